@@ -1,0 +1,140 @@
+//! Fixed window: a counter that starts again each period.
+
+use super::{Meter, Reading};
+use crate::{Algorithm, Align, Outcome, Quota, Receipt, Timestamp, Wait};
+
+/// The state of a fixed window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FixedWindow {
+    /// When the window began, in microseconds.
+    pub start: u64,
+    /// Units counted in it. Where this is 0 there is no window.
+    pub used: u64,
+}
+
+impl FixedWindow {
+    /// The window that `now` falls into; a new, empty one if the stored one is over.
+    #[inline]
+    fn at(self, quota: &Quota, now: Timestamp) -> Self {
+        let now = now.as_micros();
+        let period = quota.period.get();
+        if self.used == 0 || now >= self.start.saturating_add(period) {
+            Self {
+                start: opening(quota, now),
+                used: 0,
+            }
+        } else {
+            self
+        }
+    }
+
+    #[inline]
+    fn left(self, quota: &Quota, now: Timestamp) -> u64 {
+        self.start
+            .saturating_add(quota.period.get())
+            .saturating_sub(now.as_micros())
+    }
+}
+
+impl FixedWindow {
+    /// Takes `cost` units, at least one, if they fit: the state afterwards and the answer, or `None`
+    /// where something is out of the ordinary and [`Meter::take`] has to see to it.
+    #[expect(
+        clippy::inline_always,
+        reason = "a call would put the state and the answer into memory"
+    )]
+    #[inline(always)]
+    pub fn take_usual(&self, quota: &Quota, cost: u64, now: Timestamp) -> Option<(Self, Outcome)> {
+        if cost > quota.amount || self.is_ahead(quota, now) {
+            return None;
+        }
+        let window = self.at(quota, now);
+        let used = window.used.saturating_add(cost);
+        let fits = used <= quota.amount;
+        let counted = if fits { used } else { window.used };
+        let left = window.left(quota, now);
+        let outcome = Outcome {
+            remaining: quota.amount.saturating_sub(counted),
+            wait: Wait::from_micros(if fits { 0 } else { left }),
+            reset_us: left,
+        };
+        let next = Self { used, ..window };
+        Some((if fits { next } else { *self }, outcome))
+    }
+}
+
+#[inline]
+fn opening(quota: &Quota, now: u64) -> u64 {
+    match quota.algorithm {
+        Algorithm::FixedWindow(Align::Clock) => now.saturating_sub(now % quota.period),
+        _ => now,
+    }
+}
+
+impl Meter for FixedWindow {
+    #[inline]
+    fn wait(&self, quota: &Quota, cost: u64, now: Timestamp) -> Wait {
+        if cost > quota.amount {
+            return Wait::NEVER;
+        }
+        let window = self.at(quota, now);
+        if window.used.saturating_add(cost) <= quota.amount {
+            Wait::NONE
+        } else {
+            Wait::from_micros(window.left(quota, now))
+        }
+    }
+
+    #[inline]
+    fn charge(&mut self, quota: &Quota, cost: u64, now: Timestamp) {
+        *self = self.at(quota, now);
+        self.used = self.used.saturating_add(cost);
+    }
+
+    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) {
+        *self = self.at(quota, now);
+        let most = quota.amount.saturating_add(quota.overdraft).max(self.used);
+        self.used = self.used.saturating_add(cost).min(most);
+    }
+
+    /// Only where the window that was charged is still open.
+    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) {
+        let window = self.at(quota, now);
+        if window.used > 0 && receipt.at.as_micros() >= window.start {
+            *self = window;
+            self.used = self.used.saturating_sub(receipt.cost);
+        }
+    }
+
+    #[inline]
+    fn is_ahead(&self, quota: &Quota, now: Timestamp) -> bool {
+        self.used > 0 && self.start > now.as_micros().saturating_add(quota.period.get())
+    }
+
+    /// Leaves a full window.
+    fn settle(&mut self, quota: &Quota, now: Timestamp) {
+        if self.is_ahead(quota, now) {
+            self.start = opening(quota, now.as_micros());
+            self.used = self.used.max(quota.amount);
+        }
+    }
+
+    #[inline]
+    fn reading(&self, quota: &Quota, now: Timestamp) -> Reading {
+        let window = self.at(quota, now);
+        Reading {
+            remaining: quota.amount.saturating_sub(window.used),
+            reset_us: if window.used == 0 {
+                0
+            } else {
+                window.left(quota, now)
+            },
+        }
+    }
+
+    #[inline]
+    fn fresh_at(&self, quota: &Quota) -> Timestamp {
+        let end = self.start.saturating_add(quota.period.get());
+        Timestamp::from_micros(if self.used == 0 { self.start } else { end })
+    }
+}

@@ -1,0 +1,226 @@
+//! Sliding log and bucketed window: what was taken, and when it stops counting.
+//!
+//! A unit taken at `t` counts for one period after its *stamp*. A sliding log stamps a unit with
+//! the very instant, so that it is exact; a bucketed window stamps it with the end of the part of
+//! the period that it falls into, so that it is never over, at most one part late, and holds a
+//! bounded number of entries however large the amount.
+
+use super::{Meter, Reading};
+use crate::quota::WINDOW_PARTS;
+use crate::{Algorithm, Quota, Receipt, Timestamp, Wait};
+use std::collections::VecDeque;
+use std::num::NonZeroU64;
+
+/// The state of a sliding log or a bucketed window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Log {
+    /// What was taken, oldest first, stamps strictly rising.
+    runs: VecDeque<Run>,
+}
+
+/// Units with the same stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The stamp, in microseconds: the units count until one period after it.
+    pub stamp: u64,
+    /// How many.
+    pub units: u64,
+}
+
+impl Log {
+    /// A log with these runs, oldest first; one that is out of order counts as long as the one
+    /// before it.
+    pub fn from_runs(runs: impl IntoIterator<Item = Run>) -> Self {
+        let mut log = Self::default();
+        for run in runs.into_iter().filter(|run| run.units > 0) {
+            let last = log.runs.back().map_or(0, |last| last.stamp);
+            log.push(Run {
+                stamp: run.stamp.max(last),
+                ..run
+            });
+        }
+        log
+    }
+
+    /// What was taken, oldest first.
+    pub fn runs(&self) -> impl DoubleEndedIterator<Item = Run> + '_ {
+        self.runs.iter().copied()
+    }
+
+    /// Gives up precision for memory: at most `runs_max` runs stay, neighbours merged under the
+    /// later stamp. Never over, for units then count longer and not shorter.
+    pub fn coarsen(&mut self, runs_max: usize) {
+        let group = self.runs.len().div_ceil(runs_max.max(1));
+        if group <= 1 {
+            return;
+        }
+        let mut merged = VecDeque::with_capacity(runs_max);
+        while !self.runs.is_empty() {
+            let last = self.runs.len().min(group);
+            merged.extend(self.runs.drain(..last).reduce(|sum, run| Run {
+                stamp: run.stamp,
+                units: run.units.saturating_add(sum.units),
+            }));
+        }
+        self.runs = merged;
+    }
+
+    pub(super) fn heap_bytes(&self) -> usize {
+        self.runs.capacity().saturating_mul(size_of::<Run>())
+    }
+
+    /// The stamp of a unit taken at `now`. Stamps never fall, even if the clock does.
+    fn stamp(&self, quota: &Quota, now: Timestamp) -> u64 {
+        let last = self.runs.back().map_or(0, |run| run.stamp);
+        stamp_of(quota, now).max(last)
+    }
+
+    /// Whether `run` still counts at `now`.
+    fn counts(quota: &Quota, run: Run, now: Timestamp) -> bool {
+        run.stamp.saturating_add(quota.period.get()) > now.as_micros()
+    }
+
+    fn live<'a>(
+        &'a self,
+        quota: &'a Quota,
+        now: Timestamp,
+    ) -> impl DoubleEndedIterator<Item = Run> + 'a {
+        self.runs()
+            .filter(move |run| Self::counts(quota, *run, now))
+    }
+
+    fn used(&self, quota: &Quota, now: Timestamp) -> u64 {
+        self.live(quota, now)
+            .fold(0, |sum, run| sum.saturating_add(run.units))
+    }
+
+    fn add(&mut self, quota: &Quota, units: u64, now: Timestamp) {
+        let stamp = self.stamp(quota, now);
+        while let Some(run) = self.runs.front()
+            && !Self::counts(quota, *run, now)
+        {
+            self.runs.pop_front();
+        }
+        self.push(Run { stamp, units });
+    }
+
+    /// Makes stamps later than `ceiling` that one.
+    fn clip(&mut self, ceiling: u64) {
+        let mut later = 0_u64;
+        while let Some(run) = self.runs.pop_back_if(|run| run.stamp > ceiling) {
+            later = later.saturating_add(run.units);
+        }
+        if later > 0 {
+            self.push(Run {
+                stamp: ceiling,
+                units: later,
+            });
+        }
+    }
+
+    /// Appends a run whose stamp is not earlier than any.
+    fn push(&mut self, run: Run) {
+        match self.runs.back_mut() {
+            Some(last) if last.stamp == run.stamp => {
+                last.units = last.units.saturating_add(run.units);
+            }
+            _ => self.runs.push_back(run),
+        }
+    }
+}
+
+/// The stamp that a unit taken at `now` gets.
+fn stamp_of(quota: &Quota, now: Timestamp) -> u64 {
+    match quota.algorithm {
+        Algorithm::BucketedWindow => {
+            let part = part_us(quota);
+            (now.as_micros() / part)
+                .saturating_add(1)
+                .saturating_mul(part.get())
+        }
+        _ => now.as_micros(),
+    }
+}
+
+/// The length of a part of the period.
+fn part_us(quota: &Quota) -> NonZeroU64 {
+    NonZeroU64::new(quota.period.get().div_ceil(WINDOW_PARTS)).unwrap_or(NonZeroU64::MIN)
+}
+
+impl Meter for Log {
+    fn wait(&self, quota: &Quota, cost: u64, now: Timestamp) -> Wait {
+        if cost > quota.amount {
+            return Wait::NEVER;
+        }
+        let mut excess = self
+            .used(quota, now)
+            .saturating_add(cost)
+            .saturating_sub(quota.amount);
+        if excess == 0 {
+            return Wait::NONE;
+        }
+        for run in self.live(quota, now) {
+            excess = excess.saturating_sub(run.units);
+            if excess == 0 {
+                let leaves = run.stamp.saturating_add(quota.period.get());
+                return Wait::from_micros(leaves.saturating_sub(now.as_micros()));
+            }
+        }
+        Wait::NEVER
+    }
+
+    fn charge(&mut self, quota: &Quota, cost: u64, now: Timestamp) {
+        self.add(quota, cost, now);
+    }
+
+    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) {
+        let most = quota.amount.saturating_add(quota.overdraft);
+        let room = most.saturating_sub(self.used(quota, now));
+        let units = cost.min(room);
+        if units > 0 {
+            self.add(quota, units, now);
+        }
+    }
+
+    /// Exactly: the units carry their stamp.
+    fn give_back(&mut self, quota: &Quota, receipt: Receipt, _now: Timestamp) {
+        let stamp = stamp_of(quota, receipt.at);
+        if let Ok(place) = self.runs.binary_search_by_key(&stamp, |run| run.stamp)
+            && let Some(run) = self.runs.get_mut(place)
+        {
+            run.units = run.units.saturating_sub(receipt.cost);
+            if run.units == 0 {
+                self.runs.remove(place);
+            }
+        }
+    }
+
+    fn is_ahead(&self, quota: &Quota, now: Timestamp) -> bool {
+        let last = self.runs.back().map_or(0, |run| run.stamp);
+        last > stamp_of(quota, now).saturating_add(quota.period.get())
+    }
+
+    /// Leaves what is ahead as if it had been taken now.
+    fn settle(&mut self, quota: &Quota, now: Timestamp) {
+        if self.is_ahead(quota, now) {
+            self.clip(stamp_of(quota, now));
+        }
+    }
+
+    fn reading(&self, quota: &Quota, now: Timestamp) -> Reading {
+        let newest = self.live(quota, now).next_back();
+        Reading {
+            remaining: quota.amount.saturating_sub(self.used(quota, now)),
+            reset_us: newest.map_or(0, |run| {
+                run.stamp
+                    .saturating_add(quota.period.get())
+                    .saturating_sub(now.as_micros())
+            }),
+        }
+    }
+
+    fn fresh_at(&self, quota: &Quota) -> Timestamp {
+        let end = |run: &Run| run.stamp.saturating_add(quota.period.get());
+        Timestamp::from_micros(self.runs.back().map_or(0, end))
+    }
+}

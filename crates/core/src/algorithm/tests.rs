@@ -1,0 +1,289 @@
+//! Tables of cases, worked out by hand. In a picture, `+` passes and `-` is refused.
+
+use super::log::Run;
+use super::{Bucket, Log, Meter};
+use crate::{Algorithm, Align, Op, Outcome, Quota, QuotaSpec, Timestamp, step};
+
+const FIXED: Algorithm = Algorithm::FixedWindow(Align::FirstRequest);
+const CLOCK: Algorithm = Algorithm::FixedWindow(Align::Clock);
+
+/// Asks for one unit at each instant.
+#[track_caller]
+fn run(spec: QuotaSpec<'_>, instants_us: &[u64]) -> String {
+    let costs = instants_us.iter().map(|at| (*at, 1));
+    picture(&decide(spec, costs))
+}
+
+fn decide(spec: QuotaSpec<'_>, costs: impl Iterator<Item = (u64, u64)>) -> Vec<Outcome> {
+    let quota = spec.build().unwrap();
+    let mut bucket = Bucket::new(&quota);
+    costs
+        .map(|(at, cost)| {
+            let at = Timestamp::from_micros(at);
+            step::decide_one(&quota, &mut bucket, Op::Take(cost), at)
+        })
+        .collect()
+}
+
+fn picture(outcomes: &[Outcome]) -> String {
+    let sign = |outcome: &Outcome| if outcome.is_allowed() { '+' } else { '-' };
+    outcomes.iter().map(sign).collect()
+}
+
+/// Each step is an instant and a cost; each outcome is written as `+remaining reset` or
+/// `-remaining reset wait`.
+#[track_caller]
+fn check(spec: QuotaSpec<'_>, table: &[(u64, u64, &str)]) {
+    let outcomes = decide(spec, table.iter().map(|(at, cost, _)| (*at, *cost)));
+    for (row, (outcome, (_, _, expected))) in outcomes.iter().zip(table).enumerate() {
+        let Outcome {
+            remaining,
+            reset_us,
+            wait,
+            ..
+        } = outcome;
+        let text = match (outcome.is_allowed(), wait.as_micros()) {
+            (true, _) => format!("+{remaining} {reset_us}"),
+            (false, Some(wait)) => format!("-{remaining} {reset_us} {wait}"),
+            (false, None) => format!("-{remaining} {reset_us} never"),
+        };
+        assert_eq!(text, *expected, "row {row}");
+    }
+}
+
+#[test]
+fn a_token_returns_each_interval() {
+    let spec = Quota::new(1, 10).burst(3);
+    assert_eq!(run(spec, &[0, 0, 0, 9, 10, 10]), "+++-+-");
+    assert_eq!(run(spec, &[0, 0, 0, 0, 20, 20, 20]), "+++-++-");
+    assert_eq!(run(spec, &[0, 0, 0, 1_000, 1_000, 1_000, 1_000]), "++++++-");
+}
+
+#[test]
+fn a_burst_of_one_paces() {
+    let spec = Quota::new(1, 10).burst(1);
+    assert_eq!(run(spec, &[0, 0, 9, 10, 19, 20, 40, 40]), "+--+-++-");
+}
+
+/// 3 tokens in 10 microseconds: one each 3⅓, and no third is ever lost.
+#[test]
+fn a_fraction_of_a_token_is_kept() {
+    let spec = Quota::new(3, 10).burst(2);
+    assert_eq!(run(spec, &[0, 0, 3, 4, 6, 7, 9, 10, 13, 14]), "++-+-+-+-+");
+    check(
+        spec,
+        &[
+            (0, 2, "+0 7"),
+            (3, 1, "-0 4 1"), // 1.1 are owed
+            (4, 1, "+0 6"),   // 1.8
+            (6, 1, "-0 4 1"), // 1.2
+            (7, 1, "+0 7"),   // 1.9
+            (10, 1, "+0 7"),  // 2: three in ten, to the microsecond
+        ],
+    );
+}
+
+/// More than one token a microsecond.
+#[test]
+fn a_rate_above_one_a_tick_is_counted_as_well() {
+    check(
+        Quota::new(7, 2).burst(5),
+        &[
+            (0, 5, "+0 2"),
+            (0, 1, "-0 2 1"),
+            (1, 3, "+0 2"),
+            (1, 1, "-0 2 1"),
+            (2, 4, "+0 2"),
+            (2, 6, "-0 2 never"),
+            (4, 0, "+5 0"),
+        ],
+    );
+}
+
+#[test]
+fn a_token_bucket_tells_what_is_left_and_how_long() {
+    check(
+        Quota::new(1, 10).burst(5),
+        &[
+            (0, 0, "+5 0"),
+            (0, 2, "+3 20"),
+            (5, 4, "-3 15 5"),
+            (5, 6, "-3 15 never"),
+            (10, 4, "+0 50"),
+            (10, 1, "-0 50 10"),
+            (59, 5, "-4 1 1"),
+            (60, 5, "+0 50"),
+        ],
+    );
+}
+
+#[test]
+fn a_fixed_window_opens_with_its_first_request() {
+    assert_eq!(
+        run(
+            Quota::new(2, 10).algorithm(FIXED),
+            &[7, 8, 9, 16, 17, 17, 18, 30, 39, 39, 40]
+        ),
+        "++--++-++-+"
+    );
+    check(
+        Quota::new(3, 10).algorithm(FIXED),
+        &[
+            (7, 2, "+1 10"),
+            (8, 2, "-1 9 9"),
+            (8, 4, "-1 9 never"),
+            (8, 1, "+0 9"),
+            (16, 1, "-0 1 1"),
+            (17, 0, "+3 0"),
+            (25, 1, "+2 10"),
+        ],
+    );
+}
+
+#[test]
+fn a_clock_window_opens_on_the_stroke() {
+    assert_eq!(
+        run(
+            Quota::new(2, 10).algorithm(CLOCK),
+            &[7, 8, 9, 10, 11, 12, 19, 20]
+        ),
+        "++-++--+"
+    );
+    check(
+        Quota::new(2, 10).algorithm(CLOCK),
+        &[(19, 2, "+0 1"), (19, 1, "-0 1 1"), (20, 1, "+1 10")],
+    );
+}
+
+#[test]
+fn a_sliding_window_lets_the_last_one_fade() {
+    check(
+        Quota::new(4, 100).algorithm(Algorithm::SlidingWindow),
+        &[
+            (50, 4, "+0 150"),
+            (50, 1, "-0 150 75"), // in the next window, once a quarter of the four has gone
+            (100, 1, "-0 100 25"),
+            (124, 1, "-0 76 1"),
+            (125, 1, "+0 175"),
+            (150, 1, "+0 150"),
+            (150, 3, "-0 150 100"), // 2 + 4 × ⅓ … one must go from the next window on
+            (250, 5, "-3 50 never"),
+            (299, 3, "+0 101"),
+            (300, 0, "+1 100"),
+            (400, 0, "+4 0"),
+        ],
+    );
+}
+
+/// The clock goes back into the window before: the present one has then just begun, and nothing of
+/// the last one has faded.
+#[test]
+fn a_sliding_window_does_not_fade_backwards() {
+    check(
+        Quota::new(10, 100).algorithm(Algorithm::SlidingWindow),
+        &[
+            (50, 8, "+2 150"),
+            (100, 2, "+0 200"),
+            (99, 1, "-0 201 14"),
+            (113, 1, "+0 187"),
+        ],
+    );
+}
+
+#[test]
+fn a_sliding_log_forgets_each_unit_a_period_after_it_came() {
+    check(
+        Quota::new(3, 100).algorithm(Algorithm::SlidingLog),
+        &[
+            (0, 1, "+2 100"),
+            (40, 2, "+0 100"),
+            (99, 1, "-0 41 1"),
+            (100, 1, "+0 100"),
+            (100, 2, "-0 100 40"),
+            (100, 3, "-0 100 100"),
+            (100, 4, "-0 100 never"),
+            (140, 2, "+0 100"),
+            (240, 0, "+3 0"),
+        ],
+    );
+}
+
+/// 320 microseconds in 32 parts of 10: what came in a part counts until a period after its end.
+#[test]
+fn a_bucketed_window_counts_by_parts() {
+    check(
+        Quota::new(3, 320).algorithm(Algorithm::BucketedWindow),
+        &[
+            (3, 1, "+2 327"),
+            (9, 1, "+1 321"),
+            (10, 1, "+0 330"),
+            (329, 1, "-0 11 1"),
+            (330, 2, "+0 330"),
+            (339, 1, "-0 321 1"),
+            (340, 1, "+0 330"),
+        ],
+    );
+}
+
+/// A period shorter than the parts it is to have.
+#[test]
+fn a_bucketed_window_of_a_few_microseconds_has_parts_of_one() {
+    check(
+        Quota::new(2, 5).algorithm(Algorithm::BucketedWindow),
+        &[(0, 2, "+0 6"), (5, 1, "-0 1 1"), (6, 2, "+0 6")],
+    );
+}
+
+#[test]
+fn a_coarser_log_counts_longer_and_never_shorter() {
+    let run_at = |stamp, units| Run { stamp, units };
+    let runs = [
+        run_at(1, 2),
+        run_at(3, 1),
+        run_at(5, 4),
+        run_at(9, 1),
+        run_at(11, 1),
+    ];
+    for (runs_max, expected) in [
+        (5, vec![(1, 2), (3, 1), (5, 4), (9, 1), (11, 1)]),
+        (3, vec![(3, 3), (9, 5), (11, 1)]),
+        (2, vec![(5, 7), (11, 2)]),
+        (1, vec![(11, 9)]),
+        (0, vec![(11, 9)]),
+    ] {
+        let mut log = Log::from_runs(runs);
+        log.coarsen(runs_max);
+        let left: Vec<(u64, u64)> = log.runs().map(|run| (run.stamp, run.units)).collect();
+        assert_eq!(left, expected, "{runs_max}");
+    }
+}
+
+/// What a store wrote may have been damaged; whatever it is, no unit is lost.
+#[test]
+fn a_log_of_runs_out_of_order_loses_no_unit() {
+    let runs = [(5, 1), (5, 2), (3, 4), (9, 0), (7, 1)];
+    let log = Log::from_runs(runs.map(|(stamp, units)| Run { stamp, units }));
+    let left: Vec<(u64, u64)> = log.runs().map(|run| (run.stamp, run.units)).collect();
+    assert_eq!(left, [(5, 7), (7, 1)]);
+}
+
+#[test]
+fn a_bucket_is_of_its_quotas_algorithm_and_holds_memory_only_as_a_log() {
+    for (algorithm, name) in [
+        (Algorithm::TokenBucket, "Tokens"),
+        (FIXED, "Fixed"),
+        (CLOCK, "Fixed"),
+        (Algorithm::SlidingWindow, "Sliding"),
+        (Algorithm::SlidingLog, "Log"),
+        (Algorithm::BucketedWindow, "Log"),
+    ] {
+        let quota = Quota::new(9, 100).algorithm(algorithm).build().unwrap();
+        let mut bucket = Bucket::new(&quota);
+        assert!(format!("{bucket:?}").starts_with(name));
+        assert_eq!(bucket.heap_bytes(), 0);
+        let now = Timestamp::from_micros(7);
+        step::decide_one(&quota, &mut bucket, Op::Take(2), now);
+        assert_eq!(bucket.heap_bytes() > 0, name == "Log");
+        assert!(!bucket.is_ahead(&quota, now));
+    }
+}

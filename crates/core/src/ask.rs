@@ -1,0 +1,87 @@
+//! The question: which bucket, by which quota, and what to do with it.
+
+use crate::{Quota, Timestamp};
+
+/// One bucket that a request meets.
+///
+/// A request is a slice of these; a store decides it in one step. What crosses to a store is this
+/// data and never code, so that a store across the network can decide in one round trip.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// Names the subject's bucket: the same bytes, the same bucket, in every store and process.
+    /// Several quotas may live under one name; each keeps its own state, told apart by
+    /// [`Quota::id`].
+    pub bucket: &'a [u8],
+    /// How many leading bytes of `bucket` name the limit, the same for all its subjects. A store
+    /// that is full puts the limit's new subjects into one bucket of that name.
+    pub scope: usize,
+    /// How much is allowed.
+    pub quota: &'a Quota,
+    /// What is asked.
+    pub op: Op,
+    /// Which limit of the request this bucket belongs to. The buckets of one shadow limit stand or
+    /// fall together.
+    pub limit: u16,
+    /// Whether a refusal here refuses the request.
+    pub mode: Mode,
+}
+
+impl<'a> Ask<'a> {
+    /// An enforced take of `cost` units from one bucket.
+    #[inline]
+    pub fn take(bucket: &'a [u8], quota: &'a Quota, cost: u64) -> Self {
+        Self {
+            bucket,
+            scope: 0,
+            quota,
+            op: Op::Take(cost),
+            limit: 0,
+            mode: Mode::Enforce,
+        }
+    }
+
+    /// A look that changes nothing.
+    pub fn look(bucket: &'a [u8], quota: &'a Quota) -> Self {
+        Self {
+            op: Op::Look,
+            ..Self::take(bucket, quota, 0)
+        }
+    }
+}
+
+/// What to do with a bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Op {
+    /// Reads what remains. Always allowed, changes nothing.
+    Look,
+    /// Takes this many units if they fit; 0 is a [`Op::Look`].
+    Take(u64),
+    /// Takes this many units whether they fit or not, down to the quota's overdraft below empty,
+    /// because they have been used already. Refused, though charged all the same, where not one
+    /// whole unit was left before.
+    Force(u64),
+    /// Gives back units that an earlier reply charged. Always allowed; never gives back more than
+    /// cannot have been spent again since.
+    GiveBack(Receipt),
+}
+
+/// What giving back needs to know of a charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The store's instant at which the units were taken.
+    pub at: Timestamp,
+    /// How many units were taken.
+    pub cost: u64,
+}
+
+/// Whether a refusal by a bucket refuses the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It does.
+    #[default]
+    Enforce,
+    /// It does not: the bucket is decided in the same step and charged only if the request passes
+    /// and its whole limit would have allowed it.
+    Shadow,
+}

@@ -1,0 +1,58 @@
+//! Who tells the time.
+
+use crate::Timestamp;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Tells the time to a store.
+///
+/// An implementation must not run backwards: a later call never returns an earlier instant. The
+/// one implementation that reads real time is `SystemClock` in `tidegate-memory`.
+pub trait Clock: Send + Sync {
+    /// The present instant.
+    fn now(&self) -> Timestamp;
+}
+
+impl<C: Clock + ?Sized> Clock for Arc<C> {
+    fn now(&self) -> Timestamp {
+        (**self).now()
+    }
+}
+
+/// A clock that stands still until it is told to move. Clones share one time.
+///
+/// Tests and the simulator use it, so that nothing ever waits for real time to pass.
+///
+/// ```
+/// use tidegate_core::{Clock, ManualClock, Timestamp};
+///
+/// let clock = ManualClock::at(Timestamp::from_millis(1_000));
+/// clock.advance_micros(5);
+/// clock.set(Timestamp::from_millis(900)); // earlier: ignored
+/// assert_eq!(clock.now().as_micros(), 1_000_005);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct ManualClock(Arc<AtomicU64>);
+
+impl ManualClock {
+    /// A clock that shows `start`.
+    pub fn at(start: Timestamp) -> Self {
+        Self(Arc::new(AtomicU64::new(start.as_micros())))
+    }
+
+    /// Moves to `instant`, or stays where it is if that lies in the past.
+    pub fn set(&self, instant: Timestamp) {
+        self.0.fetch_max(instant.as_micros(), Relaxed);
+    }
+
+    /// Moves `micros` microseconds ahead.
+    pub fn advance_micros(&self, micros: u64) {
+        self.0.fetch_add(micros, Relaxed);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Relaxed))
+    }
+}

@@ -1,0 +1,53 @@
+//! What a limit is, and how one is decided.
+//!
+//! This crate holds the words and the arithmetic of Tidegate and nothing else: no I/O, no clock of
+//! its own, no runtime, no serialisation, no dependency. Time comes in as an argument and state as
+//! a value, so that every store, in this process or in Redis, decides alike.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`quota`] | how much, per how long, by which algorithm; refuses what cannot be represented |
+//! | [`algorithm`] | the algorithms: pure functions over exact integers |
+//! | [`ask`] | the question: a bucket, a quota, an operation |
+//! | [`outcome`] | the answer |
+//! | [`step`] | one atomic step over several buckets, all or nothing |
+//! | [`store`] | where buckets live: one trait and its laws |
+//! | [`time`] | instants and waits, in microseconds |
+//! | [`clock`] | who tells the time |
+//!
+//! # Example
+//!
+//! Ten a second with a burst of two, decided at a moment that the caller names:
+//!
+//! ```
+//! use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
+//!
+//! let quota = Quota::new(10, 1_000_000).burst(2).build()?;
+//! let mut bucket = Bucket::new(&quota);
+//! let now = Timestamp::from_millis(1_700_000_000_000);
+//!
+//! assert!(step::decide_one(&quota, &mut bucket, Op::Take(1), now).is_allowed());
+//! assert!(step::decide_one(&quota, &mut bucket, Op::Take(1), now).is_allowed());
+//! let refused = step::decide_one(&quota, &mut bucket, Op::Take(1), now);
+//! assert!(!refused.is_allowed());
+//! assert_eq!(refused.wait.as_micros(), Some(100_000));
+//! # Ok::<(), tidegate_core::QuotaError>(())
+//! ```
+#![warn(clippy::arithmetic_side_effects, clippy::as_conversions)]
+
+pub mod algorithm;
+pub mod ask;
+pub mod clock;
+pub mod outcome;
+pub mod quota;
+pub mod step;
+pub mod store;
+pub mod time;
+
+pub use algorithm::{Bucket, Meter, Reading};
+pub use ask::{Ask, Mode, Op, Receipt};
+pub use clock::{Clock, ManualClock};
+pub use outcome::{Outcome, Outcomes, Reply};
+pub use quota::{Algorithm, Align, BandId, Quota, QuotaError, QuotaSpec};
+pub use store::{Inspection, Store, StoreError};
+pub use time::{Timestamp, Wait};

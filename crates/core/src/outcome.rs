@@ -1,0 +1,181 @@
+//! The answer: what each bucket said, and when.
+
+use crate::{Reading, Receipt, Timestamp, Wait};
+
+/// What one bucket answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whole units left: after the charge, if one was made.
+    pub remaining: u64,
+    /// When this cost would pass if nobody else came: none if allowed.
+    pub wait: Wait,
+    /// Microseconds until the bucket is as good as new.
+    pub reset_us: u64,
+}
+
+impl Outcome {
+    /// Whether this bucket had room. A bucket that had room is charged only if the request passed.
+    #[inline]
+    pub fn is_allowed(&self) -> bool {
+        self.wait.is_none()
+    }
+
+    /// The answer of a bucket that reads `reading` and makes the cost wait for `wait`.
+    pub(crate) fn of(wait: Wait, reading: Reading) -> Self {
+        Self {
+            remaining: reading.remaining,
+            wait,
+            reset_us: reading.reset_us,
+        }
+    }
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    /// The store's instant at which everything was decided.
+    pub at: Timestamp,
+    /// Whether the request passes: every enforced bucket had room.
+    pub passed: bool,
+    /// One outcome for each ask, in order.
+    pub outcomes: Outcomes,
+}
+
+impl Reply {
+    /// What a later [`Op::GiveBack`](crate::Op::GiveBack) of `cost` units charged by this reply
+    /// needs.
+    pub fn receipt(&self, cost: u64) -> Receipt {
+        Receipt { at: self.at, cost }
+    }
+}
+
+/// The most outcomes that are kept without an allocation.
+const INLINE: usize = 4;
+
+/// All zeros, so that making a list costs next to nothing.
+const BLANK: Outcome = Outcome {
+    remaining: 0,
+    wait: Wait::NONE,
+    reset_us: 0,
+};
+
+/// A list of outcomes; up to four live in place, so that the usual decision allocates nothing.
+#[derive(Clone)]
+pub struct Outcomes {
+    few: [Outcome; INLINE],
+    /// How many of `few` are meant.
+    len: usize,
+    /// All of them, once there are too many to live in place.
+    many: Vec<Outcome>,
+}
+
+impl Outcomes {
+    /// An empty list.
+    #[inline]
+    pub const fn new() -> Self {
+        Self {
+            few: [BLANK; INLINE],
+            len: 0,
+            many: Vec::new(),
+        }
+    }
+
+    /// Appends an outcome.
+    #[inline]
+    pub fn push(&mut self, outcome: Outcome) {
+        let at = self.len;
+        if at < INLINE {
+            self.len = at.saturating_add(1);
+        } else {
+            self.spill();
+        }
+        // No call gets the outcome's address, so that it never has to be in memory before it is here.
+        if let Some(slot) = self.few.get_mut(at) {
+            *slot = outcome;
+        } else if let Some(slot) = self.many.last_mut() {
+            *slot = outcome;
+        }
+    }
+
+    /// Makes room for one more elsewhere.
+    #[cold]
+    fn spill(&mut self) {
+        if self.many.is_empty() {
+            self.many.extend_from_slice(&self.few);
+        }
+        self.many.push(BLANK);
+    }
+}
+
+impl Default for Outcomes {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl std::ops::Deref for Outcomes {
+    type Target = [Outcome];
+
+    #[inline]
+    fn deref(&self) -> &[Outcome] {
+        if self.many.is_empty() {
+            self.few.get(..self.len).unwrap_or(&self.few)
+        } else {
+            &self.many
+        }
+    }
+}
+
+impl std::ops::DerefMut for Outcomes {
+    fn deref_mut(&mut self) -> &mut [Outcome] {
+        if self.many.is_empty() {
+            let len = self.len.min(INLINE);
+            self.few.split_at_mut(len).0
+        } else {
+            &mut self.many
+        }
+    }
+}
+
+impl std::fmt::Debug for Outcomes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl FromIterator<Outcome> for Outcomes {
+    fn from_iter<I: IntoIterator<Item = Outcome>>(iter: I) -> Self {
+        let mut outcomes = Self::new();
+        for outcome in iter {
+            outcomes.push(outcome);
+        }
+        outcomes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BLANK, Outcome, Outcomes};
+
+    fn outcome(remaining: u64) -> Outcome {
+        Outcome { remaining, ..BLANK }
+    }
+
+    #[test]
+    fn a_list_keeps_its_order_whether_in_place_or_not() {
+        for len in 0..12_u64 {
+            let mut outcomes = Outcomes::new();
+            for n in 0..len {
+                outcomes.push(outcome(n));
+            }
+            let numbers: Vec<u64> = outcomes.iter().map(|it| it.remaining).collect();
+            assert_eq!(numbers, (0..len).collect::<Vec<_>>());
+            for it in outcomes.iter_mut() {
+                it.remaining += 1;
+            }
+            let raised: Outcomes = outcomes.iter().copied().collect();
+            let expected: Vec<_> = (1..=len).map(outcome).collect();
+            assert_eq!(raised[..], expected[..]);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! Why a quota cannot be represented.
+
+use std::fmt;
+
+/// Why a quota cannot be represented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QuotaError {
+    /// The period is zero.
+    NoPeriod,
+    /// The period is longer than 285 years.
+    PeriodTooLong,
+    /// The burst is zero although the rate is not.
+    NoBurst,
+    /// There is a burst but the rate is zero, so that it would never refill.
+    BurstWithoutRate,
+    /// Windows have no burst.
+    BurstOnWindow,
+    /// Too many units for exact arithmetic in any tick; `nearest` is the most that fits.
+    TooLarge {
+        /// The largest burst (token bucket) or amount (windows) that fits.
+        nearest: u64,
+    },
+    /// A sliding log remembers every unit; `nearest` is the most it may hold.
+    LogTooLong {
+        /// The largest amount that fits.
+        nearest: u64,
+    },
+    /// The amount or burst fits, but not with this overdraft; `nearest` is the most that does.
+    OverdraftTooLarge {
+        /// The largest overdraft that fits.
+        nearest: u64,
+    },
+    /// The rate is so fine against its period that no tick represents it.
+    TooFine,
+}
+
+impl fmt::Display for QuotaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPeriod => f.write_str("the period is zero"),
+            Self::PeriodTooLong => f.write_str("the period is longer than 285 years"),
+            Self::NoBurst => f.write_str("a burst of 0 lets nothing through; leave the burst out, or use a rate of 0 to refuse everything"),
+            Self::BurstWithoutRate => f.write_str("a rate of 0 never refills, so a burst makes no sense"),
+            Self::BurstOnWindow => f.write_str("a window has no burst; only token-bucket has"),
+            Self::TooLarge { nearest } => write!(f, "too large for exact arithmetic; the largest that fits is {nearest}"),
+            Self::LogTooLong { nearest } => write!(f, "a sliding log remembers every unit and holds at most {nearest}; bucketed-window is exact for larger amounts"),
+            Self::OverdraftTooLarge { nearest } => write!(f, "the overdraft is too large; the largest that fits is {nearest}"),
+            Self::TooFine => f.write_str("the rate cannot be represented exactly in microseconds, milliseconds or seconds; use a rounder amount or period"),
+        }
+    }
+}
+
+impl std::error::Error for QuotaError {}

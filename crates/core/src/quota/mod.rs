@@ -1,0 +1,209 @@
+//! How much, per how long, by which algorithm.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | a quota that is known to be representable |
+//! | [`spec`] | a quota as written, and finding out whether it can be |
+//! | `error` | why it cannot |
+
+mod error;
+pub mod spec;
+
+pub use error::QuotaError;
+pub use spec::QuotaSpec;
+
+use std::num::NonZeroU64;
+
+/// Integers below this are exact in a double, which is all that a Redis script has. Every product
+/// that an algorithm forms stays below it, in every store, so that all stores decide alike.
+pub const EXACT_MAX: u64 = 1 << 53;
+
+/// The most units that a sliding log may hold: it remembers each one.
+pub const LOG_UNITS_MAX: u64 = 10_000;
+
+/// The largest cost that a sliding log takes at once.
+pub const LOG_COST_MAX: u64 = 64;
+
+/// How many parts a bucketed window has. A unit returns at most one part late.
+pub const WINDOW_PARTS: u64 = 32;
+
+/// The small number of a [narrow](Quota::is_narrow) state is below this.
+pub const NARROW_END: u64 = 1 << 12;
+
+/// How a band counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// A bucket of tokens that refills evenly (the same as a leaky bucket, and as GCRA). Exact.
+    #[default]
+    TokenBucket,
+    /// A counter that starts again each period. At most the amount in a window, at most twice the
+    /// amount in any period.
+    FixedWindow(Align),
+    /// Two counters that estimate a sliding window. Cheap, and not exact: the estimate never
+    /// exceeds the amount, the true count may.
+    SlidingWindow,
+    /// Every unit's instant. Exact in any period, at a cost in memory for each unit.
+    SlidingLog,
+    /// Counters for parts of the period, the oldest counted whole. Never over in any period, for
+    /// any amount; a unit returns at most a part of the period late.
+    BucketedWindow,
+}
+
+/// Where a fixed window starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Align {
+    /// With the first request after the last window ended.
+    #[default]
+    FirstRequest,
+    /// At multiples of the period since the Unix epoch.
+    Clock,
+}
+
+/// Tells the quotas under one bucket name apart: the algorithm and the band's label, or its period
+/// where it has none (and whatever else decides how a state is to be read: the tick, the length of a
+/// sliding window). The same in every process and every version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BandId(u64);
+
+impl BandId {
+    /// The number that stands for it in keys and records.
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+}
+
+/// A quota that is known to be representable: no arithmetic on it can overflow.
+///
+/// ```
+/// use tidegate_core::{Algorithm, Quota};
+///
+/// let steady = Quota::new(10, 1_000_000).burst(50).build()?;
+/// assert_eq!(steady.capacity(), 50);
+///
+/// let hourly = Quota::new(1_000, 3_600_000_000).algorithm(Algorithm::SlidingLog).build()?;
+/// assert_eq!(hourly.capacity(), 1_000);
+/// # Ok::<(), tidegate_core::QuotaError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) refundable: bool,
+    pub(crate) id: BandId,
+    pub(crate) amount: u64,
+    /// Burst for a token bucket, amount for windows.
+    pub(crate) capacity: u64,
+    /// Units of cost below empty that a forced charge may go.
+    pub(crate) overdraft: u64,
+    /// Microseconds per tick: the unit of every other time in here.
+    pub(crate) tick_us: NonZeroU64,
+    pub(crate) period: NonZeroU64,
+    /// Token bucket: how much debt one tick pays off.
+    pub(crate) drain: NonZeroU64,
+    /// Token bucket: the debt that one unit of cost incurs.
+    pub(crate) price: NonZeroU64,
+    /// Token bucket: the debt of an empty bucket, capacity × price.
+    pub(crate) brim: u64,
+    /// Token bucket: the deepest debt there can be, (capacity + overdraft) × price.
+    pub(crate) floor: u64,
+    /// Token bucket: no debt takes more ticks than this to pay off.
+    pub(crate) ahead_max: u64,
+    pub(crate) narrow: bool,
+    pub(crate) lifetime_us_max: u64,
+}
+
+impl Quota {
+    /// Begins a quota of `amount` units per `period_us` microseconds: a token bucket whose burst is
+    /// the amount, unless told otherwise.
+    #[expect(clippy::new_ret_no_self, reason = "reads as `Quota::new(..).build()`")]
+    pub fn new(amount: u64, period_us: u64) -> QuotaSpec<'static> {
+        QuotaSpec::new(amount, period_us)
+    }
+
+    /// How it counts.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm
+    }
+
+    /// Tells this quota apart from others under the same bucket name.
+    pub fn id(&self) -> BandId {
+        self.id
+    }
+
+    /// Units per period.
+    pub fn amount(&self) -> u64 {
+        self.amount
+    }
+
+    /// The period in microseconds.
+    pub fn period_us(&self) -> u64 {
+        self.period.get().saturating_mul(self.tick_us.get())
+    }
+
+    /// The most units that can be there at once: the burst of a token bucket, the amount of a
+    /// window.
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    /// The largest cost that can ever pass.
+    pub fn cost_max(&self) -> u64 {
+        match self.algorithm {
+            Algorithm::SlidingLog => self.capacity.min(LOG_COST_MAX),
+            _ => self.capacity,
+        }
+    }
+
+    /// Units below empty that a forced charge may go.
+    pub fn overdraft(&self) -> u64 {
+        self.overdraft
+    }
+
+    /// Whether charges may be given back, so that the state must remember what that needs.
+    pub fn is_refundable(&self) -> bool {
+        self.refundable
+    }
+
+    /// The tick that instants and waits of this quota are multiples of, in microseconds: 1 unless
+    /// the quota is too large for that.
+    pub fn tick_us(&self) -> u64 {
+        self.tick_us.get()
+    }
+
+    /// Token bucket: `(drain, price)`; a tick pays off `drain`, a unit of cost incurs `price`.
+    pub fn drain_and_price(&self) -> (u64, u64) {
+        (self.drain.get(), self.price.get())
+    }
+
+    /// Whether a bucket's whole state is an instant in microseconds and a number below
+    /// [`NARROW_END`], with nothing to remember for giving back, so that a store may keep it in one
+    /// word.
+    #[inline]
+    pub fn is_narrow(&self) -> bool {
+        self.narrow
+    }
+
+    /// How long a bucket can matter after its last change, in microseconds.
+    #[inline]
+    pub fn lifetime_us_max(&self) -> u64 {
+        self.lifetime_us_max
+    }
+
+    /// Fills in what follows from the rest.
+    fn derive(self) -> Self {
+        let small_max = match self.algorithm {
+            Algorithm::TokenBucket => self.drain.get().saturating_sub(1),
+            Algorithm::FixedWindow(_) => self.amount.saturating_add(self.overdraft),
+            _ => u64::MAX,
+        };
+        let ticks = match self.algorithm {
+            Algorithm::TokenBucket => self.ahead_max.saturating_add(1),
+            _ => self.period.get().saturating_mul(2),
+        };
+        Self {
+            narrow: small_max < NARROW_END && self.tick_us.get() == 1 && !self.refundable,
+            lifetime_us_max: ticks.saturating_mul(self.tick_us.get()),
+            ..self
+        }
+    }
+}

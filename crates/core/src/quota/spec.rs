@@ -1,0 +1,317 @@
+//! A quota as written, and whether it can be represented.
+//!
+//! Arithmetic is exact as long as every product stays below 2^53. A quota that is too large for that
+//! in microseconds counts in milliseconds, then in seconds; what still does not fit is refused, with
+//! the nearest that does.
+
+use super::{Algorithm, Align, BandId, EXACT_MAX, LOG_UNITS_MAX, Quota, QuotaError};
+use std::num::NonZeroU64;
+
+const MICRO: NonZeroU64 = NonZeroU64::MIN;
+
+/// The ticks that a quota may count in, finest first: microseconds, milliseconds, seconds.
+const TICKS_US: [u64; 3] = [1, 1_000, 1_000_000];
+
+/// No bucket takes as long as this to refill, so that a wait, in microseconds, is always a number:
+/// 146,000 years.
+const LIFETIME_US_END: u64 = 1 << 62;
+
+/// A quota as written; [`build`](QuotaSpec::build) finds out whether it can be represented.
+#[derive(Clone, Copy, Debug)]
+pub struct QuotaSpec<'a> {
+    algorithm: Algorithm,
+    amount: u64,
+    period_us: u64,
+    burst: Option<u64>,
+    overdraft: u64,
+    refundable: bool,
+    label: Option<&'a str>,
+}
+
+impl QuotaSpec<'_> {
+    pub(super) fn new(amount: u64, period_us: u64) -> Self {
+        Self {
+            algorithm: Algorithm::TokenBucket,
+            amount,
+            period_us,
+            burst: None,
+            overdraft: 0,
+            refundable: false,
+            label: None,
+        }
+    }
+}
+
+impl<'a> QuotaSpec<'a> {
+    /// Counts by `algorithm`.
+    #[must_use]
+    pub fn algorithm(self, algorithm: Algorithm) -> Self {
+        Self { algorithm, ..self }
+    }
+
+    /// Lets a token bucket hold `burst` units.
+    #[must_use]
+    pub fn burst(self, burst: u64) -> Self {
+        Self {
+            burst: Some(burst),
+            ..self
+        }
+    }
+
+    /// Lets a forced charge go `overdraft` units below empty.
+    #[must_use]
+    pub fn overdraft(self, overdraft: u64) -> Self {
+        Self { overdraft, ..self }
+    }
+
+    /// Remembers what giving charges back needs.
+    #[must_use]
+    pub fn refundable(self, refundable: bool) -> Self {
+        Self { refundable, ..self }
+    }
+
+    /// Identifies the band by `label` instead of by its period.
+    #[must_use]
+    pub fn label<'b>(self, label: &'b str) -> QuotaSpec<'b>
+    where
+        'a: 'b,
+    {
+        QuotaSpec {
+            label: Some(label),
+            ..self
+        }
+    }
+
+    /// The quota, or why it cannot be.
+    ///
+    /// A token bucket or sliding window too large for microseconds counts in milliseconds, then in
+    /// seconds, if its period is a whole number of them; an amount of 0 refuses everything, and
+    /// nothing is ever charged to it.
+    pub fn build(self) -> Result<Quota, QuotaError> {
+        let period_us = NonZeroU64::new(self.period_us).ok_or(QuotaError::NoPeriod)?;
+        if self.period_us >= EXACT_MAX {
+            return Err(QuotaError::PeriodTooLong);
+        }
+        let quota = match self.algorithm {
+            Algorithm::TokenBucket => self.build_bucket(period_us),
+            _ if self.burst.is_some() => Err(QuotaError::BurstOnWindow),
+            _ if self.amount == 0 => Ok(self.refuse_all(period_us)),
+            Algorithm::SlidingWindow => self.build_sliding_window(),
+            Algorithm::SlidingLog => {
+                self.fits_window(LOG_UNITS_MAX, |nearest| QuotaError::LogTooLong { nearest })?;
+                Ok(self.window(MICRO, period_us))
+            }
+            Algorithm::FixedWindow(_) | Algorithm::BucketedWindow => {
+                let most = EXACT_MAX.saturating_sub(1);
+                self.fits_window(most, |nearest| QuotaError::TooLarge { nearest })?;
+                Ok(self.window(MICRO, period_us))
+            }
+        };
+        quota.map(Quota::derive)
+    }
+
+    fn fits_window(
+        self,
+        most: u64,
+        error: impl FnOnce(u64) -> QuotaError,
+    ) -> Result<(), QuotaError> {
+        let together = self.amount.saturating_add(self.overdraft);
+        match most.checked_sub(self.amount) {
+            _ if together <= most => Ok(()),
+            Some(nearest) => Err(QuotaError::OverdraftTooLarge { nearest }),
+            None => Err(error(most.saturating_sub(self.overdraft))),
+        }
+    }
+
+    /// The quota of amount 0, which has no state, whatever its algorithm.
+    fn refuse_all(self, period: NonZeroU64) -> Quota {
+        self.overdraft(0).window(MICRO, period)
+    }
+
+    fn build_bucket(self, period_us: NonZeroU64) -> Result<Quota, QuotaError> {
+        let capacity = self.burst.unwrap_or(self.amount);
+        if capacity == 0 && self.amount > 0 {
+            return Err(QuotaError::NoBurst);
+        }
+        let Some(amount) = NonZeroU64::new(self.amount) else {
+            return match self.burst {
+                None | Some(0) => Ok(self.refuse_all(period_us)),
+                Some(_) => Err(QuotaError::BurstWithoutRate),
+            };
+        };
+        let (mut capacity_most, mut overdraft_most) = (0, None);
+        for tick in TICKS_US.into_iter().filter_map(NonZeroU64::new) {
+            let Ok(period) = self.whole_ticks(tick) else {
+                continue;
+            };
+            let common = gcd(amount, period);
+            let drain = divide(amount, common);
+            let price = divide(period, common);
+            if let Some(quota) = self.bucket(tick, period, drain, price) {
+                return Ok(quota);
+            }
+            let most = Most::of(tick, drain, price);
+            capacity_most = capacity_most.max(most.capacity(self.overdraft));
+            overdraft_most = overdraft_most.max(most.overdraft(capacity));
+        }
+        Err(match (overdraft_most, capacity_most) {
+            (Some(nearest), _) => QuotaError::OverdraftTooLarge { nearest },
+            (None, 0) => QuotaError::TooFine,
+            (None, nearest) => QuotaError::TooLarge { nearest },
+        })
+    }
+
+    /// The token bucket counted in `tick`, if every product stays exact.
+    fn bucket(
+        self,
+        tick_us: NonZeroU64,
+        period: NonZeroU64,
+        drain: NonZeroU64,
+        price: NonZeroU64,
+    ) -> Option<Quota> {
+        let capacity = self.burst.unwrap_or(self.amount);
+        if self.overdraft > Most::of(tick_us, drain, price).overdraft(capacity)? {
+            return None;
+        }
+        let brim = capacity.saturating_mul(price.get());
+        let floor = brim.saturating_add(self.overdraft.saturating_mul(price.get()));
+        Some(Quota {
+            capacity,
+            drain,
+            price,
+            brim,
+            floor,
+            ahead_max: (floor / drain).saturating_add(1),
+            ..self.window(tick_us, period)
+        })
+    }
+
+    fn build_sliding_window(self) -> Result<Quota, QuotaError> {
+        let mut nearest = Err(0);
+        for tick in TICKS_US.into_iter().filter_map(NonZeroU64::new) {
+            let Ok(period) = self.whole_ticks(tick) else {
+                continue;
+            };
+            // 2 × (amount + overdraft) × period < 2^53.
+            let most = EXACT_MAX.saturating_sub(1) / 2 / period;
+            if self.amount.saturating_add(self.overdraft) <= most {
+                return Ok(self.window(tick, period));
+            }
+            // The largest tick that divides the period leaves the most room.
+            nearest = most
+                .checked_sub(self.amount)
+                .ok_or(most.saturating_sub(self.overdraft));
+        }
+        Err(match nearest {
+            Ok(nearest) => QuotaError::OverdraftTooLarge { nearest },
+            Err(nearest) => QuotaError::TooLarge { nearest },
+        })
+    }
+
+    /// The period in ticks, if it is a whole number of them.
+    fn whole_ticks(self, tick: NonZeroU64) -> Result<NonZeroU64, QuotaError> {
+        if self.period_us % tick == 0 {
+            NonZeroU64::new(self.period_us / tick).ok_or(QuotaError::NoPeriod)
+        } else {
+            Err(QuotaError::TooFine)
+        }
+    }
+
+    fn window(self, tick_us: NonZeroU64, period: NonZeroU64) -> Quota {
+        Quota {
+            algorithm: self.algorithm,
+            refundable: self.refundable,
+            id: self.id(tick_us),
+            amount: self.amount,
+            capacity: self.amount,
+            overdraft: self.overdraft,
+            tick_us,
+            period,
+            drain: NonZeroU64::MIN,
+            price: NonZeroU64::MIN,
+            brim: 0,
+            floor: 0,
+            ahead_max: 1,
+            narrow: false,
+            lifetime_us_max: 0,
+        }
+    }
+
+    /// FNV-1a over the algorithm and the label or period. It need not resist an attacker, who
+    /// cannot choose labels; it must be the same everywhere, for ever.
+    fn id(self, tick_us: NonZeroU64) -> BandId {
+        let algorithm: u8 = match self.algorithm {
+            Algorithm::TokenBucket => 1,
+            Algorithm::FixedWindow(Align::FirstRequest) => 2,
+            Algorithm::FixedWindow(Align::Clock) => 3,
+            Algorithm::SlidingWindow => 4,
+            Algorithm::SlidingLog => 5,
+            Algorithm::BucketedWindow => 6,
+        };
+        let mut hash = fnv1a(0xcbf2_9ce4_8422_2325, &[algorithm]);
+        // A state counts in ticks, and a sliding window numbers its windows by their length: another
+        // of either makes another band, for the old state would be misread.
+        if tick_us.get() != 1 {
+            hash = fnv1a(fnv1a(hash, b"t"), &tick_us.get().to_be_bytes());
+        }
+        if self.algorithm == Algorithm::SlidingWindow {
+            hash = fnv1a(fnv1a(hash, b"w"), &self.period_us.to_be_bytes());
+        }
+        hash = match self.label {
+            Some(label) => fnv1a(fnv1a(hash, b"l"), label.as_bytes()),
+            None => fnv1a(fnv1a(hash, b"p"), &self.period_us.to_be_bytes()),
+        };
+        BandId(hash)
+    }
+}
+
+/// How much a token bucket can hold if every product is to stay exact, in units of cost.
+struct Most {
+    /// 2 × capacity + overdraft at most: 2 × capacity × price + overdraft × price + drain < 2^53.
+    twice: u64,
+    /// Capacity + overdraft at most, that no bucket takes too long to refill.
+    once: u64,
+}
+
+impl Most {
+    fn of(tick_us: NonZeroU64, drain: NonZeroU64, price: NonZeroU64) -> Self {
+        let debt = EXACT_MAX.saturating_sub(1).saturating_sub(drain.get());
+        let ticks = (LIFETIME_US_END / tick_us).saturating_sub(2);
+        Self {
+            twice: debt / price,
+            once: ticks.saturating_mul(drain.get()) / price,
+        }
+    }
+
+    /// The largest capacity beside this overdraft.
+    fn capacity(&self, overdraft: u64) -> u64 {
+        let exact = self.twice.saturating_sub(overdraft) / 2;
+        exact.min(self.once.saturating_sub(overdraft))
+    }
+
+    /// The largest overdraft beside this capacity, if the capacity itself fits.
+    fn overdraft(&self, capacity: u64) -> Option<u64> {
+        let exact = self.twice.checked_sub(capacity.checked_mul(2)?)?;
+        Some(exact.min(self.once.checked_sub(capacity)?))
+    }
+}
+
+fn fnv1a(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn gcd(a: NonZeroU64, b: NonZeroU64) -> NonZeroU64 {
+    let (mut a, mut b) = (a, b.get());
+    while let Some(divisor) = NonZeroU64::new(b) {
+        b = a.get() % divisor;
+        a = divisor;
+    }
+    a
+}
+
+/// `a / b` where `b` is known to divide `a`.
+fn divide(a: NonZeroU64, b: NonZeroU64) -> NonZeroU64 {
+    NonZeroU64::new(a.get() / b).unwrap_or(NonZeroU64::MIN)
+}

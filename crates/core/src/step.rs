@@ -1,0 +1,158 @@
+//! One atomic step over several buckets: ask all, then charge all or none.
+//!
+//! A store brings the buckets and the instant and makes the step atomic; what happens in it is the
+//! same everywhere.
+
+use crate::quota::LOG_COST_MAX;
+use crate::{Ask, Bucket, Meter, Mode, Op, Outcome, Outcomes, Quota, Timestamp, Wait};
+
+/// Decides one enforced operation on one bucket.
+///
+/// The bucket is changed only if the outcome is allowed, or the operation is [`Op::Force`].
+#[inline]
+pub fn decide_one<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) -> Outcome {
+    match op {
+        Op::Take(cost) if cost > 0 => bucket.take(quota, cost, now),
+        _ => decide_plainly(quota, bucket, op, now),
+    }
+}
+
+/// [`decide_one`], one question at a time.
+pub(crate) fn decide_plainly<M: Meter>(
+    quota: &Quota,
+    bucket: &mut M,
+    op: Op,
+    now: Timestamp,
+) -> Outcome {
+    let mut wait = wait(quota, bucket, op, 0, now);
+    if wait.is_none() {
+        apply(quota, bucket, op, now);
+    } else if let Op::Force(cost) = op {
+        bucket.force(quota, cost, now);
+        wait = bucket.wait(quota, 1, now);
+    }
+    Outcome::of(wait, bucket.reading(quota, now))
+}
+
+/// Decides a request: `places[i]` says which of `buckets` the i-th ask means.
+///
+/// Tells whether the request passes, and what each ask's bucket answered. What is given back is
+/// given back first, and in any case. Where the request does not pass, no bucket has changed but
+/// for that and for forced charges that refused themselves. Asks without a place, or with one that
+/// is not there, are passed over; that is a bug of the store.
+pub fn decide(
+    asks: &[Ask<'_>],
+    places: &[usize],
+    buckets: &mut [Bucket],
+    now: Timestamp,
+) -> (bool, Outcomes) {
+    debug_assert_eq!(asks.len(), places.len(), "every ask has a place");
+    for (ask, place) in asks.iter().zip(places) {
+        if let (Op::GiveBack(_), Some(bucket)) = (ask.op, buckets.get_mut(*place)) {
+            apply(ask.quota, bucket, ask.op, now);
+        }
+    }
+    let mut outcomes = Outcomes::new();
+    let mut passed = true;
+    let mut taken = true;
+    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
+        let beside = cost_beside(asks, places, i);
+        let wait = match buckets.get(*place) {
+            Some(bucket) => wait(ask.quota, bucket, ask.op, beside, now),
+            None => Wait::NONE,
+        };
+        if ask.mode == Mode::Enforce && !wait.is_none() {
+            passed = false;
+            taken &= matches!(ask.op, Op::Force(_));
+        }
+        outcomes.push(Outcome {
+            remaining: 0,
+            wait,
+            reset_us: 0,
+        });
+    }
+    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
+        if let Some(bucket) = buckets.get_mut(*place)
+            && is_charged(asks, &outcomes, i, passed, taken)
+        {
+            apply(ask.quota, bucket, ask.op, now);
+        }
+    }
+    for ((ask, place), outcome) in asks.iter().zip(places).zip(outcomes.iter_mut()) {
+        if let Some(bucket) = buckets.get(*place) {
+            let wait = match ask.op {
+                // It was charged though it refused, so the wait has grown.
+                Op::Force(_) if !outcome.is_allowed() && taken && ask.mode == Mode::Enforce => {
+                    bucket.wait(ask.quota, 1, now)
+                }
+                _ => outcome.wait,
+            };
+            *outcome = Outcome::of(wait, bucket.reading(ask.quota, now));
+        }
+    }
+    (passed, outcomes)
+}
+
+/// Whether the i-th ask is charged: `passed` if all enforced asks have room, `taken` if at least
+/// all that are not forced have.
+fn is_charged(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool, taken: bool) -> bool {
+    let Some(ask) = asks.get(i) else { return false };
+    match (ask.op, ask.mode) {
+        // What is given back has been already.
+        (Op::GiveBack(_) | Op::Look, _) => false,
+        (Op::Force(_), Mode::Enforce) => taken,
+        (Op::Take(_), Mode::Enforce) => passed,
+        (_, Mode::Shadow) => {
+            let same = |other: &&Ask<'_>| other.limit == ask.limit;
+            let all_allow = asks
+                .iter()
+                .zip(outcomes)
+                .filter(|(other, _)| same(other) && other.mode == Mode::Shadow)
+                .all(|(_, outcome)| outcome.is_allowed());
+            passed && all_allow
+        }
+    }
+}
+
+/// What other asks of the same request take from the i-th ask's bucket before its turn: earlier
+/// enforced ones, and for a shadow, whose turn comes after theirs, all enforced ones and earlier
+/// shadows.
+///
+/// At one instant, two costs on one bucket are as good as their sum.
+fn cost_beside(asks: &[Ask<'_>], places: &[usize], i: usize) -> u64 {
+    let (place, mode) = (places.get(i), asks.get(i).map(|ask| ask.mode));
+    let comes_first = |j: usize, other: Mode| match (other, mode) {
+        (Mode::Enforce, Some(Mode::Shadow)) => true,
+        (Mode::Shadow, Some(Mode::Enforce)) => false,
+        _ => j < i,
+    };
+    asks.iter()
+        .zip(places)
+        .enumerate()
+        .filter(|(j, (ask, other))| Some(*other) == place && comes_first(*j, ask.mode))
+        .fold(0, |sum, (_, (ask, _))| match ask.op {
+            Op::Take(cost) | Op::Force(cost) => cost.saturating_add(sum),
+            Op::Look | Op::GiveBack(_) => sum,
+        })
+}
+
+#[inline]
+fn wait<M: Meter>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp) -> Wait {
+    match op {
+        Op::Look | Op::GiveBack(_) | Op::Take(0) | Op::Force(0) => Wait::NONE,
+        Op::Take(cost) if cost > LOG_COST_MAX && cost > quota.cost_max() => Wait::NEVER,
+        Op::Take(cost) => bucket.wait(quota, cost.saturating_add(beside), now),
+        // It is taken in any case; what it asks is whether anything is left.
+        Op::Force(_) => bucket.wait(quota, beside.saturating_add(1), now),
+    }
+}
+
+#[inline]
+fn apply<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) {
+    match op {
+        Op::Look | Op::Take(0) | Op::Force(0) => {}
+        Op::Take(cost) => bucket.charge(quota, cost, now),
+        Op::Force(cost) => bucket.force(quota, cost, now),
+        Op::GiveBack(receipt) => bucket.give_back(quota, receipt, now),
+    }
+}

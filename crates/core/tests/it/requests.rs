@@ -1,0 +1,337 @@
+//! Several buckets in one step: all or nothing, shadows, forced charges, the same bucket twice.
+
+use crate::world::{Spec, Walk, algorithm, as_model, cost, fine_spec_of, pause, start_us};
+use proptest::prelude::*;
+use tidegate_core::{
+    Algorithm, Ask, Bucket, Meter, Mode, Op, Outcome, Quota, Receipt, Timestamp, Wait, step,
+};
+use tidegate_testkit::model::{ModelBucket, decide_all};
+
+const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+
+fn ask(quota: &Quota, op: Op) -> Ask<'_> {
+    Ask {
+        op,
+        ..Ask::look(b"", quota)
+    }
+}
+
+fn shadow(quota: &Quota, cost: u64, limit: u16) -> Ask<'_> {
+    Ask {
+        mode: Mode::Shadow,
+        limit,
+        ..Ask::take(b"", quota, cost)
+    }
+}
+
+/// A fixed window of so many: what it counts is plain to see.
+fn window(amount: u64) -> Quota {
+    let align = tidegate_core::Align::FirstRequest;
+    Quota::new(amount, 1_000)
+        .algorithm(Algorithm::FixedWindow(align))
+        .overdraft(10)
+        .build()
+        .unwrap()
+}
+
+/// Decides once, and tells what each bucket has counted afterwards: `(passed, outcomes, used)`.
+fn decide(asks: &[Ask<'_>], places: &[usize], used: &[u64]) -> (bool, Vec<Outcome>, Vec<u64>) {
+    let mut buckets: Vec<Bucket> = used
+        .iter()
+        .map(|used| {
+            Bucket::Fixed(tidegate_core::algorithm::FixedWindow {
+                start: START.as_micros(),
+                used: *used,
+            })
+        })
+        .collect();
+    let (passed, outcomes) = step::decide(asks, places, &mut buckets, START);
+    let used = buckets.iter().map(|bucket| match bucket {
+        Bucket::Fixed(window) => window.used,
+        other => panic!("only fixed windows were put in: {other:?}"),
+    });
+    (passed, outcomes.to_vec(), used.collect())
+}
+
+fn allowed(outcomes: &[Outcome]) -> String {
+    outcomes
+        .iter()
+        .map(|outcome| if outcome.is_allowed() { '+' } else { '-' })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    /// Several takes of one cost: each outcome and each state as the model's.
+    #[test]
+    fn a_request_is_decided_as_by_the_model(
+        specs in prop::collection::vec(fine_spec_of(algorithm()), 1..6),
+        start_us in start_us(),
+        trace in prop::collection::vec((pause(), cost(), any::<prop::sample::Index>()), 1..15),
+    ) {
+        let quotas: Vec<Quota> = specs.iter().map(|spec| spec.fine().unwrap()).collect();
+        let mut walks: Vec<Walk> = quotas.iter().map(|quota| Walk::new(quota, start_us)).collect();
+        let mut buckets: Vec<Bucket> = quotas.iter().map(Bucket::new).collect();
+        let mut models: Vec<_> = specs.iter().map(|spec| ModelBucket::new(spec.model())).collect();
+        let places: Vec<usize> = (0..quotas.len()).collect();
+        let mut now_us = start_us;
+        for (pause, cost, pick) in trace {
+            let pick = pick.index(walks.len());
+            walks[pick].pause(pause);
+            now_us = now_us.max(walks[pick].now_us);
+            for (walk, bucket) in walks.iter_mut().zip(&buckets) {
+                (walk.now_us, walk.bucket) = (now_us, bucket.clone());
+            }
+            let Op::Take(cost) = walks[pick].op(crate::world::Act::Take(cost)) else { continue };
+            // A sliding log in the request would refuse more than it takes at once.
+            let cost = cost.min(quotas.iter().map(Quota::cost_max).min().unwrap() + 1);
+            prop_assume!(!quotas.iter().any(|quota| {
+                quota.algorithm() == Algorithm::SlidingLog && cost > 64
+            }));
+            let asks: Vec<_> = quotas.iter().map(|quota| Ask::take(b"", quota, cost)).collect();
+            let now = Timestamp::from_micros(now_us);
+            let (passed, outcomes) = step::decide(&asks, &places, &mut buckets, now);
+            let mut all: Vec<_> = models.iter_mut().collect();
+            let (expected, answers) = decide_all(&mut all, now_us, cost);
+            prop_assert_eq!(passed, expected);
+            for (walk, outcome) in walks.iter_mut().zip(outcomes.iter()) {
+                walk.last = Some(*outcome);
+            }
+            let outcomes: Vec<_> = outcomes.iter().map(|outcome| as_model(*outcome)).collect();
+            prop_assert_eq!(outcomes, answers);
+        }
+    }
+
+    /// A request of any shape: refused, it charges nothing; passed, it charges what it says; and no
+    /// bucket goes over.
+    #[test]
+    fn a_request_of_any_shape_is_all_or_nothing(
+        used in prop::collection::vec(0..=6_u64, 3),
+        shape in prop::collection::vec((0..3_usize, 0..=3_u64, 0..4_u8, 0..2_u16), 1..6),
+    ) {
+        let quotas = [window(5), window(4), window(6)];
+        let used: Vec<u64> = used.iter().zip(&quotas).map(|(u, q)| (*u).min(q.amount())).collect();
+        let places: Vec<usize> = shape.iter().map(|(place, ..)| *place).collect();
+        let asks: Vec<Ask<'_>> = shape
+            .iter()
+            .map(|(place, cost, kind, limit)| match kind {
+                0 => shadow(&quotas[*place], *cost, *limit),
+                1 => ask(&quotas[*place], Op::Look),
+                _ => ask(&quotas[*place], Op::Take(*cost)),
+            })
+            .collect();
+        let (passed, outcomes, after) = decide(&asks, &places, &used);
+
+        let enforced = |ask: &Ask<'_>| ask.mode == Mode::Enforce;
+        let refused = asks.iter().zip(&outcomes).any(|(a, o)| enforced(a) && !o.is_allowed());
+        prop_assert_eq!(passed, !refused);
+        for (i, quota) in quotas.iter().enumerate() {
+            let charged = asks.iter().enumerate().filter(|(j, _)| places[*j] == i).map(|(_, ask)| {
+                let whole_limit = asks.iter().zip(&outcomes)
+                    .filter(|(other, _)| !enforced(other) && other.limit == ask.limit)
+                    .all(|(_, outcome)| outcome.is_allowed());
+                match ask.op {
+                    Op::Take(cost) if passed && (enforced(ask) || whole_limit) => cost,
+                    _ => 0,
+                }
+            });
+            prop_assert_eq!(after[i], used[i] + charged.sum::<u64>());
+            prop_assert!(after[i] <= quota.amount());
+        }
+        // Without the shadows, the enforced asks would have been answered the same.
+        let bare: Vec<(Ask<'_>, usize)> = asks.iter().copied().zip(places.iter().copied())
+            .filter(|(ask, _)| enforced(ask)).collect();
+        let (bare_asks, bare_places): (Vec<_>, Vec<_>) = bare.into_iter().unzip();
+        let (bare_passed, bare_outcomes, _) = decide(&bare_asks, &bare_places, &used);
+        prop_assert_eq!(bare_passed, passed);
+        let waits = |outcomes: &[Outcome]| outcomes.iter().map(|o| o.wait).collect::<Vec<_>>();
+        let kept: Vec<_> = outcomes.iter().zip(&asks).filter(|(_, a)| enforced(a)).map(|(o, _)| *o).collect();
+        prop_assert_eq!(waits(&kept), waits(&bare_outcomes));
+    }
+}
+
+#[test]
+fn a_refusal_charges_nobody_and_the_others_answer_as_to_a_look() {
+    let (roomy, tight) = (window(5), window(1));
+    let asks = [
+        Ask::take(b"", &roomy, 1),
+        Ask::take(b"", &tight, 1),
+        Ask::take(b"", &roomy, 1),
+    ];
+    let (passed, outcomes, used) = decide(&asks, &[0, 1, 2], &[2, 1, 0]);
+    assert!(!passed);
+    assert_eq!(used, [2, 1, 0]);
+    assert_eq!(allowed(&outcomes), "+-+");
+    let remaining: Vec<u64> = outcomes.iter().map(|outcome| outcome.remaining).collect();
+    assert_eq!(remaining, [3, 0, 5]);
+}
+
+#[test]
+fn a_bucket_asked_for_twice_is_charged_twice_or_not_at_all() {
+    let quota = window(5);
+    for (costs, expected, after) in [
+        ([2, 3], "++", 5),
+        ([3, 3], "+-", 0),
+        ([6, 1], "--", 0),
+        ([0, 5], "++", 5),
+    ] {
+        let asks = costs.map(|cost| Ask::take(b"", &quota, cost));
+        let (passed, outcomes, used) = decide(&asks, &[0, 0], &[0]);
+        assert_eq!(allowed(&outcomes), expected, "{costs:?}");
+        assert_eq!((passed, used[0]), (after > 0, after), "{costs:?}");
+    }
+    // Together they are more than there can ever be, so that no wait helps.
+    let asks = [3, 3].map(|cost| Ask::take(b"", &quota, cost));
+    let (_, outcomes, _) = decide(&asks, &[0, 0], &[0]);
+    assert_eq!(outcomes[1].wait, Wait::NEVER);
+}
+
+/// Each cost is small enough for a sliding log; their sum need not be.
+#[test]
+fn two_costs_on_one_log_are_measured_one_by_one() {
+    let quota = Spec::of(Algorithm::SlidingLog, 100, 1_000).build().unwrap();
+    let asks = [40, 40].map(|cost| Ask::take(b"", &quota, cost));
+    let mut buckets = [Bucket::new(&quota)];
+    let (passed, outcomes) = step::decide(&asks, &[0, 0], &mut buckets, START);
+    assert!(passed);
+    assert_eq!(outcomes[1].remaining, 20);
+    let asks = [65, 1].map(|cost| Ask::take(b"", &quota, cost));
+    let (passed, outcomes) = step::decide(&asks, &[0, 0], &mut buckets, START);
+    assert!(!passed);
+    assert_eq!(outcomes[0].wait, Wait::NEVER);
+    let alone = step::decide_one(&quota, &mut buckets[0], Op::Take(65), START);
+    assert_eq!(alone.wait, Wait::NEVER);
+}
+
+#[test]
+fn a_shadow_never_refuses_and_is_charged_only_with_its_whole_limit() {
+    let quota = window(2);
+    // Two bands of shadow limit 1, and limit 2; the second band of limit 1 is used up.
+    let asks = [
+        Ask::take(b"", &quota, 1),
+        shadow(&quota, 1, 1),
+        shadow(&quota, 1, 1),
+        shadow(&quota, 1, 2),
+    ];
+    let (passed, outcomes, used) = decide(&asks, &[0, 1, 2, 3], &[0, 0, 2, 0]);
+    assert!(passed);
+    assert_eq!(allowed(&outcomes), "++-+");
+    assert_eq!(used, [1, 0, 2, 1]);
+    // Refused by an enforced bucket, nobody is charged.
+    let (passed, outcomes, used) = decide(&asks, &[0, 1, 2, 3], &[2, 0, 1, 0]);
+    assert!(!passed);
+    assert_eq!(allowed(&outcomes), "-+++");
+    assert_eq!(used, [2, 0, 1, 0]);
+}
+
+/// A shadow on the very bucket of an enforced ask, and before it: it comes last all the same.
+#[test]
+fn a_shadow_on_an_enforced_bucket_takes_what_is_left_and_never_its_room() {
+    let quota = window(2);
+    let asks = [shadow(&quota, 1, 1), Ask::take(b"", &quota, 2)];
+    let (passed, outcomes, used) = decide(&asks, &[0, 0], &[0]);
+    assert!(passed);
+    assert_eq!(allowed(&outcomes), "-+");
+    assert_eq!(used, [2]);
+    let asks = [shadow(&quota, 1, 1), Ask::take(b"", &quota, 1)];
+    let (_, outcomes, used) = decide(&asks, &[0, 0], &[0]);
+    assert_eq!(allowed(&outcomes), "++");
+    assert_eq!(used, [2]);
+}
+
+#[test]
+fn a_forced_charge_is_taken_though_it_refuses_unless_a_take_refuses() {
+    let quota = window(2); // overdraft 10
+    let take = |cost| Ask::take(b"", &quota, cost);
+    let force = |cost| ask(&quota, Op::Force(cost));
+    for (asks, used, expected, passed, after) in [
+        ([force(5), take(1)], [0, 0], "++", true, [5, 1]),
+        // Nothing was left: refused, and charged; the take beside it is not.
+        ([force(5), take(1)], [2, 0], "-+", false, [7, 0]),
+        ([force(99), take(1)], [2, 0], "-+", false, [12, 0]),
+        // A take refuses: nobody is charged.
+        ([force(5), take(1)], [0, 2], "+-", false, [0, 2]),
+        ([force(5), take(1)], [2, 2], "--", false, [2, 2]),
+        ([force(5), force(1)], [2, 2], "--", false, [7, 3]),
+        ([force(0), take(1)], [2, 0], "++", true, [2, 1]),
+    ] {
+        let (did_pass, outcomes, now_used) = decide(&asks, &[0, 1], &used);
+        assert_eq!(allowed(&outcomes), expected, "{used:?}");
+        assert_eq!((did_pass, &now_used[..]), (passed, &after[..]), "{used:?}");
+    }
+    let forced_shadow = Ask {
+        mode: Mode::Shadow,
+        ..force(5)
+    };
+    let (passed, outcomes, used) = decide(&[forced_shadow, take(1)], &[0, 1], &[2, 0]);
+    assert_eq!((passed, allowed(&outcomes).as_str()), (true, "-+"));
+    assert_eq!(used, [2, 1]);
+}
+
+/// The wait of a forced charge that refused counts what it has just taken.
+#[test]
+fn a_refused_force_waits_for_its_own_charge_too() {
+    let quota = Quota::new(1, 1_000).burst(1).overdraft(10).build().unwrap();
+    let mut bucket = Bucket::new(&quota);
+    step::decide_one(&quota, &mut bucket, Op::Take(1), START);
+    let mut alone = bucket.clone();
+    let outcome = step::decide_one(&quota, &mut alone, Op::Force(3), START);
+    assert_eq!(outcome.wait.as_micros(), Some(4_000));
+    let mut one = [bucket.clone()];
+    let (passed, outcomes) = step::decide(&[ask(&quota, Op::Force(3))], &[0], &mut one, START);
+    assert!(!passed);
+    assert_eq!(outcomes[0], outcome);
+    assert_eq!(one[0], alone);
+    // A take beside it refuses, so that it was not charged: the wait is as it was.
+    let full = Quota::new(1, 1_000).build().unwrap();
+    let asks = [ask(&quota, Op::Force(3)), Ask::take(b"", &full, 2)];
+    let mut two = [bucket.clone(), Bucket::new(&full)];
+    let (_, outcomes) = step::decide(&asks, &[0, 1], &mut two, START);
+    assert_eq!(outcomes[0].wait.as_micros(), Some(1_000));
+    assert_eq!(two[0], bucket);
+}
+
+/// Settling: what was reserved is given back and what was used is charged, in one request.
+#[test]
+fn what_is_given_back_comes_before_everything_else() {
+    let quota = window(5);
+    let back = ask(&quota, Op::GiveBack(Receipt { at: START, cost: 4 }));
+    for asks in [
+        [back, Ask::take(b"", &quota, 3)],
+        [Ask::take(b"", &quota, 3), back],
+    ] {
+        let (passed, _, used) = decide(&asks, &[0, 0], &[5]);
+        assert!(passed);
+        assert_eq!(used, [4]);
+    }
+    // It is given back even if the request is refused.
+    let (passed, outcomes, used) = decide(&[back, Ask::take(b"", &quota, 5)], &[0, 0], &[5]);
+    assert_eq!((passed, allowed(&outcomes).as_str()), (false, "+-"));
+    assert_eq!(used, [1]);
+}
+
+#[test]
+fn an_empty_request_passes() {
+    let (passed, outcomes) = step::decide(&[], &[], &mut [], START);
+    assert!(passed && outcomes.is_empty());
+}
+
+/// What a request reports of a bucket is what the bucket then reads.
+#[test]
+fn every_outcome_reads_the_bucket_as_it_is_left() {
+    let quotas = [window(9), window(9)];
+    let asks: Vec<_> = (0..9_u64)
+        .map(|i| Ask::take(b"", &quotas[usize::from(i % 2 == 1)], i % 3))
+        .collect();
+    let places: Vec<usize> = (0..9).map(|i| i % 2).collect();
+    let mut buckets: Vec<Bucket> = quotas.iter().map(Bucket::new).collect();
+    let (passed, outcomes) = step::decide(&asks, &places, &mut buckets, START);
+    assert!(passed);
+    assert_eq!(outcomes.len(), 9);
+    for (outcome, place) in outcomes.iter().zip(places) {
+        let reading = buckets[place].reading(&quotas[place], START);
+        assert_eq!(outcome.remaining, reading.remaining);
+        assert_eq!(outcome.reset_us, reading.reset_us);
+    }
+}

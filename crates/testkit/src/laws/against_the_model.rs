@@ -1,0 +1,115 @@
+use tidegate_core::quota::WINDOW_PARTS;
+use tidegate_core::{Algorithm, Align, Ask, Outcome, Quota};
+
+use super::Subject;
+use crate::model::{ModelAlgorithm, ModelAnswer, ModelBucket, ModelQuota, decide_all};
+
+/// Requests at random over a few keys, each under several quotas at once: every field of every
+/// outcome is the model's.
+pub fn law_4_nothing_lost(subject: &impl Subject) {
+    let mut dice = Dice(7);
+    for round in 0..40 {
+        let quotas: Vec<(Quota, ModelQuota)> =
+            (0..=dice.roll(4)).map(|_| quota(&mut dice)).collect();
+        let mut models: Vec<Vec<ModelBucket>> = (0..3)
+            .map(|_| quotas.iter().map(|(_, it)| ModelBucket::new(*it)).collect())
+            .collect();
+        for _ in 0..40 {
+            subject.advance_micros(match dice.roll(4) {
+                0 => 0,
+                1 => dice.roll(3),
+                2 => dice.roll(2_000),
+                _ => dice.roll(300_000),
+            });
+            let key = usize::try_from(dice.roll(3)).unwrap_or(0);
+            let model = models.get_mut(key).expect("three keys");
+            let cost = dice.roll(5);
+            let names: Vec<Vec<u8>> = (0..quotas.len())
+                .map(|band| format!("model {round} {key} {band}").into_bytes())
+                .collect();
+            let asks: Vec<Ask<'_>> = names
+                .iter()
+                .zip(&quotas)
+                .map(|(bucket, (quota, _))| Ask::take(bucket, quota, cost))
+                .collect();
+            let reply = subject.decide(&asks);
+            let mut all: Vec<&mut ModelBucket> = model.iter_mut().collect();
+            let (passed, expected) = decide_all(&mut all, reply.at.as_micros(), cost);
+            assert_eq!(reply.passed, passed, "{asks:?}");
+            let outcomes: Vec<ModelAnswer> = reply.outcomes.iter().map(answer).collect();
+            assert_eq!(outcomes, expected, "{asks:?}");
+        }
+    }
+}
+
+fn answer(outcome: &Outcome) -> ModelAnswer {
+    ModelAnswer {
+        allowed: outcome.is_allowed(),
+        remaining: outcome.remaining,
+        wait_us: outcome.wait.as_micros(),
+        reset_us: outcome.reset_us,
+    }
+}
+
+/// A quota of a few units, in core's words and in the model's.
+fn quota(dice: &mut Dice) -> (Quota, ModelQuota) {
+    let pick = |dice: &mut Dice, from: &[u64]| {
+        let place = dice.roll(u64::try_from(from.len()).unwrap_or(1));
+        usize::try_from(place)
+            .ok()
+            .and_then(|place| from.get(place).copied())
+            .unwrap_or(1)
+    };
+    let amount = pick(dice, &[1, 2, 3, 7, 11, 97, 4_099]);
+    let period_us = pick(dice, &[7, 1_000, 99_991, 1_000_000, 60_000_000]);
+    let burst = 1 + dice.roll(9);
+    let algorithm = match dice.roll(7) {
+        0 => Algorithm::FixedWindow(Align::FirstRequest),
+        1 => Algorithm::FixedWindow(Align::Clock),
+        2 => Algorithm::SlidingWindow,
+        3 => Algorithm::SlidingLog,
+        4 => Algorithm::BucketedWindow,
+        _ => Algorithm::TokenBucket,
+    };
+    let spec = Quota::new(amount, period_us)
+        .algorithm(algorithm)
+        .refundable(dice.roll(3) == 0);
+    let spec = match algorithm {
+        Algorithm::TokenBucket => spec.burst(burst),
+        _ => spec,
+    };
+    let model = ModelQuota {
+        algorithm: match algorithm {
+            Algorithm::FixedWindow(Align::FirstRequest) => ModelAlgorithm::FixedWindow,
+            Algorithm::FixedWindow(Align::Clock) => ModelAlgorithm::FixedWindowAligned,
+            Algorithm::SlidingWindow => ModelAlgorithm::SlidingWindow,
+            Algorithm::SlidingLog => ModelAlgorithm::SlidingLog,
+            Algorithm::BucketedWindow => ModelAlgorithm::BucketedWindow {
+                parts: WINDOW_PARTS,
+            },
+            _ => ModelAlgorithm::TokenBucket,
+        },
+        amount,
+        period_us,
+        burst,
+        overdraft: 0,
+    };
+    (
+        spec.build().expect("small quotas can be represented"),
+        model,
+    )
+}
+
+/// Numbers that look random and are the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    /// Rolls a number below `sides`.
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}

@@ -1,0 +1,121 @@
+//! The laws of [`Store`](tidegate_core::Store) as tests that every store must pass.
+//!
+//! A store brings a [`Subject`], itself and a hand on its clock, and
+//! [`store_laws!`](crate::store_laws) turns each law into a test. The twelfth, that a store which
+//! cannot tell says so, needs a store that fails and is tested where such stores are.
+//!
+//! ```
+//! use tidegate_core::{Ask, Quota};
+//! use tidegate_testkit::laws::Subject;
+//!
+//! fn one_passes(subject: &impl Subject) {
+//!     let quota = Quota::new(1, 1_000_000).build().unwrap();
+//!     assert!(subject.decide(&[Ask::take(b"a", &quota, 1)]).passed);
+//!     assert!(!subject.decide(&[Ask::take(b"a", &quota, 1)]).passed);
+//!     subject.advance_micros(1_000_000);
+//!     assert!(subject.decide(&[Ask::take(b"a", &quota, 1)]).passed);
+//! }
+//! ```
+
+#![expect(
+    clippy::missing_panics_doc,
+    clippy::panic,
+    reason = "a law that is broken panics; that is how a test fails"
+)]
+
+mod against_the_model;
+mod concurrent;
+mod several;
+mod single;
+mod subject;
+
+pub use against_the_model::law_4_nothing_lost;
+pub use concurrent::{law_1_all_or_nothing_under_contention, law_2_never_over};
+pub use several::{
+    law_1_all_or_nothing, law_8_shadows_are_silent, law_9_force_charges, law_11_in_order,
+    law_11_twice_is_twice,
+};
+pub use single::{
+    law_2_burst_1_refuses, law_3_one_clock, law_5_as_long_as_it_matters, law_6_honest_refusals,
+    law_7_free_refusals, law_10_giving_back_is_safe, reset_makes_as_good_as_new,
+};
+pub use subject::{Manual, Subject, block_on};
+
+/// Makes a test of each law, for the store that `$subject`, a function without arguments, makes
+/// anew for each.
+///
+/// ```text
+/// tidegate_testkit::store_laws!(|| {
+///     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
+///     Manual::new(MemoryStore::builder().clock(clock.clone()).build(), clock)
+/// });
+/// ```
+#[macro_export]
+macro_rules! store_laws {
+    ($subject:expr) => {
+        $crate::store_laws! { @each $subject;
+            law_1_all_or_nothing
+            law_1_all_or_nothing_under_contention
+            law_2_burst_1_refuses
+            law_2_never_over
+            law_3_one_clock
+            law_4_nothing_lost
+            law_5_as_long_as_it_matters
+            law_6_honest_refusals
+            law_7_free_refusals
+            law_8_shadows_are_silent
+            law_9_force_charges
+            law_10_giving_back_is_safe
+            law_11_in_order
+            law_11_twice_is_twice
+            reset_makes_as_good_as_new
+        }
+    };
+    (@each $subject:expr; $($law:ident)*) => {
+        $(
+            #[test]
+            fn $law() {
+                $crate::laws::$law(&$subject());
+            }
+        )*
+    };
+}
+
+/// Quotas of every kind, of the same few units a minute, so that any mix of narrow and wide states
+/// meets in one request.
+fn every_kind() -> Vec<(&'static str, tidegate_core::Quota)> {
+    use tidegate_core::{Algorithm, Align, Quota};
+    let minute = 60_000_000;
+    [
+        ("tokens", Quota::new(3, minute)),
+        ("fractions", Quota::new(7, minute).burst(3)),
+        ("refundable", Quota::new(3, minute).refundable(true)),
+        ("large drain", Quota::new(4_099, 245_940_000_001).burst(3)),
+        (
+            "fixed",
+            Quota::new(3, minute).algorithm(Algorithm::FixedWindow(Align::FirstRequest)),
+        ),
+        (
+            "clock",
+            Quota::new(3, minute).algorithm(Algorithm::FixedWindow(Align::Clock)),
+        ),
+        (
+            "sliding",
+            Quota::new(3, minute).algorithm(Algorithm::SlidingWindow),
+        ),
+        (
+            "log",
+            Quota::new(3, minute).algorithm(Algorithm::SlidingLog),
+        ),
+        (
+            "bucketed",
+            Quota::new(3, minute).algorithm(Algorithm::BucketedWindow),
+        ),
+    ]
+    .into_iter()
+    .map(|(name, spec)| {
+        let quota = spec.label(name).build();
+        (name, quota.expect("small quotas can be represented"))
+    })
+    .collect()
+}

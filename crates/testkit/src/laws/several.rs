@@ -1,0 +1,189 @@
+//! Laws of requests over several buckets.
+
+use tidegate_core::{Ask, Mode, Op, Outcome, Quota, Wait};
+
+use super::{Subject, every_kind};
+
+fn remaining(subject: &impl Subject, bucket: &[u8], quota: &Quota) -> u64 {
+    subject.decide_one(Ask::look(bucket, quota)).remaining
+}
+
+/// Every kind of bucket in one request, and every kind the one that refuses.
+pub fn law_1_all_or_nothing(subject: &impl Subject) {
+    let kinds = every_kind();
+    for (refusing, (name, quota)) in kinds.iter().enumerate() {
+        let names: Vec<Vec<u8>> = (0..kinds.len())
+            .map(|i| format!("all {refusing} {i}").into_bytes())
+            .collect();
+        let asks = |cost| -> Vec<Ask<'_>> {
+            names
+                .iter()
+                .zip(&kinds)
+                .map(|(bucket, (_, quota))| Ask::take(bucket, quota, cost))
+                .collect()
+        };
+        assert!(subject.decide(&asks(1)).passed, "{name}: all have room");
+        let used_up = names.get(refusing).expect("one name for each kind");
+        assert!(
+            subject
+                .decide_one(Ask::take(used_up, quota, 2))
+                .is_allowed()
+        );
+
+        let reply = subject.decide(&asks(1));
+        assert!(!reply.passed, "{name} is used up");
+        for (i, (outcome, bucket)) in reply.outcomes.iter().zip(&names).enumerate() {
+            assert_eq!(outcome.is_allowed(), i != refusing, "{name}");
+            assert_eq!(
+                outcome.remaining,
+                if i == refusing { 0 } else { 2 },
+                "{name}"
+            );
+            let (_, quota) = kinds.get(i).expect("one kind for each name");
+            assert_eq!(
+                remaining(subject, bucket, quota),
+                outcome.remaining,
+                "{name}"
+            );
+        }
+    }
+}
+
+/// A shadow never refuses, and is charged only with its whole limit.
+pub fn law_8_shadows_are_silent(subject: &impl Subject) {
+    for (name, quota) in every_kind() {
+        let bucket = |which: &str| format!("shadow {name} {which}").into_bytes();
+        let [plain, one, two] = ["plain", "one", "two"].map(bucket);
+        let shadow = |bucket, limit, cost| Ask {
+            mode: Mode::Shadow,
+            limit,
+            ..Ask::take(bucket, &quota, cost)
+        };
+        let left = |bucket: &[u8]| remaining(subject, bucket, &quota);
+
+        // The second bucket of the shadow limit would refuse, so that the first is not charged.
+        let asks = [
+            Ask::take(&plain, &quota, 1),
+            shadow(&one[..], 1, 1),
+            shadow(&two[..], 1, 4),
+        ];
+        let reply = subject.decide(&asks);
+        assert!(reply.passed, "{name}");
+        let allowed: Vec<bool> = reply.outcomes.iter().map(Outcome::is_allowed).collect();
+        assert_eq!(allowed, [true, true, false], "{name}");
+        assert_eq!([left(&plain), left(&one), left(&two)], [2, 3, 3], "{name}");
+
+        // Two limits: each stands by itself.
+        let asks = [
+            Ask::take(&plain, &quota, 1),
+            shadow(&one[..], 1, 1),
+            shadow(&two[..], 2, 4),
+        ];
+        assert!(subject.decide(&asks).passed, "{name}");
+        assert_eq!([left(&plain), left(&one), left(&two)], [1, 2, 3], "{name}");
+
+        // The request is refused: no shadow is charged.
+        let asks = [Ask::take(&plain, &quota, 2), shadow(&one[..], 1, 1)];
+        assert!(!subject.decide(&asks).passed, "{name}");
+        assert_eq!([left(&plain), left(&one)], [1, 2], "{name}");
+
+        // Alone, it passes whatever it says.
+        let reply = subject.decide(&[shadow(&one[..], 1, 3)]);
+        assert!(
+            reply.passed && !reply.outcomes.iter().any(Outcome::is_allowed),
+            "{name}"
+        );
+        let forced = Ask {
+            op: Op::Force(1),
+            ..shadow(&one[..], 1, 0)
+        };
+        assert!(subject.decide(&[shadow(&one[..], 1, 2)]).passed, "{name}");
+        assert!(subject.decide(&[forced]).passed, "{name}");
+        assert_eq!(left(&one), 0, "{name}");
+    }
+}
+
+/// A forced charge is taken, down to the overdraft, unless a take beside it refuses.
+pub fn law_9_force_charges(subject: &impl Subject) {
+    let quota = Quota::new(1, 1_000_000)
+        .burst(3)
+        .overdraft(2)
+        .build()
+        .expect("it fits");
+    let force = |bucket, cost| Ask {
+        op: Op::Force(cost),
+        ..Ask::look(bucket, &quota)
+    };
+    let first = subject.decide_one(force(b"forced", 4));
+    assert!(first.is_allowed(), "something was left");
+    assert_eq!((first.remaining, first.reset_us), (0, 4_000_000));
+    let second = subject.decide_one(force(b"forced", 9));
+    assert!(!second.is_allowed(), "nothing was left");
+    assert_eq!(
+        second.reset_us, 5_000_000,
+        "charged all the same, to the overdraft"
+    );
+    assert_eq!(
+        second.wait,
+        Wait::from_micros(3_000_000),
+        "until one is there again"
+    );
+
+    // Beside a take that is refused, it is not charged.
+    let asks = [force(b"beside", 1), Ask::take(b"forced", &quota, 1)];
+    assert!(!subject.decide(&asks).passed);
+    assert_eq!(remaining(subject, b"beside", &quota), 3);
+    // Beside a take that has room, it refuses the request, and is charged.
+    let asks = [force(b"forced", 1), Ask::take(b"beside", &quota, 1)];
+    subject.advance_micros(1_000_000);
+    assert!(!subject.decide(&asks).passed);
+    assert_eq!(remaining(subject, b"beside", &quota), 3);
+    let again = subject.decide_one(Ask::take(b"forced", &quota, 1));
+    assert_eq!(again.wait, Wait::from_micros(3_000_000));
+}
+
+/// One outcome for each ask, in order, however many.
+pub fn law_11_in_order(subject: &impl Subject) {
+    let kinds = every_kind();
+    for len in [1, 2, 4, 5, 9, 33] {
+        let names: Vec<Vec<u8>> = (0..len)
+            .map(|i| format!("order {len} {i}").into_bytes())
+            .collect();
+        let asks: Vec<Ask<'_>> = names
+            .iter()
+            .zip(kinds.iter().cycle())
+            .enumerate()
+            .map(|(i, (bucket, (_, quota)))| {
+                Ask::take(bucket, quota, u64::try_from(i % 4).unwrap_or(0))
+            })
+            .collect();
+        let reply = subject.decide(&asks);
+        assert!(reply.passed);
+        let remaining: Vec<u64> = reply.outcomes.iter().map(|it| it.remaining).collect();
+        let expected: Vec<u64> = (0..len).map(|i| 3 - i % 4).collect();
+        assert_eq!(remaining, expected);
+    }
+    assert!(subject.decide(&[]).passed, "a request of nothing passes");
+}
+
+/// A bucket asked for twice is charged twice, or not at all.
+pub fn law_11_twice_is_twice(subject: &impl Subject) {
+    for (name, quota) in every_kind() {
+        let bucket = format!("twice {name}");
+        let take = |cost| Ask::take(bucket.as_bytes(), &quota, cost);
+        let reply = subject.decide(&[take(2), take(2)]);
+        assert!(!reply.passed, "{name}");
+        let allowed: Vec<bool> = reply.outcomes.iter().map(Outcome::is_allowed).collect();
+        assert_eq!(allowed, [true, false], "{name}");
+        assert_eq!(remaining(subject, bucket.as_bytes(), &quota), 3, "{name}");
+
+        let reply = subject.decide(&[take(1), take(2)]);
+        assert!(reply.passed, "{name}");
+        for outcome in reply.outcomes.iter() {
+            assert_eq!(
+                outcome.remaining, 0,
+                "{name}: both read the bucket as it is left"
+            );
+        }
+    }
+}

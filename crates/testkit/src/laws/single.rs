@@ -1,0 +1,176 @@
+//! Laws that one bucket at a time shows.
+
+use tidegate_core::{Ask, Meter, Op, Quota, Receipt, Wait};
+
+use super::{Subject, every_kind};
+
+/// A burst of 1 lets one through, and not the next: the least that a limiter must do.
+pub fn law_2_burst_1_refuses(subject: &impl Subject) {
+    let quota = Quota::new(10, 1_000_000).burst(1).build().expect("it fits");
+    let take = || subject.decide_one(Ask::take(b"burst-1", &quota, 1));
+    for _ in 0..3 {
+        assert!(take().is_allowed());
+        let refused = take();
+        assert!(!refused.is_allowed());
+        assert_eq!(refused.wait, Wait::from_micros(100_000));
+        subject.advance_micros(99_999);
+        assert_eq!(take().wait, Wait::from_micros(1));
+        subject.advance_micros(1);
+    }
+}
+
+/// Instants never run backwards, and pass as the clock says.
+pub fn law_3_one_clock(subject: &impl Subject) {
+    let quota = Quota::new(10, 1_000_000).build().expect("it fits");
+    let mut last = subject.decide(&[Ask::look(b"clock", &quota)]).at;
+    for micros in [0, 1, 1_000, 60_000_000] {
+        subject.advance_micros(micros);
+        let now = subject.decide(&[Ask::look(b"clock", &quota)]).at;
+        assert!(now >= last.plus(micros), "{now:?} after {last:?}");
+        last = now;
+    }
+}
+
+/// A bucket is there from its first charge until the instant at which it is as good as new, and
+/// after that no more.
+pub fn law_5_as_long_as_it_matters(subject: &impl Subject) {
+    for (name, quota) in every_kind() {
+        let bucket = format!("expiry {name}");
+        let bucket = bucket.as_bytes();
+        assert!(subject.inspect(bucket, &quota).is_none(), "{name}");
+        subject.decide(&[Ask::look(bucket, &quota)]);
+        subject.decide(&[Ask::take(bucket, &quota, 99)]);
+        assert!(
+            subject.inspect(bucket, &quota).is_none(),
+            "{name}: looked at and refused"
+        );
+
+        let outcome = subject.decide_one(Ask::take(bucket, &quota, 2));
+        let kept = subject.inspect(bucket, &quota).expect("it was charged");
+        let fresh_at = kept.bucket.fresh_at(&quota);
+        assert_eq!(fresh_at, kept.at.plus(outcome.reset_us), "{name}");
+
+        subject.advance_micros(outcome.reset_us - 1);
+        assert!(
+            subject.inspect(bucket, &quota).is_some(),
+            "{name}: a microsecond early"
+        );
+        assert!(
+            !subject
+                .decide_one(Ask::take(bucket, &quota, 3))
+                .is_allowed(),
+            "{name}"
+        );
+        subject.advance_micros(1);
+        assert!(
+            subject.inspect(bucket, &quota).is_none(),
+            "{name}: as good as new"
+        );
+        assert!(
+            subject
+                .decide_one(Ask::take(bucket, &quota, 3))
+                .is_allowed(),
+            "{name}"
+        );
+    }
+}
+
+/// The wait is exact, and a cost that can never pass says so.
+pub fn law_6_honest_refusals(subject: &impl Subject) {
+    for (name, quota) in every_kind() {
+        let bucket = format!("honest {name}");
+        let take = |cost| subject.decide_one(Ask::take(bucket.as_bytes(), &quota, cost));
+        assert_eq!(take(4).wait, Wait::NEVER, "{name}");
+        assert!(take(2).is_allowed(), "{name}");
+        subject.advance_micros(1_234);
+        for cost in [2, 3] {
+            let refused = take(cost);
+            let Some(wait_us) = refused.wait.as_micros().filter(|_| !refused.is_allowed()) else {
+                panic!("{name}: {cost} more do not fit yet: {refused:?}");
+            };
+            subject.advance_micros(wait_us - 1);
+            assert_eq!(take(cost).wait, Wait::from_micros(1), "{name}");
+            subject.advance_micros(1);
+            assert!(take(cost).is_allowed(), "{name}");
+        }
+    }
+}
+
+/// Being refused costs nothing, however often.
+pub fn law_7_free_refusals(subject: &impl Subject) {
+    for (name, quota) in every_kind() {
+        let bucket = format!("free {name}");
+        let ask = |cost| Ask::take(bucket.as_bytes(), &quota, cost);
+        assert!(subject.decide_one(ask(3)).is_allowed(), "{name}");
+        let before = subject.inspect(bucket.as_bytes(), &quota).expect("charged");
+        let refused = subject.decide_one(ask(2));
+        for _ in 0..20 {
+            assert_eq!(subject.decide_one(ask(2)), refused, "{name}");
+            assert!(!subject.decide_one(ask(9)).is_allowed(), "{name}");
+        }
+        let after = subject.inspect(bucket.as_bytes(), &quota).expect("charged");
+        assert_eq!(before.bucket, after.bucket, "{name}");
+    }
+}
+
+/// What is given back may be taken again, once; what was not taken is not.
+pub fn law_10_giving_back_is_safe(subject: &impl Subject) {
+    for (name, quota) in every_kind()
+        .into_iter()
+        .filter(|(name, _)| *name != "large drain")
+    {
+        let bucket = format!("back {name}");
+        let ask = |op| Ask {
+            op,
+            ..Ask::look(bucket.as_bytes(), &quota)
+        };
+        let reply = subject.decide(&[ask(Op::Take(2))]);
+        assert!(reply.passed, "{name}");
+        let back = Op::GiveBack(reply.receipt(2));
+        let outcome = subject.decide_one(ask(back));
+        assert!(outcome.is_allowed(), "{name}");
+        assert_eq!(outcome.remaining, 3, "{name}: at once, it comes back whole");
+        assert_eq!(
+            subject.decide_one(ask(back)).remaining,
+            3,
+            "{name}: and no more than that"
+        );
+        assert!(subject.decide_one(ask(Op::Take(3))).is_allowed(), "{name}");
+        assert!(!subject.decide_one(ask(Op::Take(1))).is_allowed(), "{name}");
+
+        // As good as new since: there is nothing left to give back.
+        subject.advance_micros(200_000_000);
+        let reply = subject.decide(&[ask(Op::Take(3))]);
+        assert!(reply.passed, "{name}");
+        let stale = Op::GiveBack(Receipt {
+            at: tidegate_core::Timestamp::from_micros(reply.at.as_micros() - 200_000_000),
+            cost: 3,
+        });
+        assert_eq!(subject.decide_one(ask(stale)).remaining, 0, "{name}");
+    }
+}
+
+/// Reset forgets one bucket under one quota, and tells whether there was anything to forget.
+pub fn reset_makes_as_good_as_new(subject: &impl Subject) {
+    let kinds = every_kind();
+    for (_, quota) in &kinds {
+        subject.decide_one(Ask::take(b"reset", quota, 3));
+        subject.decide_one(Ask::take(b"other", quota, 3));
+    }
+    for (name, quota) in &kinds {
+        assert!(subject.reset(b"reset", quota), "{name}");
+        assert!(
+            !subject.reset(b"reset", quota),
+            "{name}: it was as good as new"
+        );
+        assert!(!subject.reset(b"never there", quota), "{name}");
+        assert!(subject.inspect(b"reset", quota).is_none(), "{name}");
+        assert_eq!(
+            subject.decide_one(Ask::look(b"other", quota)).remaining,
+            0,
+            "{name}"
+        );
+        let outcome = subject.decide_one(Ask::take(b"reset", quota, 3));
+        assert!(outcome.is_allowed(), "{name}");
+    }
+}

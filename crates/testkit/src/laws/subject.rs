@@ -1,0 +1,98 @@
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use tidegate_core::{Ask, Inspection, ManualClock, Outcome, Quota, Reply, Store};
+
+/// A store under test, and a hand on its clock.
+pub trait Subject: Sync {
+    /// The store's type.
+    type Store: Store;
+
+    /// The store. Buckets of these tests are not there yet.
+    fn store(&self) -> &Self::Store;
+
+    /// Lets `micros` microseconds pass, exactly.
+    fn advance_micros(&self, micros: u64);
+
+    /// Waits for a future. A store that needs a runtime runs it there.
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        block_on(future)
+    }
+
+    /// What the store answers to a request.
+    fn decide(&self, asks: &[Ask<'_>]) -> Reply {
+        self.block_on(self.store().decide(asks))
+            .expect("a healthy store answers")
+    }
+
+    /// What the store answers to one ask.
+    fn decide_one(&self, ask: Ask<'_>) -> Outcome {
+        *self
+            .decide(&[ask])
+            .outcomes
+            .first()
+            .expect("one outcome for each ask")
+    }
+
+    /// What the store keeps of a bucket.
+    fn inspect(&self, bucket: &[u8], quota: &Quota) -> Option<Inspection> {
+        self.block_on(self.store().inspect(bucket, quota))
+            .expect("a healthy store answers")
+    }
+
+    /// Makes a bucket as good as new.
+    fn reset(&self, bucket: &[u8], quota: &Quota) -> bool {
+        self.block_on(self.store().reset(bucket, quota))
+            .expect("a healthy store answers")
+    }
+}
+
+/// A store whose clock is moved by hand.
+#[derive(Debug)]
+pub struct Manual<S> {
+    store: S,
+    clock: ManualClock,
+}
+
+impl<S> Manual<S> {
+    /// A store that takes its time from `clock`.
+    pub fn new(store: S, clock: ManualClock) -> Self {
+        Self { store, clock }
+    }
+}
+
+impl<S: Store> Subject for Manual<S> {
+    type Store = S;
+
+    fn store(&self) -> &S {
+        &self.store
+    }
+
+    fn advance_micros(&self, micros: u64) {
+        self.clock.advance_micros(micros);
+    }
+}
+
+/// Waits for a future on this thread.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
