@@ -1,0 +1,43 @@
+//! Buckets in this process: bounded, lock-light, exact.
+//!
+//! A bucket whose whole state is an instant and a small number is one 64-bit word in a table of
+//! fingerprints that is laid out once and never grows: 32 bytes for each of
+//! [`max_keys`](Builder::max_keys), a load and a compare-and-swap for a decision, no write at all
+//! for a refusal. What needs more room than a word lives in [sharded records](records). A request
+//! over several buckets locks their words, one bit each, in one order for everybody, and is decided
+//! all or nothing.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`word`] | a bucket's state in 64 bits, one of them a lock |
+//! | [`table`] | fingerprints and words: finding, claiming and taking over slots |
+//! | [`records`] | states that do not fit a word |
+//! | [`store`] | the store: where a bucket goes, one bucket, several buckets |
+//! | [`clock`] | real time |
+//!
+//! # Example
+//!
+//! ```
+//! use tidegate_core::{Ask, Quota};
+//! use tidegate_memory::MemoryStore;
+//!
+//! let store = MemoryStore::builder().max_keys(10_000).build();
+//! let quota = Quota::new(100, 60_000_000).build()?;
+//!
+//! let outcome = store.decide_one(&Ask::take(b"api/per-client/ip:192.0.2.1", &quota, 1));
+//! assert!(outcome.is_allowed());
+//! assert_eq!(outcome.remaining, 99);
+//! # Ok::<(), tidegate_core::QuotaError>(())
+//! ```
+
+pub mod clock;
+#[cfg(all(loom, test))]
+mod loom_tests;
+pub mod records;
+pub mod store;
+mod sync;
+pub mod table;
+pub mod word;
+
+pub use clock::SystemClock;
+pub use store::{Builder, MemoryStore, Stats};

@@ -1,0 +1,314 @@
+//! The store: where a bucket goes, and how requests are decided.
+
+mod one;
+mod overflow;
+mod several;
+mod words;
+
+use crate::clock::SystemClock;
+use crate::records::Records;
+use crate::sync::AtomicU64;
+use crate::table::Table;
+use crate::word::{self, Narrow};
+use foldhash::SharedSeed;
+use foldhash::fast::FoldHasher;
+use std::future::{Future, ready};
+use std::hash::Hasher;
+#[cfg(not(loom))]
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::Ordering::Relaxed;
+use tidegate_core::algorithm::{FixedWindow, TokenBucket};
+use tidegate_core::{
+    Algorithm, Ask, Bucket, Clock, Inspection, Meter, Mode, Op, Outcome, Outcomes, Quota, Reply,
+    Store, StoreError, Timestamp,
+};
+
+/// Memory for records, for each of `max_keys`: one that is no log takes 144 bytes, and shards fill
+/// unevenly.
+const RECORD_BYTES_PER_KEY: usize = 192;
+
+/// Buckets in this process.
+///
+/// Decisions never wait for I/O, so beside the asynchronous [`Store`] it has
+/// [`decide_one`](Self::decide_one) and [`decide_now`](Self::decide_now) for callers that are not
+/// asynchronous. It is shared by reference or in an `Arc`.
+///
+/// # Bounds
+///
+/// Memory is bounded by [`max_keys`](Builder::max_keys). A bucket gives up its place only once it
+/// is as good as new. When no place is left, the new keys of a limit share one overflow bucket,
+/// counted in [`Stats::overflowed`]: they are limited together, and nobody who was limited is
+/// forgotten. A key that finds a place while its limit's overflow bucket still matters begins with
+/// a copy of it, for what it used there counts.
+///
+/// Keys are told apart by a 64-bit hash with a seed of this process. Two keys that collide share a
+/// bucket, so neither ever gets more than its limit.
+#[derive(Debug)]
+pub struct MemoryStore<C = SystemClock> {
+    clock: C,
+    /// When the store began, in microseconds: words count from here.
+    epoch: u64,
+    /// When words can hold no later instant.
+    words_end: u64,
+    /// This process's own, so that nobody outside can choose keys that collide.
+    seed: u64,
+    table: Table,
+    records: Records,
+    overflowed: AtomicU64,
+    /// No overflow bucket matters from this instant on, in microseconds. Raised while the place is
+    /// held that a key turned away does not have, and so in time for whoever claims it next.
+    overflow_until: AtomicU64,
+}
+
+/// Settings of a [`MemoryStore`].
+#[derive(Clone, Debug)]
+pub struct Builder<C = SystemClock> {
+    max_keys: usize,
+    clock: C,
+}
+
+/// How full a [`MemoryStore`] is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Buckets that still matter, at this moment.
+    pub buckets: usize,
+    /// Bytes that records take, beside the table, whose size is fixed.
+    pub record_bytes: usize,
+    /// Asks answered by an overflow bucket since the store began.
+    pub overflowed: u64,
+    /// Logs made coarser for want of room since the store began.
+    pub coarsened: u64,
+}
+
+impl MemoryStore {
+    /// A store with room for a million keys.
+    pub fn new() -> Self {
+        Self::builder().build()
+    }
+
+    /// Begins a store with other settings.
+    pub fn builder() -> Builder {
+        Builder {
+            max_keys: 1_000_000,
+            clock: SystemClock::new(),
+        }
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+// === impl Builder ===
+
+impl<C> Builder<C> {
+    /// Keeps up to `max_keys` buckets: 32 bytes each, taken from the system as they are used, and
+    /// up to 192 more for each that does not fit a word.
+    #[must_use]
+    pub fn max_keys(self, max_keys: usize) -> Self {
+        Self { max_keys, ..self }
+    }
+
+    /// Takes the time from `clock`.
+    #[must_use]
+    pub fn clock<D: Clock>(self, clock: D) -> Builder<D> {
+        Builder {
+            max_keys: self.max_keys,
+            clock,
+        }
+    }
+
+    /// The store.
+    ///
+    /// # Panics
+    ///
+    /// If the system has no room for a table of that many keys; see [`try_build`](Self::try_build).
+    pub fn build(self) -> MemoryStore<C>
+    where
+        C: Clock,
+    {
+        self.try_build()
+            .expect("memory for a table of `max_keys` keys")
+    }
+
+    /// The store, or `None` where the system has no room for a table of that many keys.
+    pub fn try_build(self) -> Option<MemoryStore<C>>
+    where
+        C: Clock,
+    {
+        let record_bytes = self.max_keys.saturating_mul(RECORD_BYTES_PER_KEY);
+        let epoch = self.clock.now().as_micros();
+        Some(MemoryStore {
+            epoch,
+            words_end: epoch.saturating_add(word::INSTANT_END),
+            clock: self.clock,
+            seed: seed(),
+            table: Table::new(self.max_keys)?,
+            records: Records::new(record_bytes),
+            overflowed: AtomicU64::new(0),
+            overflow_until: AtomicU64::new(0),
+        })
+    }
+}
+
+// === impl MemoryStore ===
+
+impl<C: Clock> MemoryStore<C> {
+    /// Decides one ask by itself. A shadow is decided like any other: there is no request that it
+    /// could refuse.
+    #[inline]
+    pub fn decide_one(&self, ask: &Ask<'_>) -> Outcome {
+        self.decide_one_at(ask, self.clock.now())
+    }
+
+    /// Decides a request in one step, all or nothing.
+    #[inline]
+    pub fn decide_now(&self, asks: &[Ask<'_>]) -> Reply {
+        let mut reply = Reply {
+            at: self.clock.now(),
+            passed: true,
+            outcomes: Outcomes::new(),
+        };
+        if let [ask] = asks
+            && !(ask.mode == Mode::Shadow && matches!(ask.op, Op::Force(_)))
+        {
+            let outcome = self.decide_one_at(ask, reply.at);
+            reply.passed = outcome.is_allowed() || ask.mode == Mode::Shadow;
+            reply.outcomes.push(outcome);
+        } else if let Some(passed) = self.decide_words(asks, &mut reply.outcomes, reply.at) {
+            reply.passed = passed;
+        } else {
+            reply = self.decide_several(asks, reply.at);
+        }
+        reply
+    }
+
+    /// What is kept of a bucket, or `None` where nothing is.
+    pub fn inspect_now(&self, bucket: &[u8], quota: &Quota) -> Option<Inspection> {
+        let at = self.clock.now();
+        let fingerprint = self.fingerprint(bucket, quota);
+        let bucket = if self.is_word(quota, at) {
+            let place = self.table.find(fingerprint)?;
+            let word = self.table.load(place, fingerprint).ok()?;
+            self.unpack(word, quota)
+        } else {
+            let shard = self.records.lock(self.records.shard_of(fingerprint));
+            shard.get(fingerprint, at)?.clone()
+        };
+        (bucket.fresh_at(quota) > at).then_some(Inspection { at, bucket })
+    }
+
+    /// Makes a bucket as good as new; tells whether there was anything to forget.
+    pub fn reset_now(&self, bucket: &[u8], quota: &Quota) -> bool {
+        let at = self.clock.now();
+        let fingerprint = self.fingerprint(bucket, quota);
+        if !self.is_word(quota, at) {
+            let shard = self.records.shard_of(fingerprint);
+            return self.records.lock(shard).remove(fingerprint, at);
+        }
+        let Some(place) = self.table.find(fingerprint) else {
+            return false;
+        };
+        while let Ok(word) = self.table.load(place, fingerprint) {
+            let fresh = word::fresh(self.since_epoch(at));
+            if self.table.swap(place, word, fresh) {
+                return self.unpack(word, quota).fresh_at(quota) > at;
+            }
+        }
+        false
+    }
+
+    /// How full it is. Reads the whole table, so it is for operators and not for every request.
+    pub fn stats(&self) -> Stats {
+        let now = self.clock.now();
+        let usage = self.records.usage(now);
+        let words = self.table.occupancy(self.since_epoch(now)).1;
+        Stats {
+            buckets: words.saturating_add(usage.records),
+            record_bytes: usage.bytes,
+            overflowed: self.overflowed.load(Relaxed),
+            coarsened: usage.coarsened,
+        }
+    }
+
+    /// Whether buckets of `quota` are words in the table. The same for all buckets of a quota at
+    /// any time, but for a process that has run for 70 years.
+    #[inline]
+    fn is_word(&self, quota: &Quota, now: Timestamp) -> bool {
+        // Neither comes near the end of a word's 64 bits.
+        let latest = now.as_micros().wrapping_add(quota.lifetime_us_max());
+        quota.is_narrow() && latest < self.words_end
+    }
+
+    /// Tells buckets apart; never 0. The seed is this process's own, so that nobody outside can
+    /// choose keys that collide.
+    #[inline]
+    fn fingerprint(&self, bucket: &[u8], quota: &Quota) -> u64 {
+        let seed = self.seed ^ quota.id().as_u64();
+        #[cfg(not(loom))]
+        let shared = SharedSeed::global_random();
+        #[cfg(loom)]
+        let shared = SharedSeed::global_fixed();
+        let mut hasher = FoldHasher::with_seed(seed, shared);
+        hasher.write(bucket);
+        hasher.finish().max(1)
+    }
+
+    #[inline]
+    fn since_epoch(&self, now: Timestamp) -> u64 {
+        now.as_micros().saturating_sub(self.epoch)
+    }
+
+    fn unpack(&self, word: u64, quota: &Quota) -> Bucket {
+        match quota.algorithm() {
+            Algorithm::FixedWindow(_) => {
+                Bucket::Fixed(FixedWindow::unpack(word, self.epoch, quota))
+            }
+            _ => Bucket::Tokens(TokenBucket::unpack(word, self.epoch, quota)),
+        }
+    }
+
+    fn pack(&self, bucket: &Bucket, quota: &Quota) -> u64 {
+        match bucket {
+            Bucket::Fixed(window) => window.pack(self.epoch, quota),
+            Bucket::Tokens(tokens) => tokens.pack(self.epoch, quota),
+            // `unpack` makes no others.
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(not(loom))]
+fn seed() -> u64 {
+    RandomState::new().hash_one(0)
+}
+
+/// The same in every run of a model, for a run must be repeatable.
+#[cfg(loom)]
+fn seed() -> u64 {
+    crate::sync::SEED.get()
+}
+
+impl<C: Clock> Store for MemoryStore<C> {
+    fn decide(&self, asks: &[Ask<'_>]) -> impl Future<Output = Result<Reply, StoreError>> + Send {
+        ready(Ok(self.decide_now(asks)))
+    }
+
+    fn inspect(
+        &self,
+        bucket: &[u8],
+        quota: &Quota,
+    ) -> impl Future<Output = Result<Option<Inspection>, StoreError>> + Send {
+        ready(Ok(self.inspect_now(bucket, quota)))
+    }
+
+    fn reset(
+        &self,
+        bucket: &[u8],
+        quota: &Quota,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send {
+        ready(Ok(self.reset_now(bucket, quota)))
+    }
+}

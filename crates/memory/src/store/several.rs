@@ -1,0 +1,440 @@
+//! A request over several buckets, all or nothing.
+//!
+//! 1. Find each bucket. The same bucket asked for twice is one target.
+//! 2. Where all are words: read them as they are and decide on the copies. If that changes none of
+//!    them, as a refusal does, that is the answer, and nothing has been written or locked. (One
+//!    refusing bucket is enough, and it refused at the instant when it was read.)
+//! 3. Else make it binding. Hold the stripes of keys that have no slot yet and claim one for each;
+//!    lock the shards of records; lock the words. Each kind in rising order, and the kinds in this
+//!    order, by everybody, so nobody waits in a circle. A new key that finds no room goes to its
+//!    limit's overflow bucket, in the last shard, while the place that it does not have is held.
+//! 4. If a word is not as it was in step 2, or there are records, decide anew on what is locked.
+//! 5. Write and unlock.
+//!
+//! Step 3 can fail: a slot that was as good as new may have been taken over since it was found. Then
+//! it is done again with the stripes of all targets held, and cannot fail so.
+
+use super::MemoryStore;
+use crate::records::{Entrance, OVERFLOW, Shard};
+use crate::sync::MutexGuard;
+use crate::table::Place;
+use crate::word;
+use smallvec::SmallVec;
+use tidegate_core::{Ask, Bucket, Clock, Meter, Outcomes, Quota, Reply, Timestamp, step};
+
+/// Requests over this many buckets need no allocation.
+const INLINE: usize = 4;
+
+type Few<T> = SmallVec<[T; INLINE]>;
+
+/// A stripe by its number.
+type Stripe<'a> = (usize, MutexGuard<'a, u64>);
+
+/// Shards by their numbers, rising.
+type Shards<'a> = Few<(usize, MutexGuard<'a, Shard>)>;
+
+/// One of the buckets that a request means.
+struct Target<'a> {
+    fingerprint: u64,
+    quota: &'a Quota,
+    /// The first ask that means it.
+    ask: Ask<'a>,
+    home: Home,
+}
+
+/// Where a target's state is.
+#[derive(Clone, Copy, PartialEq)]
+enum Home {
+    /// In the table: the slot, if it has one, and the word seen there.
+    Word { place: Option<Place>, seen: u64 },
+    /// In the records.
+    Record,
+    /// Nowhere: there is no room, and the limit's overflow bucket stands in.
+    Overflow,
+}
+
+/// A request's targets, and which of them each ask means.
+struct Plan<'a> {
+    targets: Few<Target<'a>>,
+    places: Few<usize>,
+}
+
+/// What was decided on copies, and the copies as they then are.
+struct Draft {
+    at: Timestamp,
+    passed: bool,
+    outcomes: Outcomes,
+    buckets: Few<Bucket>,
+}
+
+/// What is locked while a request is decided.
+struct Held<'a> {
+    shards: Shards<'a>,
+    /// In the order of the targets, 0 where they are no words.
+    words: Few<u64>,
+}
+
+/// A slot was taken over by another key.
+struct Moved;
+
+impl<C: Clock> MemoryStore<C> {
+    pub(super) fn decide_several(&self, asks: &[Ask<'_>], now: Timestamp) -> Reply {
+        let mut plan = self.plan(asks, now);
+        let mut draft = self.draft(asks, &mut plan, now);
+        if let Some(draft) = &draft
+            && self.changes_nothing(&plan, draft)
+        {
+            return draft.reply();
+        }
+        let mut hold_all = false;
+        loop {
+            match self.decide_locked(asks, &mut plan, (hold_all, draft.take()), now) {
+                Ok(reply) => return reply,
+                Err(Moved) => {
+                    hold_all = true;
+                    plan = self.plan(asks, now);
+                }
+            }
+        }
+    }
+
+    /// Step 1.
+    fn plan<'a>(&self, asks: &[Ask<'a>], now: Timestamp) -> Plan<'a> {
+        let mut plan = Plan {
+            targets: Few::new(),
+            places: Few::new(),
+        };
+        for ask in asks {
+            let fingerprint = self.fingerprint(ask.bucket, ask.quota);
+            let known = |target: &Target<'_>| target.fingerprint == fingerprint;
+            let place = plan.targets.iter().position(known);
+            plan.places.push(place.unwrap_or(plan.targets.len()));
+            if place.is_none() {
+                plan.targets.push(Target {
+                    fingerprint,
+                    quota: ask.quota,
+                    ask: *ask,
+                    home: if self.is_word(ask.quota, now) {
+                        Home::Word {
+                            place: None,
+                            seen: 0,
+                        }
+                    } else {
+                        Home::Record
+                    },
+                });
+            }
+        }
+        plan
+    }
+
+    /// Step 2; `None` where there are records, new keys while an overflow bucket is in use, or states
+    /// to settle.
+    fn draft(&self, asks: &[Ask<'_>], plan: &mut Plan<'_>, now: Timestamp) -> Option<Draft> {
+        let mut buckets = Few::new();
+        for target in &mut plan.targets {
+            let Home::Word { place, seen } = &mut target.home else {
+                return None;
+            };
+            if let Some(found) = self.table.find(target.fingerprint)
+                && let Ok(word) = self.table.load(found, target.fingerprint)
+            {
+                (*place, *seen) = (Some(found), word);
+            } else if self.is_overflowing(now) {
+                return None;
+            }
+            let bucket = self.unpack(*seen, target.quota);
+            if bucket.is_ahead(target.quota, now) {
+                return None;
+            }
+            buckets.push(bucket);
+        }
+        let (passed, outcomes) = step::decide(asks, &plan.places, &mut buckets, now);
+        Some(Draft {
+            at: now,
+            passed,
+            outcomes,
+            buckets,
+        })
+    }
+
+    fn changes_nothing(&self, plan: &Plan<'_>, draft: &Draft) -> bool {
+        plan.targets
+            .iter()
+            .zip(&draft.buckets)
+            .all(|(target, bucket)| match target.home {
+                Home::Word { seen, .. } => self.unpack(seen, target.quota) == *bucket,
+                _ => false,
+            })
+    }
+
+    /// Steps 3 to 5. `hold` says whether to hold the stripes of all words, and brings the draft.
+    fn decide_locked(
+        &self,
+        asks: &[Ask<'_>],
+        plan: &mut Plan<'_>,
+        hold: (bool, Option<Draft>),
+        now: Timestamp,
+    ) -> Result<Reply, Moved> {
+        let (hold_all, draft) = hold;
+        let (_stripes, late) = self.claim_slots(plan, hold_all, now);
+        let mut shards = self.lock_shards(plan, now);
+        let words = self.lock_words(plan)?;
+        let late = late || self.is_late(plan, &mut shards, now);
+        let mut locked = Held { shards, words };
+
+        let as_drafted =
+            plan.targets.iter().zip(&locked.words).all(
+                |(target, word)| matches!(target.home, Home::Word { seen, .. } if seen == *word),
+            );
+        let done = match draft {
+            Some(draft) if as_drafted && !late => draft,
+            _ if late => self.decide_held(asks, plan, &mut locked, self.clock.now()),
+            _ => self.decide_held(asks, plan, &mut locked, now),
+        };
+        let (now, reply) = (done.at, done.reply());
+        for ((target, word), bucket) in plan.targets.iter().zip(&locked.words).zip(done.buckets) {
+            match target.home {
+                Home::Word { place, .. } => {
+                    if let Some(place) = place {
+                        let next = self.next_word(*word, &bucket, target.quota, now);
+                        self.table.unlock(place, next);
+                    }
+                }
+                Home::Record => {
+                    let shard = self.records.shard_of(target.fingerprint);
+                    if let Some(shard) = shard_in(&mut locked.shards, shard) {
+                        shard.put(target.fingerprint, bucket, target.quota, now);
+                    }
+                }
+                Home::Overflow => {
+                    if let Some(shard) = shard_in(&mut locked.shards, OVERFLOW) {
+                        self.put_overflow(shard, &target.ask, bucket, now);
+                    }
+                }
+            }
+        }
+        Ok(reply)
+    }
+
+    /// The word to leave for `bucket` where `word` was. No word is ever written twice to a slot, so
+    /// that nobody takes another key's word for his own: a bucket that is as good as new keeps the
+    /// word that it has, or gets one of now.
+    fn next_word(&self, word: u64, bucket: &Bucket, quota: &Quota, now: Timestamp) -> u64 {
+        let is_fresh = |bucket: &Bucket| bucket.fresh_at(quota) <= now;
+        let before = self.unpack(word, quota);
+        if before == *bucket || (is_fresh(&before) && is_fresh(bucket)) {
+            word
+        } else if is_fresh(bucket) {
+            word::fresh(self.since_epoch(now))
+        } else {
+            self.pack(bucket, quota)
+        }
+    }
+
+    /// Whether `now` is not now any more: a record that is not there may have come and gone since.
+    fn is_late(&self, plan: &Plan<'_>, shards: &mut Shards<'_>, now: Timestamp) -> bool {
+        plan.targets.iter().any(|target| {
+            let shard = self.records.shard_of(target.fingerprint);
+            target.home == Home::Record
+                && shard_in(shards, shard)
+                    .is_some_and(|shard| shard.may_have_dropped(target.fingerprint, now))
+        })
+    }
+
+    /// Gives every word target a slot, or turns it away; holds the stripes of those that had none,
+    /// or of all. Tells whether `now` is not now any more for one of them.
+    fn claim_slots(
+        &self,
+        plan: &mut Plan<'_>,
+        hold_all: bool,
+        now: Timestamp,
+    ) -> (Few<Stripe<'_>>, bool) {
+        let needs = |target: &Target<'_>| match target.home {
+            Home::Word { place, .. } => hold_all || place.is_none(),
+            _ => false,
+        };
+        let stripe_of = |target: &Target<'_>| self.table.stripe_of(target.fingerprint);
+        let stripes = sorted(plan.targets.iter().filter(|t| needs(t)).map(stripe_of));
+        let mut guards: Few<Stripe<'_>> = stripes
+            .into_iter()
+            .map(|stripe| (stripe, self.table.hold(stripe)))
+            .collect();
+        let instant = self.since_epoch(now);
+        let late = guards.iter().any(|(_, taken_over)| instant < **taken_over);
+        for target in &mut plan.targets {
+            let stripe = self.table.stripe_of(target.fingerprint);
+            let Home::Word { place, seen } = &mut target.home else {
+                continue;
+            };
+            let Some((_, guard)) = guards.iter_mut().find(|(held, _)| *held == stripe) else {
+                continue;
+            };
+            let word = self.first_word(&target.ask, now);
+            match self.table.claim(guard, target.fingerprint, word, instant) {
+                Ok((found, claimed)) => {
+                    *place = Some(found);
+                    // The draft took it to be as good as new: is it?
+                    if claimed && word == word::fresh(instant) {
+                        *seen = word;
+                    }
+                }
+                Err(_) => target.home = Home::Overflow,
+            }
+        }
+        (guards, late)
+    }
+
+    /// Locks the shards of all records, and turns away those for which there is no room; locks the
+    /// overflow buckets if need be.
+    fn lock_shards(&self, plan: &mut Plan<'_>, now: Timestamp) -> Shards<'_> {
+        let records = plan.targets.iter().filter_map(|target| match target.home {
+            Home::Record => Some(self.records.shard_of(target.fingerprint)),
+            _ => None,
+        });
+        let mut shards: Shards<'_> = sorted(records)
+            .into_iter()
+            .map(|shard| (shard, self.records.lock(shard)))
+            .collect();
+        for target in &mut plan.targets {
+            let shard = self.records.shard_of(target.fingerprint);
+            if target.home == Home::Record
+                && let Some(shard) = shard_in(&mut shards, shard)
+                && !shard.has_room(target.fingerprint, Entrance::IfRoom, now)
+            {
+                target.home = Home::Overflow;
+            }
+        }
+        let turned_away = |target: &Target<'_>| target.home == Home::Overflow;
+        if plan.targets.iter().any(turned_away) || (!shards.is_empty() && self.is_overflowing(now))
+        {
+            shards.push((OVERFLOW, self.records.lock(OVERFLOW)));
+            plan.share_overflow(|ask| self.overflow_of(ask));
+        }
+        shards
+    }
+
+    /// Locks all words; gives them back in the order of the targets, 0 for records.
+    fn lock_words(&self, plan: &Plan<'_>) -> Result<Few<u64>, Moved> {
+        let mut order: Few<(Place, usize)> = Few::new();
+        for (i, target) in plan.targets.iter().enumerate() {
+            if let Home::Word {
+                place: Some(place), ..
+            } = target.home
+            {
+                order.push((place, i));
+            }
+        }
+        order.sort_unstable();
+        let mut words: Few<u64> = plan.targets.iter().map(|_| 0).collect();
+        for (nth, (place, i)) in order.iter().enumerate() {
+            let fingerprint = plan.targets.get(*i).map_or(0, |t| t.fingerprint);
+            match (self.table.lock(*place, fingerprint), words.get_mut(*i)) {
+                (Ok(word), Some(slot)) => *slot = word,
+                _ => {
+                    for (place, i) in order.iter().take(nth) {
+                        self.table
+                            .unlock(*place, words.get(*i).copied().unwrap_or(0));
+                    }
+                    return Err(Moved);
+                }
+            }
+        }
+        Ok(words)
+    }
+
+    /// Step 4.
+    fn decide_held(
+        &self,
+        asks: &[Ask<'_>],
+        plan: &Plan<'_>,
+        held: &mut Held<'_>,
+        now: Timestamp,
+    ) -> Draft {
+        let mut buckets: Few<Bucket> = plan
+            .targets
+            .iter()
+            .zip(&held.words)
+            .map(|(target, word)| match target.home {
+                Home::Word { .. } => self.unpack(*word, target.quota),
+                Home::Record => self.take_record(target, &mut held.shards, now),
+                Home::Overflow => Bucket::new(target.quota),
+            })
+            .collect();
+        // Last, because new records begin with copies of these.
+        for (target, bucket) in plan.targets.iter().zip(&mut buckets) {
+            if target.home == Home::Overflow
+                && let Some(shard) = shard_in(&mut held.shards, OVERFLOW)
+            {
+                *bucket = self.take_overflow(shard, &target.ask, now);
+            }
+        }
+        let quotas = plan.targets.iter().map(|target| target.quota);
+        let now = self.settle(buckets.iter_mut().zip(quotas), now);
+        let (passed, outcomes) = step::decide(asks, &plan.places, &mut buckets, now);
+        Draft {
+            at: now,
+            passed,
+            outcomes,
+            buckets,
+        }
+    }
+
+    fn take_record(&self, target: &Target<'_>, shards: &mut Shards<'_>, now: Timestamp) -> Bucket {
+        let fingerprint = target.fingerprint;
+        match shard_in(shards, self.records.shard_of(fingerprint)) {
+            Some(shard) if shard.contains(fingerprint) => shard.take(fingerprint, target.quota),
+            _ => match shard_in(shards, OVERFLOW) {
+                Some(shard) => shard.copy(self.overflow_of(&target.ask), target.quota, now),
+                None => Bucket::new(target.quota),
+            },
+        }
+    }
+}
+
+impl Draft {
+    fn reply(&self) -> Reply {
+        Reply {
+            at: self.at,
+            passed: self.passed,
+            outcomes: self.outcomes.clone(),
+        }
+    }
+}
+
+impl Plan<'_> {
+    /// Two new keys of one limit that were both turned away mean one bucket now: the asks for the
+    /// second mean the first.
+    fn share_overflow(&mut self, overflow_of: impl Fn(&Ask<'_>) -> u64) {
+        for i in (0..self.targets.len()).rev() {
+            let Some((earlier, [target, ..])) = self.targets.split_at_checked(i) else {
+                continue;
+            };
+            let name = overflow_of(&target.ask);
+            let same = |other: &Target<'_>| {
+                other.home == Home::Overflow && overflow_of(&other.ask) == name
+            };
+            if target.home == Home::Overflow
+                && let Some(first) = earlier.iter().position(same)
+            {
+                for place in &mut self.places {
+                    let meant = if *place == i { first } else { *place };
+                    *place = meant.saturating_sub(usize::from(meant > i));
+                }
+                self.targets.remove(i);
+            }
+        }
+    }
+}
+
+fn shard_in<'s>(shards: &'s mut Shards<'_>, wanted: usize) -> Option<&'s mut Shard> {
+    let found = shards.iter_mut().find(|(shard, _)| *shard == wanted)?;
+    Some(&mut found.1)
+}
+
+fn sorted(items: impl Iterator<Item = usize>) -> Few<usize> {
+    let mut items: Few<usize> = items.collect();
+    items.sort_unstable();
+    items.dedup();
+    items
+}

@@ -1,0 +1,69 @@
+//! The pieces of concurrency, from the standard library or from loom's model of it.
+
+#[cfg(not(loom))]
+pub(crate) use std::sync::atomic::AtomicU64;
+
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::AtomicU64;
+
+#[cfg(not(loom))]
+pub(crate) type Mutex<T> = parking_lot::Mutex<T>;
+#[cfg(not(loom))]
+pub(crate) type MutexGuard<'a, T> = parking_lot::MutexGuard<'a, T>;
+
+/// loom's mutex with the face of `parking_lot`'s.
+#[cfg(loom)]
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+#[cfg(loom)]
+pub(crate) type MutexGuard<'a, T> = loom::sync::MutexGuard<'a, T>;
+
+#[cfg(loom)]
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(loom::sync::Mutex::new(value))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+        self.0
+            .lock()
+            .expect("no thread of a model panics with the lock")
+    }
+}
+
+/// Spins at most two to this power at a time.
+#[cfg(not(loom))]
+const SPINS_LOG2_MAX: u32 = 6;
+
+/// Waits for another thread to finish something that takes tens of nanoseconds.
+///
+/// It spins twice as long each time, so that whoever has the cache line can do several things with it,
+/// then lets others run: the other thread may have been put to sleep in the middle of it.
+#[derive(Default)]
+pub(crate) struct Backoff(u32);
+
+impl Backoff {
+    #[cfg(not(loom))]
+    pub(crate) fn wait(&mut self) {
+        if self.0 <= SPINS_LOG2_MAX {
+            for _ in 0..1_u32 << self.0 {
+                std::hint::spin_loop();
+            }
+            self.0 = self.0.saturating_add(1);
+        } else {
+            std::thread::yield_now();
+        }
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn wait(&mut self) {
+        self.0 = 0;
+        loom::thread::yield_now();
+    }
+}
+
+#[cfg(loom)]
+std::thread_local! {
+    /// The seed of the stores that a model makes: chosen by the test, so that runs are repeatable.
+    pub(crate) static SEED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}

@@ -1,0 +1,271 @@
+//! What a full store does.
+
+use crate::shop::{MINUTE_US, ask, log, name, narrow, store, take, wide};
+use tidegate_core::{Algorithm, Ask, Bucket, ManualClock, Op, Quota};
+use tidegate_memory::MemoryStore;
+
+/// Fills a store with subjects of `limit` until one of them is turned away; how many there are.
+fn fill(store: &MemoryStore<ManualClock>, limit: &str, quota: &Quota) -> u64 {
+    for subject in 0..1_000_000 {
+        take(store, limit, subject, quota);
+        if store.stats().overflowed > 0 {
+            return subject;
+        }
+    }
+    panic!("a bounded store is full at some time");
+}
+
+#[test]
+fn a_full_store_keeps_everybody_that_it_knows() {
+    for quota in [narrow(2), wide(2)] {
+        let (store, _clock) = store(100);
+        let known = fill(&store, "api", &quota);
+        assert!(known >= 64, "{known} fit");
+        for subject in 0..known {
+            let outcome = take(&store, "api", subject, &quota);
+            assert!(
+                outcome.is_allowed() && outcome.remaining == 0,
+                "{subject}: {outcome:?}"
+            );
+        }
+        for subject in 0..known {
+            assert!(
+                !take(&store, "api", subject, &quota).is_allowed(),
+                "{subject}"
+            );
+        }
+    }
+}
+
+/// New subjects of a limit share one bucket; each limit has its own, and each band of it.
+#[test]
+fn new_subjects_of_a_limit_share_its_overflow_bucket() {
+    let (store, _clock) = store(1);
+    let quota = narrow(5);
+    for subject in 0..3_000 {
+        take(&store, "filler", subject, &narrow(1));
+    }
+    let before = store.stats().overflowed;
+    assert!(before > 0);
+    let new = |subject: u64| 1_000_000 + subject;
+    for subject in 0..5 {
+        let outcome = take(&store, "api", new(subject), &quota);
+        assert!(outcome.is_allowed());
+        assert_eq!(outcome.remaining, 4 - subject);
+    }
+    assert!(
+        !take(&store, "api", new(7), &quota).is_allowed(),
+        "they share"
+    );
+    let hourly = Quota::new(5, 3_600_000_000).build().unwrap();
+    assert_eq!(
+        take(&store, "api", new(8), &hourly).remaining,
+        4,
+        "another band"
+    );
+    assert_eq!(
+        take(&store, "web", new(9), &quota).remaining,
+        4,
+        "another limit"
+    );
+    assert_eq!(store.stats().overflowed - before, 8);
+}
+
+/// In one request: two new keys of one limit share, and count twice.
+#[test]
+fn two_new_keys_of_one_limit_in_one_request_are_charged_together() {
+    for (filler, quota) in [(narrow(1), narrow(5)), (wide(1), wide(5))] {
+        let (store, _clock) = store(1);
+        for subject in 0..5_000 {
+            take(&store, "filler", subject, &filler);
+        }
+        let names = [name("api", 1), name("api", 2), name("api", 3)];
+        let asks: Vec<Ask<'_>> = names.iter().map(|it| ask(it, "api", &quota)).collect();
+        let reply = store.decide_now(&asks);
+        assert!(reply.passed);
+        let remaining: Vec<u64> = reply.outcomes.iter().map(|it| it.remaining).collect();
+        assert_eq!(remaining, [2, 2, 2]);
+        let reply = store.decide_now(&asks);
+        assert!(!reply.passed, "only two are left");
+        assert_eq!(reply.outcomes[0].remaining, 2, "and they still are");
+        assert_eq!(store.decide_now(&asks[..2]).outcomes[1].remaining, 0);
+    }
+}
+
+/// A key that was limited together with others gets a place of its own when there is room again.
+/// It begins there with what the shared bucket owed, not with a full one.
+#[test]
+fn nobody_who_was_limited_gets_a_fresh_bucket_when_there_is_room_again() {
+    let hour = 3_600_000_000;
+    let spec = Quota::new(60, hour).burst(3);
+    let kinds = [
+        spec,
+        spec.refundable(true),
+        Quota::new(3, hour).algorithm(Algorithm::SlidingLog),
+        Quota::new(3, hour).algorithm(Algorithm::SlidingWindow),
+    ];
+    for quota in kinds.map(|spec| spec.label("slow").build().unwrap()) {
+        for several in [false, true] {
+            let (store, clock) = store(1);
+            for subject in 0..10_000 {
+                take(&store, "filler", subject, &narrow(1));
+                take(&store, "filler", subject, &wide(1));
+            }
+            let names = [name("api", 1), name("api", 2)];
+            let decide = |which: usize| {
+                let ask = ask(&names[which], "api", &quota);
+                // Beside it, a look at something else, so that it is decided the general way.
+                let other = Ask::look(b"other", &quota);
+                if several {
+                    store.decide_now(&[ask, other]).outcomes[0]
+                } else {
+                    store.decide_one(&ask)
+                }
+            };
+            for _ in 0..3 {
+                assert!(decide(0).is_allowed());
+            }
+            assert!(!decide(0).is_allowed());
+            // The fillers are as good as new; what "api" owes is not.
+            clock.advance_micros(MINUTE_US / 2 * 3);
+            let overflowed = store.stats().overflowed;
+            let outcome = decide(0);
+            let back = u64::from(quota.algorithm() == Algorithm::TokenBucket);
+            assert_eq!(outcome.is_allowed(), back == 1, "{several}: {quota:?}");
+            assert!(!decide(0).is_allowed(), "{several}: {quota:?}");
+            assert_eq!(store.stats().overflowed, overflowed, "there was room");
+            // Another new key begins with the same debt, for it may have been there as well.
+            assert_eq!(decide(1).is_allowed(), back == 1, "{several}: {quota:?}");
+            assert!(!decide(1).is_allowed(), "{several}: {quota:?}");
+            // Once the shared bucket is as good as new, new keys are too.
+            clock.advance_micros(3 * hour);
+            assert_eq!(take(&store, "api", 3, &quota).remaining, 2);
+        }
+    }
+}
+
+/// A look at a new key tells what it would begin with, and keeps nothing.
+#[test]
+fn a_look_at_a_new_key_tells_what_the_overflow_bucket_owes() {
+    let spec = Quota::new(60, 3_600_000_000).burst(3).label("slow");
+    for quota in [spec, spec.refundable(true)].map(|spec| spec.build().unwrap()) {
+        let (store, clock) = store(1);
+        for subject in 0..10_000 {
+            take(&store, "filler", subject, &narrow(1));
+            take(&store, "filler", subject, &wide(1));
+        }
+        for _ in 0..3 {
+            take(&store, "api", 1, &quota);
+        }
+        clock.advance_micros(MINUTE_US / 2 * 3);
+        let kept = store.stats().buckets;
+        let name = name("api", 2);
+        let look = Ask {
+            op: Op::Look,
+            ..ask(&name, "api", &quota)
+        };
+        assert_eq!(store.decide_one(&look).remaining, 1, "{quota:?}");
+        let never = Ask {
+            op: Op::Take(4),
+            ..look
+        };
+        assert!(store.decide_one(&never).wait.is_never());
+        assert_eq!(store.stats().buckets, kept, "{quota:?}");
+        let reply = store.decide_now(&[look, Ask::look(b"other", &quota)]);
+        assert_eq!(reply.outcomes[0].remaining, 1, "{quota:?}");
+    }
+}
+
+#[test]
+fn a_store_that_is_full_for_a_while_works_as_before_afterwards() {
+    for quota in [narrow(1), wide(1)] {
+        let (store, clock) = store(50);
+        fill(&store, "api", &quota);
+        clock.advance_micros(2 * MINUTE_US);
+        let before = store.stats().overflowed;
+        for subject in 1_000_000..1_000_040 {
+            let outcome = take(&store, "api", subject, &quota);
+            assert!(outcome.is_allowed());
+            assert!(!take(&store, "api", subject, &quota).is_allowed());
+        }
+        assert_eq!(store.stats().overflowed, before);
+    }
+}
+
+/// However many units logs hold, memory stays near its bound: logs are made coarser, and then count
+/// longer, never shorter.
+#[test]
+fn logs_coarsen_when_full_and_never_admit_more() {
+    let (store, clock) = store(100);
+    let quota = log(200);
+    let mut admitted: Vec<Vec<u64>> = vec![Vec::new(); 200];
+    for step in 0..100_000_u64 {
+        clock.advance_micros(1_499);
+        let subject = usize::try_from(step % 200).unwrap();
+        if take(&store, "api", step % 200, &quota).is_allowed() {
+            admitted[subject].push(step * 1_499);
+        }
+    }
+    let stats = store.stats();
+    assert!(stats.coarsened > 0);
+    let bound = 64 * 4096 * 2;
+    assert!(stats.record_bytes < bound, "{} bytes", stats.record_bytes);
+    for instants in &admitted {
+        assert!(
+            instants.len() >= 200,
+            "limited, not locked out: {}",
+            instants.len()
+        );
+        for (i, first) in instants.iter().enumerate() {
+            let within = instants[i..]
+                .iter()
+                .take_while(|at| **at - first < MINUTE_US);
+            assert!(within.count() <= 200);
+        }
+    }
+}
+
+/// Overflow buckets are few, one for each band of a limit, and go when they are as good as new.
+#[test]
+fn overflow_buckets_of_limits_long_gone_are_dropped() {
+    let (store, clock) = store(1);
+    for subject in 0..1_000 {
+        take(&store, "filler", subject, &wide(1));
+    }
+    for round in 0..100 {
+        // Limits of ever new names, as after reloads.
+        for limit in 0..20 {
+            let limit = format!("limit {round} {limit}");
+            take(&store, &limit, 1, &wide(1));
+        }
+        clock.advance_micros(MINUTE_US + 1);
+        for subject in 0..1_000 {
+            take(&store, "filler", subject, &wide(1));
+        }
+    }
+    let bytes = store.stats().record_bytes;
+    assert!(bytes < 64 * 4096 * 2, "{bytes} bytes");
+}
+
+/// A forced charge and a give-back on an overflow bucket are what they are on any other.
+#[test]
+fn every_operation_works_on_an_overflow_bucket() {
+    let (store, _clock) = store(1);
+    for subject in 0..10_000 {
+        take(&store, "filler", subject, &wide(1));
+    }
+    let quota = wide(3);
+    let name = name("api", 1);
+    let ask = |op| Ask {
+        op,
+        ..ask(&name, "api", &quota)
+    };
+    let reply = store.decide_now(&[ask(Op::Take(2))]);
+    assert_eq!(reply.outcomes[0].remaining, 1);
+    let back = store.decide_one(&ask(Op::GiveBack(reply.receipt(2))));
+    assert_eq!(back.remaining, 3);
+    assert!(store.decide_one(&ask(Op::Force(5))).is_allowed());
+    assert!(!store.decide_one(&ask(Op::Force(5))).is_allowed());
+    assert_eq!(store.decide_one(&ask(Op::Look)).remaining, 0);
+    assert!(matches!(Bucket::new(&quota), Bucket::Tokens(_)));
+}

@@ -1,0 +1,150 @@
+//! Threads that read the clock and then slept, while others went on.
+//!
+//! A clock that is set back for one reading is such a thread: it decides as of an instant that is
+//! long gone. It must neither put a bucket back to then nor find that a key which has come and gone
+//! meanwhile was never there.
+
+use crate::shop::{START, log, name};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tidegate_core::{Ask, Clock, Op, Quota, Timestamp};
+use tidegate_memory::MemoryStore;
+
+/// Shows one time to everybody but the next to ask.
+#[derive(Clone, Debug)]
+struct Sleepy(Arc<[AtomicU64; 2]>);
+
+impl Sleepy {
+    fn new() -> Self {
+        let now = AtomicU64::new(START.as_micros());
+        Self(Arc::new([now, AtomicU64::new(0)]))
+    }
+
+    fn advance(&self, micros: u64) {
+        self.0[0].fetch_add(micros, Relaxed);
+    }
+
+    /// The next reading is one of `micros` ago.
+    fn lag(&self, micros: u64) {
+        self.0[1].store(micros, Relaxed);
+    }
+}
+
+impl Clock for Sleepy {
+    fn now(&self) -> Timestamp {
+        let lag = self.0[1].swap(0, Relaxed);
+        Timestamp::from_micros(self.0[0].load(Relaxed) - lag)
+    }
+}
+
+fn store(max_keys: usize) -> (MemoryStore<Sleepy>, Sleepy) {
+    let clock = Sleepy::new();
+    let store = MemoryStore::builder()
+        .max_keys(max_keys)
+        .clock(clock.clone())
+        .build();
+    (store, clock)
+}
+
+/// 50 at once, one each 10 microseconds: narrow, wide, and a log.
+fn kinds() -> Vec<Quota> {
+    let spec = Quota::new(100_000, 1_000_000).burst(50);
+    let short_log = Quota::new(50, 500).algorithm(log(1).algorithm());
+    vec![
+        spec.build().unwrap(),
+        spec.refundable(true).label("wide").build().unwrap(),
+        short_log.build().unwrap(),
+    ]
+}
+
+/// Asks in the way that a request over one or over two buckets is decided.
+fn take(
+    store: &MemoryStore<Sleepy>,
+    bucket: &str,
+    quota: &Quota,
+    cost: u64,
+    several: bool,
+) -> bool {
+    let ask = Ask::take(bucket.as_bytes(), quota, cost);
+    let other = Ask {
+        op: Op::Look,
+        ..Ask::take(b"other", quota, 0)
+    };
+    if several {
+        store.decide_now(&[ask, other]).passed
+    } else {
+        store.decide_now(&[ask]).passed
+    }
+}
+
+#[test]
+fn a_late_refusal_does_not_put_a_bucket_back() {
+    for quota in kinds() {
+        for several in [false, true] {
+            let (store, clock) = store(100);
+            clock.advance(1_000_000);
+            assert!(take(&store, "hot", &quota, 50, several));
+            clock.lag(900_000);
+            assert!(
+                !take(&store, "hot", &quota, 1, several),
+                "used up, then and now"
+            );
+            assert!(
+                !take(&store, "hot", &quota, 1, several),
+                "{several}: {quota:?}"
+            );
+        }
+    }
+}
+
+/// The key had its fill, was as good as new, and gave up its place. Whoever read the clock before
+/// all that is decided as of now, and counted.
+#[test]
+fn a_late_ask_for_a_key_that_has_come_and_gone_is_decided_as_of_now() {
+    for quota in kinds() {
+        for several in [false, true] {
+            // Which slots the others get is a matter of chance, so it is tried often.
+            for _ in 0..30 {
+                come_and_gone(&quota, several);
+            }
+        }
+    }
+}
+
+fn come_and_gone(quota: &Quota, several: bool) {
+    let (store, clock) = store(20);
+    clock.advance(60_000_000);
+    assert!(take(&store, "gone", quota, 50, several));
+    clock.advance(10_000_000);
+    // A record that is found to be as good as new is dropped; a slot is taken over by others.
+    take(&store, "gone", quota, 0, several);
+    for subject in 0..40 {
+        take(&store, &name("crowd", subject), quota, 1, false);
+    }
+    clock.advance(10_000_000);
+    clock.lag(25_000_000);
+    assert!(take(&store, "gone", quota, 20, several));
+    // Counted as of then, those twenty would be back by now.
+    let again = take(&store, "gone", quota, 50, several);
+    assert!(!again, "{several}: {quota:?}");
+}
+
+/// Forced charges of a late thread are charged.
+#[test]
+fn a_late_force_is_charged() {
+    let spec = Quota::new(100_000, 1_000_000).burst(50).overdraft(50);
+    let kinds = [spec, spec.refundable(true).label("wide")].map(|spec| spec.build().unwrap());
+    for quota in kinds {
+        let (store, clock) = store(100);
+        clock.advance(1_000_000);
+        assert!(take(&store, "hot", &quota, 50, false));
+        clock.lag(900_000);
+        let force = Ask {
+            op: Op::Force(20),
+            ..Ask::take(b"hot", &quota, 0)
+        };
+        let outcome = store.decide_one(&force);
+        assert!(!outcome.is_allowed());
+        assert_eq!(outcome.reset_us, 700, "50 and 20 are owed: {quota:?}");
+    }
+}
