@@ -1,0 +1,188 @@
+//! `rate` and `bands`: how much.
+
+use super::fault::Fault;
+use super::fields::{BAND, BANDS_MAX};
+use super::rate::{self, Rate};
+use super::reader::{Reader, Value};
+use super::scalar::{name, whole};
+use super::syntax::Kind;
+use super::table::Fields;
+use crate::limit::Band;
+use tidegate_core::{Algorithm, Quota, QuotaError};
+
+/// What the bands of a limit have in common.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counting {
+    pub(super) algorithm: Algorithm,
+    pub(super) overdraft: u64,
+    pub(super) refundable: bool,
+}
+
+/// Reads one band that stands alone, outside any configuration.
+pub(crate) fn parse(text: &str, algorithm: Algorithm) -> Result<Band, String> {
+    let counting = Counting {
+        algorithm,
+        overdraft: 0,
+        refundable: false,
+    };
+    let band = rate::parse(text).and_then(|rate| build(text.to_owned(), rate, None, counting));
+    band.map_err(Fault::into_sentence)
+}
+
+/// Reads `rate` or `bands`.
+pub(super) fn read_all(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    counting: Counting,
+) -> Vec<Band> {
+    if let Some(value) = fields.get("rate") {
+        let band = match value.node.kind {
+            Kind::Map(_) => rate_as_map(reader, &value),
+            _ => from_text(reader, &value, counting),
+        };
+        return band.into_iter().collect();
+    }
+    let Some(value) = fields.get("bands") else {
+        return Vec::new();
+    };
+    let items = reader.list(&value);
+    if items.len() > BANDS_MAX {
+        let fault = Fault::new(format!("a limit has at most {BANDS_MAX} bands"));
+        reader.error(value.key_spot(), fault);
+        return Vec::new();
+    }
+    let mut bands: Vec<Band> = Vec::new();
+    for item in &items {
+        let band = match item.node.kind {
+            Kind::Map(_) => from_map(reader, item, counting),
+            _ => from_text(reader, item, counting),
+        };
+        if let Some(band) = band {
+            refuse_twin(reader, item, &bands, &band);
+            bands.push(band);
+        }
+    }
+    bands
+}
+
+/// `rate` as a map is a plan, or a band in the wrong place.
+fn rate_as_map(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Band> {
+    let fault = if value.node.get("plan").is_some() {
+        rate::plans_not_yet()
+    } else {
+        Fault::new("`rate` is a map; expected a rate")
+            .help("for example `10/s burst 50`; for a label, write it as one of `bands`")
+    };
+    reader.error(value.key_spot(), fault);
+    None
+}
+
+fn from_text(reader: &mut Reader<'_>, value: &Value<'_>, counting: Counting) -> Option<Band> {
+    let (text, rate) = reader.parse(value, |text| Ok((text.to_owned(), rate::parse(text)?)))?;
+    let band = build(text, rate, None, counting);
+    reader.accept(value, band)
+}
+
+fn from_map(reader: &mut Reader<'_>, value: &Value<'_>, counting: Counting) -> Option<Band> {
+    let fields = reader.fields(value, &BAND)?;
+    let label = reader.setting(&fields, "label", name);
+    let burst_value = fields.get("burst");
+    let burst = reader.setting(&fields, "burst", |text| whole(text, &(0..=u64::MAX)));
+    let rate_value = fields.get("rate")?;
+    let (mut text, mut rate) = reader.parse(&rate_value, |text| {
+        Ok((text.to_owned(), rate::parse(text)?))
+    })?;
+    if let (Some(burst), Some(burst_value)) = (burst, burst_value) {
+        if rate.burst.is_some() {
+            let fault = Fault::new("the burst is there twice: in `rate` and as `burst`");
+            reader.error(burst_value.key_spot(), fault.help("write one of the two"));
+            return None;
+        }
+        rate.burst = Some(burst);
+        text = format!("{text} burst {burst}");
+    }
+    let band = build(text, rate, label, counting);
+    reader.accept(&rate_value, band)
+}
+
+fn build(
+    text: String,
+    rate: Rate,
+    label: Option<String>,
+    counting: Counting,
+) -> Result<Band, Fault> {
+    let mut spec = Quota::new(rate.amount, rate.period_us)
+        .algorithm(counting.algorithm)
+        .overdraft(counting.overdraft)
+        .refundable(counting.refundable);
+    if let Some(burst) = rate.burst {
+        spec = spec.burst(burst);
+    }
+    if let Some(label) = &label {
+        spec = spec.label(label);
+    }
+    match spec.build() {
+        Ok(quota) => Ok(Band { text, label, quota }),
+        Err(error) => Err(unrepresentable(&text, rate, counting, error)),
+    }
+}
+
+/// Why a rate cannot be, and the nearest that can.
+fn unrepresentable(text: &str, rate: Rate, counting: Counting, error: QuotaError) -> Fault {
+    let fault = Fault::new(format!("{}: {error}", Fault::quote(text)));
+    let rate_alone = text.split("burst").next().unwrap_or(text).trim();
+    let period = rate_alone
+        .split_once('/')
+        .map_or("s", |(_, period)| period.trim());
+    match error {
+        QuotaError::TooLarge { nearest } if counting.algorithm == Algorithm::TokenBucket => {
+            fault.help(format!("`{rate_alone} burst {nearest}` fits"))
+        }
+        QuotaError::TooLarge { nearest } if nearest > 0 => {
+            fault.help(format!("`{nearest}/{period}` fits"))
+        }
+        QuotaError::LogTooLong { nearest } => fault.help(format!(
+            "`{nearest}/{period}` fits; or use `algorithm: bucketed-window`"
+        )),
+        QuotaError::BurstOnWindow => fault.help(format!(
+            "write `{rate_alone}`, or use `algorithm: token-bucket`"
+        )),
+        QuotaError::NoBurst => fault.help(format!("write `{rate_alone}`")),
+        QuotaError::BurstWithoutRate => fault.help(format!("write `{}/{period}`", rate.amount)),
+        QuotaError::PeriodTooLong => fault.help("the longest period that fits is 104249d"),
+        QuotaError::NoPeriod => fault.help("for example `10/s`"),
+        _ => fault,
+    }
+}
+
+/// Two bands of a limit must differ in what identifies them: the label, else the period.
+fn refuse_twin(reader: &mut Reader<'_>, value: &Value<'_>, earlier: &[Band], band: &Band) {
+    let same = |other: &&Band| {
+        let same_name = match (&other.label, &band.label) {
+            (Some(a), Some(b)) => a == b,
+            (None, None) => other.quota.period_us() == band.quota.period_us(),
+            _ => false,
+        };
+        // The number that stands for a band in every store may coincide, however unlikely.
+        same_name || other.quota.id() == band.quota.id()
+    };
+    let Some(twin) = earlier.iter().find(same) else {
+        return;
+    };
+    let what = match (&twin.label, &band.label) {
+        (Some(_), Some(_)) => "label",
+        _ => "period",
+    };
+    let message = format!(
+        "bands `{}` and `{}` have the same {what}",
+        twin.text, band.text
+    );
+    let help = match what {
+        "label" => "give each band a label of its own".to_owned(),
+        _ => format!(
+            "tell them apart by a label: {{ rate: {}, label: NAME }}",
+            band.text
+        ),
+    };
+    reader.error(value.spot(), Fault::new(message).help(help));
+}

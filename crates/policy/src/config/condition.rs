@@ -1,0 +1,127 @@
+//! `match`: whom a limit applies to.
+
+use super::client::networks;
+use super::fault::Fault;
+use super::fields::CONDITION;
+use super::key::attribute_name;
+use super::reader::{Reader, Value};
+use super::scalar::{header_name, method};
+use super::syntax::Kind;
+use super::table::Fields;
+use crate::limit::Condition;
+use crate::matching::{HostPattern, PathPattern};
+
+/// Reads one condition, or a list of them.
+pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Condition> {
+    let items = reader.one_or_many(value);
+    items
+        .iter()
+        .filter_map(|item| condition(reader, item))
+        .collect()
+}
+
+fn condition(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Condition> {
+    let fields = reader.fields(value, &CONDITION)?;
+    if fields.is_empty() {
+        let fault = Fault::new("this condition says nothing")
+            .help("for example `path: /api`; to match every request, leave `match` out");
+        reader.error(fields.map().spot(), fault);
+        return None;
+    }
+    Some(Condition {
+        path: path(reader, &fields),
+        methods: each(reader, &fields, "method", method),
+        hosts: each(reader, &fields, "host", host),
+        headers: pairs(reader, &fields, "headers", header_name),
+        clients: match fields.get("client") {
+            Some(value) => networks(reader, &value),
+            None => Vec::new(),
+        },
+        attributes: pairs(reader, &fields, "attributes", attribute_name),
+    })
+}
+
+fn path(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<PathPattern> {
+    let value = fields.get("path")?;
+    if let Kind::List(_) = value.node.kind {
+        let fault = Fault::new("`path` is a list; a condition has one path")
+            .help("write one condition for each path: any of them will do");
+        reader.error(value.spot(), fault);
+        return None;
+    }
+    let pattern = reader.parse(&value, |text| {
+        PathPattern::parse(text).map_err(|why| {
+            Fault::new(why).help("for example `/api`, `/api/*/users` or `/files/**/raw$`")
+        })
+    })?;
+    if pattern.matches_only_empty() {
+        let fault =
+            Fault::new("`$` matches only a request without a path, and no HTTP door has one")
+                .help("write `/$` for the root, or `/` for every path");
+        reader.warn(value.spot(), fault);
+    }
+    Some(pattern)
+}
+
+fn host(text: &str) -> Result<HostPattern, Fault> {
+    HostPattern::parse(text)
+        .map_err(|why| Fault::new(why).help("for example `api.example.com` or \"*.example.com\""))
+}
+
+/// One value or a list of them, each as `parse` understands it.
+fn each<T>(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    name: &str,
+    parse: impl Fn(&str) -> Result<T, Fault>,
+) -> Vec<T> {
+    let Some(value) = fields.get(name) else {
+        return Vec::new();
+    };
+    let items = reader.one_or_many(&value);
+    items
+        .iter()
+        .filter_map(|item| reader.parse(item, &parse))
+        .collect()
+}
+
+/// A map of names to text, each name as `parse` understands it.
+fn pairs(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    name: &str,
+    parse: impl Fn(&str) -> Result<String, Fault>,
+) -> Vec<(String, String)> {
+    let Some(value) = fields.get(name) else {
+        return Vec::new();
+    };
+    let Kind::Map(entries) = &value.node.kind else {
+        reader.refuse_kind(
+            &value,
+            "a map of names to values, for example { X-Tier: gold }",
+        );
+        return Vec::new();
+    };
+    if entries.is_empty() {
+        let fault = Fault::new(format!("`{name}` is an empty map"));
+        reader.error(
+            value.spot(),
+            fault.help("leave the field out, or name something"),
+        );
+    }
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for entry in entries {
+        let child = value.child(&entry.key, &entry.value);
+        let text = reader.text(&child);
+        match parse(&entry.key.text) {
+            // `X-Tier` and `x-tier` are the same header.
+            Ok(name) if pairs.iter().any(|(other, _)| *other == name) => {
+                let fault = Fault::new(format!("{} is there already", Fault::quote(&name)));
+                reader.error(child.key_spot(), fault.help("names of headers ignore case"));
+            }
+            Ok(name) => pairs.extend(text.map(|text| (name, text))),
+            Err(fault) => reader.error(child.key_spot(), fault),
+        }
+    }
+    pairs
+}

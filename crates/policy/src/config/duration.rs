@@ -1,0 +1,133 @@
+//! Lengths of time as people write them: `20ms`, `5s`, `1h30m`, `10 minutes`.
+
+use super::fault::Fault;
+
+/// Units, with their length in microseconds and every way to write each.
+const UNITS: [(u64, &[&str]); 7] = [
+    (1, &["us", "µs", "microsecond", "microseconds"]),
+    (1_000, &["ms", "millisecond", "milliseconds"]),
+    (1_000_000, &["s", "sec", "secs", "second", "seconds"]),
+    (60_000_000, &["m", "min", "mins", "minute", "minutes"]),
+    (3_600_000_000, &["h", "hr", "hrs", "hour", "hours"]),
+    (86_400_000_000, &["d", "day", "days"]),
+    (604_800_000_000, &["w", "week", "weeks"]),
+];
+
+/// Reads a length of time, in microseconds.
+pub(super) fn parse(text: &str) -> Result<u64, Fault> {
+    let mut rest = text.trim();
+    if let Ok(number) = rest.parse::<u64>() {
+        return Err(Fault::new(format!("`{number}` has no unit"))
+            .help(format!("write {number}ms or {number}s")));
+    }
+    if rest.is_empty() {
+        return Err(refused(text));
+    }
+    let mut total: u64 = 0;
+    let mut last_unit_us = u64::MAX;
+    while !rest.is_empty() {
+        let (digits, after) = split(rest, |c| c.is_ascii_digit() || c == '_');
+        let (unit, after) = split(after.trim_start(), char::is_alphabetic);
+        let count = number(digits).ok_or_else(|| refused(text))?;
+        let unit_us = unit_us(unit).ok_or_else(|| unknown_unit(text, unit))?;
+        if unit_us >= last_unit_us {
+            return Err(
+                Fault::new(format!("{} has its units out of order", Fault::quote(text)))
+                    .help("write the larger unit first, each once, for example `1h30m`"),
+            );
+        }
+        last_unit_us = unit_us;
+        total = count
+            .checked_mul(unit_us)
+            .and_then(|part| total.checked_add(part))
+            .ok_or_else(|| Fault::new(format!("{} is too long", Fault::quote(text))))?;
+        rest = after.trim_start();
+    }
+    Ok(total)
+}
+
+/// The length of a unit in microseconds.
+pub(super) fn unit_us(name: &str) -> Option<u64> {
+    let found = UNITS.iter().find(|(_, names)| names.contains(&name))?;
+    Some(found.0)
+}
+
+/// A whole number; `_` may stand between its digits.
+pub(super) fn number(text: &str) -> Option<u64> {
+    let starts_well = text.starts_with(|first: char| first.is_ascii_digit());
+    let well_formed = starts_well && !text.ends_with('_') && !text.contains("__");
+    let digits: String = text.chars().filter(|c| *c != '_').collect();
+    digits.parse().ok().filter(|_| well_formed)
+}
+
+/// The longest beginning whose characters all satisfy `belongs`, and the rest.
+pub(super) fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
+    let end = text.find(|c| !belongs(c)).unwrap_or(text.len());
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+/// Why `unit` is not one.
+fn unknown_unit(text: &str, unit: &str) -> Fault {
+    match unit {
+        "" => refused(text),
+        "month" | "months" | "mo" | "M" | "year" | "years" | "y" => Fault::new(format!(
+            "{} is not the same length each time",
+            Fault::quote(unit)
+        ))
+        .help("periods have a fixed length; write 30d or 365d"),
+        _ => Fault::new(format!("{} is not a unit of time", Fault::quote(unit)))
+            .help("expected us, ms, s, min, h, d or w, for example `1h30m`"),
+    }
+}
+
+fn refused(text: &str) -> Fault {
+    Fault::new(format!("{} is not a length of time", Fault::quote(text)))
+        .help("expected a whole number and a unit, for example `20ms`, `5s` or `1h30m`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn durations_read_as_people_write_them() {
+        for (text, micros) in [
+            ("20ms", 20_000),
+            ("5s", 5_000_000),
+            ("1h30m", 5_400_000_000),
+            ("1h 30m", 5_400_000_000),
+            ("10 minutes", 600_000_000),
+            ("1 minute", 60_000_000),
+            ("1d", 86_400_000_000),
+            ("1w", 604_800_000_000),
+            ("1_000ms", 1_000_000),
+            ("250us", 250),
+            ("250µs", 250),
+            (" 5s ", 5_000_000),
+            ("0s", 0),
+        ] {
+            assert_eq!(parse(text), Ok(micros), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_duration_says_why() {
+        for (text, help) in [
+            ("20", "write 20ms or 20s"),
+            ("", "for example `20ms`"),
+            ("s", "for example `20ms`"),
+            ("-5s", "for example `20ms`"),
+            ("1.5s", "for example `20ms`"),
+            ("5 parsecs", "expected us, ms, s"),
+            ("1month", "30d"),
+            ("30m1h", "larger unit first"),
+            ("5s5s", "larger unit first"),
+            ("1__0s", "for example `20ms`"),
+        ] {
+            let help_given = parse(text).unwrap_err().help.unwrap();
+            assert!(help_given.contains(help), "{text}: {help_given}");
+        }
+        assert!(parse("99999999999999999999s").is_err());
+        assert!(parse("18446744073709551615w").is_err());
+    }
+}

@@ -1,0 +1,128 @@
+//! What surrounds a configuration: variables, and the files that hold secrets.
+
+use super::fault::Fault;
+
+/// The largest value that variables may expand to, in bytes.
+const EXPANDED_MAX: usize = 64 << 10;
+
+/// Where `${NAME}` and `*_file` are looked up.
+///
+/// This crate never asks the process itself, so that a test, a fuzzer or `tidegate validate` on
+/// another machine decides what there is.
+pub trait Environment {
+    /// The value of a variable, if it is set.
+    fn variable(&self, name: &str) -> Option<String>;
+
+    /// What a file holds, or why it cannot be read.
+    fn file(&self, path: &str) -> Result<String, String> {
+        let _ = path;
+        Err("files are not read here".to_owned())
+    }
+}
+
+/// An environment in which nothing is set and no file can be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoEnvironment;
+
+impl Environment for NoEnvironment {
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+}
+
+impl<F: Fn(&str) -> Option<String>> Environment for F {
+    fn variable(&self, name: &str) -> Option<String> {
+        self(name)
+    }
+}
+
+/// Replaces `${NAME}` and `${NAME:-default}` in `text`; `$${` stands for `${` itself.
+///
+/// What a variable holds is taken as it is: it is neither YAML nor expanded again.
+pub(super) fn expand(text: &str, environment: &dyn Environment) -> Result<String, Fault> {
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        if let Some(before) = before.strip_suffix('$') {
+            expanded.push_str(before);
+            expanded.push_str("${");
+            rest = after;
+            continue;
+        }
+        expanded.push_str(before);
+        let (inside, after) = after.split_once('}').ok_or_else(|| {
+            Fault::new("`${` is not closed")
+                .help("write ${NAME}, or $${ for the characters themselves")
+        })?;
+        expanded.push_str(&look_up(inside, environment)?);
+        if expanded.len() > EXPANDED_MAX {
+            return Err(Fault::new(
+                "longer than 64 KiB once its variables are replaced",
+            ));
+        }
+        rest = after;
+    }
+    expanded.push_str(rest);
+    Ok(expanded)
+}
+
+/// The value for what stands between the braces.
+fn look_up(inside: &str, environment: &dyn Environment) -> Result<String, Fault> {
+    let (name, default) = match inside.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inside, None),
+    };
+    let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if !starts_well || !name.chars().all(is_name) {
+        let name = Fault::quote(name);
+        return Err(Fault::new(format!("{name} is not the name of a variable"))
+            .help("write ${NAME} or ${NAME:-default}; $${ stands for the characters themselves"));
+    }
+    match (environment.variable(name), default) {
+        (Some(value), None) => Ok(value),
+        (Some(value), Some(_)) if !value.is_empty() => Ok(value),
+        (_, Some(default)) => Ok(default.to_owned()),
+        (None, None) => Err(Fault::new(format!("the variable `{name}` is not set"))
+            .help(format!("set it, or give a default: ${{{name}:-value}}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expand;
+
+    fn run(text: &str) -> Result<String, String> {
+        let environment = |name: &str| match name {
+            "HOST" => Some("db".to_owned()),
+            "EMPTY" => Some(String::new()),
+            "LOOP" => Some("${LOOP}".to_owned()),
+            _ => None,
+        };
+        expand(text, &environment).map_err(|fault| fault.message)
+    }
+
+    #[test]
+    fn variables_are_replaced_once() {
+        for (text, expected) in [
+            ("plain", "plain"),
+            ("/pay$", "/pay$"),
+            ("${HOST}", "db"),
+            ("redis://${HOST}:${PORT:-6379}/0", "redis://db:6379/0"),
+            ("${EMPTY}", ""),
+            ("${EMPTY:-other}", "other"),
+            ("${UNSET:-}", ""),
+            ("$${HOST}", "${HOST}"),
+            ("${LOOP}", "${LOOP}"),
+        ] {
+            assert_eq!(run(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_replaced_is_refused() {
+        for text in ["${UNSET}", "${HOST", "${}", "${9}", "${A B}", "${HOST:+x}"] {
+            assert!(run(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The line that a problem points at, fit to be shown: no secrets, nothing that could move a
+//! terminal's cursor, not too long.
+
+use super::syntax::Place;
+use std::ops::Range;
+
+/// A line and its underline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Excerpt {
+    pub(super) line: String,
+    pub(super) underline: String,
+}
+
+/// Of longer lines, a part of this many characters is shown.
+const WIDTH_MAX: usize = 120;
+
+/// Further to the right, nothing is shown: such a line is not for people.
+const COLUMN_MAX: usize = 10_000;
+
+/// What a hidden value is replaced by, whatever its length.
+const HIDDEN: &str = "***";
+
+/// Words in a key that mark its value as secret, however the key is spelled otherwise.
+const TELLTALE: [&str; 4] = ["secret", "secert", "token", "password"];
+
+/// The line of `text` at `place`, if it has one that is worth showing.
+pub(super) fn excerpt(text: &str, place: Place) -> Option<Excerpt> {
+    let Place::File {
+        line,
+        column,
+        width,
+    } = place
+    else {
+        return None;
+    };
+    let index = line.checked_sub(1)?;
+    let from = column.checked_sub(1).filter(|from| *from < COLUMN_MAX)?;
+    let written = text.lines().nth(index)?.trim_end();
+    let written = beginning(written, from.saturating_add(WIDTH_MAX));
+    let mut hidden = hidden_in(written);
+    if is_inside_secret(text, index) {
+        hidden.insert(0, 0..written.len());
+    }
+    let shown = window(hide(written, &hidden), from);
+    Some(Excerpt {
+        underline: underline(&shown, from..from.saturating_add(width)),
+        line: shown.into_iter().map(|(c, _)| c).collect(),
+    })
+}
+
+/// A character to show, and the column, from 0, at which what it stands for was written.
+type Shown = (char, usize);
+
+/// The first `most` characters.
+fn beginning(line: &str, most: usize) -> &str {
+    let end = line.char_indices().nth(most).map(|(byte, _)| byte);
+    end.and_then(|end| line.get(..end)).unwrap_or(line)
+}
+
+/// The part of a long line around a column.
+fn window(shown: Vec<Shown>, column: usize) -> Vec<Shown> {
+    if shown.len() <= WIDTH_MAX {
+        return shown;
+    }
+    let before = shown.iter().take_while(|(_, at)| *at < column).count();
+    let skipped = before.saturating_sub(WIDTH_MAX / 2);
+    let end = shown.len() > skipped.saturating_add(WIDTH_MAX);
+    let ellipsis = |is_cut: bool, at: usize| is_cut.then_some(('…', at));
+    let kept = shown.into_iter().skip(skipped).take(WIDTH_MAX);
+    ellipsis(skipped > 0, 0)
+        .into_iter()
+        .chain(kept)
+        .chain(ellipsis(end, usize::MAX))
+        .collect()
+}
+
+/// Carets below the columns, as far as they are shown; at least one.
+fn underline(shown: &[Shown], columns: Range<usize>) -> String {
+    let before = shown.iter().take_while(|(_, at)| *at < columns.start);
+    let indent: String = before
+        .map(|(c, _)| if *c == '\t' { '\t' } else { ' ' })
+        .collect();
+    let below = shown.iter().filter(|(_, at)| columns.contains(at));
+    let below: String = below.map(|(c, _)| *c).collect();
+    let carets = below.trim_end().chars().count().max(1);
+    format!("{indent}{}", "^".repeat(carets))
+}
+
+/// The line with `hidden` ranges of it replaced, and nothing in it that moves a cursor.
+fn hide(line: &str, hidden: &[Range<usize>]) -> Vec<Shown> {
+    let mut shown = Vec::new();
+    for (column, (byte, character)) in line.char_indices().enumerate() {
+        match hidden.iter().find(|range| range.contains(&byte)) {
+            Some(range) if range.start == byte => shown.extend(HIDDEN.chars().map(|c| (c, column))),
+            Some(_) => {}
+            None if character.is_control() && character != '\t' => shown.push(('\u{fffd}', column)),
+            None => shown.push((character, column)),
+        }
+    }
+    shown
+}
+
+/// The bytes of a line that must not be seen.
+fn hidden_in(line: &str) -> Vec<Range<usize>> {
+    let secret = secret_value(line).filter(|range| !range.is_empty());
+    passwords(line).into_iter().chain(secret).collect()
+}
+
+/// Where the value of a secret key stands in `line`: up to its end, for it is anybody's guess
+/// where a secret ends.
+fn secret_value(line: &str) -> Option<Range<usize>> {
+    let lower = line.to_ascii_lowercase();
+    let words = TELLTALE.iter().flat_map(|word| lower.match_indices(word));
+    let starts = words.filter_map(|(word, _)| {
+        let after = value_after(lower.get(word..)?)?;
+        lower.len().checked_sub(after.len())
+    });
+    Some(starts.min()?..line.len())
+}
+
+/// What follows the colon, if `text` begins within a key that does not name a file.
+fn value_after(text: &str) -> Option<&str> {
+    let (key, value) = text.split_once(':')?;
+    let key = key.trim_end_matches([' ', '"', '\'']);
+    let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    // `token_file: /run/secrets/x` names where the secret is, which is no secret.
+    let is_secret = key.chars().all(belongs) && !key.ends_with("file");
+    is_secret.then(|| value.trim_start_matches([' ', '\t']))
+}
+
+/// Whether a line belongs to a secret that begins on a line above, such as `token: |`.
+fn is_inside_secret(text: &str, index: usize) -> bool {
+    let mut secret_indent = None;
+    let mut is_inside = false;
+    for line in text.lines().take(index.saturating_add(1)) {
+        let indent = line.len().saturating_sub(line.trim_start().len());
+        is_inside = secret_indent.is_some_and(|outer| indent > outer || line.trim().is_empty());
+        if !is_inside {
+            let goes_on = |range: &Range<usize>| {
+                let value = line.get(range.clone()).unwrap_or_default();
+                value.is_empty() || value.starts_with(['|', '>', '"', '\''])
+            };
+            secret_indent = secret_value(line).filter(goes_on).map(|_| indent);
+        }
+    }
+    is_inside
+}
+
+/// `scheme://user:password@host` without the password, wherever it stands.
+pub(super) fn hide_passwords(text: &str) -> String {
+    let shown = hide(text, &passwords(text));
+    shown.into_iter().map(|(c, _)| c).collect()
+}
+
+/// The bytes of the passwords in URLs. Where there is no user, all before the `@` counts as one.
+fn passwords(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| rest.find("://")) {
+        let start = from.saturating_add(at).saturating_add("://".len());
+        let rest = text.get(start..).unwrap_or_default();
+        let end = rest
+            .find(['/', '?', '#', ',', ' ', '"', '\''])
+            .unwrap_or(rest.len());
+        let authority = rest.get(..end).unwrap_or_default();
+        if let Some((who, _)) = authority.rsplit_once('@') {
+            let user = who
+                .split_once(':')
+                .map_or(0, |(user, _)| user.len().saturating_add(1));
+            found.push(start.saturating_add(user)..start.saturating_add(who.len()));
+        }
+        from = start;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{excerpt, hide_passwords};
+    use crate::config::syntax::Place;
+
+    fn line(text: &str, line: usize) -> String {
+        let place = Place::File {
+            line,
+            column: 1,
+            width: 1,
+        };
+        excerpt(text, place).unwrap().line
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        assert_eq!(line("  key_secret: hunter2", 1), "  key_secret: ***");
+        assert_eq!(
+            line("{\"token\": \"hunter2\", \"x\": 1}", 1),
+            "{\"token\": ***"
+        );
+        assert_eq!(line("  Key_Secert: hunter2", 1), "  Key_Secert: ***");
+        assert_eq!(line("  token: |\n    hunter2\n    hunter3", 3), "***");
+        assert_eq!(
+            line("  token: |\n    hunter2\n  address: x", 3),
+            "  address: x"
+        );
+        let innocent = "{ algorithm: token-bucket, key: ip }";
+        assert_eq!(line(innocent, 1), innocent);
+        assert_eq!(
+            line("  token_file: /run/token", 1),
+            "  token_file: /run/token"
+        );
+    }
+
+    #[test]
+    fn of_a_long_line_the_part_that_matters_is_shown() {
+        let text = format!("{}HERE{}", "a".repeat(200), "b".repeat(200));
+        let place = Place::File {
+            line: 1,
+            column: 201,
+            width: 4,
+        };
+        let shown = excerpt(&text, place).unwrap();
+        let line = format!("…{}HERE{}…", "a".repeat(60), "b".repeat(56));
+        assert_eq!(shown.line, line);
+        assert_eq!(shown.underline, format!("{}^^^^", " ".repeat(61)));
+    }
+
+    #[test]
+    fn passwords_in_urls_are_not_shown() {
+        for (text, shown) in [
+            (
+                "url: redis://ann:hunter2@a:6379/0",
+                "url: redis://ann:***@a:6379/0",
+            ),
+            (
+                "redis://:pw@a,redis://:pw@b",
+                "redis://:***@a,redis://:***@b",
+            ),
+            ("redis://pw@a", "redis://***@a"),
+            ("redis://a:p@ss@host", "redis://a:***@host"),
+            ("redis://a:6379", "redis://a:6379"),
+        ] {
+            assert_eq!(hide_passwords(text), shown);
+        }
+    }
+}

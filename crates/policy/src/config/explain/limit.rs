@@ -1,0 +1,75 @@
+//! One limit in plain words.
+
+use super::{band, subject};
+use crate::config::{Config, LocalShare};
+use crate::limit::{Limit, OnFailure, Policy};
+use tidegate_core::Mode;
+
+/// One limit in plain words.
+pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String {
+    let mut lines = vec![heading(policy, limit)];
+    lines.push(subject::applies_to(limit));
+    lines.push(subject::bucket(limit, config.client.ipv6_prefix));
+    lines.extend(subject::absent(limit));
+    let bands = limit.bands.iter();
+    lines.extend(bands.map(|band| band::explain(band, limit.charge_always)));
+    lines.extend(charge(limit));
+    // In this process there is nothing that could fail to answer.
+    if !config.store.url.is_memory() {
+        lines.push(failure(config, limit));
+    }
+    lines.join("\n  ")
+}
+
+fn heading(policy: &Policy, limit: &Limit) -> String {
+    let state = match (limit.enabled, limit.mode) {
+        (false, _) => " (disabled: matches nothing)",
+        (true, Mode::Shadow) => " (shadow: decided and counted, never refuses)",
+        (true, Mode::Enforce) => "",
+    };
+    format!("Limit `{}` of policy `{}`{state}:", limit.name, policy.name)
+}
+
+fn charge(limit: &Limit) -> Option<String> {
+    if !limit.charge_always {
+        return None;
+    }
+    let overdraft = limit.bands.iter().map(|band| band.quota.overdraft()).max();
+    Some(match overdraft.unwrap_or(0) {
+        0 => "A cost that does not fit is charged all the same, as far as there is any left."
+            .to_owned(),
+        below => format!(
+            "A cost that does not fit is charged all the same, down to {below} below empty."
+        ),
+    })
+}
+
+fn failure(config: &Config, limit: &Limit) -> String {
+    let then = match limit.on_failure.unwrap_or(config.store.on_failure) {
+        OnFailure::Local => match config.store.local_share {
+            LocalShare::Auto => {
+                "this process decides alone, at its share of the amounts".to_owned()
+            }
+            LocalShare::Millionths(share) => {
+                format!(
+                    "this process decides alone, at {} of the amounts",
+                    percent(share)
+                )
+            }
+        },
+        OnFailure::Allow => "the request passes uncounted".to_owned(),
+        OnFailure::Deny => "the request is refused".to_owned(),
+        OnFailure::Error => "the answer is an error".to_owned(),
+    };
+    format!("When the store does not answer in time, {then}.")
+}
+
+/// Such as "12.5%".
+fn percent(millionths: u32) -> String {
+    let (whole, rest) = (millionths / 10_000, millionths % 10_000);
+    let rest = format!("{rest:04}");
+    match rest.trim_end_matches('0') {
+        "" => format!("{whole}%"),
+        rest => format!("{whole}.{rest}%"),
+    }
+}

@@ -1,0 +1,118 @@
+//! Whom a limit applies to, and whose bucket it counts in.
+
+use super::words::list;
+use crate::limit::{Condition, KeyPart, Limit, Missing};
+use crate::matching::{HostPattern, PathPattern};
+use tidegate_core::Mode;
+
+/// "Applies to …"
+pub(super) fn applies_to(limit: &Limit) -> String {
+    if limit.conditions.is_empty() {
+        return "Applies to every request.".to_owned();
+    }
+    let conditions: Vec<String> = limit.conditions.iter().map(condition).collect();
+    format!("Applies to requests {}.", conditions.join("; or "))
+}
+
+fn condition(condition: &Condition) -> String {
+    let mut parts = Vec::new();
+    parts.extend(condition.path.as_ref().map(path));
+    if !condition.methods.is_empty() {
+        parts.push(format!(
+            "whose method is {}",
+            list(&condition.methods, "or")
+        ));
+    }
+    if !condition.hosts.is_empty() {
+        let hosts: Vec<&str> = condition.hosts.iter().map(HostPattern::as_str).collect();
+        parts.push(format!("whose host is {}", list(&hosts, "or")));
+    }
+    for (name, value) in &condition.headers {
+        parts.push(match value.as_str() {
+            "" => format!("that have a header `{name}`"),
+            value => format!("whose header `{name}` is `{value}` (ignoring case)"),
+        });
+    }
+    if !condition.clients.is_empty() {
+        let clients: Vec<String> = condition.clients.iter().map(ToString::to_string).collect();
+        parts.push(format!(
+            "whose client address is in {}",
+            list(&clients, "or")
+        ));
+    }
+    for (name, value) in &condition.attributes {
+        parts.push(format!("whose attribute `{name}` is `{value}`"));
+    }
+    list(&parts, "and")
+}
+
+fn path(pattern: &PathPattern) -> String {
+    let text = pattern.as_str();
+    if pattern.matches_only_empty() {
+        return "that have no path".to_owned();
+    }
+    match text {
+        "/" => "with any path".to_owned(),
+        "/$" => "whose path is / alone".to_owned(),
+        _ if pattern.is_exact() => {
+            format!(
+                "whose path is {} and nothing after it",
+                text.trim_end_matches('$')
+            )
+        }
+        _ => format!("whose path is {text} or anything below it"),
+    }
+}
+
+/// "Each … has its own bucket."
+pub(super) fn bucket(limit: &Limit, ipv6_prefix: u8) -> String {
+    let parts: Vec<String> = limit
+        .key
+        .iter()
+        .map(|part| noun(part, ipv6_prefix))
+        .collect();
+    match limit.key.as_slice() {
+        [] | [KeyPart::Global] => "All of them share one bucket.".to_owned(),
+        [_] => format!("Each {} has its own bucket.", list(&parts, "and")),
+        _ => format!(
+            "Each combination of {} has its own bucket.",
+            list(&parts, "and")
+        ),
+    }
+}
+
+fn noun(part: &KeyPart, ipv6_prefix: u8) -> String {
+    match part {
+        KeyPart::Ip if ipv6_prefix == 128 => "client address".to_owned(),
+        KeyPart::Ip => format!("client address (IPv6 by /{ipv6_prefix})"),
+        KeyPart::User => "user".to_owned(),
+        KeyPart::ApiKey => "API key".to_owned(),
+        KeyPart::Header(name) => format!("value of the header `{name}`"),
+        KeyPart::Attr(name) => format!("value of the attribute `{name}`"),
+        KeyPart::Route => "route".to_owned(),
+        KeyPart::Host => "host".to_owned(),
+        KeyPart::Method => "method".to_owned(),
+        KeyPart::Path => "path".to_owned(),
+        KeyPart::Global => "request".to_owned(),
+    }
+}
+
+/// "Where … is absent, …", if anything can be.
+pub(super) fn absent(limit: &Limit) -> Option<String> {
+    let all = matches!(limit.key.as_slice(), [] | [KeyPart::Global]);
+    let address_alone = matches!(limit.key.as_slice(), [KeyPart::Ip]);
+    let what = if limit.key.len() > 1 {
+        "any of these is absent"
+    } else {
+        "it is absent"
+    };
+    let then = match limit.missing {
+        _ if all => return None,
+        Missing::Address if address_alone => "requests share one bucket",
+        Missing::Address => "the client address stands in, apart from those who have it",
+        Missing::Skip => "the limit does not apply",
+        Missing::Refuse if limit.mode == Mode::Shadow => "the request would be refused",
+        Missing::Refuse => "the request is refused",
+    };
+    Some(format!("Where {what}, {then}."))
+}

@@ -1,0 +1,344 @@
+//! Every field of the language, told once: the reader refuses what is not here, and the schema
+//! is made from it.
+
+use super::table::Field;
+use super::table::Shape::{self, Either, Flag, List, Map, Pairs, Share, Text, Whole, Word};
+use super::table::Table;
+use super::words::{ALGORITHM, ALIGN, CHARGE, EVALUATE, LOCAL_SHARE, MISSING, MODE, ON_FAILURE};
+
+/// The most policies in a configuration.
+pub(super) const POLICIES_MAX: usize = 1_000;
+
+/// The most limits in a policy: they are numbered in 16 bits on their way to a store.
+pub(super) const LIMITS_MAX: usize = 10_000;
+
+/// The most bands of a limit: all of them are decided for every request.
+pub(super) const BANDS_MAX: usize = 16;
+
+/// The most parts of a key.
+pub(super) const KEY_PARTS_MAX: usize = 8;
+
+/// The whole configuration.
+pub(super) static CONFIG: Table = Table {
+    what: "the configuration",
+    fields: &[
+        optional(
+            "listen",
+            Map(&LISTEN),
+            "Where to listen: one address for each door.",
+        ),
+        optional(
+            "store",
+            Map(&STORE),
+            "Where buckets live, and what to do without it.",
+        ),
+        optional(
+            "client",
+            Map(&CLIENT),
+            "How the client's address is found out.",
+        ),
+        required(
+            "policies",
+            List(&Map(&POLICY)),
+            "A list of policies; the first answers where a request names none.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// `listen`.
+pub(super) static LISTEN: Table = Table {
+    what: "`listen`",
+    fields: &[
+        optional("http", DOOR, "The HTTP API: checks and forward-auth."),
+        optional("grpc", DOOR, "Envoy's rate limit service, and gRPC health."),
+        optional("gateway", DOOR, "The reverse proxy."),
+        optional(
+            "admin",
+            DOOR,
+            "Health, metrics and administration; 127.0.0.1:8090 unless told.",
+        ),
+        optional("resp", DOOR, "The Redis protocol."),
+    ],
+    exactly_one: &[],
+};
+
+const DOOR: Shape = Either(&[Text("127.0.0.1:8080"), Map(&LISTENER)]);
+
+/// A door with more than an address.
+pub(super) static LISTENER: Table = Table {
+    what: "listener",
+    fields: &[
+        required(
+            "address",
+            Text("127.0.0.1:8080"),
+            "An IP address and a port.",
+        ),
+        optional("tls", Map(&TLS), "Speak TLS."),
+        optional(
+            "token",
+            Text("${TOKEN}"),
+            "What callers must present; better kept in `token_file` or a variable.",
+        ),
+        optional(
+            "token_file",
+            Text("/run/secrets/token"),
+            "The file that holds the token.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// The TLS of a door.
+pub(super) static TLS: Table = Table {
+    what: "`tls`",
+    fields: &[
+        required(
+            "cert",
+            Text("/etc/tidegate/cert.pem"),
+            "The certificate chain, a PEM file.",
+        ),
+        required(
+            "key",
+            Text("/etc/tidegate/key.pem"),
+            "Its private key, a PEM file.",
+        ),
+        optional(
+            "client_ca",
+            Text("/etc/tidegate/ca.pem"),
+            "Callers must show a certificate that one of these signed, a PEM file.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// `store`.
+pub(super) static STORE: Table = Table {
+    what: "`store`",
+    fields: &[
+        optional(
+            "url",
+            Text("memory"),
+            "`memory`, or a URL such as redis://127.0.0.1:6379; a comma between several means Cluster.",
+        ),
+        optional(
+            "timeout",
+            Text("20ms"),
+            "How long to wait for the store; 20ms unless told.",
+        ),
+        optional(
+            "on_failure",
+            Word(&ON_FAILURE),
+            "What to do when the store does not answer in time; `local` unless told.",
+        ),
+        optional(
+            "local_share",
+            Either(&[Share, Word(&LOCAL_SHARE)]),
+            "How much of the policy this instance may grant while the store is away; 0.5 unless told.",
+        ),
+        optional(
+            "key_secret",
+            Text("${KEY_SECRET}"),
+            "Keys the hashes of identities; the same on all instances.",
+        ),
+        optional(
+            "key_secret_file",
+            Text("/run/secrets/key_secret"),
+            "The file that holds `key_secret`.",
+        ),
+        optional(
+            "max_keys",
+            Whole(1, MAX_KEYS),
+            "How many buckets the store in this process may hold; 1000000 unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// The most buckets that a store in this process may be asked to hold.
+pub(super) const MAX_KEYS: u64 = 1 << 32;
+
+/// `client`.
+pub(super) static CLIENT: Table = Table {
+    what: "`client`",
+    fields: &[
+        optional(
+            "trusted_proxies",
+            TEXTS,
+            "Whose forwarded headers count: addresses and networks; this machine's own unless told.",
+        ),
+        optional(
+            "ipv6_prefix",
+            Whole(1, 128),
+            "How many leading bits of an IPv6 address tell clients apart; 64 unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// A policy.
+pub(super) static POLICY: Table = Table {
+    what: "policy",
+    fields: &[
+        required(
+            "name",
+            Text("api"),
+            "Its name, by which requests ask for it.",
+        ),
+        optional(
+            "evaluate",
+            Word(&EVALUATE),
+            "`all`: every limit that matches must allow; `first`: the first that matches decides alone.",
+        ),
+        required(
+            "limits",
+            List(&Map(&LIMIT)),
+            "A list of limits, in the order in which they are looked at.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// A limit.
+pub(super) static LIMIT: Table = Table {
+    what: "limit",
+    fields: &[
+        required(
+            "name",
+            Text("per-client"),
+            "Its name, unique in its policy.",
+        ),
+        optional(
+            "enabled",
+            Flag,
+            "Whether it counts at all; true unless told.",
+        ),
+        optional(
+            "match",
+            Either(&[Map(&CONDITION), List(&Map(&CONDITION))]),
+            "Whom it applies to: any one of these; every request where absent.",
+        ),
+        optional(
+            "key",
+            TEXTS,
+            "Whose bucket: ip, user, api-key, header:NAME, attr:NAME, route, host, method, path, a list of them, or global.",
+        ),
+        optional(
+            "missing",
+            Word(&MISSING),
+            "What to do where the identity is absent; `address` unless told.",
+        ),
+        optional("rate", Text("10/s burst 50"), "How much: one band."),
+        optional(
+            "bands",
+            List(&Either(&[Text("10/s burst 50"), Map(&BAND)])),
+            "How much: several bands, all of which must allow.",
+        ),
+        optional(
+            "algorithm",
+            Word(&ALGORITHM),
+            "How it counts; `token-bucket` unless told.",
+        ),
+        optional(
+            "align",
+            Word(&ALIGN),
+            "Where a fixed window starts; `first-request` unless told.",
+        ),
+        optional(
+            "mode",
+            Word(&MODE),
+            "`shadow` decides and counts, and never refuses.",
+        ),
+        optional(
+            "on_failure",
+            Word(&ON_FAILURE),
+            "What to do when the store does not answer in time; as the store says unless told.",
+        ),
+        optional(
+            "charge",
+            Word(&CHARGE),
+            "`always` takes a cost that does not fit all the same.",
+        ),
+        optional(
+            "overdraft",
+            Whole(0, u64::MAX),
+            "How far below empty `charge: always` may go.",
+        ),
+        optional(
+            "refundable",
+            Flag,
+            "Whether charges may be given back; false unless told.",
+        ),
+    ],
+    exactly_one: &["rate", "bands"],
+};
+
+/// One way in which a limit applies: all of it must hold.
+pub(super) static CONDITION: Table = Table {
+    what: "condition",
+    fields: &[
+        optional(
+            "path",
+            Text("/api/*/users$"),
+            "Segments; `*` is one, `**` any number; a prefix unless it ends in `$`.",
+        ),
+        optional("method", TEXTS, "Any of these methods."),
+        optional(
+            "host",
+            TEXTS,
+            "Any of these hosts; `*.example.com` is every host under it.",
+        ),
+        optional(
+            "headers",
+            Pairs,
+            "All of these headers; names and values ignore case, and \"\" is any value.",
+        ),
+        optional(
+            "client",
+            TEXTS,
+            "The client's address is or lies in any of these.",
+        ),
+        optional("attributes", Pairs, "All of these attributes."),
+    ],
+    exactly_one: &[],
+};
+
+/// A band with more than a rate.
+pub(super) static BAND: Table = Table {
+    what: "band",
+    fields: &[
+        required("rate", Text("1000/h"), "An amount per period."),
+        optional(
+            "burst",
+            Whole(0, u64::MAX),
+            "How much may come at once; the amount unless told.",
+        ),
+        optional(
+            "label",
+            Text("hourly"),
+            "Identifies the band, in place of its period.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// One text or a list of them.
+const TEXTS: Shape = Either(&[Text(""), List(&Text(""))]);
+
+const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
+    Field {
+        name,
+        shape,
+        about,
+        required: true,
+    }
+}
+
+const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
+    Field {
+        name,
+        shape,
+        about,
+        required: false,
+    }
+}

@@ -1,0 +1,90 @@
+//! `key`: whose bucket.
+
+use super::fault::Fault;
+use super::fields::KEY_PARTS_MAX;
+use super::reader::{Reader, Value};
+use super::scalar::header_name;
+use super::words::KEY;
+use crate::limit::KeyPart;
+
+/// Names of attributes are at most this long.
+const ATTRIBUTE_MAX: usize = 64;
+
+/// Reads a key: one part, or a list of them.
+pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<KeyPart> {
+    let items = reader.one_or_many(value);
+    if items.len() > KEY_PARTS_MAX {
+        let fault = Fault::new(format!("a key has at most {KEY_PARTS_MAX} parts"));
+        reader.error(value.key_spot(), fault);
+        return Vec::new();
+    }
+    let mut parts: Vec<KeyPart> = Vec::new();
+    for item in &items {
+        let Some(part) = reader.parse(item, part) else {
+            continue;
+        };
+        if part == KeyPart::Global && items.len() > 1 {
+            let fault = Fault::new("`global` is one bucket for all, so it stands alone");
+            reader.error(
+                item.spot(),
+                fault.help("remove `global`, or the other parts"),
+            );
+        } else if parts.contains(&part) {
+            let fault = Fault::new("this part of the key is there already");
+            reader.error(item.spot(), fault.help("remove it"));
+        } else {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+fn part(text: &str) -> Result<KeyPart, Fault> {
+    if let Some(part) = KEY.get(text) {
+        return Ok(part);
+    }
+    match text.split_once(':') {
+        Some(("header", name)) => header_name(name).map(KeyPart::Header),
+        Some(("attr", name)) => attribute_name(name).map(KeyPart::Attr),
+        Some(("attribute", name)) => {
+            Err(unknown(text).help(format!("did you mean `attr:{name}`?")))
+        }
+        None if text.contains(',') => {
+            let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+            let help = format!("write a list: [{}]", parts.join(", "));
+            Err(unknown(text).help(help))
+        }
+        _ => Err(unknown(text).help(suggestion(text))),
+    }
+}
+
+fn unknown(text: &str) -> Fault {
+    Fault::new(format!("{} is not a key", Fault::quote(text)))
+}
+
+fn suggestion(text: &str) -> String {
+    match text {
+        "header" => "name the header: `header:X-Tenant`".to_owned(),
+        "attr" | "attribute" => "name the attribute: `attr:project`".to_owned(),
+        _ => {
+            let suggestion = KEY.suggestion(text);
+            if suggestion.starts_with("did") {
+                suggestion
+            } else {
+                format!("{suggestion}, or `header:NAME` or `attr:NAME`")
+            }
+        }
+    }
+}
+
+/// Reads the name of an attribute.
+pub(super) fn attribute_name(text: &str) -> Result<String, Fault> {
+    let belongs = |c: char| c.is_ascii_graphic();
+    if !text.is_empty() && text.len() <= ATTRIBUTE_MAX && text.chars().all(belongs) {
+        Ok(text.to_owned())
+    } else {
+        let message = format!("{} cannot be the name of an attribute", Fault::quote(text));
+        Err(Fault::new(message)
+            .help("use up to 64 visible ASCII characters, for example `attr:project`"))
+    }
+}

@@ -1,0 +1,160 @@
+//! `listen`: where the doors are.
+
+use super::fault::Fault;
+use super::fields::{LISTEN, LISTENER, TLS};
+use super::reader::{Reader, Value};
+use super::scalar::listen_address;
+use super::secret::Secret;
+use super::secret_setting::secret;
+use super::syntax::Kind;
+use super::table::Fields;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// Where the doors are; a door that is `None` stays closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// The HTTP API. A configuration that opens no other door opens this one, on 127.0.0.1:8080.
+    pub http: Option<Listener>,
+    /// Envoy's rate limit service, and gRPC health.
+    pub grpc: Option<Listener>,
+    /// The reverse proxy.
+    pub gateway: Option<Listener>,
+    /// Health, metrics and administration: always open, on 127.0.0.1:8090 unless told.
+    pub admin: Listener,
+    /// The Redis protocol.
+    pub resp: Option<Listener>,
+}
+
+/// A door.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// How it speaks TLS, if it does.
+    pub tls: Option<Tls>,
+    /// What callers must present, if anything.
+    pub token: Option<Secret>,
+}
+
+/// The TLS of a door: paths of PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// The certificate chain.
+    pub cert: String,
+    /// Its private key.
+    pub key: String,
+    /// Callers must show a certificate that one of these signed.
+    pub client_ca: Option<String>,
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Self {
+            http: Some(Listener::local(8080)),
+            grpc: None,
+            gateway: None,
+            admin: Listener::local(8090),
+            resp: None,
+        }
+    }
+}
+
+impl Listener {
+    /// A door on this machine alone.
+    fn local(port: u16) -> Self {
+        Self {
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
+            tls: None,
+            token: None,
+        }
+    }
+}
+
+/// Reads `listen`.
+pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>) -> Listen {
+    let default = Listen::default();
+    let Some(fields) = value.and_then(|value| reader.fields(value, &LISTEN)) else {
+        return default;
+    };
+    let mut taken = Vec::new();
+    let mut door = |name| {
+        let value = fields.get(name)?;
+        let listener = listener(reader, &value)?;
+        refuse_shared_address(reader, &value, &mut taken, listener.address);
+        Some(listener)
+    };
+    let http = door("http");
+    let grpc = door("grpc");
+    let gateway = door("gateway");
+    let resp = door("resp");
+    let admin = door("admin").unwrap_or(default.admin);
+    let is_closed = http.is_none() && grpc.is_none() && gateway.is_none() && resp.is_none();
+    Listen {
+        // A server without a door is of no use to anybody.
+        http: http.or(default.http.filter(|_| is_closed)),
+        grpc,
+        gateway,
+        admin,
+        resp,
+    }
+}
+
+fn listener(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Listener> {
+    if !matches!(value.node.kind, Kind::Map(_)) {
+        let address = reader.parse(value, listen_address)?;
+        return Some(Listener {
+            address,
+            tls: None,
+            token: None,
+        });
+    }
+    let fields = reader.fields(value, &LISTENER)?;
+    let tls = fields.get("tls").and_then(|value| tls(reader, &value));
+    let token = secret(reader, &fields, "token", "token_file");
+    let address = fields.get("address")?;
+    Some(Listener {
+        address: reader.parse(&address, listen_address)?,
+        tls,
+        token,
+    })
+}
+
+fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Tls> {
+    let fields = reader.fields(value, &TLS)?;
+    let cert = path(reader, &fields, "cert");
+    let key = path(reader, &fields, "key");
+    let client_ca = path(reader, &fields, "client_ca");
+    Some(Tls {
+        cert: cert?,
+        key: key?,
+        client_ca,
+    })
+}
+
+fn path(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str) -> Option<String> {
+    reader.parse(&fields.get(name)?, |path| match path {
+        "" => Err(Fault::new(format!("`{name}` is empty")).help("expected the path of a PEM file")),
+        path => Ok(path.to_owned()),
+    })
+}
+
+fn refuse_shared_address(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    taken: &mut Vec<(SocketAddr, String)>,
+    address: SocketAddr,
+) {
+    // Port 0 is a different port each time.
+    let clash = taken
+        .iter()
+        .find(|(other, _)| *other == address && address.port() != 0);
+    if let Some((_, other)) = clash {
+        let fault = Fault::new(format!(
+            "{} listens on {address}, and so does `{other}`",
+            value.name()
+        ))
+        .help("give each door a port of its own");
+        reader.error(value.spot(), fault);
+    }
+    taken.push((address, value.path.clone()));
+}

@@ -1,0 +1,79 @@
+//! How much of a policy one instance may grant while the store is away.
+
+use super::fault::Fault;
+use super::words::LOCAL_SHARE;
+
+/// How much of a policy one instance may grant while the store is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LocalShare {
+    /// This many millionths of it: 500 000 is a half. From 1 to 1 000 000.
+    Millionths(u32),
+    /// One part for each instance that was alive when last heard of.
+    Auto,
+}
+
+impl Default for LocalShare {
+    fn default() -> Self {
+        Self::Millionths(500_000)
+    }
+}
+
+/// Reads `auto`, or a decimal above 0 and up to 1.
+pub(super) fn parse(text: &str) -> Result<LocalShare, Fault> {
+    if let Some(word) = LOCAL_SHARE.get(text) {
+        return Ok(word);
+    }
+    let refused = || {
+        Fault::new(format!("{} is not a share", Fault::quote(text)))
+            .help("expected a decimal above 0 and up to 1, for example `0.5`, or `auto`")
+    };
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(fraction) || fraction.len() > 6 || text.len() > 8 {
+        return Err(refused());
+    }
+    let millionths: u32 = format!("{whole}{fraction:0<6}")
+        .parse()
+        .map_err(|_| refused())?;
+    match millionths {
+        1..=1_000_000 => Ok(LocalShare::Millionths(millionths)),
+        _ => Err(refused()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LocalShare, parse};
+
+    #[test]
+    fn shares_are_decimals_up_to_one() {
+        for (text, millionths) in [
+            ("0.5", 500_000),
+            (".25", 250_000),
+            ("1", 1_000_000),
+            ("1.0", 1_000_000),
+            ("0.000001", 1),
+        ] {
+            assert_eq!(
+                parse(text),
+                Ok(LocalShare::Millionths(millionths)),
+                "{text}"
+            );
+        }
+        assert_eq!(parse("auto"), Ok(LocalShare::Auto));
+        for text in [
+            "",
+            ".",
+            "0",
+            "0.0",
+            "1.1",
+            "-0.5",
+            "50%",
+            "half",
+            "0.0000001",
+            "5e-1",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A whole configuration, from YAML or JSON, with every error at once.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `syntax` | the text as a tree that knows where everything stands |
+//! | `overrides`, `environment` | what variables and files have to say |
+//! | `table`, `fields`, `words` | the language: every field and every word, told once |
+//! | `reader` | walks the tree and collects what is wrong |
+//! | `listen`, `store`, `client`, `policy`, `limit`, `condition`, `key`, `band` | its parts |
+//! | `rate`, `duration`, `local_share`, `scalar`, `secret` | single values |
+//! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
+//! | `explain` | what a configuration means, in plain words |
+//! | `schema` | the language as a JSON Schema, for editors |
+
+mod band;
+mod client;
+mod condition;
+mod duration;
+mod environment;
+mod excerpt;
+mod explain;
+mod fault;
+mod fields;
+mod key;
+mod limit;
+mod listen;
+mod local_share;
+mod overrides;
+mod policy;
+mod problem;
+mod rate;
+mod reader;
+mod scalar;
+mod schema;
+mod secret;
+mod secret_setting;
+mod store;
+mod suggest;
+mod syntax;
+mod table;
+mod words;
+
+pub(crate) use band::parse as parse_band;
+pub use client::ClientSettings;
+pub use environment::{Environment, NoEnvironment};
+pub use explain::explain;
+pub use listen::{Listen, Listener, Tls};
+pub use local_share::LocalShare;
+pub use overrides::overrides;
+pub use problem::{ConfigErrors, Problem, Severity};
+pub use schema::json_schema;
+pub use secret::Secret;
+pub use store::{StoreSettings, StoreUrl};
+
+use crate::limit::Policy;
+use crate::matching::KeyRules;
+use reader::{Reader, Value};
+
+/// A whole configuration, known to be sound.
+///
+/// ```
+/// use tidegate_policy::config::{Config, NoEnvironment};
+///
+/// let text = "
+/// policies:
+///   - name: api
+///     limits:
+///       - name: per-client
+///         key: ip
+///         rate: 10/s burst 50
+/// ";
+/// let config = Config::parse(text, "limits.yaml", &NoEnvironment)?;
+/// assert_eq!(config.policies[0].limits[0].name, "per-client");
+///
+/// let errors = Config::parse("polices: []", "limits.yaml", &NoEnvironment).unwrap_err();
+/// assert!(errors.to_string().contains("did you mean `policies`?"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+#[derive(Debug)]
+pub struct Config {
+    /// Where the doors are.
+    pub listen: Listen,
+    /// Where buckets live.
+    pub store: StoreSettings,
+    /// How the client's address is found out.
+    pub client: ClientSettings,
+    /// The policies, in the order written. The first answers where a request names none; there is
+    /// always one.
+    pub policies: Vec<Policy>,
+    warnings: Vec<Problem>,
+}
+
+impl Config {
+    /// What `tidegate serve` serves without a file: five at once, then one a second, so that a
+    /// handful of requests shows both answers.
+    pub const BUILT_IN: &str = "\
+policies:
+  - name: default
+    limits:
+      - name: per-client
+        key: ip
+        rate: 1/s burst 5
+";
+
+    /// Reads a configuration in YAML or JSON. `name` is what messages call the file.
+    pub fn parse(
+        text: &str,
+        name: &str,
+        environment: &dyn Environment,
+    ) -> Result<Self, ConfigErrors> {
+        let mut reader = Reader::new(name, text, environment);
+        let (tree, faults) = syntax::read(text);
+        for (place, fault) in faults {
+            reader.error((place, String::new()), fault);
+        }
+        let Some(mut tree) = tree else {
+            return Err(reader.finish().err().unwrap_or_else(|| unreadable(name)));
+        };
+        overrides::apply(&mut tree, environment);
+        let config = read(&mut reader, &Value::root(&tree));
+        let warnings = reader.finish()?;
+        Ok(Self { warnings, ..config })
+    }
+
+    /// [`Config::BUILT_IN`], as it is. To let variables override it, as they do a file, parse the
+    /// text.
+    #[expect(clippy::missing_panics_doc, reason = "a test reads the text")]
+    pub fn built_in() -> Self {
+        Self::parse(Self::BUILT_IN, "built-in", &NoEnvironment).expect("the text is sound")
+    }
+
+    /// What is unlikely to be meant, in the order of the file.
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
+    /// The policy that a request asks for: by name, or the first.
+    pub fn policy(&self, name: Option<&str>) -> Option<&Policy> {
+        match name {
+            Some(name) => self.policies.iter().find(|policy| policy.name == name),
+            None => self.policies.first(),
+        }
+    }
+
+    /// How identities become keys: the same on every instance with the same configuration.
+    pub fn key_rules(&self) -> KeyRules {
+        let secret = self.store.key_secret.as_ref();
+        KeyRules {
+            address: self.client.address_rules(),
+            secret: secret.map(|secret| {
+                blake3::derive_key("tidegate 2025 store.key_secret", secret.expose().as_bytes())
+            }),
+        }
+    }
+}
+
+fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
+    let fields = reader.fields(root, &fields::CONFIG);
+    let section = |name| fields.as_ref().and_then(|fields| fields.get(name));
+    let policies = section("policies");
+    Config {
+        listen: listen::read(reader, section("listen").as_ref()),
+        store: store::read(reader, section("store").as_ref()),
+        client: client::read(reader, section("client").as_ref()),
+        policies: policies.map_or_else(Vec::new, |value| policy::read_all(reader, &value)),
+        warnings: Vec::new(),
+    }
+}
+
+/// Without a tree there is a fault; this is for the day when that is no longer so.
+fn unreadable(name: &str) -> ConfigErrors {
+    ConfigErrors::new(name.into(), Vec::new(), 1)
+}

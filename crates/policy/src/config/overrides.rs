@@ -1,0 +1,128 @@
+//! Settings that an environment variable overrides, whatever the file says.
+
+use super::environment::Environment;
+use super::syntax::{Entry, Key, Kind, Node, Place};
+
+/// A variable and the setting that it overrides.
+struct Override {
+    variable: &'static str,
+    section: &'static str,
+    field: &'static str,
+    /// Fields that mean the same and give way.
+    instead_of: &'static [&'static str],
+}
+
+const OVERRIDES: [Override; 14] = [
+    setting("TIDEGATE_LISTEN_HTTP", "listen", "http"),
+    setting("TIDEGATE_LISTEN_GRPC", "listen", "grpc"),
+    setting("TIDEGATE_LISTEN_GATEWAY", "listen", "gateway"),
+    setting("TIDEGATE_LISTEN_ADMIN", "listen", "admin"),
+    setting("TIDEGATE_LISTEN_RESP", "listen", "resp"),
+    setting("TIDEGATE_STORE_URL", "store", "url"),
+    setting("TIDEGATE_STORE_TIMEOUT", "store", "timeout"),
+    setting("TIDEGATE_STORE_ON_FAILURE", "store", "on_failure"),
+    setting("TIDEGATE_STORE_LOCAL_SHARE", "store", "local_share"),
+    setting("TIDEGATE_STORE_MAX_KEYS", "store", "max_keys"),
+    Override {
+        instead_of: &["key_secret_file"],
+        ..setting("TIDEGATE_STORE_KEY_SECRET", "store", "key_secret")
+    },
+    Override {
+        instead_of: &["key_secret"],
+        ..setting("TIDEGATE_STORE_KEY_SECRET_FILE", "store", "key_secret_file")
+    },
+    setting(
+        "TIDEGATE_CLIENT_TRUSTED_PROXIES",
+        "client",
+        "trusted_proxies",
+    ),
+    setting("TIDEGATE_CLIENT_IPV6_PREFIX", "client", "ipv6_prefix"),
+];
+
+const fn setting(variable: &'static str, section: &'static str, field: &'static str) -> Override {
+    Override {
+        variable,
+        section,
+        field,
+        instead_of: &[],
+    }
+}
+
+/// The variables and the settings that they override, such as `store.timeout`.
+pub fn overrides() -> impl Iterator<Item = (&'static str, String)> {
+    let table = OVERRIDES.iter();
+    table.map(|entry| (entry.variable, format!("{}.{}", entry.section, entry.field)))
+}
+
+/// Puts what variables say into the tree, so that the same rules read it. A variable that is set
+/// to nothing counts as not set.
+pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
+    for entry in &OVERRIDES {
+        let text = environment.variable(entry.variable);
+        let Some(text) = text.filter(|text| !text.is_empty()) else {
+            continue;
+        };
+        let place = Place::Variable(entry.variable);
+        let node = node(entry, &text, place);
+        let Kind::Map(sections) = &mut root.kind else {
+            return;
+        };
+        let empty = Kind::Map(Vec::new());
+        let section = at(sections, entry.section, place, empty);
+        if let Kind::Null = section.kind {
+            section.kind = Kind::Map(Vec::new());
+        }
+        // A section that is not a map is reported when it is read.
+        if let Kind::Map(fields) = &mut section.kind {
+            fields.retain(|field| !entry.instead_of.contains(&field.key.text.as_str()));
+            put(fields, entry.field, node);
+        }
+    }
+}
+
+/// What a variable says. Lists are written with commas.
+fn node(entry: &Override, text: &str, place: Place) -> Node {
+    let scalar = |text: &str| Node {
+        place,
+        kind: Kind::Text(text.trim().to_owned()),
+    };
+    if entry.field == "trusted_proxies" {
+        let items = text.split(',').map(scalar).collect();
+        return Node {
+            place,
+            kind: Kind::List(items),
+        };
+    }
+    scalar(text)
+}
+
+/// Replaces a field; of a door with more than an address, only the address.
+fn put(fields: &mut Vec<Entry>, name: &'static str, node: Node) {
+    let place = node.place;
+    let field = at(fields, name, place, Kind::Null);
+    match &mut field.kind {
+        Kind::Map(inner) => *at(inner, "address", place, Kind::Null) = node,
+        _ => *field = node,
+    }
+}
+
+/// The value under `name`, which begins as `kind` if it is not there yet.
+fn at<'a>(
+    entries: &'a mut Vec<Entry>,
+    name: &'static str,
+    place: Place,
+    kind: Kind,
+) -> &'a mut Node {
+    let found = entries.iter().position(|entry| entry.key.text == name);
+    let index = found.unwrap_or_else(|| {
+        let key = Key {
+            text: name.to_owned(),
+            place,
+        };
+        let value = Node { place, kind };
+        entries.push(Entry { key, value });
+        entries.len().saturating_sub(1)
+    });
+    #[expect(clippy::indexing_slicing, reason = "found, or just pushed")]
+    &mut entries[index].value
+}

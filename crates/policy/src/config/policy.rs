@@ -1,0 +1,125 @@
+//! `policies`: named lists of limits.
+
+use super::fault::Fault;
+use super::fields::{LIMITS_MAX, POLICIES_MAX, POLICY};
+use super::limit;
+use super::reader::{Reader, Value};
+use super::scalar::name;
+use super::syntax::Place;
+use super::words::EVALUATE;
+use crate::limit::{Evaluate, Limit, Policy};
+use std::collections::BTreeMap;
+use tidegate_core::Mode;
+
+/// Reads `policies`.
+pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Policy> {
+    let items = reader.list(value);
+    refuse_too_many(reader, value, items.len(), POLICIES_MAX);
+    let mut names = Names::new("policies");
+    let items = items.iter().take(POLICIES_MAX);
+    items
+        .filter_map(|item| policy(reader, item, &mut names))
+        .collect()
+}
+
+fn policy(reader: &mut Reader<'_>, value: &Value<'_>, names: &mut Names) -> Option<Policy> {
+    let fields = reader.fields(value, &POLICY)?;
+    let name = fields
+        .get("name")
+        .and_then(|value| names.read(reader, &value));
+    let evaluate = reader
+        .setting(&fields, "evaluate", |word| EVALUATE.parse(word))
+        .unwrap_or_default();
+    let limits = limits(reader, &fields.get("limits")?, evaluate);
+    // A policy with a mistake is never used, and preparing it would be a waste.
+    if reader.has_errors() {
+        return None;
+    }
+    Some(Policy::new(name?, evaluate, limits))
+}
+
+fn limits(reader: &mut Reader<'_>, value: &Value<'_>, evaluate: Evaluate) -> Vec<Limit> {
+    let items = reader.list(value);
+    refuse_too_many(reader, value, items.len(), LIMITS_MAX);
+    let mut names = Names::new("limits");
+    let mut limits = Vec::new();
+    let mut decides_all: Option<String> = None;
+    for item in items.iter().take(LIMITS_MAX) {
+        let Some(limit) = limit::read(reader, item, &mut names) else {
+            continue;
+        };
+        if evaluate == Evaluate::First && limit.enabled {
+            warn_if_unreachable(reader, item, &limit, &mut decides_all);
+        }
+        limits.push(limit);
+    }
+    limits
+}
+
+/// In a `first` policy, nothing is looked at after an enforced limit that every request meets.
+fn warn_if_unreachable(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    limit: &Limit,
+    decides_all: &mut Option<String>,
+) {
+    if let Some(earlier) = decides_all {
+        let message = format!(
+            "limit `{}` is never reached: `{earlier}` decides every request",
+            limit.name
+        );
+        let fault = Fault::new(message).help(format!(
+            "write it before `{earlier}`, or use `evaluate: all`"
+        ));
+        reader.warn(value.spot(), fault);
+    } else if limit.conditions.is_empty()
+        && limit.mode == Mode::Enforce
+        && limit.missing != crate::limit::Missing::Skip
+    {
+        *decides_all = Some(limit.name.clone());
+    }
+}
+
+fn refuse_too_many(reader: &mut Reader<'_>, value: &Value<'_>, count: usize, most: usize) {
+    if count > most {
+        let fault = Fault::new(format!(
+            "{} has {count} items; at most {most} are supported",
+            value.name()
+        ));
+        reader.error(value.key_spot(), fault);
+    }
+}
+
+/// Names that must differ, and where each stands.
+#[derive(Debug)]
+pub(super) struct Names {
+    what: &'static str,
+    seen: BTreeMap<String, Place>,
+}
+
+impl Names {
+    fn new(what: &'static str) -> Self {
+        Self {
+            what,
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Reads a name that must not have been seen before.
+    pub(super) fn read(&mut self, reader: &mut Reader<'_>, value: &Value<'_>) -> Option<String> {
+        let name = reader.parse(value, name)?;
+        if let Some(first) = self.seen.get(&name) {
+            let message = format!("there are two {} with the name `{name}`", self.what);
+            let help = match first {
+                Place::File { line, .. } => {
+                    format!("the first is on line {line}; rename one of them")
+                }
+                Place::Variable(_) => "rename one of them".to_owned(),
+            };
+            reader.error(value.spot(), Fault::new(message).help(help));
+            return None;
+        }
+        self.seen.insert(name.clone(), value.node.place);
+        Some(name)
+    }
+}

@@ -1,0 +1,190 @@
+//! Rates as people write them: `100/min`, `10/s burst 50`, `100 per minute`.
+
+use super::duration;
+use super::fault::Fault;
+
+/// An amount per period, and how much may come at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rate {
+    pub(super) amount: u64,
+    pub(super) period_us: u64,
+    pub(super) burst: Option<u64>,
+}
+
+const EXAMPLE: &str = "expected an amount per period, for example `100/min` or `10/s burst 50`";
+
+/// Reads a rate.
+pub(super) fn parse(text: &str) -> Result<Rate, Fault> {
+    let trimmed = text.trim();
+    let (amount, rest) = split_amount(trimmed)?;
+    let (period, burst) = match rest.split_once("burst") {
+        Some((period, burst)) => (period.trim(), Some(burst.trim())),
+        None => (rest.trim(), None),
+    };
+    Ok(Rate {
+        amount: read_amount(amount.trim(), rest)?,
+        period_us: read_period(period, trimmed)?,
+        burst: burst.map(read_burst).transpose()?,
+    })
+}
+
+/// Splits `100/min` and `100 per minute` after the amount.
+fn split_amount(text: &str) -> Result<(&str, &str), Fault> {
+    if let Some(split) = text.split_once('/').or_else(|| text.split_once(" per ")) {
+        return Ok(split);
+    }
+    let quoted = Fault::quote(text);
+    Err(if text == "unlimited" {
+        Fault::new("`unlimited` is not supported yet")
+            .help("leave the limit out, or write `enabled: false`")
+    } else if text.starts_with("plan:") {
+        plans_not_yet()
+    } else if duration::number(text).is_some() {
+        Fault::new(format!("{quoted} has no period"))
+            .help(format!("write {text}/s, {text}/min or {text}/h"))
+    } else {
+        Fault::new(format!("{quoted} is not a rate")).help(EXAMPLE)
+    })
+}
+
+/// Plans are in the language, and not yet in this program.
+pub(super) fn plans_not_yet() -> Fault {
+    Fault::new("plans are not supported yet").help("write the rate itself, for example `100/min`")
+}
+
+/// Reads an amount: `100`, `1_000`, `10k`, `2M`.
+pub(super) fn read_amount(text: &str, per: &str) -> Result<u64, Fault> {
+    let (digits, suffix) = duration::split(text, |c| c.is_ascii_digit() || c == '_');
+    let scale = match suffix {
+        "" => Some(1),
+        "k" | "K" => Some(1_000),
+        "M" => Some(1_000_000),
+        _ => None,
+    };
+    let amount = duration::number(digits)
+        .zip(scale)
+        .and_then(|(number, scale)| number.checked_mul(scale));
+    amount.ok_or_else(|| refuse_amount(text, digits, suffix.trim(), per))
+}
+
+fn refuse_amount(text: &str, digits: &str, suffix: &str, per: &str) -> Fault {
+    let quoted = Fault::quote(text);
+    let fault = Fault::new(format!("{quoted} is not a whole number"));
+    match suffix {
+        "m" => fault.help(format!("write {digits}M if you mean millions")),
+        "r" | "req" | "reqs" | "request" | "requests" => {
+            fault.help(format!("write {digits}/{}", per.trim()))
+        }
+        _ if suffix.starts_with(',') => {
+            let without = text.replace(',', "_");
+            fault.help(format!("write {without}/{}", per.trim()))
+        }
+        _ if suffix.starts_with('.') => {
+            fault.help("use a longer period; for example, `0.5/s` is `1/2s`")
+        }
+        "" if duration::number(digits).is_none() && !digits.is_empty() => {
+            Fault::new(format!("{quoted} is too large"))
+        }
+        _ => fault.help(EXAMPLE),
+    }
+}
+
+/// Reads a period: a unit alone, or a length of time.
+fn read_period(text: &str, rate: &str) -> Result<u64, Fault> {
+    if let Some(unit_us) = duration::unit_us(text) {
+        return Ok(unit_us);
+    }
+    if text.is_empty() {
+        return Err(Fault::new(format!("{} has no period", Fault::quote(rate))).help(EXAMPLE));
+    }
+    let numbered = if text.starts_with(|first: char| first.is_ascii_digit()) {
+        text.to_owned()
+    } else {
+        // So that `10/month` and `10/fortnight` are told apart from nonsense by the same words.
+        format!("1 {text}")
+    };
+    duration::parse(&numbered).map_err(|fault| match duration::number(text) {
+        Some(_) => Fault::new(format!("the period {} has no unit", Fault::quote(text)))
+            .help(format!("write {text}s, {text}min or {text}h")),
+        None => fault,
+    })
+}
+
+fn read_burst(text: &str) -> Result<u64, Fault> {
+    if text.is_empty() {
+        return Err(Fault::new("`burst` has no number").help("for example `10/s burst 50`"));
+    }
+    read_amount(text, "s").map_err(|_| {
+        Fault::new(format!(
+            "the burst {} is not a whole number",
+            Fault::quote(text)
+        ))
+        .help("for example `10/s burst 50`")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Rate, parse};
+
+    const SECOND: u64 = 1_000_000;
+
+    #[test]
+    fn rates_read_as_people_write_them() {
+        for (text, amount, period_us, burst) in [
+            ("100/min", 100, 60 * SECOND, None),
+            ("10/s burst 50", 10, SECOND, Some(50)),
+            ("10 / s  burst  50", 10, SECOND, Some(50)),
+            ("1000/h", 1_000, 3_600 * SECOND, None),
+            ("40/10s", 40, 10 * SECOND, None),
+            ("3/h burst 5", 3, 3_600 * SECOND, Some(5)),
+            ("100 per minute", 100, 60 * SECOND, None),
+            ("100 per 10 minutes", 100, 600 * SECOND, None),
+            ("1_000/day", 1_000, 86_400 * SECOND, None),
+            ("5/500ms", 5, SECOND / 2, None),
+            ("2/1h30m", 2, 5_400 * SECOND, None),
+            ("10k/min", 10_000, 60 * SECOND, None),
+            ("2M/d burst 10k", 2_000_000, 86_400 * SECOND, Some(10_000)),
+            ("1/week", 1, 604_800 * SECOND, None),
+            ("0/s", 0, SECOND, None),
+        ] {
+            let expected = Rate {
+                amount,
+                period_us,
+                burst,
+            };
+            assert_eq!(parse(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_rate_says_why() {
+        for (text, words) in [
+            ("100", "write 100/s, 100/min or 100/h"),
+            ("fast", "for example `100/min`"),
+            ("", "for example `100/min`"),
+            ("/s", "for example `100/min`"),
+            ("10/", "has no period"),
+            ("10/60", "write 60s, 60min or 60h"),
+            ("10/month", "30d"),
+            ("10/fortnight", "not a unit"),
+            ("10r/s", "write 10/s"),
+            ("10 requests per second", "write 10/second"),
+            ("1,000/h", "write 1_000"),
+            ("0.5/s", "longer period"),
+            ("5m/s", "5M"),
+            ("-5/s", "not a whole number"),
+            ("10/s burst", "no number"),
+            ("10/s burst lots", "not a whole number"),
+            ("10/s bursty 5", "not a whole number"),
+            ("10/s 50", "not a length of time"),
+            ("99999999999999999999/s", "too large"),
+            ("unlimited", "not supported yet"),
+            ("plan:gold", "not supported yet"),
+        ] {
+            let fault = parse(text).unwrap_err();
+            let said = format!("{} {}", fault.message, fault.help.unwrap_or_default());
+            assert!(said.contains(words), "{text}: {said}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Values that are neither words, rates nor lengths of time.
+
+use super::duration;
+use super::fault::Fault;
+use ipnet::{IpNet, Ipv4Net};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+
+/// Names are at most this long: they appear in headers, metrics and keys.
+const NAME_MAX: usize = 64;
+
+/// Methods and names of headers are at most this long.
+const TOKEN_MAX: usize = 256;
+
+/// Reads a name of a policy, a limit or a band.
+pub(super) fn name(text: &str) -> Result<String, Fault> {
+    let help = "use up to 64 letters, digits, `-`, `_` and `.`, beginning with a letter or digit";
+    let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let starts_well = text.starts_with(|first: char| first.is_ascii_alphanumeric());
+    if starts_well && text.len() <= NAME_MAX && text.chars().all(belongs) {
+        Ok(text.to_owned())
+    } else {
+        Err(Fault::new(format!("{} cannot be a name", Fault::quote(text))).help(help))
+    }
+}
+
+/// Reads a whole number within a range.
+pub(super) fn whole(text: &str, range: &RangeInclusive<u64>) -> Result<u64, Fault> {
+    let number = duration::number(text);
+    number
+        .filter(|number| range.contains(number))
+        .ok_or_else(|| {
+            let quoted = Fault::quote(text);
+            match (*range.start(), *range.end()) {
+                (_, u64::MAX) => Fault::new(format!("{quoted} is not a whole number")),
+                (from, to) => Fault::new(format!(
+                    "{quoted} is not a whole number from {from} to {to}"
+                )),
+            }
+        })
+}
+
+/// Reads the name of a header: a token, in lower case.
+pub(super) fn header_name(text: &str) -> Result<String, Fault> {
+    if is_token(text) {
+        Ok(text.to_ascii_lowercase())
+    } else {
+        let message = format!("{} cannot be the name of a header", Fault::quote(text));
+        Err(Fault::new(message).help("for example `X-Tier`"))
+    }
+}
+
+/// Reads a method, in upper case.
+pub(super) fn method(text: &str) -> Result<String, Fault> {
+    if is_token(text) && text != "*" {
+        Ok(text.to_ascii_uppercase())
+    } else {
+        Err(
+            Fault::new(format!("{} cannot be a method", Fault::quote(text)))
+                .help("for example `GET`; leave `method` out for any method"),
+        )
+    }
+}
+
+/// Whether `text` is a token in the sense of RFC 9110.
+fn is_token(text: &str) -> bool {
+    let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.len() <= TOKEN_MAX && text.bytes().all(belongs)
+}
+
+/// Reads an address or a network. IPv4 written as IPv6 is IPv4, as it is in requests.
+pub(super) fn network(text: &str) -> Result<IpNet, Fault> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(IpNet::from(address.to_canonical()));
+    }
+    let network: IpNet = text.parse().map_err(|_| {
+        let message = format!("{} is neither an address nor a network", Fault::quote(text));
+        Fault::new(message).help("for example `203.0.113.7`, `203.0.113.0/24` or `2001:db8::/32`")
+    })?;
+    if network.trunc() != network {
+        let message = format!("{} has bits set beyond its prefix", Fault::quote(text));
+        let help = format!(
+            "did you mean `{}` or `{}`?",
+            network.trunc(),
+            network.addr()
+        );
+        return Err(Fault::new(message).help(help));
+    }
+    Ok(canonical(network))
+}
+
+fn canonical(network: IpNet) -> IpNet {
+    let IpAddr::V4(v4) = network.addr().to_canonical() else {
+        return network;
+    };
+    let prefix = match network {
+        IpNet::V4(_) => Some(network.prefix_len()),
+        IpNet::V6(_) => network.prefix_len().checked_sub(96),
+    };
+    prefix
+        .and_then(|prefix| Ipv4Net::new(v4, prefix).ok())
+        .map_or(network, IpNet::V4)
+}
+
+/// Reads an address to listen on.
+pub(super) fn listen_address(text: &str) -> Result<SocketAddr, Fault> {
+    let local = text.strip_prefix("localhost:");
+    let text = local.map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    text.parse().map_err(|_| {
+        let message = format!("{} is not an address to listen on", Fault::quote(&text));
+        let port = text.trim_start_matches(['*', ':']);
+        let help = match port.parse::<u16>() {
+            Ok(port) => format!(
+                "write 127.0.0.1:{port} for this machine only, or 0.0.0.0:{port} for every IPv4 address"
+            ),
+            Err(_) => "expected an IP address and a port, for example `127.0.0.1:8080` or `[::]:8080`"
+                .to_owned(),
+        };
+        Fault::new(message).help(help)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{listen_address, name, network, whole};
+
+    #[test]
+    fn names_are_plain() {
+        for text in ["a", "per-client", "v1.2_x", "0", &"x".repeat(64)] {
+            assert!(name(text).is_ok(), "{text}");
+        }
+        for text in ["", "-a", ".", "a b", "a/b", "ä", "a:b", &"x".repeat(65)] {
+            assert!(name(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn networks_are_exact() {
+        for (text, read) in [
+            ("203.0.113.0/24", "203.0.113.0/24"),
+            ("203.0.113.7", "203.0.113.7/32"),
+            ("::1", "::1/128"),
+            ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
+            ("::ffff:10.0.0.1", "10.0.0.1/32"),
+            ("::/0", "::/0"),
+        ] {
+            assert_eq!(network(text).unwrap().to_string(), read);
+        }
+        for text in [
+            "203.0.113.7/24",
+            "203.0.113.0/33",
+            "example.com",
+            "",
+            "10.0.0",
+        ] {
+            assert!(network(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn listening_needs_an_address_and_a_port() {
+        for text in ["127.0.0.1:80", "localhost:80", "[::]:80", "0.0.0.0:0"] {
+            assert!(listen_address(text).is_ok(), "{text}");
+        }
+        for text in [
+            "80",
+            ":80",
+            "*:80",
+            "example.com:80",
+            "127.0.0.1",
+            "localhost:http",
+        ] {
+            assert!(listen_address(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_keep_to_their_range() {
+        assert_eq!(whole("1_000", &(1..=1_000)), Ok(1_000));
+        for text in ["0", "1001", "-1", "1.0", "", "ten", "99999999999999999999"] {
+            assert!(whole(text, &(1..=1_000)).is_err(), "{text}");
+        }
+    }
+}

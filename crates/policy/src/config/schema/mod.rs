@@ -1,0 +1,108 @@
+//! The language as a JSON Schema, for editors: made from the same tables that the reader uses.
+
+#[cfg(test)]
+mod tests;
+
+use super::fields::CONFIG;
+use super::table::{Field, Shape, Table};
+use serde_json::{Map, Value, json};
+
+/// The language as a JSON Schema (draft 2020-12).
+///
+/// It knows every field and every word, not every rule: whether a configuration is sound, only
+/// [`Config::parse`](super::Config::parse) can tell.
+pub fn json_schema() -> Value {
+    let mut definitions = Map::new();
+    let mut schema = table(&CONFIG, &mut definitions);
+    definitions.insert("variable".to_owned(), variable());
+    if let Value::Object(schema) = &mut schema {
+        let dialect = "https://json-schema.org/draft/2020-12/schema";
+        schema.insert("$schema".to_owned(), dialect.into());
+        schema.insert("title".to_owned(), "Tidegate configuration".into());
+        schema.insert("$defs".to_owned(), definitions.into());
+    }
+    schema
+}
+
+/// Any value may come from the environment.
+fn variable() -> Value {
+    json!({
+        "type": "string",
+        "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}",
+        "description": "${NAME} or ${NAME:-default}: the value of an environment variable.",
+    })
+}
+
+fn table(table: &Table, definitions: &mut Map<String, Value>) -> Value {
+    let mut properties = Map::new();
+    for field in table.fields {
+        properties.insert(field.name.to_owned(), property(field, definitions));
+    }
+    let required = table.fields.iter().filter(|field| field.required);
+    let required: Vec<&str> = required.map(|field| field.name).collect();
+    let mut schema = json!({
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": false,
+    });
+    if !required.is_empty() {
+        insert(&mut schema, "required", required.into());
+    }
+    if !table.exactly_one.is_empty() {
+        let choices = table.exactly_one.iter();
+        let choices: Vec<Value> = choices.map(|name| json!({ "required": [name] })).collect();
+        insert(&mut schema, "oneOf", choices.into());
+    }
+    schema
+}
+
+fn property(field: &Field, definitions: &mut Map<String, Value>) -> Value {
+    let mut schema = shape(&field.shape, definitions);
+    insert(&mut schema, "description", field.about.into());
+    schema
+}
+
+fn shape(shape_of: &Shape, definitions: &mut Map<String, Value>) -> Value {
+    match shape_of {
+        Shape::Text("") => json!({ "type": "string" }),
+        Shape::Text(example) => json!({ "type": "string", "examples": [example] }),
+        Shape::Word(words) => or_variable(&json!({ "enum": words.list() })),
+        Shape::Flag => or_variable(&json!({ "type": "boolean" })),
+        Shape::Whole(from, u64::MAX) => or_variable(&json!({ "type": "integer", "minimum": from })),
+        Shape::Whole(from, to) => {
+            or_variable(&json!({ "type": "integer", "minimum": from, "maximum": to }))
+        }
+        Shape::Share => {
+            or_variable(&json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }))
+        }
+        Shape::List(item) => json!({ "type": "array", "items": shape(item, definitions) }),
+        Shape::Either(shapes) => {
+            let shapes = shapes.iter();
+            let shapes: Vec<Value> = shapes.map(|one| shape(one, definitions)).collect();
+            json!({ "anyOf": shapes })
+        }
+        Shape::Pairs => json!({
+            "type": "object",
+            "additionalProperties": { "type": ["string", "number", "boolean"] },
+            "minProperties": 1,
+        }),
+        Shape::Map(of) => {
+            let name = of.what.trim_matches('`');
+            if !definitions.contains_key(name) {
+                let definition = table(of, definitions);
+                definitions.insert(name.to_owned(), definition);
+            }
+            json!({ "$ref": format!("#/$defs/{name}") })
+        }
+    }
+}
+
+fn or_variable(schema: &Value) -> Value {
+    json!({ "anyOf": [schema, { "$ref": "#/$defs/variable" }] })
+}
+
+fn insert(schema: &mut Value, key: &str, value: Value) {
+    if let Value::Object(schema) = schema {
+        schema.insert(key.to_owned(), value);
+    }
+}

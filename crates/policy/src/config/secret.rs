@@ -1,0 +1,39 @@
+//! Text that must not be seen.
+
+use std::fmt;
+
+/// A secret: it prints as `***`, wherever it is printed.
+///
+/// ```
+/// use tidegate_policy::config::Secret;
+///
+/// let secret = Secret::new("hunter2");
+/// assert_eq!(format!("{secret} {secret:?}"), "*** ***");
+/// assert_eq!(secret.expose(), "hunter2");
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Hides `text`.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The text itself, for whoever needs it to prove something with.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}

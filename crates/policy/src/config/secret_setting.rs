@@ -1,0 +1,41 @@
+//! A secret that is written, comes from a variable, or lies in a file.
+
+use super::fault::Fault;
+use super::reader::Reader;
+use super::secret::Secret;
+use super::table::Fields;
+
+/// Reads the secret `name`, or the file that `file_name` names. No message shows it.
+pub(super) fn secret(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    name: &str,
+    file_name: &str,
+) -> Option<Secret> {
+    let (written, file) = (fields.get(name), fields.get(file_name));
+    if let (Some(_), Some(file)) = (&written, &file) {
+        let fault = Fault::new(format!("`{name}` and `{file_name}` are both there"));
+        reader.error(file.key_spot(), fault.help("write one of the two"));
+        return None;
+    }
+    if let Some(value) = written {
+        let text = reader.text(&value)?;
+        return reader.accept(&value, not_empty(&text, &format!("`{name}`")));
+    }
+    let value = file?;
+    let path = reader.text(&value)?;
+    let environment = reader.environment();
+    let read = environment
+        .file(&path)
+        .map_err(|why| Fault::new(format!("{} cannot be read: {why}", Fault::quote(&path))));
+    let read = read.and_then(|text| not_empty(&text, &format!("the file {}", Fault::quote(&path))));
+    reader.accept(&value, read)
+}
+
+/// A secret without the line break that files end with.
+fn not_empty(text: &str, what: &str) -> Result<Secret, Fault> {
+    match text.trim_end_matches(['\r', '\n']) {
+        "" => Err(Fault::new(format!("{what} is empty"))),
+        text => Ok(Secret::new(text)),
+    }
+}

@@ -1,0 +1,84 @@
+//! A configuration as a tree of nodes, each of which knows where it stands.
+
+/// Where something stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::config) enum Place {
+    /// In the file. Line and column count from 1, in characters.
+    File {
+        line: usize,
+        column: usize,
+        /// How many characters to underline; at least 1.
+        width: usize,
+    },
+    /// In this environment variable, which overrides the file.
+    Variable(&'static str),
+}
+
+/// A value.
+#[derive(Clone, Debug)]
+pub(in crate::config) struct Node {
+    pub(in crate::config) place: Place,
+    pub(in crate::config) kind: Kind,
+}
+
+/// What a value is.
+#[derive(Clone, Debug)]
+pub(in crate::config) enum Kind {
+    /// A scalar. All are text until someone wants a number.
+    Text(String),
+    /// A plain scalar that says nothing: `key:`, `key: ~`, `key: null`.
+    Null,
+    /// A list.
+    List(Vec<Node>),
+    /// A map, in the order written; no key occurs twice.
+    Map(Vec<Entry>),
+    /// Something that has been reported already; whoever meets it says no more.
+    Broken,
+}
+
+/// A key and its value.
+#[derive(Clone, Debug)]
+pub(in crate::config) struct Entry {
+    pub(in crate::config) key: Key,
+    pub(in crate::config) value: Node,
+}
+
+/// A key of a map.
+#[derive(Clone, Debug)]
+pub(in crate::config) struct Key {
+    pub(in crate::config) text: String,
+    pub(in crate::config) place: Place,
+}
+
+// === impl Node ===
+
+impl Node {
+    /// What kind of value this is, in words.
+    pub(in crate::config) fn noun(&self) -> &'static str {
+        match self.kind {
+            Kind::Text(_) | Kind::Broken => "a single value",
+            Kind::Null => "nothing",
+            Kind::List(_) => "a list",
+            Kind::Map(_) => "a map",
+        }
+    }
+
+    /// The value under `key`, if this is a map that has it.
+    pub(in crate::config) fn get(&self, key: &str) -> Option<&Node> {
+        match &self.kind {
+            Kind::Map(entries) => entries
+                .iter()
+                .find(|entry| entry.key.text == key)
+                .map(|entry| &entry.value),
+            _ => None,
+        }
+    }
+
+    /// The text, if this is a scalar.
+    pub(in crate::config) fn as_text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}

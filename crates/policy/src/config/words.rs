@@ -1,0 +1,188 @@
+//! The words that a setting may take.
+
+use super::fault::Fault;
+use super::local_share::LocalShare;
+use super::suggest::closest;
+use crate::limit::{Evaluate, KeyPart, Missing, OnFailure};
+use tidegate_core::{Algorithm, Align, Mode};
+
+/// Words and what each means; the reader and the schema use the same.
+#[derive(Debug)]
+pub(super) struct Words<T: 'static> {
+    /// What they choose, such as "an algorithm".
+    noun: &'static str,
+    meanings: &'static [(&'static str, T)],
+    /// What people write who come from elsewhere, and our word for it.
+    known_elsewhere: &'static [(&'static str, &'static str)],
+}
+
+/// The words alone, whatever they mean.
+pub(super) trait Vocabulary: Sync {
+    /// The words, in the order in which they are explained.
+    fn list(&self) -> Vec<&'static str>;
+}
+
+pub(super) static EVALUATE: Words<Evaluate> = Words {
+    noun: "a way to evaluate a policy",
+    meanings: &[("all", Evaluate::All), ("first", Evaluate::First)],
+    known_elsewhere: &[("every", "all")],
+};
+
+pub(super) static ALGORITHM: Words<Algorithm> = Words {
+    noun: "an algorithm",
+    meanings: &[
+        ("token-bucket", Algorithm::TokenBucket),
+        ("fixed-window", Algorithm::FixedWindow(Align::FirstRequest)),
+        ("sliding-window", Algorithm::SlidingWindow),
+        ("sliding-log", Algorithm::SlidingLog),
+        ("bucketed-window", Algorithm::BucketedWindow),
+    ],
+    known_elsewhere: &[
+        ("gcra", "token-bucket"),
+        ("leaky-bucket", "token-bucket"),
+        ("sliding-window-log", "sliding-log"),
+        ("sliding-window-counter", "sliding-window"),
+        ("window", "fixed-window"),
+    ],
+};
+
+pub(super) static ALIGN: Words<Align> = Words {
+    noun: "a way to align windows",
+    meanings: &[
+        ("first-request", Align::FirstRequest),
+        ("clock", Align::Clock),
+    ],
+    known_elsewhere: &[("epoch", "clock")],
+};
+
+pub(super) static MODE: Words<Mode> = Words {
+    noun: "a mode",
+    meanings: &[("enforce", Mode::Enforce), ("shadow", Mode::Shadow)],
+    known_elsewhere: &[("dry-run", "shadow")],
+};
+
+pub(super) static MISSING: Words<Missing> = Words {
+    noun: "a way to treat a missing identity",
+    meanings: &[
+        ("address", Missing::Address),
+        ("skip", Missing::Skip),
+        ("refuse", Missing::Refuse),
+    ],
+    known_elsewhere: &[("ip", "address"), ("deny", "refuse"), ("allow", "skip")],
+};
+
+pub(super) static ON_FAILURE: Words<OnFailure> = Words {
+    noun: "a way to treat a store failure",
+    meanings: &[
+        ("local", OnFailure::Local),
+        ("allow", OnFailure::Allow),
+        ("deny", OnFailure::Deny),
+        ("error", OnFailure::Error),
+    ],
+    known_elsewhere: &[("open", "allow"), ("closed", "deny"), ("refuse", "deny")],
+};
+
+/// `true`: a cost that does not fit is taken all the same.
+pub(super) static CHARGE: Words<bool> = Words {
+    noun: "a way to charge",
+    meanings: &[("if-fits", false), ("always", true)],
+    known_elsewhere: &[],
+};
+
+pub(super) static FLAG: Words<bool> = Words {
+    noun: "true or false",
+    meanings: &[("true", true), ("false", false)],
+    known_elsewhere: &[
+        ("yes", "true"),
+        ("on", "true"),
+        ("1", "true"),
+        ("no", "false"),
+        ("off", "false"),
+        ("0", "false"),
+    ],
+};
+
+pub(super) static LOCAL_SHARE: Words<LocalShare> = Words {
+    noun: "a share",
+    meanings: &[("auto", LocalShare::Auto)],
+    known_elsewhere: &[],
+};
+
+/// The keys that need no name after them.
+pub(super) static KEY: Words<KeyPart> = Words {
+    noun: "a key",
+    meanings: &[
+        ("ip", KeyPart::Ip),
+        ("user", KeyPart::User),
+        ("api-key", KeyPart::ApiKey),
+        ("route", KeyPart::Route),
+        ("host", KeyPart::Host),
+        ("method", KeyPart::Method),
+        ("path", KeyPart::Path),
+        ("global", KeyPart::Global),
+    ],
+    known_elsewhere: &[
+        ("address", "ip"),
+        ("client", "ip"),
+        ("client-ip", "ip"),
+        ("remote-address", "ip"),
+        ("user-id", "user"),
+        ("token", "api-key"),
+        ("url", "path"),
+        ("none", "global"),
+    ],
+};
+
+// === impl Words ===
+
+impl<T: Clone + Sync> Words<T> {
+    /// What `word` means.
+    pub(super) fn get(&self, word: &str) -> Option<T> {
+        let found = self.meanings.iter().find(|(known, _)| *known == word)?;
+        Some(found.1.clone())
+    }
+
+    /// What `word` means, or what it might have been.
+    pub(super) fn parse(&self, word: &str) -> Result<T, Fault> {
+        self.get(word).ok_or_else(|| {
+            let message = format!("{} is not {}", Fault::quote(word), self.noun);
+            Fault::new(message).help(self.suggestion(word))
+        })
+    }
+
+    /// What to write instead of `word`.
+    pub(super) fn suggestion(&self, word: &str) -> String {
+        let known = self.meanings.iter().map(|(known, _)| *known);
+        let elsewhere = self.known_elsewhere.iter().map(|(known, _)| *known);
+        let meant = closest(word, elsewhere.chain(known));
+        let meant = meant.map(|meant| {
+            let ours = self
+                .known_elsewhere
+                .iter()
+                .find(|(known, _)| *known == meant);
+            ours.map_or(meant, |(_, ours)| *ours)
+        });
+        match meant {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("expected {}", one_of(&self.list())),
+        }
+    }
+}
+
+impl<T: Sync> Vocabulary for Words<T> {
+    fn list(&self) -> Vec<&'static str> {
+        self.meanings.iter().map(|(word, _)| *word).collect()
+    }
+}
+
+/// `a`, `b` or `c`, in backticks.
+pub(super) fn one_of(words: &[&str]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => format!("`{only}`"),
+        [first @ .., last] => {
+            let first: Vec<String> = first.iter().map(|word| format!("`{word}`")).collect();
+            format!("{} or `{last}`", first.join(", "))
+        }
+    }
+}

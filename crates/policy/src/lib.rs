@@ -1,0 +1,18 @@
+//! Which limits a request meets: the configuration language, its compiler, and the matcher.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`limit`] | a policy as compiled: limits, conditions, keys, bands |
+//! | [`config`] | a whole configuration, from YAML or JSON, with every error at once |
+//! | [`request`] | what is known of a request |
+//! | [`matching`] | from a request to the limits it meets, and the keys of their buckets |
+
+pub mod config;
+pub mod limit;
+pub mod matching;
+pub mod request;
+
+pub use config::{Config, ConfigErrors};
+pub use limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, OnFailure, Policy};
+pub use matching::{Meeting, Scratch};
+pub use request::Request;

@@ -1,0 +1,182 @@
+//! A policy as compiled: what the configuration means, with nothing left to look up.
+
+use crate::matching::{HostPattern, Matcher, PathPattern};
+use ipnet::IpNet;
+use std::net::IpAddr;
+use tidegate_core::{Algorithm, Mode, Quota};
+
+/// A named list of limits.
+#[derive(Debug)]
+pub struct Policy {
+    /// Its name.
+    pub name: String,
+    /// Whether every limit that matches must allow, or the first decides alone.
+    pub evaluate: Evaluate,
+    /// The limits, in the order written, disabled ones included.
+    pub limits: Vec<Limit>,
+    /// Finds the limits that a request meets.
+    pub(crate) matcher: Matcher,
+}
+
+impl Policy {
+    /// A policy of these limits.
+    pub fn new(name: String, evaluate: Evaluate, limits: Vec<Limit>) -> Self {
+        let matcher = Matcher::new(&name, &limits);
+        Self {
+            name,
+            evaluate,
+            limits,
+            matcher,
+        }
+    }
+}
+
+/// How the limits of a policy come together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Evaluate {
+    /// Every limit that matches must allow.
+    #[default]
+    All,
+    /// The first enforced limit that matches decides alone.
+    First,
+}
+
+/// Whom it applies to, whose bucket, how much.
+#[derive(Debug)]
+pub struct Limit {
+    /// Its name, unique in its policy.
+    pub name: String,
+    /// Disabled limits match nothing.
+    pub enabled: bool,
+    /// It applies if any of these holds; without any, to every request.
+    pub conditions: Vec<Condition>,
+    /// Whose bucket: one part or several.
+    pub key: Vec<KeyPart>,
+    /// What to do where a part of the key is absent.
+    pub missing: Missing,
+    /// How much: one band or several. All share the algorithm.
+    pub bands: Vec<Band>,
+    /// How the bands count.
+    pub algorithm: Algorithm,
+    /// Enforced, or only watched.
+    pub mode: Mode,
+    /// Whether a cost that does not fit is taken all the same (`charge: always`).
+    pub charge_always: bool,
+    /// What to do when the store cannot tell; the store's own setting where absent.
+    pub on_failure: Option<OnFailure>,
+}
+
+/// One way in which a limit applies: all of what it names must hold.
+#[derive(Debug, Default)]
+pub struct Condition {
+    /// The path.
+    pub path: Option<PathPattern>,
+    /// Any of these methods, upper case; none = any method.
+    pub methods: Vec<String>,
+    /// Any of these hosts; none = any host.
+    pub hosts: Vec<HostPattern>,
+    /// All of these headers; names and values ignore case.
+    pub headers: Vec<(String, String)>,
+    /// The client's address lies in any of these; none = any address.
+    pub clients: Vec<IpNet>,
+    /// All of these attributes.
+    pub attributes: Vec<(String, String)>,
+}
+
+/// What tells one bucket of a limit from another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum KeyPart {
+    /// The client's address; IPv6 by prefix.
+    Ip,
+    /// The user.
+    User,
+    /// The API key: a secret, kept only as a hash.
+    ApiKey,
+    /// A header's value, by lower-case name.
+    Header(String),
+    /// An attribute's value.
+    Attr(String),
+    /// The route that a gateway chose.
+    Route,
+    /// The host.
+    Host,
+    /// The method.
+    Method,
+    /// The normalised path.
+    Path,
+    /// Nothing: one bucket for all.
+    Global,
+}
+
+/// What to do where the identity that a key needs is absent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missing {
+    /// Count by address, apart from those who have it.
+    #[default]
+    Address,
+    /// The limit does not match.
+    Skip,
+    /// The request is refused.
+    Refuse,
+}
+
+/// An amount per period.
+#[derive(Clone, Debug)]
+pub struct Band {
+    /// As written, such as `10/s burst 50`.
+    pub text: String,
+    /// Its label, if it has one.
+    pub label: Option<String>,
+    /// The arithmetic.
+    pub quota: Quota,
+}
+
+impl Band {
+    /// A band from text such as `10/s burst 50`, without a label. The error says what is wrong and
+    /// what would be right.
+    pub fn parse(text: &str, algorithm: Algorithm) -> Result<Self, String> {
+        crate::config::parse_band(text, algorithm)
+    }
+}
+
+/// What to do when the store does not answer in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Decide in this process, at a share of the policy.
+    #[default]
+    Local,
+    /// Let it pass.
+    Allow,
+    /// Refuse it.
+    Deny,
+    /// Answer with an error.
+    Error,
+}
+
+/// How addresses become keys.
+#[derive(Clone, Copy, Debug)]
+pub struct AddressRules {
+    /// IPv6 addresses count by this many leading bits.
+    pub ipv6_prefix: u8,
+}
+
+impl Default for AddressRules {
+    fn default() -> Self {
+        Self { ipv6_prefix: 64 }
+    }
+}
+
+impl AddressRules {
+    /// The address that `address` counts as: IPv4-mapped is IPv4, IPv6 is its prefix.
+    #[must_use]
+    pub fn subject(self, address: IpAddr) -> IpAddr {
+        match address.to_canonical() {
+            IpAddr::V4(v4) => IpAddr::V4(v4),
+            IpAddr::V6(v6) => {
+                let bits = u32::from(self.ipv6_prefix.min(128));
+                let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
+                IpAddr::V6((u128::from(v6) & mask).into())
+            }
+        }
+    }
+}

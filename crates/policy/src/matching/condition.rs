@@ -1,0 +1,53 @@
+//! What a condition asks besides the path.
+
+use super::facts::Facts;
+use crate::Condition;
+
+/// Whether everything but the path holds; the trie has seen to the path.
+pub(super) fn holds(condition: &Condition, facts: &Facts<'_>) -> bool {
+    method_holds(condition, facts)
+        && host_holds(condition, facts)
+        && client_holds(condition, facts)
+        && headers_hold(condition, facts)
+        && attributes_hold(condition, facts)
+}
+
+fn method_holds(condition: &Condition, facts: &Facts<'_>) -> bool {
+    condition.methods.is_empty()
+        || facts.request.method.is_some_and(|method| {
+            condition
+                .methods
+                .iter()
+                .any(|allowed| allowed.eq_ignore_ascii_case(method))
+        })
+}
+
+fn host_holds(condition: &Condition, facts: &Facts<'_>) -> bool {
+    condition.hosts.is_empty()
+        || facts
+            .host
+            .is_some_and(|host| condition.hosts.iter().any(|pattern| pattern.matches(host)))
+}
+
+fn client_holds(condition: &Condition, facts: &Facts<'_>) -> bool {
+    condition.clients.is_empty()
+        || facts
+            .ip
+            .is_some_and(|ip| condition.clients.iter().any(|net| net.contains(&ip)))
+}
+
+/// Each header must be there and not empty. One written with an empty value may have any other.
+fn headers_hold(condition: &Condition, facts: &Facts<'_>) -> bool {
+    condition.headers.iter().all(|(name, wanted)| {
+        facts.header(name).any(|sent| {
+            !sent.is_empty() && (wanted.is_empty() || sent.eq_ignore_ascii_case(wanted))
+        })
+    })
+}
+
+fn attributes_hold(condition: &Condition, facts: &Facts<'_>) -> bool {
+    condition
+        .attributes
+        .iter()
+        .all(|(name, wanted)| facts.attribute(name).any(|known| known == wanted))
+}

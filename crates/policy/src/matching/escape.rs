@@ -1,0 +1,64 @@
+//! Text that cannot be mistaken for anything else: percent escapes and hexadecimal digits.
+
+/// Appends `value` so that nothing in it can end a part, a limit or a name: everything but
+/// letters, digits and `.` `_` `~` `-` is escaped.
+pub(super) fn push_value(text: &mut String, value: &str) {
+    push_escaped(text, value, |byte| is_plain(byte) || byte == b'~');
+}
+
+/// Like [`push_value`], for what stands before a `:` or `~`.
+pub(super) fn push_name(text: &mut String, name: &str) {
+    push_escaped(text, name, is_plain);
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
+}
+
+fn push_escaped(text: &mut String, value: &str, is_plain: impl Fn(u8) -> bool) {
+    // Nearly all values are plain; those are copied at once.
+    if value.bytes().all(&is_plain) {
+        text.push_str(value);
+        return;
+    }
+    for byte in value.bytes() {
+        if is_plain(byte) {
+            text.push(char::from(byte));
+        } else {
+            push_percent(text, byte);
+        }
+    }
+}
+
+/// Appends `%` and two digits, in upper case as RFC 3986 wants them.
+pub(super) fn push_percent(text: &mut String, byte: u8) {
+    text.push('%');
+    text.push(hex(byte >> 4).to_ascii_uppercase());
+    text.push(hex(byte & 15).to_ascii_uppercase());
+}
+
+/// Appends two digits for each byte, in lower case.
+pub(super) fn push_hex(text: &mut String, bytes: &[u8]) {
+    for byte in bytes {
+        text.push(hex(byte >> 4));
+        text.push(hex(byte & 15));
+    }
+}
+
+/// The digit of a number below 16.
+pub(super) fn hex(number: u8) -> char {
+    char::from(match number {
+        0..=9 => b'0' + number,
+        _ => b'a' + (number & 15) - 10,
+    })
+}
+
+/// The number of a digit, in either case.
+pub(super) fn unhex(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        b'A'..=b'F' => Some(digit - b'A' + 10),
+        _ => None,
+    }
+}

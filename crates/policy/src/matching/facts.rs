@@ -1,0 +1,87 @@
+//! A request with one spelling for everything in it.
+
+use super::host::canonical_host;
+use super::normalise::normalise;
+use crate::{KeyPart, Request};
+use std::net::IpAddr;
+
+/// What conditions and keys look at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Facts<'a> {
+    pub(super) request: &'a Request<'a>,
+    /// IPv4-mapped is IPv4.
+    pub(super) ip: Option<IpAddr>,
+    /// Lower case, without port.
+    pub(super) host: Option<&'a str>,
+    /// Normalised.
+    pub(super) path: Option<&'a str>,
+}
+
+/// What a policy looks at; the rest needs no respelling.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reads {
+    pub(super) host: bool,
+    pub(super) path: bool,
+}
+
+/// Where what must be respelled is written.
+#[derive(Debug, Default)]
+pub(super) struct Spellings {
+    host: String,
+    path: String,
+}
+
+// === impl Facts ===
+
+impl<'a> Facts<'a> {
+    pub(super) fn of(request: &'a Request<'a>, reads: Reads, spellings: &'a mut Spellings) -> Self {
+        let host = request.host.filter(|_| reads.host);
+        let path = request.path.filter(|_| reads.path);
+        Self {
+            request,
+            ip: request.ip.map(|ip| ip.to_canonical()),
+            host: host.and_then(|host| canonical_host(host, &mut spellings.host)),
+            path: path.and_then(|path| normalise(path, &mut spellings.path)),
+        }
+    }
+
+    /// The values of a header, in the order sent.
+    pub(super) fn header(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        self.request
+            .headers
+            .iter()
+            .filter(move |(sent, _)| sent.eq_ignore_ascii_case(name))
+            .map(|(_, value)| *value)
+    }
+
+    /// The values of an attribute.
+    pub(super) fn attribute(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        self.request
+            .attributes
+            .iter()
+            .filter(move |(known, _)| *known == name)
+            .map(|(_, value)| *value)
+    }
+
+    /// What a part of a key is, where it is text; `None` where it is absent.
+    pub(super) fn identity(&self, part: &KeyPart) -> Option<&'a str> {
+        let value = match part {
+            KeyPart::User => self.request.user,
+            KeyPart::ApiKey => self.request.api_key,
+            KeyPart::Header(name) => only(self.header(name)),
+            KeyPart::Attr(name) => only(self.attribute(name)),
+            KeyPart::Route => self.request.route,
+            KeyPart::Host => self.host,
+            KeyPart::Method => self.request.method,
+            KeyPart::Path => self.path,
+            KeyPart::Ip | KeyPart::Global => None,
+        };
+        value.filter(|value| !value.is_empty())
+    }
+}
+
+/// The one there is. Of two, who is to say which one the application behind us will believe?
+fn only<'a>(mut values: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let value = values.next();
+    if values.next().is_some() { None } else { value }
+}

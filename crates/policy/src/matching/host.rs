@@ -1,0 +1,99 @@
+//! Hosts: the one spelling of each, and the patterns of conditions.
+
+/// A host, or every host under a domain: `api.example.com`, `*.example.com`.
+///
+/// Case-blind; a port or a final dot in the request's host does not count. `*` stands for one
+/// label or more, so `*.example.com` is not `example.com` itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPattern {
+    text: String,
+    /// In lower case; with a wildcard, from its dot on.
+    name: String,
+    is_wildcard: bool,
+}
+
+// === impl HostPattern ===
+
+impl HostPattern {
+    /// Reads a pattern, or says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (name, is_wildcard) = match text.strip_prefix("*.") {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
+        check_name(name).map_err(|why| format!("host pattern `{text}` {why}"))?;
+        let name = bare_host(name).to_ascii_lowercase();
+        Ok(Self {
+            text: text.to_owned(),
+            name: if is_wildcard {
+                format!(".{name}")
+            } else {
+                name
+            },
+            is_wildcard,
+        })
+    }
+
+    /// The pattern as written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it matches a host as [`canonical_host`] spells it.
+    pub(super) fn matches(&self, host: &str) -> bool {
+        if self.is_wildcard {
+            host.len() > self.name.len() && host.ends_with(&self.name)
+        } else {
+            host == self.name
+        }
+    }
+}
+
+/// Refuses what no client can mean by a host.
+fn check_name(name: &str) -> Result<(), &'static str> {
+    let is_foreign = |c: char| !c.is_ascii_alphanumeric() && !"-._~[]:".contains(c);
+    let bare = bare_host(name);
+    if name.contains('*') {
+        Err("may use `*` only for the labels before a domain, as in `*.example.com`")
+    } else if !name.is_ascii() {
+        Err("must be in its ASCII form, as clients send it (`xn--...`)")
+    } else if name.contains(is_foreign) {
+        Err("must be a bare host, without scheme, path or spaces")
+    } else if bare.is_empty() || bare.starts_with('.') {
+        Err("names no host")
+    } else if bare != name.trim_end_matches('.') {
+        Err("must not have a port: ports are not compared")
+    } else {
+        Ok(())
+    }
+}
+
+/// The one spelling of `host`: lower case, without port and final dot. `None` where nothing is
+/// left. Written into `buffer` only if it must change.
+pub(super) fn canonical_host<'a>(host: &'a str, buffer: &'a mut String) -> Option<&'a str> {
+    let bare = bare_host(host);
+    if bare.is_empty() {
+        return None;
+    }
+    if !bare.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Some(bare);
+    }
+    buffer.clear();
+    buffer.push_str(bare);
+    buffer.make_ascii_lowercase();
+    Some(buffer)
+}
+
+/// Without port and final dots.
+fn bare_host(host: &str) -> &str {
+    let name = match host.rsplit_once(':') {
+        // Colons within brackets, or several without, belong to an IPv6 address.
+        Some((name, port))
+            if !port.contains(']') && (name.ends_with(']') || !name.contains(':')) =>
+        {
+            name
+        }
+        _ => host,
+    };
+    name.trim_end_matches('.')
+}

@@ -1,0 +1,167 @@
+//! Whose bucket: `policy/limit/part,part`, written so that no two subjects share one.
+//!
+//! Each part is a label and a value, `user:ann`. Whatever a client can choose is escaped, so that
+//! no value can pose as another part, and what is long or secret stands as a hash, `api-key:#…`.
+//! Where an identity is absent, the address stands in for it, apart from those who have it:
+//! `user~ip:192.0.2.1`.
+
+use super::address::push_address;
+use super::escape::{push_name, push_value};
+use super::facts::Facts;
+use super::secret::{is_secret_name, push_fingerprint};
+use crate::limit::AddressRules;
+use crate::{KeyPart, Limit, Missing};
+use std::fmt;
+
+/// Values of more bytes than this stand as a hash, so that clients cannot fill the store with
+/// names.
+const VALUE_BYTES_MAX: usize = 64;
+
+/// How keys are made: the same on every instance that shares a store.
+#[derive(Clone, Copy, Default)]
+pub struct KeyRules {
+    /// What an address counts as.
+    pub address: AddressRules,
+    /// Keys the hashes of secrets and of long values (`store.key_secret`).
+    pub secret: Option<[u8; 32]>,
+}
+
+/// The key of one limit, prepared.
+#[derive(Debug)]
+pub(super) struct Key {
+    /// `policy/limit/`
+    prefix: String,
+    parts: Vec<Part>,
+    missing: Missing,
+}
+
+#[derive(Debug)]
+struct Part {
+    of: KeyPart,
+    /// What stands before the value; without `:` and `~`.
+    label: String,
+    is_secret: bool,
+}
+
+// === impl KeyRules ===
+
+impl fmt::Debug for KeyRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyRules")
+            .field("address", &self.address)
+            .field("secret", &self.secret.map(|_| "***"))
+            .finish()
+    }
+}
+
+// === impl Key ===
+
+impl Key {
+    pub(super) fn new(policy: &str, limit: &Limit) -> Self {
+        let mut prefix = String::new();
+        for name in [policy, &limit.name] {
+            push_name(&mut prefix, name);
+            prefix.push('/');
+        }
+        let mut parts: Vec<Part> = limit.key.iter().map(Part::new).collect();
+        if parts.is_empty() {
+            parts.push(Part::new(&KeyPart::Global));
+        }
+        Self {
+            prefix,
+            parts,
+            missing: limit.missing,
+        }
+    }
+
+    /// Appends the name of the bucket to `text` and tells where the subject begins in it.
+    ///
+    /// `None` where an identity is absent and nothing is to stand in for it; what was appended
+    /// until then is left to the caller.
+    pub(super) fn write(
+        &self,
+        facts: &Facts<'_>,
+        rules: &KeyRules,
+        text: &mut String,
+    ) -> Option<usize> {
+        text.push_str(&self.prefix);
+        let subject = text.len();
+        for (i, part) in self.parts.iter().enumerate() {
+            if i > 0 {
+                text.push(',');
+            }
+            if !part.write(facts, rules, text) {
+                if self.missing != Missing::Address {
+                    return None;
+                }
+                part.write_missing(facts, rules, text);
+            }
+        }
+        Some(subject)
+    }
+}
+
+// === impl Part ===
+
+impl Part {
+    fn new(part: &KeyPart) -> Self {
+        let (kind, name) = match part {
+            KeyPart::Ip => ("ip", None),
+            KeyPart::User => ("user", None),
+            KeyPart::ApiKey => ("api-key", None),
+            KeyPart::Header(name) => ("header.", Some(name.to_ascii_lowercase())),
+            KeyPart::Attr(name) => ("attr.", Some(name.clone())),
+            KeyPart::Route => ("route", None),
+            KeyPart::Host => ("host", None),
+            KeyPart::Method => ("method", None),
+            KeyPart::Path => ("path", None),
+            KeyPart::Global => ("global", None),
+        };
+        let mut label = kind.to_owned();
+        if let Some(name) = &name {
+            push_name(&mut label, name);
+        }
+        Self {
+            of: part.clone(),
+            label,
+            is_secret: *part == KeyPart::ApiKey || name.as_deref().is_some_and(is_secret_name),
+        }
+    }
+
+    /// Appends the part, or nothing and `false` where what it names is absent.
+    fn write(&self, facts: &Facts<'_>, rules: &KeyRules, text: &mut String) -> bool {
+        match (&self.of, facts.ip) {
+            (KeyPart::Global, _) => text.push_str(&self.label),
+            (KeyPart::Ip, Some(ip)) => {
+                text.push_str("ip:");
+                push_address(text, ip, rules.address);
+            }
+            (part, _) => {
+                let Some(value) = facts.identity(part) else {
+                    return false;
+                };
+                text.push_str(&self.label);
+                text.push(':');
+                if self.is_secret || value.len() > VALUE_BYTES_MAX {
+                    push_fingerprint(text, &self.label, value, rules.secret.as_ref());
+                } else {
+                    push_value(text, value);
+                }
+            }
+        }
+        true
+    }
+
+    /// Appends what stands in for an absent part: the address, or that not even that is known.
+    fn write_missing(&self, facts: &Facts<'_>, rules: &KeyRules, text: &mut String) {
+        text.push_str(&self.label);
+        match (&self.of, facts.ip) {
+            (KeyPart::Ip, _) => text.push_str(":unknown"),
+            (_, Some(ip)) => {
+                text.push_str("~ip:");
+                push_address(text, ip, rules.address);
+            }
+            (_, None) => text.push_str("~unknown"),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! From a request to the limits it meets, and the names of their buckets.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `normalise` | one spelling for each path |
+//! | `path_pattern`, `host` | the patterns that conditions use |
+//! | `trie` | all path patterns of a policy, walked at once |
+//! | `facts` | a request with one spelling for everything in it |
+//! | `condition` | what a condition asks besides the path |
+//! | `key` | whose bucket; with `address`, `escape` and `secret` to write it |
+//! | `matcher` | the limits of a policy, prepared |
+//! | `meet` | all of it, for one request |
+
+mod address;
+mod condition;
+mod escape;
+mod facts;
+mod host;
+mod key;
+mod matcher;
+mod meet;
+mod normalise;
+mod path_pattern;
+mod secret;
+#[cfg(test)]
+mod tests;
+mod trie;
+
+pub use host::HostPattern;
+pub use key::KeyRules;
+pub use matcher::Matcher;
+pub use meet::{Meeting, Met, Scratch};
+pub use normalise::normalise;
+pub use path_pattern::PathPattern;
+
+pub(crate) use secret::is_secret_name;

@@ -1,0 +1,116 @@
+//! One spelling for each path, so that no spelling slips past a pattern.
+
+use super::escape::{push_percent, unhex};
+
+/// The one spelling of the path in `target`, or `None` where it has no path at all.
+///
+/// 1. Query and fragment are dropped, and so is the origin of an absolute target
+///    (`http://host/path`); an origin alone has the path `/`.
+/// 2. Escaped unreserved characters are decoded (`%41` is `A`). Other escapes stay, in upper case.
+///    Characters that a URI cannot hold, such as spaces and anything beyond ASCII, are escaped. An
+///    escape that is none (`%zz`) stays as it is.
+/// 3. Only then are empty and dot segments removed, so that `%2e%2e` climbs like `..`.
+///
+/// The result starts with `/` and, but for `/` itself, does not end with it. Normalising it once
+/// more changes nothing. A path that is normal already is returned as it is; any other is written
+/// into `buffer`.
+pub fn normalise<'a>(target: &'a str, buffer: &'a mut String) -> Option<&'a str> {
+    if is_plainly_normal(target) {
+        return Some(target);
+    }
+    let before_query = target.split(['?', '#']).next().unwrap_or_default();
+    let path = match after_origin(before_query) {
+        Some("") => "/",
+        Some(path) => path,
+        None if before_query.is_empty() => return None,
+        None => before_query,
+    };
+    buffer.clear();
+    for segment in path.split('/') {
+        push_segment(buffer, segment);
+    }
+    if buffer.is_empty() {
+        buffer.push('/');
+    }
+    Some(buffer)
+}
+
+/// Whether a glance suffices to see that nothing is to be done. Where in doubt it is not, and the
+/// long way comes to the same.
+fn is_plainly_normal(path: &str) -> bool {
+    let mut previous = 0;
+    for byte in path.bytes() {
+        let is_plain = match byte {
+            b'/' | b'.' => previous != b'/',
+            b'%' | b'?' | b'#' => false,
+            _ => byte.is_ascii_graphic(),
+        };
+        if !is_plain {
+            return false;
+        }
+        previous = byte;
+    }
+    path.starts_with('/') && (previous != b'/' || path.len() == 1)
+}
+
+/// What follows scheme and authority, if `target` begins with them.
+fn after_origin(target: &str) -> Option<&str> {
+    let (scheme, rest) = target.split_once("://")?;
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
+    let path_at = rest.find('/').unwrap_or(rest.len());
+    if is_scheme { rest.get(path_at..) } else { None }
+}
+
+/// Appends `/` and the segment, unless it is empty or a dot segment; `..` takes the last one away.
+fn push_segment(path: &mut String, segment: &str) {
+    let start = path.len();
+    path.push('/');
+    push_decoded(path, segment);
+    match path.get(start + 1..) {
+        Some("" | ".") => path.truncate(start),
+        Some("..") => {
+            path.truncate(start);
+            path.truncate(path.rfind('/').unwrap_or(0));
+        }
+        _ => {}
+    }
+}
+
+/// Appends one segment in its one spelling; dots are left to the caller.
+pub(super) fn push_decoded(path: &mut String, segment: &str) {
+    for byte in segment.bytes() {
+        if byte.is_ascii_graphic() {
+            path.push(char::from(byte));
+            settle_escape(path);
+        } else {
+            push_percent(path, byte);
+        }
+    }
+}
+
+/// Rewrites an escape that the last character completed.
+///
+/// It looks at what was written rather than at what was read, because decoding can complete an
+/// escape that was none before: `%%34%31` is `%41`, which is `A`. A second pass would find it, and
+/// so would whoever reads the path after us.
+fn settle_escape(path: &mut String) {
+    while let [.., b'%', high, low] = path.as_bytes()
+        && let (Some(high), Some(low)) = (unhex(*high), unhex(*low))
+    {
+        let byte = high << 4 | low;
+        path.truncate(path.len() - 3);
+        if !is_unreserved(byte) {
+            push_percent(path, byte);
+            return;
+        }
+        path.push(char::from(byte));
+    }
+}
+
+/// Characters that mean the same escaped or not (RFC 3986, 2.3).
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}

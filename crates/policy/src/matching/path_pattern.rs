@@ -1,0 +1,131 @@
+//! The path patterns of conditions.
+
+use super::normalise::push_decoded;
+
+/// A pattern of paths, by whole segments, case-sensitive.
+///
+/// `*` is exactly one segment and `**` any number, none included. It matches the beginning of a
+/// path unless it ends in `$`: `/` is every path, `/$` only `/`. `$` alone is a request with no
+/// path at all, which no other pattern matches. Pattern and path are compared in one spelling, see
+/// [`normalise`](super::normalise()).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathPattern {
+    text: String,
+    extent: Extent,
+    segments: Vec<Segment>,
+}
+
+/// How much of a path a pattern speaks of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// Its beginning.
+    Prefix,
+    /// All of it.
+    Whole,
+    /// That there is none.
+    NoPath,
+}
+
+/// One step of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Segment {
+    /// This segment.
+    Literal(String),
+    /// Any one segment.
+    One,
+    /// Any number of segments; never twice in a row, and never last in a prefix.
+    Any,
+}
+
+// === impl PathPattern ===
+
+impl PathPattern {
+    /// Reads a pattern, or says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        if text == "$" {
+            return Ok(Self::new(text, Extent::NoPath, Vec::new()));
+        }
+        let (path, extent) = match text.strip_suffix('$') {
+            Some(path) => (path, Extent::Whole),
+            None => (text, Extent::Prefix),
+        };
+        check_path(path).map_err(|why| format!("path pattern `{text}` {why}"))?;
+        let mut segments = Vec::new();
+        for written in path.split('/') {
+            let segment =
+                parse_segment(written).map_err(|why| format!("path pattern `{text}` {why}"))?;
+            match segment {
+                Some(Segment::Any) if segments.last() == Some(&Segment::Any) => {}
+                Some(segment) => segments.push(segment),
+                None => {}
+            }
+        }
+        if extent == Extent::Prefix && segments.last() == Some(&Segment::Any) {
+            segments.pop();
+        }
+        Ok(Self::new(text, extent, segments))
+    }
+
+    fn new(text: &str, extent: Extent, segments: Vec<Segment>) -> Self {
+        Self {
+            text: text.to_owned(),
+            extent,
+            segments,
+        }
+    }
+
+    /// The pattern as written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the whole path must match (`$`), not only its beginning.
+    pub fn is_exact(&self) -> bool {
+        self.extent != Extent::Prefix
+    }
+
+    /// Whether it matches requests without a path and no others (`$` alone).
+    pub fn matches_only_empty(&self) -> bool {
+        self.extent == Extent::NoPath
+    }
+
+    pub(super) fn extent(&self) -> Extent {
+        self.extent
+    }
+
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+}
+
+/// Refuses what cannot be part of any pattern.
+fn check_path(path: &str) -> Result<(), &'static str> {
+    if !path.starts_with('/') {
+        Err("must start with `/`, or be `$` for requests without a path")
+    } else if path.contains(['?', '#']) {
+        Err("must end before `?` and `#`: query and fragment are no part of the path")
+    } else if path.contains('$') {
+        Err("may have `$` only at its end")
+    } else {
+        Ok(())
+    }
+}
+
+/// One segment in its one spelling; `None` where normalising removes it.
+fn parse_segment(written: &str) -> Result<Option<Segment>, &'static str> {
+    match written {
+        "*" => return Ok(Some(Segment::One)),
+        "**" => return Ok(Some(Segment::Any)),
+        _ if written.contains('*') => {
+            return Err("may use `*` and `**` only as whole segments, as in `/a/*/b`");
+        }
+        _ => {}
+    }
+    let mut segment = String::new();
+    push_decoded(&mut segment, written);
+    match segment.as_str() {
+        "" | "." => Ok(None),
+        ".." => Err("must not climb with `..`: write the path that is meant"),
+        _ => Ok(Some(Segment::Literal(segment))),
+    }
+}

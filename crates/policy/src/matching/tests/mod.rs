@@ -1,0 +1,13 @@
+//! What matching promises, file by file.
+
+mod address;
+mod fixtures;
+mod host;
+mod key;
+mod key_properties;
+mod meet;
+mod normalise;
+mod path_pattern;
+mod secret;
+mod trie;
+mod vectors;

@@ -1,0 +1,224 @@
+//! All path patterns of a policy, walked at once.
+//!
+//! ```text
+//! /api/*/users$        (root) ─api→ ( ) ─*→ ( ) ─users→ (whole: 0)
+//! /api/**/raw                        └─**→ (⟲) ─raw→ (prefix: 1)
+//! /                    (root: prefix: 2)
+//! ```
+//!
+//! A walk keeps the set of states that the segments read so far can have led to. Entering a state
+//! also enters its `**` child, which stays for every further segment. Each state is entered at most
+//! once per segment, so that no pattern makes a walk explode, and only along the path that is
+//! read, so that patterns for other paths cost nothing.
+
+use super::path_pattern::{Extent, PathPattern, Segment};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use std::mem;
+
+/// A limit that may apply, by one of its conditions. Ordered as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Candidate {
+    /// Index of the limit.
+    pub(super) limit: usize,
+    /// Index of the condition; 0, which is none, where the limit has no conditions.
+    pub(super) condition: usize,
+}
+
+/// The patterns of a policy.
+#[derive(Debug)]
+pub(super) struct Trie {
+    /// The first is the root.
+    states: Vec<State>,
+    /// Those that want a request without a path.
+    without_path: Vec<Candidate>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    literals: HashMap<String, usize, RandomState>,
+    one: Option<usize>,
+    any: Option<usize>,
+    /// It is a `**`: it stays for every further segment.
+    stays: bool,
+    /// Patterns that end here and match whatever follows.
+    prefixes: Vec<Candidate>,
+    /// Patterns that match if the path ends here.
+    wholes: Vec<Candidate>,
+}
+
+/// What a walk needs, reused from one to the next.
+#[derive(Debug, Default)]
+pub(super) struct Walk {
+    current: Vec<usize>,
+    next: Vec<usize>,
+    marks: Vec<Mark>,
+    /// Counts steps, over all walks, so that marks need no clearing.
+    step: u64,
+    /// The first step of this walk.
+    began: u64,
+    found: Vec<Candidate>,
+}
+
+/// When a state was last of use.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    /// The last step that entered it.
+    entered: u64,
+    /// The last step that found the prefixes that end in it.
+    found: u64,
+}
+
+const ROOT: usize = 0;
+
+// === impl Trie ===
+
+impl Trie {
+    pub(super) fn new() -> Self {
+        Self {
+            states: vec![State::default()],
+            without_path: Vec::new(),
+        }
+    }
+
+    /// Whether no pattern was added.
+    pub(super) fn is_empty(&self) -> bool {
+        self.without_path.is_empty()
+            && self.states.len() == 1
+            && self
+                .states
+                .first()
+                .is_none_or(|root| root.prefixes.is_empty() && root.wholes.is_empty())
+    }
+
+    /// Adds a pattern. Candidates must come in order.
+    pub(super) fn add(&mut self, pattern: &PathPattern, candidate: Candidate) {
+        let mut at = ROOT;
+        for segment in pattern.segments() {
+            at = self.child(at, segment);
+        }
+        let Some(state) = self.states.get_mut(at) else {
+            return;
+        };
+        match pattern.extent() {
+            Extent::Prefix => state.prefixes.push(candidate),
+            Extent::Whole => state.wholes.push(candidate),
+            Extent::NoPath => self.without_path.push(candidate),
+        }
+    }
+
+    /// The state that `segment` leads to, made if need be.
+    fn child(&mut self, at: usize, segment: &Segment) -> usize {
+        let new = self.states.len();
+        let Some(state) = self.states.get_mut(at) else {
+            return at;
+        };
+        let child = match segment {
+            Segment::Literal(text) => *state.literals.entry_ref(text.as_str()).or_insert(new),
+            Segment::One => *state.one.get_or_insert(new),
+            Segment::Any => *state.any.get_or_insert(new),
+        };
+        if child == new {
+            self.states.push(State {
+                stays: *segment == Segment::Any,
+                ..State::default()
+            });
+        }
+        child
+    }
+
+    /// The candidates whose pattern matches a normalised path, in order.
+    pub(super) fn walk<'w>(&self, path: Option<&str>, walk: &'w mut Walk) -> &'w [Candidate] {
+        walk.found.clear();
+        let Some(path) = path else {
+            walk.found.extend_from_slice(&self.without_path);
+            return &walk.found;
+        };
+        walk.begin(self.states.len());
+        self.enter(ROOT, walk);
+        walk.advance();
+        for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+            self.read(segment, walk);
+            walk.advance();
+            if walk.current.is_empty() {
+                break;
+            }
+        }
+        for at in &walk.current {
+            if let Some(state) = self.states.get(*at) {
+                walk.found.extend_from_slice(&state.wholes);
+            }
+        }
+        walk.found.sort_unstable();
+        &walk.found
+    }
+
+    /// Enters the states that `segment` leads to from the current ones.
+    fn read(&self, segment: &str, walk: &mut Walk) {
+        for i in 0..walk.current.len() {
+            let Some(&at) = walk.current.get(i) else {
+                break;
+            };
+            let Some(state) = self.states.get(at) else {
+                break;
+            };
+            if state.stays {
+                self.enter(at, walk);
+            }
+            if let Some(one) = state.one {
+                self.enter(one, walk);
+            }
+            if let Some(literal) = state.literals.get(segment) {
+                self.enter(*literal, walk);
+            }
+        }
+    }
+
+    /// Enters a state, and its `**` too, which takes no segment to reach.
+    fn enter(&self, at: usize, walk: &mut Walk) {
+        let (Some(state), Some(mark)) = (self.states.get(at), walk.marks.get_mut(at)) else {
+            return;
+        };
+        if mark.entered == walk.step {
+            return;
+        }
+        mark.entered = walk.step;
+        if mark.found < walk.began {
+            mark.found = walk.step;
+            walk.found.extend_from_slice(&state.prefixes);
+        }
+        walk.next.push(at);
+        if let Some(any) = state.any {
+            self.enter(any, walk);
+        }
+    }
+}
+
+// === impl Walk ===
+
+impl Walk {
+    /// Starts anew, over this many states.
+    fn begin(&mut self, states: usize) {
+        if self.marks.len() < states {
+            self.marks.resize(states, Mark::default());
+        }
+        self.current.clear();
+        self.next.clear();
+        self.step += 1;
+        self.began = self.step;
+    }
+
+    /// Makes the states just entered the current ones.
+    fn advance(&mut self) {
+        mem::swap(&mut self.current, &mut self.next);
+        self.next.clear();
+        self.step += 1;
+    }
+
+    /// How many states the last walk entered.
+    #[cfg(test)]
+    pub(super) fn states_entered(&self) -> usize {
+        let is_of_this_walk = |mark: &&Mark| mark.entered >= self.began;
+        self.marks.iter().filter(is_of_this_walk).count()
+    }
+}

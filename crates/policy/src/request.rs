@@ -1,0 +1,195 @@
+//! What is known of a request.
+
+use crate::matching::is_secret_name;
+use std::fmt;
+use std::net::IpAddr;
+
+/// What is known of a request. Borrowed, built by a door, cheap to copy.
+///
+/// Whatever is not known stays `None`; an empty string is as good as absent. Keys and conditions
+/// ask for no more than this, so a door that fills it in has done its part.
+///
+/// ```
+/// use tidegate_policy::Request;
+///
+/// let request = Request::new().user("ann").path("/api/v2").cost(2);
+/// assert_eq!(request.cost, 2);
+/// assert_eq!(Request::new().cost, 1);
+/// ```
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The policy that is asked; the first one where absent.
+    pub policy: Option<&'a str>,
+    /// The client's address, as far as trusted proxies tell it.
+    pub ip: Option<IpAddr>,
+    /// Who is asking, once authenticated.
+    pub user: Option<&'a str>,
+    /// The API key as sent: a secret.
+    pub api_key: Option<&'a str>,
+    /// The method, in any case.
+    pub method: Option<&'a str>,
+    /// The host, with or without port.
+    pub host: Option<&'a str>,
+    /// The path as sent, not yet normalised; a query may follow it.
+    pub path: Option<&'a str>,
+    /// The route that a gateway chose.
+    pub route: Option<&'a str>,
+    /// Headers in the order sent; a name may repeat. See [`Policy::header_names`] for those worth
+    /// copying.
+    ///
+    /// [`Policy::header_names`]: crate::Policy::header_names
+    pub headers: &'a [(&'a str, &'a str)],
+    /// What the door was configured to learn: from a cookie, a query, a claim, a path segment.
+    pub attributes: &'a [(&'a str, &'a str)],
+    /// How much it takes; 0 only looks.
+    pub cost: u64,
+}
+
+// === impl Request ===
+
+impl Default for Request<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a> Request<'a> {
+    /// A request of which nothing is known, at a cost of 1.
+    pub const fn new() -> Self {
+        Self {
+            policy: None,
+            ip: None,
+            user: None,
+            api_key: None,
+            method: None,
+            host: None,
+            path: None,
+            route: None,
+            headers: &[],
+            attributes: &[],
+            cost: 1,
+        }
+    }
+
+    /// Asks this policy.
+    #[must_use]
+    pub const fn policy(mut self, name: &'a str) -> Self {
+        self.policy = Some(name);
+        self
+    }
+
+    /// Comes from this address.
+    #[must_use]
+    pub const fn ip(mut self, address: IpAddr) -> Self {
+        self.ip = Some(address);
+        self
+    }
+
+    /// Comes from this user.
+    #[must_use]
+    pub const fn user(mut self, user: &'a str) -> Self {
+        self.user = Some(user);
+        self
+    }
+
+    /// Carries this API key.
+    #[must_use]
+    pub const fn api_key(mut self, key: &'a str) -> Self {
+        self.api_key = Some(key);
+        self
+    }
+
+    /// Uses this method.
+    #[must_use]
+    pub const fn method(mut self, method: &'a str) -> Self {
+        self.method = Some(method);
+        self
+    }
+
+    /// Is meant for this host.
+    #[must_use]
+    pub const fn host(mut self, host: &'a str) -> Self {
+        self.host = Some(host);
+        self
+    }
+
+    /// Asks for this path.
+    #[must_use]
+    pub const fn path(mut self, path: &'a str) -> Self {
+        self.path = Some(path);
+        self
+    }
+
+    /// Was given this route by a gateway.
+    #[must_use]
+    pub const fn route(mut self, route: &'a str) -> Self {
+        self.route = Some(route);
+        self
+    }
+
+    /// Carries these headers, in the order sent.
+    #[must_use]
+    pub const fn headers(mut self, headers: &'a [(&'a str, &'a str)]) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    /// Has these attributes.
+    #[must_use]
+    pub const fn attributes(mut self, attributes: &'a [(&'a str, &'a str)]) -> Self {
+        self.attributes = attributes;
+        self
+    }
+
+    /// Takes this much.
+    #[must_use]
+    pub const fn cost(mut self, cost: u64) -> Self {
+        self.cost = cost;
+        self
+    }
+}
+
+// By hand, because what is derived would write secrets into a log.
+impl fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("policy", &self.policy)
+            .field("ip", &self.ip)
+            .field("user", &self.user)
+            .field("api_key", &self.api_key.map(|_| Masked))
+            .field("method", &self.method)
+            .field("host", &self.host)
+            .field("path", &self.path)
+            .field("route", &self.route)
+            .field("headers", &Pairs(self.headers))
+            .field("attributes", &Pairs(self.attributes))
+            .field("cost", &self.cost)
+            .finish()
+    }
+}
+
+/// Stands in for a secret.
+struct Masked;
+
+impl fmt::Debug for Masked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Headers or attributes, without the values of those that carry secrets.
+struct Pairs<'a>(&'a [(&'a str, &'a str)]);
+
+impl fmt::Debug for Pairs<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut list = f.debug_list();
+        for (name, value) in self.0 {
+            if is_secret_name(name) {
+                list.entry(&(name, Masked));
+            } else {
+                list.entry(&(name, value));
+            }
+        }
+        list.finish()
+    }
+}

@@ -1,0 +1,64 @@
+//! Every mistake, and the message for it, to the letter.
+//!
+//! `tests/bad/NAME.yaml` holds one mistake and `NAME.txt` what is said about it. After a change,
+//! `TIDEGATE_BLESS=1 cargo test -p tidegate-policy` writes the messages anew; read the difference.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use tidegate_policy::Config;
+
+#[test]
+fn every_mistake_is_explained() {
+    let mut wrong = Vec::new();
+    let files = files();
+    assert!(files.len() >= 45, "only {} files found", files.len());
+    for file in files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let text = fs::read_to_string(&file).unwrap();
+        let message = match Config::parse(&text, &name, &environment(&text)) {
+            Ok(config) if config.warnings().is_empty() => "nothing is wrong".to_owned(),
+            Ok(config) => config.warnings().iter().map(ToString::to_string).collect(),
+            Err(errors) => format!("{errors}\n"),
+        };
+        let golden = file.with_extension("txt");
+        if is_blessing() {
+            fs::write(&golden, &message).unwrap();
+        }
+        if fs::read_to_string(&golden).ok().as_ref() != Some(&message) {
+            wrong.push(format!("{name}:\n{message}"));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "not as in the .txt files:\n{}",
+        wrong.join("\n")
+    );
+}
+
+/// Variables are set in comments, such as `# TIDEGATE_STORE_TIMEOUT=20`.
+fn environment(text: &str) -> impl Fn(&str) -> Option<String> {
+    let lines = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("# ")?.split_once('='));
+    let set: Vec<(String, String)> = lines.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+    move |name| {
+        let found = set.iter().find(|(set, _)| set == name);
+        found.map(|(_, value)| value.clone())
+    }
+}
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = entries
+        .filter(|path| path.extension().is_some_and(|extension| extension != "txt"))
+        .collect();
+    files.sort();
+    files
+}
+
+fn is_blessing() -> bool {
+    std::env::var_os("TIDEGATE_BLESS").is_some()
+}

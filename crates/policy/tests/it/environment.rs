@@ -1,0 +1,123 @@
+//! Variables, files, overrides, secrets.
+
+use crate::good::{EVERYTHING, everything};
+use tidegate_policy::Config;
+use tidegate_policy::config::{NoEnvironment, overrides};
+
+const SMALL: &str = "policies: [{ name: p, limits: [{ name: l, rate: \"${RATE:-1/s}\" }] }]";
+
+/// An environment in which these variables are set.
+fn set(variables: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+    move |name| {
+        let found = variables.iter().find(|(set, _)| *set == name);
+        found.map(|(_, value)| (*value).to_owned())
+    }
+}
+
+#[test]
+fn variables_reach_every_value() {
+    let config = Config::parse(SMALL, "x", &set(&[("RATE", "7/s burst 9")])).unwrap();
+    assert_eq!(config.policies[0].limits[0].bands[0].text, "7/s burst 9");
+}
+
+#[test]
+fn variables_cannot_smuggle_in_structure() {
+    let odd = "1/s }, { name: m, rate: 1/s";
+    let errors = Config::parse(SMALL, "x", &set(&[("RATE", odd)])).unwrap_err();
+    assert_eq!(errors.problems()[0].path(), "policies[0].limits[0].rate");
+}
+
+#[test]
+fn overrides_win_over_the_file() {
+    let text = format!(
+        "listen: {{ http: {{ address: 127.0.0.1:1, token: t }} }}\nstore: {{ timeout: 5ms, key_secret: a }}\n{SMALL}"
+    );
+    let variables = [
+        ("TIDEGATE_LISTEN_HTTP", "0.0.0.0:80"),
+        ("TIDEGATE_LISTEN_GRPC", "127.0.0.1:81"),
+        ("TIDEGATE_STORE_TIMEOUT", "50ms"),
+        ("TIDEGATE_STORE_URL", "redis://db"),
+        ("TIDEGATE_STORE_KEY_SECRET", "${b"),
+        ("TIDEGATE_STORE_MAX_KEYS", ""),
+        ("TIDEGATE_CLIENT_TRUSTED_PROXIES", "10.0.0.0/8, 192.0.2.1"),
+    ];
+    let config = Config::parse(&text, "x", &set(&variables)).unwrap_or_else(|e| panic!("{e}"));
+    let http = config.listen.http.unwrap();
+    assert_eq!(http.address.to_string(), "0.0.0.0:80");
+    assert!(http.token.is_some(), "only the address is overridden");
+    assert_eq!(config.listen.grpc.unwrap().address.port(), 81);
+    assert_eq!(config.store.timeout.as_millis(), 50);
+    assert_eq!(config.store.url.expose(), "redis://db");
+    assert_eq!(config.store.key_secret.unwrap().expose(), "${b");
+    assert_eq!(
+        config.store.max_keys, 1_000_000,
+        "set to nothing is not set"
+    );
+    assert_eq!(config.client.trusted_proxies.len(), 2);
+}
+
+#[test]
+fn every_override_is_read_and_named_when_it_is_wrong() {
+    for (variable, path) in overrides() {
+        // A file cannot be read here, a secret cannot be wrong.
+        if path == "store.key_secret" {
+            continue;
+        }
+        let environment = |name: &str| (name == variable).then(|| "?".to_owned());
+        let errors = Config::parse(SMALL, "x", &environment).unwrap_err();
+        let [problem] = errors.problems() else {
+            panic!("{errors}")
+        };
+        assert_eq!(problem.variable(), Some(variable));
+        assert!(
+            problem.path().starts_with(&path),
+            "{variable}: {}",
+            problem.path()
+        );
+        assert!(problem.to_string().contains(variable));
+    }
+}
+
+#[test]
+fn trusting_nobody_is_possible() {
+    let text = format!("client: {{ trusted_proxies: [] }}\n{SMALL}");
+    let config = Config::parse(&text, "x", &NoEnvironment).unwrap();
+    assert!(config.client.trusted_proxies.is_empty());
+}
+
+#[test]
+fn secrets_are_not_in_debug() {
+    let debug = format!("{:?}", everything());
+    assert!(!debug.contains("hunter2"), "{debug}");
+    assert!(!debug.contains("from a file"), "{debug}");
+    assert!(debug.contains("redis://ann:***@a:6379"), "{debug}");
+}
+
+#[test]
+fn secrets_are_not_in_errors() {
+    // A mistake on each line in turn: an unknown field, then a line that is not YAML.
+    for mistake in ["? ", "\"", "oops: {"] {
+        for line in 0..EVERYTHING.lines().count() {
+            let mut lines: Vec<String> = EVERYTHING.lines().map(str::to_owned).collect();
+            lines[line] = lines[line].replacen(|c: char| c.is_alphabetic(), mistake, 1);
+            if let Err(errors) = Config::parse(&lines.join("\n"), "x", &NoEnvironment) {
+                let said = format!("{errors} {errors:?}");
+                assert!(!said.contains("hunter2"), "line {}: {errors}", line + 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_secret_makes_the_same_keys() {
+    let with = |secret: &str| {
+        let text = format!("store: {{ key_secret: {secret} }}\n{SMALL}");
+        Config::parse(&text, "x", &NoEnvironment)
+            .unwrap()
+            .key_rules()
+            .secret
+    };
+    assert_eq!(with("a"), with("a"));
+    assert_ne!(with("a"), with("b"));
+    assert_eq!(Config::built_in().key_rules().secret, None);
+}

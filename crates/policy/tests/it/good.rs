@@ -1,0 +1,198 @@
+//! What must load, and what it then means.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+use tidegate_core::{Algorithm, Align, Mode};
+use tidegate_policy::config::{Environment, LocalShare, NoEnvironment};
+use tidegate_policy::{Config, Evaluate, KeyPart, Limit, Missing, OnFailure};
+
+/// Every field of the language, once.
+pub(crate) const EVERYTHING: &str = include_str!("../good/everything.yaml");
+
+/// No variable is set, and every file holds the same secret.
+struct Files;
+
+impl Environment for Files {
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn file(&self, _path: &str) -> Result<String, String> {
+        Ok("from a file\n".to_owned())
+    }
+}
+
+pub(crate) fn everything() -> Config {
+    Config::parse(EVERYTHING, "everything.yaml", &Files).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn one_limit(limit: &str) -> Limit {
+    let text = format!("policies: [{{ name: p, limits: [{{ name: l, {limit} }}] }}]");
+    let config = Config::parse(&text, "x", &NoEnvironment).unwrap_or_else(|e| panic!("{e}"));
+    config.policies.into_iter().next().unwrap().limits.remove(0)
+}
+
+#[test]
+fn every_vector_loads_without_a_warning() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/vectors");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path().join("config.yaml");
+        if path.exists() {
+            let text = fs::read_to_string(&path).unwrap();
+            let config = Config::parse(&text, "config.yaml", &NoEnvironment)
+                .unwrap_or_else(|errors| panic!("{}:\n{errors}", path.display()));
+            assert!(config.warnings().is_empty(), "{}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count >= 11, "only {count} vectors found");
+}
+
+#[test]
+fn defaults_are_as_documented() {
+    let config = Config::built_in();
+    assert_eq!(
+        config.listen.http.unwrap().address.to_string(),
+        "127.0.0.1:8080"
+    );
+    assert_eq!(config.listen.admin.address.to_string(), "127.0.0.1:8090");
+    assert!(config.listen.grpc.is_none());
+    assert!(config.store.url.is_memory());
+    assert_eq!(config.store.timeout, Duration::from_millis(20));
+    assert_eq!(config.store.on_failure, OnFailure::Local);
+    assert_eq!(config.store.local_share, LocalShare::Millionths(500_000));
+    assert_eq!(config.store.max_keys, 1_000_000);
+    assert_eq!(config.client.ipv6_prefix, 64);
+    let proxies = config
+        .client
+        .trusted_proxies
+        .iter()
+        .map(ToString::to_string);
+    assert_eq!(proxies.collect::<Vec<_>>(), ["127.0.0.0/8", "::1/128"]);
+
+    let limit = one_limit("rate: 10/s");
+    assert!(limit.enabled);
+    assert!(limit.conditions.is_empty());
+    assert_eq!(limit.key, [KeyPart::Global]);
+    assert_eq!(limit.missing, Missing::Address);
+    assert_eq!(limit.algorithm, Algorithm::TokenBucket);
+    assert_eq!(limit.mode, Mode::Enforce);
+    assert!(!limit.charge_always);
+    assert_eq!(limit.on_failure, None);
+    assert_eq!(limit.bands[0].quota.capacity(), 10);
+}
+
+#[test]
+fn every_field_arrives() {
+    let config = everything();
+    assert!(config.warnings().is_empty(), "{:?}", config.warnings());
+    let grpc = config.listen.grpc.as_ref().unwrap();
+    assert_eq!(grpc.address.to_string(), "[::1]:8081");
+    assert_eq!(
+        grpc.tls.as_ref().unwrap().client_ca.as_deref(),
+        Some("/etc/ca.pem")
+    );
+    assert_eq!(
+        config.listen.admin.token.as_ref().unwrap().expose(),
+        "from a file"
+    );
+    assert_eq!(config.store.url.scheme(), "redis");
+    assert_eq!(config.store.local_share, LocalShare::Millionths(250_000));
+    assert_eq!(config.store.max_keys, 50_000);
+    assert_eq!(config.client.trusted_proxies.len(), 3);
+    assert_eq!(
+        config.policy(Some("routes")).unwrap().evaluate,
+        Evaluate::First
+    );
+    assert_eq!(config.policy(None).unwrap().name, "api");
+    assert!(config.policy(Some("nobody")).is_none());
+
+    let limit = &config.policies[0].limits[0];
+    let condition = &limit.conditions[0];
+    assert_eq!(condition.methods, ["GET", "POST"]);
+    assert_eq!(
+        condition.headers,
+        [("x-tier".to_owned(), "gold".to_owned())]
+    );
+    assert_eq!(condition.clients[0].to_string(), "203.0.113.0/24");
+    assert_eq!(limit.conditions.len(), 2);
+    assert_eq!(limit.on_failure, Some(OnFailure::Deny));
+    assert!(limit.charge_always);
+    let [burst, hourly] = limit.bands.as_slice() else {
+        panic!("two bands")
+    };
+    assert_eq!(
+        (burst.text.as_str(), burst.quota.capacity()),
+        ("10/s burst 50", 50)
+    );
+    assert_eq!(hourly.text, "1000/h burst 2000");
+    assert_eq!(hourly.label.as_deref(), Some("hourly"));
+    assert_eq!(hourly.quota.overdraft(), 5);
+    assert!(hourly.quota.is_refundable());
+
+    let limit = &config.policies[0].limits[1];
+    let key = [
+        KeyPart::User,
+        KeyPart::Header("x-tenant".to_owned()),
+        KeyPart::Attr("project".to_owned()),
+    ];
+    assert_eq!(limit.key, key);
+    assert_eq!(limit.mode, Mode::Shadow);
+    assert_eq!(limit.algorithm, Algorithm::FixedWindow(Align::Clock));
+}
+
+#[test]
+fn json_is_read_as_well() {
+    let text = r#"{ "policies": [ { "name": "api", "limits": [
+        { "name": "a", "enabled": true, "key": ["ip", "path"], "rate": "10\/s burst 50" }
+    ] } ] }"#;
+    let config = Config::parse(text, "x.json", &NoEnvironment).unwrap();
+    assert_eq!(config.policies[0].limits[0].bands[0].quota.capacity(), 50);
+}
+
+#[test]
+fn the_same_period_twice_is_fine_under_two_labels() {
+    let limit = one_limit("bands: [10/s, { rate: 20/s, label: b }, { rate: 30/s, label: c }]");
+    assert_eq!(limit.bands.len(), 3);
+}
+
+#[test]
+fn one_door_alone_opens_no_other() {
+    let text =
+        "listen: { grpc: 127.0.0.1:0 }\npolicies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]";
+    let config = Config::parse(text, "x", &NoEnvironment).unwrap();
+    assert!(config.listen.http.is_none());
+    assert_eq!(config.listen.admin.address.port(), 8090);
+}
+
+#[test]
+fn a_limit_after_a_disabled_or_watched_one_is_reached() {
+    for first in [
+        "enabled: false",
+        "mode: shadow",
+        "match: { path: /a }",
+        "key: user, missing: skip",
+    ] {
+        let text = format!(
+            "policies: [{{ name: p, evaluate: first, limits: [{{ name: a, rate: 1/s, {first} }}, {{ name: b, rate: 1/s }}] }}]"
+        );
+        let config = Config::parse(&text, "x", &NoEnvironment).unwrap();
+        assert!(config.warnings().is_empty(), "{first}");
+    }
+}
+
+#[test]
+fn problems_can_be_read_by_programs() {
+    let text = "policies:\n  - name: p\n    limits:\n      - name: l\n        rate: 1/s\n      - name: m\n        rate: 1/s\n        key: cookie\n";
+    let errors = Config::parse(text, "x.yaml", &NoEnvironment).unwrap_err();
+    let [problem] = errors.problems() else {
+        panic!("{errors}")
+    };
+    assert_eq!((problem.line(), problem.column()), (Some(8), Some(14)));
+    assert_eq!(problem.path(), "policies[0].limits[1].key");
+    assert_eq!(problem.message(), "`cookie` is not a key");
+    assert!(problem.help().unwrap().starts_with("expected `ip`"));
+    assert_eq!(errors.file(), "x.yaml");
+}
