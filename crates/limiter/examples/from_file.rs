@@ -1,0 +1,51 @@
+//! Limits from a configuration file, several of them on one request, and a reload while it runs.
+//!
+//! Run it with `cargo run -p tidegate --example from_file`.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
+use tidegate::{Config, Limiter, Request};
+use tidegate_policy::config::NoEnvironment;
+
+const FILE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../examples/first-limits/tidegate.yaml"
+);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let limiter = Limiter::from_file(FILE)?;
+    let request = Request::new()
+        .ip("192.0.2.7".parse()?)
+        .user("ann")
+        .method("POST")
+        .path("/login");
+    for _ in 0..4 {
+        let decision = limiter.check(&request).await?;
+        println!(
+            "{}",
+            if decision.is_allowed() {
+                "allowed"
+            } else {
+                "refused"
+            }
+        );
+        for band in decision.applied() {
+            let verdict = if band.is_allowed() { "room" } else { "no room" };
+            let (limit, text) = (band.limit(), band.band().unwrap_or("-"));
+            println!(
+                "  {limit:<12} {text:<14} {verdict}, {} left",
+                band.remaining()
+            );
+        }
+    }
+
+    // A mistake is refused whole, with every error at once; what runs goes on.
+    let mistaken = "policies: [{ name: api, limits: [{ name: x, rate: 5 }] }]";
+    if let Err(errors) = Config::parse(mistaken, "new.yaml", &NoEnvironment) {
+        println!("\nnot taken over:\n{errors}");
+    }
+    let better = "policies: [{ name: api, limits: [{ name: x, rate: 5/s }] }]";
+    limiter.reload(Config::parse(better, "new.yaml", &NoEnvironment)?);
+    println!("reloaded: {:?}", limiter.check(&request).await?.binding());
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! The answer: allowed or not, and everything that went into it.
+
+use crate::rules::Rules;
+use smallvec::SmallVec;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_core::{Mode, Outcome, Reply, Timestamp, Wait};
+use tidegate_policy::matching::Meeting;
+use tidegate_policy::{Band, Limit, Policy};
+
+/// The answer to a request.
+///
+/// What is reported is one band: where the request passes, the enforced one with the fewest
+/// remaining; where it is refused, the refusing one with the longest wait. [`binding`] is that
+/// band, and [`applied`] has all of them.
+///
+/// [`binding`]: Decision::binding
+/// [`applied`]: Decision::applied
+#[derive(Clone)]
+pub struct Decision {
+    rules: Arc<Rules>,
+    policy: usize,
+    at: Timestamp,
+    allowed: bool,
+    decided_by: DecidedBy,
+    /// Which of `bands` is reported.
+    binding: Option<usize>,
+    /// The reported band's key.
+    key: SmallVec<[u8; 48]>,
+    bands: SmallVec<[Entry; 4]>,
+}
+
+/// What one band answered. Small, for a decision is moved about with four of them in place.
+#[derive(Clone, Copy)]
+struct Entry {
+    limit: u32,
+    /// [`NO_BAND`] where the limit refused for want of an identity, before any band was asked.
+    band: u32,
+    outcome: Outcome,
+}
+
+const NO_BAND: u32 = u32::MAX;
+
+/// Who decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DecidedBy {
+    /// The store, or nobody because no limit applied.
+    Store,
+    /// This process, because the store did not answer.
+    Local,
+    /// The failure policy, because the store did not answer.
+    Failure,
+}
+
+impl DecidedBy {
+    /// The word for it in logs, answers and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Store => "store",
+            Self::Local => "local",
+            Self::Failure => "failure",
+        }
+    }
+}
+
+/// What one band of a limit answered.
+#[derive(Clone, Copy)]
+pub struct Applied<'a> {
+    limit: &'a Limit,
+    band: Option<&'a Band>,
+    outcome: &'a Outcome,
+    key: &'a str,
+}
+
+// === impl Decision ===
+
+impl Decision {
+    /// The decision that a store's reply amounts to.
+    pub(crate) fn new(
+        rules: Arc<Rules>,
+        policy: usize,
+        meeting: &Meeting<'_>,
+        reply: &Reply,
+    ) -> Self {
+        let mut bands = SmallVec::new();
+        let mut binding: Option<(usize, Wait, u64)> = None;
+        let mut met_of_binding = None;
+        let mut outcomes = reply.outcomes.iter();
+        for met in meeting.met {
+            let Some(limit) = rules.limit(policy, met.limit) else {
+                continue;
+            };
+            for (band, outcome) in (0..).zip(outcomes.by_ref().take(limit.bands.len())) {
+                if limit.mode == Mode::Enforce
+                    && binding.is_none_or(|best| binds(reply.passed, outcome, best))
+                {
+                    binding = Some((bands.len(), outcome.wait, outcome.remaining));
+                    met_of_binding = Some(met);
+                }
+                bands.push(Entry {
+                    limit: number(met.limit),
+                    band,
+                    outcome: *outcome,
+                });
+            }
+        }
+        Self {
+            rules,
+            policy,
+            at: reply.at,
+            allowed: reply.passed,
+            decided_by: DecidedBy::Store,
+            binding: binding.map(|(nth, ..)| nth),
+            key: met_of_binding.map_or_else(SmallVec::new, |met| {
+                SmallVec::from_slice(meeting.subject(met).as_bytes())
+            }),
+            bands,
+        }
+    }
+
+    /// Refused by a limit because the request lacks the identity that its key needs.
+    pub(crate) fn identity_missing(rules: Arc<Rules>, policy: usize, limit: usize) -> Self {
+        let outcome = Outcome {
+            remaining: 0,
+            wait: Wait::NEVER,
+            reset_us: 0,
+        };
+        Self {
+            allowed: false,
+            binding: Some(0),
+            bands: SmallVec::from_iter([Entry {
+                limit: number(limit),
+                band: NO_BAND,
+                outcome,
+            }]),
+            ..Self::unlimited(rules, policy)
+        }
+    }
+
+    /// Allowed, because no limit applied.
+    pub(crate) fn unlimited(rules: Arc<Rules>, policy: usize) -> Self {
+        Self {
+            rules,
+            policy,
+            at: Timestamp::default(),
+            allowed: true,
+            decided_by: DecidedBy::Store,
+            binding: None,
+            key: SmallVec::new(),
+            bands: SmallVec::new(),
+        }
+    }
+
+    /// Whether the request may pass.
+    pub fn is_allowed(&self) -> bool {
+        self.allowed
+    }
+
+    /// Whether no enforced limit applied to the request. It is then allowed, and there is no
+    /// [`binding`](Self::binding).
+    pub fn is_unlimited(&self) -> bool {
+        self.binding.is_none()
+    }
+
+    /// The band that is reported, or `None` where no enforced limit applied.
+    pub fn binding(&self) -> Option<Applied<'_>> {
+        let entry = self.bands.get(self.binding?)?;
+        self.describe(entry, std::str::from_utf8(&self.key).unwrap_or_default())
+    }
+
+    /// Every band of every limit that the request met, shadow limits included, in the order
+    /// written. Their keys are empty, but for the [`binding`](Self::binding)'s.
+    pub fn applied(&self) -> impl Iterator<Item = Applied<'_>> {
+        let key = std::str::from_utf8(&self.key).unwrap_or_default();
+        self.bands.iter().enumerate().filter_map(move |(i, entry)| {
+            let is_binding = self.binding == Some(i);
+            self.describe(entry, if is_binding { key } else { "" })
+        })
+    }
+
+    /// The name of the policy that was asked.
+    pub fn policy(&self) -> &str {
+        self.policy_rules().map_or("", |policy| &policy.name)
+    }
+
+    /// Who decided.
+    pub fn decided_by(&self) -> DecidedBy {
+        self.decided_by
+    }
+
+    /// The store's instant at which it was decided; the epoch where no store was asked.
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    fn policy_rules(&self) -> Option<&Policy> {
+        self.rules.policies.get(self.policy)
+    }
+
+    fn describe<'a>(&'a self, entry: &'a Entry, key: &'a str) -> Option<Applied<'a>> {
+        let limit = usize::try_from(entry.limit).ok()?;
+        let limit = self.rules.limit(self.policy, limit)?;
+        let band = usize::try_from(entry.band).ok()?;
+        Some(Applied {
+            limit,
+            band: limit.bands.get(band),
+            outcome: &entry.outcome,
+            key,
+        })
+    }
+}
+
+/// The number of a limit. There are never as many as would not fit.
+fn number(limit: usize) -> u32 {
+    u32::try_from(limit).unwrap_or(u32::MAX)
+}
+
+/// Whether `outcome` is to be reported rather than `best`, which was written earlier.
+fn binds(passed: bool, outcome: &Outcome, best: (usize, Wait, u64)) -> bool {
+    let (_, wait, remaining) = best;
+    if passed {
+        outcome.remaining < remaining
+    } else {
+        outcome.wait > wait
+    }
+}
+
+impl fmt::Debug for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decision")
+            .field("allowed", &self.allowed)
+            .field("policy", &self.policy())
+            .field("binding", &self.binding())
+            .field("decided_by", &self.decided_by)
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Applied ===
+
+impl<'a> Applied<'a> {
+    /// The limit's name.
+    pub fn limit(&self) -> &'a str {
+        &self.limit.name
+    }
+
+    /// The band as written, such as `10/s burst 50`; `None` where the limit refused before any band
+    /// was asked, because the identity was missing.
+    pub fn band(&self) -> Option<&'a str> {
+        self.band.map(|band| band.text.as_str())
+    }
+
+    /// The band's label, if it has one.
+    pub fn label(&self) -> Option<&'a str> {
+        self.band?.label.as_deref()
+    }
+
+    /// Whose bucket it was, such as `ip:192.0.2.1`. Secrets appear as a hash.
+    pub fn key(&self) -> &'a str {
+        self.key
+    }
+
+    /// Whether this band had room.
+    pub fn is_allowed(&self) -> bool {
+        self.outcome.is_allowed()
+    }
+
+    /// Whether the limit is only watched.
+    pub fn is_shadow(&self) -> bool {
+        self.limit.mode == Mode::Shadow
+    }
+
+    /// The most units that the band lets through at once.
+    pub fn capacity(&self) -> u64 {
+        self.band.map_or(0, |band| band.quota.capacity())
+    }
+
+    /// Whole units left.
+    pub fn remaining(&self) -> u64 {
+        self.outcome.remaining
+    }
+
+    /// When the same request would pass if nobody else came: zero if it passes, never if it cannot.
+    pub fn wait(&self) -> Wait {
+        self.outcome.wait
+    }
+
+    /// When to try again: zero if it passes, `None` if it never can.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.outcome.wait.as_duration()
+    }
+
+    /// How long until the bucket is as good as new.
+    pub fn reset_after(&self) -> Duration {
+        Duration::from_micros(self.outcome.reset_us)
+    }
+}
+
+impl fmt::Debug for Applied<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Applied")
+            .field("limit", &self.limit())
+            .field("band", &self.band())
+            .field("key", &self.key())
+            .field("allowed", &self.is_allowed())
+            .field("remaining", &self.remaining())
+            .field("wait", &self.wait())
+            .field("reset_after", &self.reset_after())
+            .finish()
+    }
+}

@@ -1,0 +1,131 @@
+//! What can go wrong: building a limiter, and asking it.
+
+use std::fmt;
+use tidegate_core::StoreError;
+use tidegate_policy::{ConfigErrors, Policy};
+
+/// Why a limiter could not be built.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The configuration is refused; all its errors are listed.
+    Config(ConfigErrors),
+    /// The configuration could not be read.
+    Read {
+        /// Which file.
+        path: std::path::PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A limit written in code is refused.
+    Limit {
+        /// Which limit.
+        name: String,
+        /// What is wrong with it, and what would be right.
+        reason: String,
+    },
+    /// There is no policy at all.
+    NoPolicy,
+    /// The system has no room for as many buckets.
+    Memory {
+        /// How many were wanted.
+        max_keys: u64,
+    },
+    /// The configuration names a store that this limiter does not have.
+    Store {
+        /// What it names.
+        url: String,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(errors) => errors.fmt(f),
+            Self::Read { path, .. } => write!(f, "cannot read {}", path.display()),
+            Self::Limit { name, reason } => write!(f, "limit `{name}`: {reason}"),
+            Self::NoPolicy => f.write_str("there is no policy, so there is nothing to decide"),
+            Self::Memory { max_keys } => write!(
+                f,
+                "there is no memory for {max_keys} buckets, which take at least {} MiB; lower `max_keys`",
+                max_keys.saturating_mul(32) >> 20
+            ),
+            Self::Store { url } => write!(
+                f,
+                "the store `{url}` is not supported here; `memory` is the one that is"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Read { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<ConfigErrors> for BuildError {
+    fn from(errors: ConfigErrors) -> Self {
+        Self::Config(errors)
+    }
+}
+
+/// Why a question has no decision. A refusal is not an error: it is a decision.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// The request names a policy that is not there.
+    UnknownPolicy {
+        /// What it names.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The store could not tell.
+    Store(StoreError),
+    /// The limiter was closed.
+    Closed,
+}
+
+impl CheckError {
+    pub(crate) fn unknown_policy(name: &str, policies: &[Policy]) -> Self {
+        Self::UnknownPolicy {
+            name: name.into(),
+            known: policies.iter().map(|policy| policy.name.clone()).collect(),
+        }
+    }
+
+    /// Whether the question itself is wrong, so that asking again is of no use.
+    pub fn is_bad_question(&self) -> bool {
+        matches!(self, Self::UnknownPolicy { .. })
+    }
+}
+
+impl fmt::Display for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownPolicy { name, known } => {
+                write!(f, "there is no policy `{name}`; there is ")?;
+                for (i, known) in known.iter().enumerate() {
+                    let comma = if i == 0 { "" } else { ", " };
+                    write!(f, "{comma}`{known}`")?;
+                }
+                Ok(())
+            }
+            Self::Store(_) => f.write_str("the store could not tell"),
+            Self::Closed => f.write_str("the limiter is closed"),
+        }
+    }
+}
+
+impl std::error::Error for CheckError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Store(error) => Some(error),
+            Self::UnknownPolicy { .. } | Self::Closed => None,
+        }
+    }
+}

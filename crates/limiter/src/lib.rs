@@ -1,0 +1,49 @@
+//! Decides whether a request may pass.
+//!
+//! A [`Limiter`] is a configuration and a store. Ask it about a [`Request`], and it answers with a
+//! [`Decision`]: allowed or not, which limit said so, what remains, and when to come back. It is the
+//! same engine that the program `tidegate` serves, and it needs no server.
+//!
+//! ```
+//! use tidegate::{Limiter, Request};
+//!
+//! let limiter = Limiter::from_yaml("
+//! policies:
+//!   - name: api
+//!     limits:
+//!       - { name: per-client, key: ip, rate: 1/min burst 2 }
+//! ")?;
+//!
+//! let request = Request::new().ip("192.0.2.1".parse()?);
+//! assert!(limiter.check_now(&request)?.is_allowed());
+//! assert!(limiter.check_now(&request)?.is_allowed());
+//!
+//! let refused = limiter.check_now(&request)?;
+//! let binding = refused.binding().expect("a limit applied");
+//! assert_eq!((binding.limit(), binding.key()), ("per-client", "ip:192.0.2.1"));
+//! assert!(binding.retry_after().is_some_and(|wait| wait.as_secs() < 60));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Limiter::check`] is the asynchronous form, for stores across the network;
+//! [`Limiter::check_now`] is for the store in this process and never waits.
+//!
+//! Limits can be written in code as well: see [`LimitSpec`].
+
+mod build;
+mod decision;
+mod error;
+mod limiter;
+mod question;
+mod rules;
+mod spec;
+
+pub use build::Builder;
+pub use decision::{Applied, DecidedBy, Decision};
+pub use error::{BuildError, CheckError};
+pub use limiter::Limiter;
+pub use spec::LimitSpec;
+
+pub use tidegate_core::{Algorithm, Align, Clock, ManualClock, Mode, Store, Timestamp, Wait};
+pub use tidegate_memory::{MemoryStore, SystemClock};
+pub use tidegate_policy::{Config, ConfigErrors, Evaluate, KeyPart, Missing, Request};

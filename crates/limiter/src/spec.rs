@@ -1,0 +1,130 @@
+//! A limit written in code.
+
+use crate::error::BuildError;
+use tidegate_core::{Algorithm, Mode};
+use tidegate_policy::matching::PathPattern;
+use tidegate_policy::{Band, Condition, KeyPart, Limit, Missing};
+
+/// A limit written in code, with the words of the configuration language.
+///
+/// What is wrong with it is told when the limiter is built.
+///
+/// ```
+/// use tidegate::{Algorithm, KeyPart, LimitSpec, Limiter};
+///
+/// let limiter = Limiter::builder()
+///     .limit(LimitSpec::new("search").path("/search").key(KeyPart::User).band("10/s burst 50"))
+///     .limit(LimitSpec::new("everyone").band("1000/h").algorithm(Algorithm::SlidingWindow))
+///     .build()?;
+/// # Ok::<(), tidegate::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct LimitSpec {
+    name: String,
+    paths: Vec<String>,
+    key: Vec<KeyPart>,
+    missing: Missing,
+    bands: Vec<String>,
+    algorithm: Algorithm,
+    mode: Mode,
+}
+
+impl LimitSpec {
+    /// A limit of this name, on every request, with one bucket for all; it still needs a
+    /// [`band`](Self::band).
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            paths: Vec::new(),
+            key: Vec::new(),
+            missing: Missing::default(),
+            bands: Vec::new(),
+            algorithm: Algorithm::default(),
+            mode: Mode::default(),
+        }
+    }
+
+    /// Applies to paths that match `pattern`, such as `/api/*/items` or `/login$`; more than one
+    /// call lets any of them match.
+    pub fn path(mut self, pattern: impl Into<String>) -> Self {
+        self.paths.push(pattern.into());
+        self
+    }
+
+    /// Gives each value of `part` its own bucket; more than one call combines the parts.
+    pub fn key(mut self, part: KeyPart) -> Self {
+        self.key.push(part);
+        self
+    }
+
+    /// What to do where the identity is absent.
+    pub fn missing(mut self, missing: Missing) -> Self {
+        self.missing = missing;
+        self
+    }
+
+    /// Adds a band, such as `100/min` or `10/s burst 50`.
+    pub fn band(mut self, band: impl Into<String>) -> Self {
+        self.bands.push(band.into());
+        self
+    }
+
+    /// Counts by `algorithm`.
+    pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
+        self.algorithm = algorithm;
+        self
+    }
+
+    /// Watches without enforcing.
+    pub fn shadow(mut self) -> Self {
+        self.mode = Mode::Shadow;
+        self
+    }
+
+    pub(crate) fn compile(self) -> Result<Limit, BuildError> {
+        let refuse = |reason: String| BuildError::Limit {
+            name: self.name.clone(),
+            reason,
+        };
+        if self.bands.is_empty() {
+            return Err(refuse(
+                "it has no band; add one, for example `100/min`".into(),
+            ));
+        }
+        let mut conditions = Vec::new();
+        for pattern in &self.paths {
+            conditions.push(Condition {
+                path: Some(PathPattern::parse(pattern).map_err(refuse)?),
+                ..Condition::default()
+            });
+        }
+        let mut bands: Vec<Band> = Vec::new();
+        for text in &self.bands {
+            let band = Band::parse(text, self.algorithm).map_err(refuse)?;
+            if bands
+                .iter()
+                .any(|other| other.quota.id() == band.quota.id())
+            {
+                return Err(refuse(format!("two bands have the period of `{text}`")));
+            }
+            bands.push(band);
+        }
+        Ok(Limit {
+            name: self.name,
+            enabled: true,
+            conditions,
+            key: if self.key.is_empty() {
+                vec![KeyPart::Global]
+            } else {
+                self.key
+            },
+            missing: self.missing,
+            bands,
+            algorithm: self.algorithm,
+            mode: self.mode,
+            charge_always: false,
+            on_failure: None,
+        })
+    }
+}

@@ -1,0 +1,121 @@
+use tidegate::{BuildError, Config, KeyPart, LimitSpec, Limiter, Request};
+use tidegate_policy::config::NoEnvironment;
+
+#[test]
+fn a_mistake_in_code_is_named() {
+    let error = |limit: LimitSpec| {
+        Limiter::builder()
+            .limit(limit)
+            .build()
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(error(LimitSpec::new("x")).starts_with("limit `x`: it has no band"));
+    assert!(error(LimitSpec::new("x").band("ten a second")).contains("is not a rate"));
+    assert!(error(LimitSpec::new("x").band("1/s").band("2/s")).contains("two bands"));
+    assert!(error(LimitSpec::new("x").band("1/s").path("no-slash")).starts_with("limit `x`:"));
+}
+
+#[test]
+fn two_limits_of_one_name_would_share_buckets_and_are_refused() {
+    let limit = || LimitSpec::new("x").band("1/s");
+    let error = Limiter::builder().limit(limit()).limit(limit()).build();
+    assert!(error.unwrap_err().to_string().contains("two of this name"));
+}
+
+#[test]
+fn nothing_to_decide_is_refused() {
+    assert!(matches!(
+        Limiter::builder().build(),
+        Err(BuildError::NoPolicy)
+    ));
+}
+
+#[test]
+fn a_store_that_is_not_there_is_refused_by_name() {
+    let yaml = "
+store: { url: 'redis://:hunter2@localhost' }
+policies: [{ name: api, limits: [{ name: x, rate: 1/s }] }]";
+    let error = Limiter::from_yaml(yaml).unwrap_err().to_string();
+    assert!(
+        error.contains("redis://") && !error.contains("hunter2"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = Limiter::from_file("/nowhere/limits.yaml").unwrap_err();
+    assert_eq!(error.to_string(), "cannot read /nowhere/limits.yaml");
+}
+
+#[test]
+fn buckets_survive_a_reload() {
+    let yaml = |rest: &str| {
+        let text = format!(
+            "policies: [{{ name: api, limits: [{{ name: x, key: user, rate: 2/h }}{rest}] }}]"
+        );
+        Config::parse(&text, "test.yaml", &NoEnvironment).unwrap()
+    };
+    let limiter = Limiter::builder().config(yaml("")).build().unwrap();
+    let ann = Request::new().user("ann");
+    limiter.check_now(&ann).unwrap();
+    limiter.reload(yaml(", { name: y, rate: 100/s }"));
+    let decision = limiter.check_now(&ann).unwrap();
+    assert_eq!(decision.applied().next().unwrap().remaining(), 0);
+    assert_eq!(decision.applied().count(), 2);
+}
+
+#[test]
+fn what_was_used_stays_used_when_the_amount_changes() {
+    let config = |rate: &str| {
+        let text = format!("policies: [{{ name: api, limits: [{{ name: x, rate: {rate} }}] }}]");
+        Config::parse(&text, "test.yaml", &NoEnvironment).unwrap()
+    };
+    let limiter = Limiter::builder().config(config("10/h")).build().unwrap();
+    limiter.check_now(&Request::new().cost(10)).unwrap();
+    limiter.reload(config("20/h"));
+    let decision = limiter.check_now(&Request::new().cost(0)).unwrap();
+    // An hour's debt is an hour's debt: of twenty an hour, it is all twenty.
+    assert_eq!(decision.binding().unwrap().remaining(), 0);
+    limiter.reload(config("5/h"));
+    let decision = limiter.check_now(&Request::new()).unwrap();
+    assert!(!decision.is_allowed());
+}
+
+#[test]
+fn a_store_of_ones_own_will_do() {
+    let store = tidegate::MemoryStore::builder().max_keys(100).build();
+    let limit = LimitSpec::new("x").band("1/h");
+    let limiter = Limiter::builder().limit(limit).build_with(store).unwrap();
+    assert!(limiter.check_now(&Request::new()).unwrap().is_allowed());
+    assert!(!limiter.check_now(&Request::new()).unwrap().is_allowed());
+}
+
+#[test]
+fn more_buckets_than_memory_are_refused_and_not_a_panic() {
+    let limit = LimitSpec::new("x").band("1/h");
+    let error = Limiter::builder().limit(limit).max_keys(1 << 58).build();
+    assert!(error.unwrap_err().to_string().contains("lower `max_keys`"));
+}
+
+#[test]
+fn limits_in_code_may_let_the_first_decide() {
+    let limiter = Limiter::builder()
+        .first_decides()
+        .limit(
+            LimitSpec::new("gold")
+                .key(KeyPart::ApiKey)
+                .missing(tidegate::Missing::Skip)
+                .band("10/s"),
+        )
+        .limit(LimitSpec::new("rest").key(KeyPart::Ip).band("1/s"))
+        .build()
+        .unwrap();
+    let limit = |request: &Request<'_>| {
+        let decision = limiter.check_now(request).unwrap();
+        decision.binding().unwrap().limit().to_owned()
+    };
+    assert_eq!(limit(&Request::new().api_key("k")), "gold");
+    assert_eq!(limit(&Request::new()), "rest");
+}

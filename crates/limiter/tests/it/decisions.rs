@@ -1,0 +1,174 @@
+use std::time::Duration;
+use tidegate::{Limiter, ManualClock, MemoryStore, Request, Timestamp};
+
+fn limiter(yaml: &str) -> (Limiter<MemoryStore<ManualClock>>, ManualClock) {
+    let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
+    let limiter = Limiter::builder()
+        .clock(clock.clone())
+        .yaml(yaml)
+        .expect("a sound configuration")
+        .build()
+        .expect("a limiter");
+    (limiter, clock)
+}
+
+fn ip(text: &str) -> Request<'static> {
+    Request::new().ip(text.parse().expect("an address"))
+}
+
+const TWO_LIMITS: &str = "
+policies:
+  - name: api
+    limits:
+      - { name: per-client, key: ip, bands: [2/s, { rate: 100/h, label: hourly }] }
+      - { name: everyone, rate: 3/min, algorithm: fixed-window }
+";
+
+#[test]
+fn allowed_reports_the_band_with_the_fewest_remaining() {
+    let (limiter, _) = limiter(TWO_LIMITS);
+    let decision = limiter.check_now(&ip("192.0.2.1")).unwrap();
+    let binding = decision.binding().unwrap();
+    assert_eq!(
+        (
+            binding.limit(),
+            binding.band(),
+            binding.key(),
+            binding.remaining()
+        ),
+        ("per-client", Some("2/s"), "ip:192.0.2.1", 1)
+    );
+    assert_eq!(binding.retry_after(), Some(Duration::ZERO));
+    assert_eq!(decision.applied().count(), 3);
+    assert_eq!(decision.policy(), "api");
+}
+
+#[test]
+fn refused_reports_the_longest_wait_and_charges_nobody() {
+    let (limiter, clock) = limiter(TWO_LIMITS);
+    for _ in 0..2 {
+        assert!(limiter.check_now(&ip("192.0.2.1")).unwrap().is_allowed());
+    }
+    let refused = limiter.check_now(&ip("192.0.2.1")).unwrap();
+    assert!(!refused.is_allowed());
+    assert_eq!(refused.binding().unwrap().band(), Some("2/s"));
+    assert_eq!(
+        refused.binding().unwrap().retry_after(),
+        Some(Duration::from_millis(500))
+    );
+    let everyone = refused.applied().last().unwrap();
+    assert_eq!(
+        (
+            everyone.limit(),
+            everyone.is_allowed(),
+            everyone.remaining()
+        ),
+        ("everyone", true, 1)
+    );
+
+    clock.advance_micros(500_000);
+    assert!(limiter.check_now(&ip("192.0.2.1")).unwrap().is_allowed());
+    let refused = limiter.check_now(&ip("192.0.2.1")).unwrap();
+    assert_eq!(refused.binding().unwrap().limit(), "everyone");
+}
+
+#[test]
+fn no_limit_is_a_case_of_its_own() {
+    let (limiter, _) = limiter(
+        "policies: [{ name: api, limits: [{ name: x, match: [{ path: /only }], rate: 1/s }] }]",
+    );
+    let decision = limiter.check_now(&Request::new().path("/other")).unwrap();
+    assert!(decision.is_allowed() && decision.is_unlimited());
+    assert!(decision.binding().is_none());
+    assert_eq!(decision.applied().count(), 0);
+}
+
+#[test]
+fn a_shadow_limit_never_speaks() {
+    let (limiter, _) =
+        limiter("policies: [{ name: api, limits: [{ name: watched, rate: 1/h, mode: shadow }] }]");
+    for _ in 0..3 {
+        let decision = limiter.check_now(&Request::new()).unwrap();
+        assert!(decision.is_allowed() && decision.is_unlimited());
+    }
+    let decision = limiter.check_now(&Request::new()).unwrap();
+    let watched = decision.applied().next().unwrap();
+    assert!(watched.is_shadow() && !watched.is_allowed());
+}
+
+#[test]
+fn a_missing_identity_may_refuse_and_can_never_pass() {
+    let (limiter, _) = limiter(
+        "policies: [{ name: api, limits: [{ name: x, key: api-key, missing: refuse, rate: 1/s }] }]",
+    );
+    let decision = limiter.check_now(&Request::new()).unwrap();
+    let binding = decision.binding().unwrap();
+    assert!(!decision.is_allowed());
+    assert_eq!((binding.limit(), binding.band()), ("x", None));
+    assert!(binding.wait().is_never());
+}
+
+#[test]
+fn secrets_never_show() {
+    let (limiter, _) =
+        limiter("policies: [{ name: api, limits: [{ name: x, key: api-key, rate: 1/s }] }]");
+    let decision = limiter
+        .check_now(&Request::new().api_key("hunter2"))
+        .unwrap();
+    let key = decision.binding().unwrap().key().to_owned();
+    assert!(key.starts_with("api-key:#"), "{key}");
+    assert!(!format!("{decision:?}").contains("hunter2"));
+}
+
+#[test]
+fn charge_always_goes_into_overdraft_and_refuses_the_next() {
+    let (limiter, clock) = limiter(
+        "policies: [{ name: llm, limits: [{ name: tokens, rate: 10/s burst 100, charge: always, overdraft: 50 }] }]",
+    );
+    assert!(
+        limiter
+            .check_now(&Request::new().cost(130))
+            .unwrap()
+            .is_allowed()
+    );
+    let refused = limiter.check_now(&Request::new().cost(0)).unwrap();
+    assert_eq!(refused.binding().unwrap().remaining(), 0);
+    clock.advance_micros(3_000_000);
+    assert!(
+        !limiter
+            .check_now(&Request::new().cost(1))
+            .unwrap()
+            .is_allowed()
+    );
+}
+
+#[tokio::test]
+async fn asking_asynchronously_is_the_same() {
+    let (limiter, _) = limiter(TWO_LIMITS);
+    let now = limiter.check_now(&ip("192.0.2.1").cost(0)).unwrap();
+    let later = limiter.check(&ip("192.0.2.1").cost(0)).await.unwrap();
+    assert_eq!(format!("{now:?}"), format!("{later:?}"));
+}
+
+#[test]
+fn an_unknown_policy_is_an_error_that_names_the_known_ones() {
+    let (limiter, _) = limiter(TWO_LIMITS);
+    let error = limiter
+        .check_now(&Request::new().policy("apo"))
+        .unwrap_err();
+    assert!(error.is_bad_question());
+    assert_eq!(
+        error.to_string(),
+        "there is no policy `apo`; there is `api`"
+    );
+}
+
+#[test]
+fn closed_means_closed_for_every_clone() {
+    let (limiter, _) = limiter(TWO_LIMITS);
+    limiter.clone().close();
+    assert_eq!(
+        limiter.check_now(&Request::new()).unwrap_err().to_string(),
+        "the limiter is closed"
+    );
+}
