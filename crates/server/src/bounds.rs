@@ -1,0 +1,43 @@
+//! Every bound of the server, in one place. Nothing here waits, grows or queues without one.
+
+use std::time::Duration;
+
+/// How much the server takes on, and how long it waits. The same for every door.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Connections of one door; the next ones wait in the kernel's backlog until one ends.
+    pub connections: usize,
+    /// Bytes of a request's line and headers; beyond it 431.
+    pub head_bytes: usize,
+    /// Bytes of a request's body; beyond it 413. Also what is read ahead of a connection, and what
+    /// waits to be sent on it; a client that does not take its answers is not read from.
+    pub body_bytes: usize,
+    /// How long a TLS handshake may take.
+    pub handshake_time: Duration,
+    /// How long a body may take to arrive once its head is there; beyond it 408.
+    pub body_time: Duration,
+    /// How long a connection may go without a new request; then it closes. That bounds idle
+    /// connections, heads that trickle in, and clients that do not read. Longer than the 60 seconds
+    /// after which most proxies give up an idle connection, so that they close it and not we: a
+    /// request that crosses our close on the wire would be lost.
+    pub idle_time: Duration,
+    /// While draining, how long an idle connection stays open for a request already on its way.
+    pub farewell_time: Duration,
+    /// How long draining may take; connections that are left are then cut.
+    pub drain_time: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            head_bytes: 16 << 10,
+            body_bytes: 64 << 10,
+            handshake_time: Duration::from_secs(10),
+            body_time: Duration::from_secs(10),
+            idle_time: Duration::from_secs(75),
+            farewell_time: Duration::from_millis(500),
+            drain_time: Duration::from_secs(10),
+        }
+    }
+}

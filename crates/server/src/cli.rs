@@ -1,0 +1,59 @@
+//! The command line.
+
+use crate::commands::{schema, serve, simulate, validate};
+use clap::{Args, Parser, Subcommand};
+
+/// Decides whether a request may pass: rate limiting over HTTP, from one configuration file.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tidegate",
+    version,
+    subcommand_negates_reqs = true,
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  tidegate                                      serve a small built-in policy, to try it out
+  tidegate serve --config tidegate.yaml         serve your own
+  tidegate validate tidegate.yaml               check it first: every error at once
+  tidegate simulate --config tidegate.yaml --trace trace.jsonl
+
+Without a subcommand, tidegate serves."
+)]
+pub struct Cli {
+    /// What to do; to serve, unless told.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// What `serve` takes, for when no subcommand is given.
+    #[command(flatten)]
+    pub serve: serve::ServeArgs,
+    /// How to log.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// How to log.
+#[derive(Args, Debug)]
+pub struct LogArgs {
+    /// How much to log: error, warn, info, debug, trace, or a list such as `info,hyper=debug`
+    #[arg(
+        long = "log",
+        env = "TIDEGATE_LOG",
+        value_name = "LEVEL",
+        default_value = "info",
+        global = true
+    )]
+    pub level: String,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve decisions over HTTP (the default)
+    Serve(serve::ServeArgs),
+    /// Check a configuration and explain it: every error at once, each with its line
+    Validate(validate::ValidateArgs),
+    /// Decide a trace in virtual time: a line of JSON in, a decision out
+    Simulate(simulate::SimulateArgs),
+    /// Print the JSON Schema of the configuration, for editors
+    Schema(schema::SchemaArgs),
+}

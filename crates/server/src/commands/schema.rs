@@ -1,0 +1,20 @@
+//! `tidegate schema`.
+
+use super::print;
+use crate::failure::Failure;
+use clap::Args;
+use tidegate_policy::config::json_schema;
+
+/// Nothing to choose.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example, for editors that speak YAML's language server:
+  tidegate schema > tidegate.schema.json
+  and at the top of the configuration:  # yaml-language-server: $schema=tidegate.schema.json")]
+pub struct SchemaArgs {}
+
+/// Prints the schema.
+pub fn run(_args: &SchemaArgs) -> Result<(), Failure> {
+    let schema = serde_json::to_string_pretty(&json_schema()).map_err(Failure::runtime)?;
+    print::line(&schema)
+}

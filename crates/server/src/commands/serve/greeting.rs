@@ -1,0 +1,21 @@
+//! What a person sees who starts the program to try it out.
+
+use std::net::SocketAddr;
+
+/// What to type to see a request allowed, and then refused. Matches the built-in policy.
+pub(super) fn text(http: SocketAddr, admin: SocketAddr) -> String {
+    format!(
+        "\
+Tidegate is serving a small built-in policy: each address may ask five times at once,
+then once a second. Ask it six times, and see the last one refused:
+
+  for i in 1 2 3 4 5 6; do
+    curl -s http://{http}/v1/check -d '{{\"ip\": \"192.0.2.1\"}}'; echo
+  done
+
+Health and metrics are at http://{admin}/readyz and http://{admin}/metrics.
+To serve limits of your own:  tidegate serve --config FILE
+To stop:                      Ctrl-C
+"
+    )
+}

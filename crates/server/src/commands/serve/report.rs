@@ -1,0 +1,55 @@
+//! What the log says when the server starts: what it serves, where, and on whose word.
+
+use crate::commands::not_yet;
+use crate::environment::ProcessEnvironment;
+use crate::server::{BoundDoor, Listeners};
+use std::path::Path;
+use tidegate_policy::Config;
+use tracing::{info, warn};
+
+/// Tells what is served, and what is odd about it.
+pub(super) fn configuration(
+    config: &Config,
+    file: Option<&Path>,
+    environment: &ProcessEnvironment,
+) {
+    let file = file.map_or_else(|| "built-in".into(), |path| path.display().to_string());
+    info!(
+        version = env!("CARGO_PKG_VERSION"),
+        configuration = file,
+        policies = config.policies.len(),
+        store = %config.store.url,
+        "tidegate"
+    );
+    let variables = environment.taken();
+    if !variables.is_empty() {
+        info!(
+            variables = variables.join(", "),
+            "environment variables took effect"
+        );
+    }
+    for warning in config.warnings() {
+        warn!("{}", warning.to_string().trim_end());
+    }
+    for missing in not_yet(config) {
+        warn!("{missing}");
+    }
+}
+
+/// Tells where the doors are.
+pub(super) fn listening(listeners: &Listeners) {
+    if let Some(http) = &listeners.http {
+        door("http", http);
+    }
+    door("admin", &listeners.admin);
+}
+
+fn door(name: &str, door: &BoundDoor) {
+    info!(
+        door = name,
+        address = %door.address,
+        tls = door.has_tls(),
+        token = door.has_token(),
+        "listening"
+    );
+}

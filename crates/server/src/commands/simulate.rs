@@ -1,0 +1,117 @@
+//! `tidegate simulate`.
+
+use crate::config_file;
+use crate::environment::ProcessEnvironment;
+use crate::failure::Failure;
+use crate::simulate::engine::Engine;
+use crate::simulate::formats::Format;
+use crate::simulate::progress::Audience;
+use crate::simulate::run::{Decisions, Job, Notes, run as simulate};
+use clap::{Args, ValueEnum};
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+/// What to simulate.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Decisions go to standard output, a line of JSON each, in the order of the requests; progress and
+the summary go to standard error.
+
+Examples:
+  tidegate simulate --config tidegate.yaml --trace trace.jsonl > decisions.jsonl
+  tidegate simulate --config tidegate.yaml --trace /var/log/nginx/access.log --summary-only
+  zcat access.log.*.gz | tidegate simulate --config tidegate.yaml --trace - --summary-only
+
+A line of a trace:
+  {\"at_ms\": 1700000000000, \"ip\": \"192.0.2.1\", \"path\": \"/api\", \"cost\": 2}")]
+pub struct SimulateArgs {
+    /// The configuration
+    #[arg(long, env = "TIDEGATE_CONFIG", value_name = "FILE")]
+    pub config: PathBuf,
+    /// The trace or access log; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub trace: PathBuf,
+    /// What its lines look like; `auto` goes by the first of them
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = FormatArg::Auto)]
+    pub format: FormatArg,
+    /// The policy that is asked where a line names none; the first one unless told
+    #[arg(long, value_name = "NAME")]
+    pub policy: Option<String>,
+    /// Write no decisions, only the summary
+    #[arg(long)]
+    pub summary_only: bool,
+    /// Write no summary and no notes, only decisions
+    #[arg(long, conflicts_with_all = ["summary_only", "progress"])]
+    pub quiet: bool,
+    /// Tell how far it has come even if standard error is not a terminal
+    #[arg(long)]
+    pub progress: bool,
+}
+
+/// What the lines of a trace look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Going by the first lines
+    Auto,
+    /// Questions with their time, `at_ms`
+    Trace,
+    /// The common or combined format of nginx and Apache
+    Combined,
+    /// JSON of Traefik, Envoy or Caddy
+    Json,
+}
+
+/// Simulates it.
+pub fn run(args: SimulateArgs) -> Result<(), Failure> {
+    let environment = ProcessEnvironment::new();
+    let config = config_file::read(&args.config)?;
+    let config_name = args.config.display().to_string();
+    let audience = audience(&args);
+    let engine = Engine::new(&config, &config_name, &environment, args.policy)?;
+    let (input, total_bytes) = open(&args.trace)?;
+    let job = Job {
+        name: args.trace.display().to_string(),
+        total_bytes,
+        format: match args.format {
+            FormatArg::Auto => None,
+            FormatArg::Trace => Some(Format::Trace),
+            FormatArg::Combined => Some(Format::Combined),
+            FormatArg::Json => Some(Format::Json),
+        },
+        decisions: if args.summary_only {
+            Decisions::Counted
+        } else {
+            Decisions::Written
+        },
+        notes: if args.quiet { Notes::Kept } else { Notes::Told },
+        audience,
+    };
+    simulate(
+        job,
+        input,
+        engine,
+        &mut io::stdout().lock(),
+        &mut io::stderr().lock(),
+    )
+}
+
+fn audience(args: &SimulateArgs) -> Audience {
+    let is_terminal = io::stderr().is_terminal();
+    match (args.quiet, is_terminal, args.progress) {
+        (true, ..) | (false, false, false) => Audience::Nobody,
+        (false, true, _) => Audience::Terminal,
+        (false, false, true) => Audience::Log,
+    }
+}
+
+/// Opens a trace, and says how long it is if that is known.
+fn open(path: &Path) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
+    if path == Path::new("-") {
+        return Ok((Box::new(io::stdin().lock()), None));
+    }
+    let unreadable = |error| Failure::input(format!("cannot read {}: {error}", path.display()));
+    let file = File::open(path).map_err(unreadable)?;
+    let metadata = file.metadata().map_err(unreadable)?;
+    Ok((Box::new(file), metadata.is_file().then_some(metadata.len())))
+}

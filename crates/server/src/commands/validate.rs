@@ -1,0 +1,57 @@
+//! `tidegate validate`.
+
+use super::{not_yet, print};
+use crate::config_file;
+use crate::environment::ProcessEnvironment;
+use crate::failure::Failure;
+use clap::Args;
+use std::fmt::Write;
+use std::path::PathBuf;
+use tidegate_policy::Config;
+use tidegate_policy::config::explain;
+
+/// What to check.
+#[derive(Args, Debug)]
+pub struct ValidateArgs {
+    /// The configuration
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Tell in plain words what it means
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// Checks it: prints what is odd about it, or fails with everything that is wrong.
+pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
+    let config = config_file::load(&args.file, &ProcessEnvironment::new())?;
+    let mut text = verdict(&args.file.display().to_string(), &config);
+    for warning in config.warnings() {
+        let _ = write!(text, "\n\n{}", warning.to_string().trim_end());
+    }
+    for missing in not_yet(&config) {
+        let _ = write!(text, "\n\nwarning: {missing}");
+    }
+    if args.explain {
+        let _ = write!(text, "\n\n{}", explain(&config).trim_end());
+    }
+    print::line(&text)
+}
+
+fn verdict(file: &str, config: &Config) -> String {
+    let limits = config
+        .policies
+        .iter()
+        .map(|policy| policy.limits.len())
+        .sum();
+    let policies = counted(config.policies.len(), "policy", "policies");
+    let limits = counted(limits, "limit", "limits");
+    let warnings = match config.warnings().len() {
+        0 => String::new(),
+        count => format!(", {}", counted(count, "warning", "warnings")),
+    };
+    format!("{file} is valid: {policies}, {limits}{warnings}")
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

@@ -1,0 +1,73 @@
+//! A request's body, bounded in size and time.
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, Incoming};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Why there is no body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BodyError {
+    /// It is larger than allowed.
+    TooLarge,
+    /// It did not arrive in time.
+    TooSlow,
+    /// The client went away, or sent something that is not HTTP.
+    Broken,
+}
+
+/// Reads a body of up to `bytes_max` within `time_max`. One that comes in one piece is not copied.
+pub(super) async fn read(
+    mut body: Incoming,
+    bytes_max: usize,
+    time_max: Duration,
+) -> Result<Bytes, BodyError> {
+    if body.size_hint().lower() > bytes_max as u64 {
+        return Err(BodyError::TooLarge);
+    }
+    let first = match at_once(&mut body).await {
+        Some(Some(frame)) => data(frame)?,
+        Some(None) | None => Bytes::new(),
+    };
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let rest = gather(first, body, bytes_max);
+    timeout(time_max, rest)
+        .await
+        .unwrap_or(Err(BodyError::TooSlow))
+}
+
+/// The next frame if it is here, which saves a timer. It nearly always is: hyper reads ahead.
+async fn at_once(body: &mut Incoming) -> Option<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    poll_fn(|context| {
+        Poll::Ready(match Pin::new(&mut *body).poll_frame(context) {
+            Poll::Ready(frame) => Some(frame),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+/// All of a body that begins with `first`.
+async fn gather(first: Bytes, mut body: Incoming, bytes_max: usize) -> Result<Bytes, BodyError> {
+    let mut whole = BytesMut::from(first);
+    while let Some(frame) = body.frame().await {
+        let next = data(frame)?;
+        if whole.len().saturating_add(next.len()) > bytes_max {
+            return Err(BodyError::TooLarge);
+        }
+        whole.extend_from_slice(&next);
+    }
+    Ok(whole.freeze())
+}
+
+/// What a frame adds to the body: trailers add nothing.
+fn data(frame: Result<Frame<Bytes>, hyper::Error>) -> Result<Bytes, BodyError> {
+    let frame = frame.map_err(|_| BodyError::Broken)?;
+    Ok(frame.into_data().unwrap_or_default())
+}

@@ -1,0 +1,173 @@
+//! The HTTP API: `POST /v1/check`.
+
+use super::respond::{self, Answer};
+use super::{Door, body};
+use crate::bounds::Bounds;
+use crate::decider::Decider;
+use crate::telemetry::stopwatch::Stopwatch;
+use crate::wire::answer;
+use crate::wire::question::{Asked, Question};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, Method, Request};
+use hyper::body::Incoming;
+use tidegate::CheckError;
+
+/// What one decision takes, nearly always.
+const DECISION_BYTES: usize = 192;
+
+/// The HTTP API.
+#[derive(Debug)]
+pub(crate) struct HttpDoor {
+    decider: Decider,
+    bounds: Bounds,
+}
+
+impl HttpDoor {
+    pub(crate) fn new(decider: Decider, bounds: Bounds) -> Self {
+        Self { decider, bounds }
+    }
+
+    async fn check(&self, request: Request<Incoming>) -> Answer {
+        let watch = Stopwatch::start();
+        if !is_json(request.headers()) {
+            return respond::unsupported();
+        }
+        let bounds = &self.bounds;
+        let body = body::read(request.into_body(), bounds.body_bytes, bounds.body_time).await;
+        let answer = match body {
+            Ok(body) => self.decide(&body),
+            Err(error) => {
+                // Lets hyper notice that nobody reads the body any more; otherwise it would go on
+                // waiting for it after the answer, and the connection would stay open.
+                tokio::task::yield_now().await;
+                return respond::no_body(error, bounds);
+            }
+        };
+        self.decider.metrics().durations.observe(watch.elapsed());
+        answer
+    }
+
+    fn decide(&self, text: &[u8]) -> Answer {
+        let decided = match Asked::read(text) {
+            Err(fault) => return respond::bad_question(&fault),
+            Ok(Asked::One(question)) => self.decide_one(&question).map_err(|error| (error, None)),
+            Ok(Asked::Several(questions)) => self
+                .decide_several(&questions)
+                .map_err(|(error, nth)| (error, Some(nth))),
+        };
+        match decided {
+            Ok(json) => respond::decided(json),
+            Err((error, item)) => {
+                if !error.is_bad_question() {
+                    tracing::warn!(%error, "a question could not be decided");
+                }
+                respond::undecided(&error, item)
+            }
+        }
+    }
+
+    fn decide_one(&self, question: &Question<'_>) -> Result<Vec<u8>, CheckError> {
+        let mut json = Vec::with_capacity(DECISION_BYTES);
+        let pairs = question.pairs();
+        answer::write(&self.decider.decide(&question.request(&pairs))?, &mut json);
+        Ok(json)
+    }
+
+    /// Decides a list, each by itself and in order. A question that is wrong fails the list before
+    /// any is decided, so that a list that is sent again, mended, is charged once.
+    fn decide_several(&self, questions: &[Question<'_>]) -> Result<Vec<u8>, (CheckError, usize)> {
+        for (nth, question) in questions.iter().enumerate() {
+            if question.policy.is_some() {
+                let pairs = question.pairs();
+                let probed = self.decider.probe(&question.request(&pairs));
+                probed.map_err(|error| (error, nth))?;
+            }
+        }
+        let mut json = Vec::with_capacity(DECISION_BYTES.saturating_mul(questions.len()));
+        json.push(b'[');
+        for (nth, question) in questions.iter().enumerate() {
+            if nth > 0 {
+                json.push(b',');
+            }
+            let pairs = question.pairs();
+            let decision = self.decider.decide(&question.request(&pairs));
+            answer::write(&decision.map_err(|error| (error, nth))?, &mut json);
+        }
+        json.push(b']');
+        Ok(json)
+    }
+}
+
+impl Door for HttpDoor {
+    async fn answer(&self, request: Request<Incoming>) -> Answer {
+        match (request.uri().path(), request.method()) {
+            ("/v1/check", &Method::POST) => self.check(request).await,
+            ("/v1/check", _) => respond::wrong_method("POST"),
+            (path, _) => respond::not_found(path, "decisions are at POST /v1/check"),
+        }
+    }
+
+    fn is_public(&self, _: &Request<Incoming>) -> bool {
+        false
+    }
+}
+
+/// Whether the body may be JSON. Says so, says nothing, or is what `curl -d` says unless told; the
+/// body has to be JSON all the same.
+fn is_json(headers: &HeaderMap) -> bool {
+    if headers.contains_key(CONTENT_ENCODING) {
+        return false;
+    }
+    let Some(kind) = headers.get(CONTENT_TYPE) else {
+        return true;
+    };
+    let kind = kind.as_bytes();
+    let end = kind
+        .iter()
+        .position(|byte| *byte == b';')
+        .unwrap_or(kind.len());
+    let kind = kind.get(..end).unwrap_or(kind).trim_ascii();
+    let is_suffixed = kind.len().checked_sub(5).and_then(|at| kind.get(at..));
+    kind.eq_ignore_ascii_case(b"application/json")
+        || kind.eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
+        || is_suffixed.is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"+json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_json_is_taken() {
+        let check = |kind: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, kind.parse().unwrap());
+            is_json(&headers)
+        };
+        for kind in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/vnd.example+json",
+            "application/x-www-form-urlencoded",
+        ] {
+            assert!(check(kind), "{kind}");
+        }
+        for kind in [
+            "text/xml",
+            "multipart/form-data; boundary=json",
+            "json",
+            "+jso",
+            "",
+        ] {
+            assert!(!check(kind), "{kind}");
+        }
+        assert!(is_json(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn what_is_compressed_is_not_json() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_ENCODING, "gzip".parse().unwrap());
+        assert!(!is_json(&headers));
+    }
+}

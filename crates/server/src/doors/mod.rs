@@ -1,0 +1,27 @@
+//! The doors: from a protocol to a question, and from a decision back.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `http` | `POST /v1/check` |
+//! | `admin` | `/livez`, `/readyz`, `/metrics` |
+//! | `body` | a request's body, bounded in size and time |
+//! | `respond` | every status and header that is ever answered |
+
+pub(crate) mod admin;
+mod body;
+pub(crate) mod http;
+pub(crate) mod respond;
+
+use self::respond::Answer;
+use ::http::Request;
+use hyper::body::Incoming;
+use std::future::Future;
+
+/// What a door does with a request. Accepting, TLS, tokens, bounds and draining are the server's.
+pub(crate) trait Door: Send + Sync + 'static {
+    /// Answers a request; a door always has an answer.
+    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+
+    /// Whether a request needs no token, even where the door asks for one.
+    fn is_public(&self, request: &Request<Incoming>) -> bool;
+}

@@ -1,0 +1,167 @@
+//! Every status and header that is ever answered over HTTP. Nothing else knows them.
+
+use super::body::BodyError;
+use crate::bounds::Bounds;
+use crate::wire::fault::{Fault, quote};
+use crate::wire::problem::{self, Problem};
+use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use std::io::Cursor;
+use tidegate::CheckError;
+
+/// What goes back to the client: always whole, always small. A vector, which hyper copies behind
+/// the head; making it shareable would cost an allocation.
+pub(crate) type Answer = Response<Full<Cursor<Vec<u8>>>>;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const METRICS: HeaderValue =
+    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+/// How many policies a message lists.
+const POLICIES_MAX: usize = 10;
+
+/// Decisions, allowed or refused: the question was answered.
+pub(crate) fn decided(json: Vec<u8>) -> Answer {
+    answer(StatusCode::OK, JSON, json)
+}
+
+/// That the process runs.
+pub(crate) fn alive() -> Answer {
+    uncached(answer(StatusCode::OK, TEXT, b"alive\n".to_vec()))
+}
+
+/// Whether the server wants requests; if not, why.
+pub(crate) fn ready(why_not: Option<&str>) -> Answer {
+    uncached(match why_not {
+        None => answer(StatusCode::OK, JSON, b"{\"ready\":true}\n".to_vec()),
+        Some(why) => {
+            let json = format!("{{\"ready\":false,\"reasons\":[\"{why}\"]}}\n");
+            answer(StatusCode::SERVICE_UNAVAILABLE, JSON, json.into())
+        }
+    })
+}
+
+/// The metrics.
+pub(crate) fn metrics(page: String) -> Answer {
+    answer(StatusCode::OK, METRICS, page.into())
+}
+
+/// A question that cannot be read, or names what is not there.
+pub(crate) fn bad_question(fault: &Fault) -> Answer {
+    problem(&Problem::from(fault))
+}
+
+/// A question without a decision. `item` is its place in a list.
+pub(crate) fn undecided(error: &CheckError, item: Option<usize>) -> Answer {
+    let CheckError::UnknownPolicy { name, known } = error else {
+        // What exactly failed is for the log; a client can only come back later.
+        return problem(
+            &Problem::new(503, "Service Unavailable")
+                .detail("this cannot be decided at the moment; try again"),
+        );
+    };
+    let mut known: Vec<String> = known.iter().map(|name| quote(name)).collect();
+    let more = known.len().saturating_sub(POLICIES_MAX);
+    known.truncate(POLICIES_MAX);
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let message = format!(
+        "there is no policy {}; there is {}{more}",
+        quote(name),
+        known.join(", ")
+    );
+    let fault = Fault::new(0, message).within("policy");
+    let fault = match item {
+        Some(nth) => fault.within_item(nth),
+        None => fault,
+    };
+    bad_question(&fault)
+}
+
+/// A body that did not come in whole.
+pub(super) fn no_body(error: BodyError, bounds: &Bounds) -> Answer {
+    let answer = problem(&match error {
+        BodyError::TooLarge => Problem::new(413, "Content Too Large").detail(format!(
+            "a question or a list of questions may have {} bytes",
+            bounds.body_bytes
+        )),
+        BodyError::TooSlow => Problem::new(408, "Request Timeout").detail(format!(
+            "the body was not there after {} seconds",
+            bounds.body_time.as_secs_f32()
+        )),
+        BodyError::Broken => Problem::new(400, "Bad Request").detail("the body ended too early"),
+    });
+    // What is left of the body cannot be told from the next request.
+    closing(answer)
+}
+
+/// A body that is not what we read.
+pub(crate) fn unsupported() -> Answer {
+    problem(
+        &Problem::new(415, "Unsupported Media Type")
+            .detail("questions are JSON, not compressed: send `Content-Type: application/json`"),
+    )
+}
+
+/// Nothing there. `help` says what is.
+pub(crate) fn not_found(path: &str, help: &str) -> Answer {
+    let detail = format!("there is nothing at {}; {help}", quote(path));
+    problem(&Problem::new(404, "Not Found").detail(detail))
+}
+
+/// Something is there, but not for this method.
+pub(crate) fn wrong_method(allowed: &'static str) -> Answer {
+    let detail = format!("only {allowed} here");
+    let answer = problem(&Problem::new(405, "Method Not Allowed").detail(detail));
+    with(answer, ALLOW, HeaderValue::from_static(allowed))
+}
+
+/// No token, or not the right one.
+pub(crate) fn unauthorized() -> Answer {
+    let detail = "send the token of this door: `Authorization: Bearer TOKEN`";
+    let answer = problem(&Problem::new(401, "Unauthorized").detail(detail));
+    with(
+        answer,
+        WWW_AUTHENTICATE,
+        HeaderValue::from_static("Bearer realm=\"tidegate\""),
+    )
+}
+
+/// Something that we did wrong.
+pub(crate) fn failed() -> Answer {
+    problem(&Problem::new(500, "Internal Server Error").detail("see the log"))
+}
+
+/// The same, as the last answer on its connection.
+pub(crate) fn closing(answer: Answer) -> Answer {
+    with(answer, CONNECTION, HeaderValue::from_static("close"))
+}
+
+fn problem(problem: &Problem) -> Answer {
+    let status = StatusCode::from_u16(problem.status());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let kind = HeaderValue::from_static(problem::CONTENT_TYPE);
+    uncached(answer(status, kind, problem.to_json()))
+}
+
+fn answer(status: StatusCode, kind: HeaderValue, body: Vec<u8>) -> Answer {
+    let mut answer = Response::new(Full::new(Cursor::new(body)));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, kind);
+    answer
+}
+
+fn uncached(answer: Answer) -> Answer {
+    with(answer, CACHE_CONTROL, NO_STORE)
+}
+
+fn with(mut answer: Answer, name: HeaderName, value: HeaderValue) -> Answer {
+    answer.headers_mut().insert(name, value);
+    answer
+}

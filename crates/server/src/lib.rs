@@ -1,0 +1,30 @@
+//! The program `tidegate`, as a library so that tests can run it in process.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`cli`] | the command line |
+//! | [`commands`] | what each subcommand does |
+//! | [`failure`] | how the program fails, and with which exit code |
+//! | [`config_file`], [`environment`] | where a configuration comes from |
+//! | [`server`] | sockets, connections, draining: the same for all doors |
+//! | `doors` | from a protocol to a question, and from a decision back |
+//! | [`decider`] | decides and observes, behind every door |
+//! | [`wire`] | JSON in and out: questions, answers, problems |
+//! | [`simulate`] | a trace, decided in virtual time |
+//! | [`telemetry`] | logs and metrics |
+//! | [`tasks`], [`signals`], [`bounds`] | what runs, what ends it, and what everything is held to |
+
+pub mod bounds;
+pub mod cli;
+pub mod commands;
+pub mod config_file;
+pub mod decider;
+mod doors;
+pub mod environment;
+pub mod failure;
+pub mod server;
+pub mod signals;
+pub mod simulate;
+pub mod tasks;
+pub mod telemetry;
+pub mod wire;

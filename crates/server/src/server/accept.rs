@@ -1,0 +1,175 @@
+//! Accepting connections: bounded, through TLS where the door has it, until the door closes.
+
+use super::bind::BoundDoor;
+use super::connection::{self, DoorContext};
+use super::phase::Watch;
+use super::trouble::Trouble;
+use crate::doors::Door;
+use crate::tasks::Tasks;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tracing::debug;
+
+/// How long to wait when the system has no room for another connection.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Accepts the connections of one door.
+pub(super) struct Acceptor<D> {
+    pub(super) context: Arc<DoorContext<D>>,
+    pub(super) phase: Watch,
+    pub(super) tasks: Arc<Tasks>,
+    room: Arc<Semaphore>,
+    tls: Option<TlsAcceptor>,
+}
+
+impl<D: Door> Acceptor<D> {
+    pub(super) fn new(
+        context: DoorContext<D>,
+        tls: Option<TlsAcceptor>,
+        phase: Watch,
+        tasks: Arc<Tasks>,
+    ) -> Self {
+        Self {
+            room: Arc::new(Semaphore::new(context.bounds.connections)),
+            context: Arc::new(context),
+            phase,
+            tasks,
+            tls,
+        }
+    }
+
+    /// Accepts until the door closes.
+    pub(super) async fn run(self, socket: TcpListener) {
+        let mut phase = self.phase.clone();
+        tokio::select! {
+            () = self.accept(&socket) => {}
+            () = phase.reaches(self.context.closes_in) => {}
+        }
+        self.empty_queue(socket);
+    }
+
+    /// Accepts those whom the kernel has told that their connection stands, and who may have sent a
+    /// request; then closes the socket.
+    fn empty_queue(&self, socket: TcpListener) {
+        // The system is asked itself: tokio only knows what it said some time ago.
+        let Ok(socket) = socket.into_std() else {
+            return;
+        };
+        while let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() {
+            let accepted = socket.accept().and_then(|(stream, _)| {
+                stream.set_nonblocking(true)?;
+                TcpStream::from_std(stream)
+            });
+            match accepted {
+                Ok(stream) => self.welcome(stream, permit),
+                Err(error) if is_the_clients(&error) => {}
+                // Nobody waits any more.
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Accepts for ever.
+    async fn accept(&self, socket: &TcpListener) {
+        let mut trouble = Trouble::default();
+        loop {
+            let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
+                return;
+            };
+            trouble.note_room(&self.context, self.room.available_permits());
+            match socket.accept().await {
+                Ok((stream, _)) => {
+                    trouble.note_success();
+                    self.welcome(stream, permit);
+                }
+                // The client gave up before we came to it.
+                Err(error) if is_the_clients(&error) => debug!(%error, "lost a connection"),
+                Err(error) => {
+                    trouble.note_failure(&self.context, &error);
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    /// Serves a connection in a task of its own, which holds `permit` until it ends.
+    fn welcome(&self, stream: TcpStream, permit: OwnedSemaphorePermit) {
+        // Answers are small and complete; waiting for more to send would only delay them.
+        if let Err(error) = stream.set_nodelay(true) {
+            return debug!(%error, "lost a connection");
+        }
+        let context = Arc::clone(&self.context);
+        let phase = self.phase.clone();
+        let tls = self.tls.clone();
+        context.metrics.accepted.inc();
+        context.metrics.connections.inc();
+        let open = Open {
+            context: Arc::clone(&context),
+            _permit: permit,
+        };
+        match tls {
+            None => self.tasks.spawn(async move {
+                connection::serve(stream, context, phase).await;
+                drop(open);
+            }),
+            Some(tls) => self.tasks.spawn(async move {
+                if let Some(stream) = handshake(&tls, stream, &context).await {
+                    connection::serve(stream, context, phase).await;
+                }
+                drop(open);
+            }),
+        }
+    }
+}
+
+async fn handshake<D>(
+    tls: &TlsAcceptor,
+    stream: TcpStream,
+    context: &DoorContext<D>,
+) -> Option<tokio_rustls::server::TlsStream<TcpStream>> {
+    let shaken = timeout(context.bounds.handshake_time, tls.accept(stream)).await;
+    let why = match shaken {
+        Ok(Ok(stream)) => return Some(stream),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "it took too long".to_owned(),
+    };
+    context.metrics.broken.inc();
+    debug!(door = context.name, why, "a TLS handshake failed");
+    None
+}
+
+/// A connection that is counted as open until it is dropped, even by an abort.
+struct Open<D> {
+    context: Arc<DoorContext<D>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl<D> Drop for Open<D> {
+    fn drop(&mut self) {
+        self.context.metrics.connections.dec();
+    }
+}
+
+fn is_the_clients(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+    )
+}
+
+pub(super) fn open<D: Door>(
+    bound: BoundDoor,
+    context: DoorContext<D>,
+    phase: Watch,
+    tasks: &Arc<Tasks>,
+) {
+    let acceptor = Acceptor::new(context, bound.tls, phase, Arc::clone(tasks));
+    tasks.spawn(acceptor.run(bound.socket));
+}

@@ -1,0 +1,111 @@
+//! The server: bound sockets and a future that ends it.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `bind` | opening the doors |
+//! | `tls`, `token` | what it takes to come in |
+//! | `accept`, `trouble` | accepting connections, bounded, and what the log hears of it |
+//! | `connection`, `pulse` | one connection, and whether it is alive |
+//! | [`phase`] | where the server is in its life |
+
+mod accept;
+mod bind;
+mod connection;
+pub mod phase;
+mod pulse;
+mod tls;
+mod token;
+mod trouble;
+
+pub use bind::{BoundDoor, Listeners, bind};
+
+use crate::bounds::Bounds;
+use crate::decider::Decider;
+use crate::doors::admin::AdminDoor;
+use crate::doors::http::HttpDoor;
+use crate::tasks::Tasks;
+use accept::open;
+use connection::DoorContext;
+use phase::Phase;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+use tracing::{info, warn};
+
+/// How long the admin door may take to close, once all the others have.
+const ADMIN_CLOSE_TIME: Duration = Duration::from_secs(1);
+
+/// How serving ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum End {
+    /// Everything that had begun was finished.
+    Drained,
+    /// This many connections were cut, because they took too long to finish.
+    Cut(usize),
+}
+
+/// Serves until `shutdown` is ready, then drains.
+///
+/// Draining stops accepting, lets `/readyz` say so, finishes what has begun, and ends. The admin
+/// door closes last, so that it can be watched.
+pub async fn run(
+    listeners: Listeners,
+    decider: Decider,
+    bounds: Bounds,
+    shutdown: impl Future<Output = ()>,
+) -> End {
+    let (lead, watch) = phase::channel();
+    let metrics = Arc::clone(decider.metrics());
+
+    let admin_tasks = Arc::new(Tasks::new());
+    let admin = DoorContext {
+        name: "admin",
+        door: AdminDoor::new(watch.clone(), Arc::clone(&metrics)),
+        token: listeners.admin.token.clone(),
+        bounds,
+        metrics: metrics.door("admin"),
+        closes_in: Phase::Closing,
+    };
+    open(listeners.admin, admin, watch.clone(), &admin_tasks);
+
+    let tasks = Arc::new(Tasks::new());
+    if let Some(bound) = listeners.http {
+        let http = DoorContext {
+            name: "http",
+            door: HttpDoor::new(decider, bounds),
+            token: bound.token.clone(),
+            bounds,
+            metrics: metrics.door("http"),
+            closes_in: Phase::Draining,
+        };
+        open(bound, http, watch, &tasks);
+    }
+
+    lead.enter(Phase::Serving);
+    shutdown.await;
+
+    lead.enter(Phase::Draining);
+    info!(within = ?bounds.drain_time, "draining");
+    let end = finish(&tasks, bounds.drain_time).await;
+    lead.enter(Phase::Closing);
+    // Nothing is lost with a probe that is cut.
+    let _probes = finish(&admin_tasks, ADMIN_CLOSE_TIME).await;
+    match end {
+        End::Drained => info!("drained"),
+        End::Cut(connections) => warn!(connections, "cut connections that did not finish"),
+    }
+    end
+}
+
+/// Waits for `tasks` to finish, and ends those that do not.
+async fn finish(tasks: &Tasks, time_max: Duration) -> End {
+    if timeout(time_max, tasks.finished()).await.is_ok() {
+        return End::Drained;
+    }
+    let left = tasks.count();
+    tasks.abort();
+    tasks.finished().await;
+    End::Cut(left)
+}

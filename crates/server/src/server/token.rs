@@ -1,0 +1,66 @@
+//! The bearer token of a door.
+
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use subtle::ConstantTimeEq;
+use tidegate_policy::config::Secret;
+
+/// What callers of a door must present.
+#[derive(Clone, Debug)]
+pub(crate) struct Token(Secret);
+
+impl Token {
+    pub(crate) fn new(secret: Secret) -> Self {
+        Self(secret)
+    }
+
+    /// Whether a request presents it: exactly one `Authorization`, and the scheme ignores case.
+    ///
+    /// How long the comparison takes tells the token's length, and nothing else of it.
+    pub(crate) fn is_presented(&self, headers: &HeaderMap) -> bool {
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let (Some(value), None) = (values.next(), values.next()) else {
+            return false;
+        };
+        let Some((scheme, presented)) = value.as_bytes().split_at_checked(b"Bearer ".len()) else {
+            return false;
+        };
+        scheme.eq_ignore_ascii_case(b"Bearer ")
+            && bool::from(presented.ct_eq(self.0.expose().as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_presented(values: &[&'static str]) -> bool {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(AUTHORIZATION, value.parse().unwrap());
+        }
+        Token::new(Secret::new("hunter2")).is_presented(&headers)
+    }
+
+    #[test]
+    fn only_the_token_itself_opens() {
+        assert!(is_presented(&["Bearer hunter2"]));
+        assert!(is_presented(&["bearer hunter2"]));
+        for wrong in [
+            "Bearer hunter",
+            "Bearer hunter22",
+            "Bearer ",
+            "Basic hunter2",
+            "hunter2",
+            "",
+        ] {
+            assert!(!is_presented(&[wrong]), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn none_and_two_are_refused() {
+        assert!(!is_presented(&[]));
+        assert!(!is_presented(&["Bearer hunter2", "Bearer hunter2"]));
+    }
+}

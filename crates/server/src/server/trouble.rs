@@ -1,0 +1,41 @@
+//! What an acceptor tells the log.
+
+use super::connection::DoorContext;
+use std::io;
+use tracing::warn;
+
+/// What has been complained about already, so that trouble that lasts is told once.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    is_full: bool,
+    is_failing: bool,
+}
+
+impl Trouble {
+    pub(super) fn note_room<D>(&mut self, context: &DoorContext<D>, left: usize) {
+        let connections = context.bounds.connections;
+        if left == 0 && !self.is_full {
+            self.is_full = true;
+            warn!(
+                door = context.name,
+                connections, "the door is full; further connections wait until one ends"
+            );
+        }
+        // Only once there is room to speak of, or a door that is just full would tell it each time.
+        if left > connections / 10 {
+            self.is_full = false;
+        }
+    }
+
+    pub(super) fn note_success(&mut self) {
+        self.is_failing = false;
+    }
+
+    /// Most often the process has no more file descriptors, and will have some again.
+    pub(super) fn note_failure<D>(&mut self, context: &DoorContext<D>, error: &io::Error) {
+        if !self.is_failing {
+            self.is_failing = true;
+            warn!(door = context.name, %error, "cannot accept connections; trying on");
+        }
+    }
+}

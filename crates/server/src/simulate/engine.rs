@@ -1,0 +1,81 @@
+//! Decides events of the past, by a clock that they set.
+
+use super::event::Event;
+use super::forwarded;
+use super::tally::Tally;
+use crate::failure::Failure;
+use tidegate::{CheckError, Config, Decision, Limiter, ManualClock, MemoryStore};
+use tidegate_policy::config::{ClientSettings, Environment, StoreSettings};
+
+/// A limiter whose clock is set by the events that it decides, and the tally of its decisions.
+#[derive(Debug)]
+pub struct Engine {
+    limiter: Limiter<MemoryStore<ManualClock>>,
+    clock: ManualClock,
+    client: ClientSettings,
+    /// The policy that is asked where an event names none; the first one where this is absent.
+    policy: Option<String>,
+    tally: Tally,
+}
+
+impl Engine {
+    /// An engine for the configuration `text`, which messages call `name`.
+    ///
+    /// Buckets live in this process, whichever store the configuration names: the past is nobody
+    /// else's business, and every store decides alike.
+    pub fn new(
+        text: &str,
+        name: &str,
+        environment: &dyn Environment,
+        policy: Option<String>,
+    ) -> Result<Self, Failure> {
+        let parse = || Config::parse(text, name, environment).map_err(Failure::input);
+        let mut config = parse()?;
+        config.store.url = StoreSettings::default().url;
+        if let Some(policy) = &policy
+            && config.policy(Some(policy)).is_none()
+        {
+            return Err(Failure::input(format!(
+                "there is no policy `{policy}` in {name}"
+            )));
+        }
+        let client = config.client.clone();
+        let clock = ManualClock::default();
+        let limiter = Limiter::builder().config(config).clock(clock.clone());
+        Ok(Self {
+            limiter: limiter.build().map_err(Failure::input)?,
+            clock,
+            client,
+            policy,
+            // The limiter keeps its policies to itself, and the tally needs them by name.
+            tally: Tally::new(parse()?),
+        })
+    }
+
+    /// Decides an event, and hands the decision to `then`. An event that is earlier than one before
+    /// it counts as that one's time.
+    #[inline]
+    pub fn decide<F>(&mut self, event: &Event<'_>, then: F) -> Result<(), CheckError>
+    where
+        F: FnOnce(&Decision),
+    {
+        self.clock.set(event.at);
+        let pairs = event.question.pairs();
+        let mut request = event.question.request(&pairs);
+        if request.policy.is_none() {
+            request.policy = self.policy.as_deref();
+        }
+        if let (Some(seen), Some(forwarded)) = (request.ip, &event.forwarded) {
+            request.ip = Some(forwarded::client(seen, forwarded, &self.client));
+        }
+        let decision = self.limiter.check_now(&request)?;
+        self.tally.add(&request, &decision, event.at);
+        then(&decision);
+        Ok(())
+    }
+
+    /// What came of it so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+}

@@ -1,0 +1,191 @@
+//! Access logs in JSON, as Traefik, Envoy and Caddy write them.
+//!
+//! Their fields differ in name and hardly in meaning, so one table of names serves them all, and
+//! logs of others that use the same names. See `names`.
+
+mod names;
+#[cfg(test)]
+mod tests;
+
+use super::target;
+use crate::simulate::event::Event;
+use crate::simulate::when;
+use crate::wire::fault::{Fault, quote};
+use crate::wire::json::{Reader, Result};
+use crate::wire::question::PAIRS_MAX;
+use names::{Meaning, meaning};
+use std::borrow::Cow;
+use std::net::IpAddr;
+use tidegate::Timestamp;
+
+/// What Traefik and Caddy write in place of a header that they keep to themselves.
+const REDACTED: &str = "REDACTED";
+
+/// Reads one line into `event`, which has to be as new.
+pub fn read<'a>(line: &'a [u8], event: &mut Event<'a>) -> Result<()> {
+    let mut reader = Reader::new(line)?;
+    let mut entry = Entry {
+        time: Best::default(),
+        client: Best::default(),
+        event,
+    };
+    entry.read(&mut reader)?;
+    reader.end()?;
+    let missing = |what: &str| {
+        let message = format!("expected the {what} in a field of a known name, found none");
+        Fault::new(reader.at(), message)
+    };
+    let Entry {
+        time,
+        client,
+        event,
+    } = entry;
+    event.at = time.value.ok_or_else(|| missing("time of the request"))?;
+    event.question.ip = Some(client.value.ok_or_else(|| missing("client's address"))?);
+    Ok(())
+}
+
+/// What is known so far.
+struct Entry<'e, 'a> {
+    time: Best<Timestamp>,
+    client: Best<IpAddr>,
+    event: &'e mut Event<'a>,
+}
+
+/// Of several fields that tell the same, the one that tells it best.
+struct Best<T> {
+    rank: u8,
+    value: Option<T>,
+}
+
+// === impl Best ===
+
+impl<T> Default for Best<T> {
+    fn default() -> Self {
+        Self {
+            rank: 0,
+            value: None,
+        }
+    }
+}
+
+impl<T> Best<T> {
+    fn offer(&mut self, rank: u8, value: T) {
+        if rank > self.rank {
+            self.rank = rank;
+            self.value = Some(value);
+        }
+    }
+}
+
+// === impl Entry ===
+
+impl<'a> Entry<'_, 'a> {
+    /// Reads the fields of an object: the line, or the request inside it.
+    fn read(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+        reader.object(|reader, name| match meaning(name) {
+            Some(meaning) => self.field(reader, name.clone(), meaning),
+            None => reader.skip(),
+        })
+    }
+
+    fn field(
+        &mut self,
+        reader: &mut Reader<'a>,
+        name: Cow<'a, str>,
+        meaning: Meaning,
+    ) -> Result<()> {
+        let at = reader.at();
+        match (meaning, reader.peek()) {
+            (Meaning::Request, Some(b'{')) => return self.read(reader),
+            (Meaning::Headers, Some(b'{')) => return self.headers(reader),
+            (Meaning::Time(rank), Some(b'0'..=b'9')) => {
+                let text = reader.number()?;
+                return self.time(rank, text, at);
+            }
+            (_, Some(b'"')) => {}
+            // Some fields are shared by logs that mean something else by them.
+            _ => return reader.skip(),
+        }
+        let text = reader.string()?;
+        if text.is_empty() || text == "-" {
+            return Ok(());
+        }
+        let question = &mut self.event.question;
+        match meaning {
+            Meaning::Time(rank) => return self.time(rank, &text, at),
+            Meaning::Client(rank) => match address(&text) {
+                Some(client) => self.client.offer(rank, client),
+                None => {
+                    let message = format!("{} is not an IP address", quote(&text));
+                    return Err(Fault::new(at, message));
+                }
+            },
+            Meaning::Forwarded => self.event.forwarded = Some(text),
+            Meaning::User => question.user = Some(text),
+            Meaning::Method => question.method = Some(text),
+            Meaning::Host => question.host = Some(text),
+            Meaning::Target => target::read(text, question),
+            Meaning::Route => question.route = Some(text),
+            Meaning::Header(known) => self.header(Cow::Borrowed(known), text),
+            Meaning::Prefixed(len) => self.header(after(name, len), text),
+            // A request line, where it is not an object.
+            Meaning::Request => {
+                target::read_line(text, question);
+            }
+            Meaning::Headers => {}
+        }
+        Ok(())
+    }
+
+    fn time(&mut self, rank: u8, text: &str, at: usize) -> Result<()> {
+        let Some(time) = when::any(text) else {
+            let message = format!("{} is not a time", quote(text));
+            return Err(Fault::new(at, message));
+        };
+        self.time.offer(rank, time);
+        Ok(())
+    }
+
+    /// Reads headers as Caddy has them: each a list of values.
+    fn headers(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+        reader.object(|reader, name| match reader.peek() {
+            Some(b'[') => reader.list(|reader, _| {
+                let value = reader.string()?;
+                self.header(name.clone(), value);
+                Ok(())
+            }),
+            Some(b'"') => {
+                let value = reader.string()?;
+                self.header(name.clone(), value);
+                Ok(())
+            }
+            _ => reader.skip(),
+        })
+    }
+
+    fn header(&mut self, name: Cow<'a, str>, value: Cow<'a, str>) {
+        // One value for all of them would throw all clients into one bucket.
+        if value != REDACTED && self.event.question.headers.len() < PAIRS_MAX {
+            self.event.question.headers.push((name, value));
+        }
+    }
+}
+
+/// An address, with or without a port.
+fn address(text: &str) -> Option<IpAddr> {
+    let without_port = || {
+        let (host, _port) = text.rsplit_once(':')?;
+        let host = host.strip_prefix('[').unwrap_or(host);
+        host.strip_suffix(']').unwrap_or(host).parse().ok()
+    };
+    text.parse().ok().or_else(without_port)
+}
+
+/// The name without the first `len` bytes.
+fn after(name: Cow<'_, str>, len: usize) -> Cow<'_, str> {
+    match name {
+        Cow::Borrowed(name) => Cow::Borrowed(name.get(len..).unwrap_or_default()),
+        Cow::Owned(name) => Cow::Owned(name.get(len..).unwrap_or_default().to_owned()),
+    }
+}

@@ -1,0 +1,83 @@
+//! Which format an input has, going by its first lines.
+
+use super::Format;
+use crate::simulate::event::Event;
+use memchr::memmem;
+
+/// How many lines are looked at before giving up.
+const LINES_MAX: usize = 64;
+
+/// What the first lines of an input look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detected {
+    /// This.
+    Format(Format),
+    /// There are no lines, so it does not matter.
+    Empty,
+    /// Nothing that is known.
+    Unknown,
+}
+
+/// Looks at the start of an input. The first line that says what it is decides; a line that any
+/// question with a time would be is a trace, even if something else is wrong with it.
+pub fn detect(start: &[u8]) -> Detected {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut lines = lines
+        .filter(|line| !line.is_empty())
+        .take(LINES_MAX)
+        .peekable();
+    if lines.peek().is_none() {
+        return Detected::Empty;
+    }
+    lines
+        .find_map(format)
+        .map_or(Detected::Unknown, Detected::Format)
+}
+
+impl Format {
+    fn reads(self, line: &[u8]) -> bool {
+        self.read(line, &mut Event::default()).is_ok()
+    }
+}
+
+fn format(line: &[u8]) -> Option<Format> {
+    if !line.starts_with(b"{") {
+        return Format::Combined.reads(line).then_some(Format::Combined);
+    }
+    if memmem::find(line, b"\"at_ms\"").is_some() {
+        return Some(Format::Trace);
+    }
+    Format::Json.reads(line).then_some(Format::Json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_says_what_it_is_decides() {
+        let combined = r#"192.0.2.1 - - [14/Nov/2023:22:13:20 +0000] "GET / HTTP/1.1" 200 5"#;
+        let json =
+            r#"{"start_time": "2023-11-14T22:13:20Z", "downstream_remote_address": "192.0.2.1:5"}"#;
+        for (text, expected) in [
+            ("", Detected::Empty),
+            (" \r\n\n", Detected::Empty),
+            ("\u{feff}{\"at_ms\": 1}\n", Detected::Format(Format::Trace)),
+            ("{\"at_ms\": nonsense", Detected::Format(Format::Trace)),
+            (combined, Detected::Format(Format::Combined)),
+            (
+                &format!("garbage\n\n{combined}\n"),
+                Detected::Format(Format::Combined),
+            ),
+            (
+                &format!("{{\"level\": \"info\"}}\n{json}"),
+                Detected::Format(Format::Json),
+            ),
+            ("hello\nworld", Detected::Unknown),
+            ("{}", Detected::Unknown),
+        ] {
+            assert_eq!(detect(text.as_bytes()), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! How far a simulation has come, told while it runs.
+
+use super::table::grouped;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use tidegate::{Clock, SystemClock, Timestamp};
+
+/// How often a terminal is told.
+const TERMINAL_EVERY_US: u64 = 100_000;
+
+/// How often anything else is told, where a line stays.
+const LINES_EVERY_US: u64 = 1_000_000;
+
+/// Whom progress is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Somebody at a terminal: one line, written over.
+    Terminal,
+    /// A file or a pipe: a line each time.
+    Log,
+    /// Nobody.
+    Nobody,
+}
+
+/// Tells how far a simulation has come. Real time is used for this and for nothing else.
+#[derive(Debug)]
+pub struct Progress {
+    audience: Audience,
+    clock: SystemClock,
+    started: Timestamp,
+    told: Timestamp,
+    /// How much there is to read, if that is known.
+    total_bytes: Option<u64>,
+}
+
+impl Progress {
+    /// Starts now.
+    pub fn start(audience: Audience, total_bytes: Option<u64>) -> Self {
+        let clock = SystemClock::new();
+        let started = clock.now();
+        Self {
+            audience,
+            clock,
+            started,
+            told: started,
+            total_bytes,
+        }
+    }
+
+    /// Tells it, unless it was told a moment ago.
+    pub fn tell(&mut self, lines: u64, bytes: u64, to: &mut dyn Write) -> io::Result<()> {
+        let every_us = match self.audience {
+            Audience::Terminal => TERMINAL_EVERY_US,
+            Audience::Log => LINES_EVERY_US,
+            Audience::Nobody => return Ok(()),
+        };
+        let now = self.clock.now();
+        if now.since(self.told) < every_us {
+            return Ok(());
+        }
+        self.told = now;
+        let text = describe(lines, bytes, self.total_bytes, now.since(self.started));
+        match self.audience {
+            Audience::Terminal => write!(to, "\r{text}\x1b[K")?,
+            _ => writeln!(to, "{text}")?,
+        }
+        to.flush()
+    }
+
+    /// Takes the last word back from a terminal, so that something else can be said there.
+    pub fn clear(&self, to: &mut dyn Write) -> io::Result<()> {
+        if self.audience == Audience::Terminal && self.told > self.started {
+            to.write_all(b"\r\x1b[K")?;
+        }
+        Ok(())
+    }
+
+    /// Lines so far, how long they took, and how many that is a second.
+    pub fn pace(&self, lines: u64) -> String {
+        let taken_us = self.clock.now().since(self.started);
+        let (seconds, millis) = (taken_us / 1_000_000, taken_us / 1_000 % 1_000);
+        let noun = if lines == 1 { "line" } else { "lines" };
+        let (lines, rate) = (grouped(lines), grouped(per_second(lines, taken_us)));
+        format!("{lines} {noun} in {seconds}.{millis:03} s, {rate} a second")
+    }
+}
+
+fn describe(lines: u64, bytes: u64, total_bytes: Option<u64>, taken_us: u64) -> String {
+    let rate = grouped(per_second(lines, taken_us));
+    let mut text = format!("{} lines, {rate} a second", grouped(lines));
+    let Some(total) = total_bytes.filter(|total| *total > 0 && bytes > 0) else {
+        return text;
+    };
+    // A file may grow while it is read.
+    let total = total.max(bytes);
+    let share = u128::from(bytes) * 100 / u128::from(total);
+    let left_us = u128::from(taken_us) * u128::from(total - bytes) / u128::from(bytes);
+    let left = left_us / 1_000_000;
+    let _ = write!(text, ", {share} %, {}:{:02} left", left / 60, left % 60);
+    text
+}
+
+fn per_second(lines: u64, taken_us: u64) -> u64 {
+    let rate = u128::from(lines) * 1_000_000 / u128::from(taken_us.max(1));
+    u64::try_from(rate).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_tells_what_is_known() {
+        assert_eq!(
+            describe(1_000, 250, Some(1_000), 30_000_000),
+            "1,000 lines, 33 a second, 25 %, 1:30 left"
+        );
+        assert_eq!(describe(5, 100, None, 1_000_000), "5 lines, 5 a second");
+        assert_eq!(
+            describe(5, 100, Some(50), 1_000_000),
+            "5 lines, 5 a second, 100 %, 0:00 left"
+        );
+    }
+
+    #[test]
+    fn nobody_is_told_nothing() {
+        let mut told = Vec::new();
+        let mut progress = Progress::start(Audience::Nobody, None);
+        progress.tell(1, 1, &mut told).expect("memory");
+        progress.clear(&mut told).expect("memory");
+        assert!(told.is_empty());
+    }
+}

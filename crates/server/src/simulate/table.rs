@@ -1,0 +1,89 @@
+//! Tables of text, for people.
+
+use std::fmt::Write;
+
+/// Rows of text in columns that line up: the ones before `numbers` to the left, the others, which
+/// hold numbers, to the right.
+#[derive(Debug)]
+pub(super) struct Table<const COLUMNS: usize> {
+    rows: Vec<[String; COLUMNS]>,
+    numbers: usize,
+}
+
+impl<const COLUMNS: usize> Table<COLUMNS> {
+    pub(super) fn new(head: [&str; COLUMNS], numbers: usize) -> Self {
+        Self {
+            rows: vec![head.map(str::to_owned)],
+            numbers,
+        }
+    }
+
+    pub(super) fn row(&mut self, cells: [String; COLUMNS]) {
+        self.rows.push(cells);
+    }
+
+    /// The table, indented, with a line end after each row.
+    pub(super) fn show(&self) -> String {
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: [usize; COLUMNS] = std::array::from_fn(width);
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+                line.push_str("  ");
+                let _ = if column < self.numbers {
+                    write!(line, "{cell:<width$}")
+                } else {
+                    write!(line, "{cell:>width$}")
+                };
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// A number with its thousands apart: `1,234,567`.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (nth, digit) in digits.chars().enumerate() {
+        if nth > 0 && (digits.len() - nth).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::new(["limit", "asked"], 1);
+        table.row(["per-ip".to_owned(), "7".to_owned()]);
+        table.row(["ü".to_owned(), "1,000".to_owned()]);
+        assert_eq!(
+            table.show(),
+            "  limit   asked\n  per-ip      7\n  ü       1,000\n"
+        );
+    }
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1_000, "1,000"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

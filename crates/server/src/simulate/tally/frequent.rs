@@ -1,0 +1,130 @@
+//! Which keys were refused most, in bounded memory.
+
+use hashbrown::HashTable;
+
+/// How many keys are watched at once. Up to here counts are exact.
+const WATCHED_MAX: usize = 8_192;
+
+/// Finds the most frequent of any number of keys, after Misra and Gries.
+///
+/// A key is watched from its first appearance. When there are too many, the median count is taken
+/// off all of them, and those that have nothing left are forgotten: at least half. A count is then
+/// too low by at most [`error`](Self::error), which is at most 2 / 8,192 of all that was added.
+#[derive(Debug, Default)]
+pub(super) struct Frequent {
+    watched: HashTable<Watched>,
+    error: u64,
+}
+
+/// A key, and how often it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Watched {
+    hash: u64,
+    /// Whose key it is, as an index.
+    pub(super) row: usize,
+    pub(super) key: Box<str>,
+    /// At least this often.
+    pub(super) count: u64,
+}
+
+impl Frequent {
+    /// Counts a key of a row; `hash` is that of the key.
+    #[inline]
+    pub(super) fn add(&mut self, row: usize, key: &str, hash: u64) {
+        let is_same =
+            |other: &Watched| other.hash == hash && other.row == row && *other.key == *key;
+        if let Some(watched) = self.watched.find_mut(hash, is_same) {
+            watched.count += 1;
+            return;
+        }
+        self.watch(row, key, hash);
+    }
+
+    #[cold]
+    fn watch(&mut self, row: usize, key: &str, hash: u64) {
+        if self.watched.len() >= WATCHED_MAX {
+            self.forget();
+        }
+        let watched = Watched {
+            hash,
+            row,
+            key: key.into(),
+            count: 1,
+        };
+        self.watched
+            .insert_unique(hash, watched, |other| other.hash);
+    }
+
+    fn forget(&mut self) {
+        let mut counts: Vec<u64> = self.watched.iter().map(|watched| watched.count).collect();
+        let middle = counts.len() / 2;
+        let (_, median, _) = counts.select_nth_unstable(middle);
+        let median = *median;
+        self.watched.retain(|watched| {
+            watched.count = watched.count.saturating_sub(median);
+            watched.count > 0
+        });
+        self.error += median;
+    }
+
+    /// The `count` most frequent keys, the most frequent first.
+    pub(super) fn top(&self, count: usize) -> Vec<Watched> {
+        let mut all: Vec<&Watched> = self.watched.iter().collect();
+        // By name where they are even, so that the same trace always gives the same summary.
+        all.sort_unstable_by(|a, b| {
+            let by_count = b.count.cmp(&a.count);
+            by_count.then_with(|| (a.row, &a.key).cmp(&(b.row, &b.key)))
+        });
+        all.into_iter().take(count).cloned().collect()
+    }
+
+    /// How much too low counts may be.
+    pub(super) fn error(&self) -> u64 {
+        self.error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foldhash::quality::FixedState;
+    use std::hash::BuildHasher;
+
+    fn add(frequent: &mut Frequent, key: &str) {
+        frequent.add(0, key, FixedState::with_seed(1).hash_one(key));
+    }
+
+    #[test]
+    fn few_keys_are_counted_exactly_and_ties_go_by_name() {
+        let mut frequent = Frequent::default();
+        for key in ["b", "a", "c", "a", "c", "b", "c"] {
+            add(&mut frequent, key);
+        }
+        let top = frequent.top(2);
+        let top: Vec<_> = top.iter().map(|it| (&*it.key, it.count)).collect();
+        assert_eq!((top, frequent.error()), (vec![("c", 3), ("a", 2)], 0));
+    }
+
+    #[test]
+    fn rows_are_told_apart() {
+        let mut frequent = Frequent::default();
+        frequent.add(1, "a", 5);
+        frequent.add(2, "a", 5);
+        assert_eq!(frequent.top(9).len(), 2);
+    }
+
+    #[test]
+    fn the_frequent_are_found_among_any_number() {
+        let mut frequent = Frequent::default();
+        for nth in 0..200_000 {
+            add(&mut frequent, &format!("passing-{nth}"));
+            if nth % 50 == 0 {
+                add(&mut frequent, "stays");
+            }
+        }
+        assert!(frequent.watched.len() <= WATCHED_MAX);
+        let top = frequent.top(1);
+        assert_eq!(&*top[0].key, "stays");
+        assert!(top[0].count <= 4_000 && top[0].count + frequent.error() >= 4_000);
+    }
+}

@@ -1,0 +1,123 @@
+//! What came of it all: counts for each limit, in bounded memory.
+
+mod distinct;
+mod frequent;
+mod rows;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use foldhash::quality::FixedState;
+use hashbrown::HashMap;
+use rows::{Counts, Rows};
+use tidegate::{Applied, Config, Decision, Request, Timestamp};
+use tidegate_policy::Policy;
+use tidegate_policy::matching::{KeyRules, Scratch};
+
+/// Counts what was decided. It displays as the summary.
+///
+/// For each limit: how many requests it applied to, to how many of them it had room for, and how
+/// many different keys they had. A request that one limit refuses may have been fine by another.
+#[derive(Debug)]
+pub struct Tally {
+    rows: Rows,
+    policies: Vec<PolicyRows>,
+    total: Counts,
+    /// Requests that no enforced limit applied to.
+    unlimited: u64,
+    span: Option<(Timestamp, Timestamp)>,
+    keys: KeyRules,
+    scratch: Scratch,
+}
+
+/// A policy, and the rows of its limits.
+#[derive(Debug)]
+struct PolicyRows {
+    policy: Policy,
+    /// The row of its first limit; the others follow.
+    first: usize,
+    by_name: HashMap<Box<str>, usize, FixedState>,
+}
+
+impl Tally {
+    /// Counts nothing yet, for the limits of `config`.
+    pub fn new(config: Config) -> Self {
+        let keys = config.key_rules();
+        let mut rows = Rows::default();
+        let policies = config.policies.into_iter().map(|policy| {
+            let first = rows.extend(&policy);
+            let names = policy.limits.iter().map(|limit| limit.name.as_str().into());
+            PolicyRows {
+                first,
+                by_name: names.zip(first..).collect(),
+                policy,
+            }
+        });
+        Self {
+            policies: policies.collect(),
+            rows,
+            total: Counts::default(),
+            unlimited: 0,
+            span: None,
+            keys,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Counts one decision.
+    #[inline]
+    pub fn add(&mut self, request: &Request<'_>, decision: &Decision, at: Timestamp) {
+        self.total.add(decision.is_allowed());
+        self.unlimited += u64::from(decision.is_unlimited());
+        let (first, last) = self.span.unwrap_or((at, at));
+        self.span = Some((first, last.max(at)));
+
+        let mut policies = self.policies.iter();
+        let Some(policy) = policies.find(|it| it.policy.name == decision.policy()) else {
+            return;
+        };
+        if let Some((limit, is_allowed, key)) = sole(decision) {
+            if let Some(row) = policy.by_name.get(limit) {
+                self.rows.count(*row, is_allowed, key);
+            }
+            return;
+        }
+        let scratch = &mut self.scratch;
+        let meeting = policy.policy.meet(request, &self.keys, scratch);
+        let mut bands = decision.applied().peekable();
+        for met in meeting.met {
+            let Some(first) = bands.next() else { break };
+            let mut is_allowed = first.is_allowed();
+            while let Some(band) = bands.next_if(|band| is_same_limit(band, &first)) {
+                is_allowed &= band.is_allowed();
+            }
+            let row = policy.first.saturating_add(met.limit);
+            self.rows.count(row, is_allowed, meeting.subject(met));
+        }
+    }
+}
+
+/// The one limit that had a say, whether it had room, and its key.
+///
+/// A decision tells one key, that of the limit which it reports. Where several limits had their
+/// say, or one that only watches, there is none, and the keys have to be made once more.
+#[inline]
+fn sole(decision: &Decision) -> Option<(&str, bool, &str)> {
+    let mut bands = decision.applied();
+    let first = bands.next()?;
+    let mut is_allowed = first.is_allowed();
+    for band in bands {
+        if !is_same_limit(&band, &first) {
+            return None;
+        }
+        is_allowed &= band.is_allowed();
+    }
+    let binding = decision.binding()?;
+    Some((binding.limit(), is_allowed, binding.key()))
+}
+
+/// Whether two bands are of one limit, going by where its name is kept.
+#[inline]
+fn is_same_limit(one: &Applied<'_>, other: &Applied<'_>) -> bool {
+    std::ptr::eq(one.limit(), other.limit())
+}

@@ -1,0 +1,104 @@
+//! What came of each limit.
+
+use super::distinct::Distinct;
+use super::frequent::Frequent;
+use foldhash::quality::FixedState;
+use std::hash::BuildHasher;
+use tidegate::Mode;
+use tidegate_policy::{Limit, Policy};
+
+/// Seeds the hash of keys. Fixed, so that the same trace always gives the same summary; whoever
+/// writes a trace to make it slow wastes their own time alone.
+const SEED: u64 = 0x7469_6465_6761_7465;
+
+/// What came of each limit, and of the keys that were refused most.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) all: Vec<Row>,
+    pub(super) refused: Frequent,
+    hasher: FixedState,
+}
+
+/// What came of one limit.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) policy: Box<str>,
+    pub(super) limit: Box<str>,
+    pub(super) is_shadow: bool,
+    pub(super) counts: Counts,
+    pub(super) keys: Distinct,
+}
+
+/// How often it was asked, and what the answers were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) asked: u64,
+    pub(super) refused: u64,
+}
+
+// === impl Rows ===
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self {
+            all: Vec::new(),
+            refused: Frequent::default(),
+            hasher: FixedState::with_seed(SEED),
+        }
+    }
+}
+
+impl Rows {
+    /// Adds a row for each limit of `policy`, and tells which is the first of them.
+    pub(super) fn extend(&mut self, policy: &Policy) -> usize {
+        let first = self.all.len();
+        let rows = policy.limits.iter().map(|limit| Row::new(policy, limit));
+        self.all.extend(rows);
+        first
+    }
+
+    /// Counts what a limit said to one request. No key is known where an identity was missing.
+    #[inline]
+    pub(super) fn count(&mut self, row: usize, is_allowed: bool, key: &str) {
+        let Some(counted) = self.all.get_mut(row) else {
+            return;
+        };
+        counted.counts.add(is_allowed);
+        if key.is_empty() {
+            return;
+        }
+        let hash = self.hasher.hash_one(key);
+        counted.keys.insert(hash);
+        if !is_allowed {
+            self.refused.add(row, key, hash);
+        }
+    }
+}
+
+// === impl Row ===
+
+impl Row {
+    fn new(policy: &Policy, limit: &Limit) -> Self {
+        Self {
+            policy: policy.name.as_str().into(),
+            limit: limit.name.as_str().into(),
+            is_shadow: limit.mode == Mode::Shadow,
+            counts: Counts::default(),
+            keys: Distinct::default(),
+        }
+    }
+}
+
+// === impl Counts ===
+
+impl Counts {
+    #[inline]
+    pub(super) fn add(&mut self, is_allowed: bool) {
+        self.asked += 1;
+        self.refused += u64::from(!is_allowed);
+    }
+
+    pub(super) fn allowed(self) -> u64 {
+        self.asked.saturating_sub(self.refused)
+    }
+}

@@ -1,0 +1,88 @@
+//! How: requests are decided by an engine over a small configuration, and its tally is read.
+
+use crate::simulate::engine::Engine;
+use crate::simulate::event::Event;
+use crate::simulate::formats::trace;
+use tidegate_policy::config::NoEnvironment;
+
+fn run(config: &str, lines: &[&str]) -> String {
+    let engine = Engine::new(config, "test", &NoEnvironment, None);
+    let mut engine = engine.expect("a sound configuration");
+    for line in lines {
+        let mut event = Event::default();
+        trace::read(line.as_bytes(), &mut event).expect("a sound line");
+        engine.decide(&event, |_| {}).expect("memory answers");
+    }
+    engine.tally().to_string()
+}
+
+#[test]
+fn every_limit_is_counted_by_its_own_key() {
+    let config = "
+policies:
+  - name: api
+    limits:
+      - { name: per-user, key: user, rate: 2/min }
+      - { name: all, rate: 4/min }
+      - { name: watched, key: ip, rate: 1/min, mode: shadow }
+";
+    let lines = [
+        r#"{"at_ms": 1000, "user": "ann", "ip": "192.0.2.1"}"#,
+        r#"{"at_ms": 1000, "user": "ann", "ip": "192.0.2.2"}"#,
+        r#"{"at_ms": 1000, "user": "ann", "ip": "192.0.2.2"}"#,
+        r#"{"at_ms": 1000, "user": "bob", "ip": "192.0.2.1"}"#,
+        r#"{"at_ms": 500, "user": "bob", "ip": "192.0.2.3"}"#,
+        r#"{"at_ms": 2000, "user": "cat", "ip": "192.0.2.3"}"#,
+    ];
+    let expected = "\
+6 requests: 4 allowed (0 met no limit), 2 refused
+from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:02.000Z: 1.000 s
+
+  policy  limit             asked  allowed  refused          keys
+  api     per-user              6        5        1  16.6 %     3
+  api     all                   6        5        1  16.6 %     1
+  api     watched (shadow)      6        3        3  50.0 %     3
+
+  refused most          key           refused
+  api/per-user          user:ann            1
+  api/all               global              1
+  api/watched (shadow)  ip:192.0.2.1        1
+  api/watched (shadow)  ip:192.0.2.2        1
+  api/watched (shadow)  ip:192.0.2.3        1
+";
+    assert_eq!(run(config, &lines), expected);
+}
+
+#[test]
+fn a_missing_identity_is_counted_without_a_key() {
+    let config = "
+policies:
+  - name: api
+    limits:
+      - { name: per-user, key: user, missing: refuse, rate: 2/min }
+";
+    let lines = [r#"{"at_ms": 1000}"#, r#"{"at_ms": 1000, "user": "ann"}"#];
+    let expected = "\
+2 requests: 1 allowed (0 met no limit), 1 refused
+from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:01.000Z: 0.000 s
+
+  policy  limit     asked  allowed  refused          keys
+  api     per-user      2        1        1  50.0 %     1
+";
+    assert_eq!(run(config, &lines), expected);
+}
+
+#[test]
+fn a_request_that_meets_nothing_is_counted_once() {
+    let config = "
+policies:
+  - name: api
+    limits:
+      - { name: posts, match: [{ method: POST }], rate: 2/min }
+";
+    let shown = run(config, &[r#"{"at_ms": 1000, "method": "GET"}"#]);
+    assert!(
+        shown.starts_with("1 request: 1 allowed (1 met no limit), 0 refused\n"),
+        "{shown}"
+    );
+}

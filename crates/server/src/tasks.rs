@@ -1,0 +1,121 @@
+//! The only place that spawns, so that draining knows every task.
+
+use parking_lot::Mutex;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::task::Poll;
+use tokio::task::{JoinError, JoinSet};
+
+/// A group of tasks that are waited for together. Dropping it ends them.
+#[derive(Default)]
+pub struct Tasks {
+    /// Locked for a moment by whoever spawns, and by the one who waits; never across an await.
+    set: Mutex<JoinSet<()>>,
+}
+
+impl Tasks {
+    /// No tasks yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Runs `future` beside the caller.
+    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        let mut set = self.set.lock();
+        // Those that ended make room here, so that the set is no larger than the most that ever
+        // ran at once.
+        while let Some(ended) = set.try_join_next() {
+            report(ended);
+        }
+        set.spawn(future);
+    }
+
+    /// Waits until no task is left, those spawned meanwhile included.
+    pub async fn finished(&self) {
+        poll_fn(|context| {
+            loop {
+                match self.set.lock().poll_join_next(context) {
+                    Poll::Ready(Some(ended)) => report(ended),
+                    Poll::Ready(None) => return Poll::Ready(()),
+                    Poll::Pending => return Poll::Pending,
+                }
+            }
+        })
+        .await;
+    }
+
+    /// How many are left.
+    pub fn count(&self) -> usize {
+        self.set.lock().len()
+    }
+
+    /// Ends all tasks where they stand.
+    pub fn abort(&self) {
+        self.set.lock().abort_all();
+    }
+}
+
+/// Runs `work`, which takes long without waiting, where it holds nobody up.
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.inspect_err(report_panic).ok()
+}
+
+fn report(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        report_panic(&error);
+    }
+}
+
+/// A task that panics takes nothing else with it, but somebody has to know.
+fn report_panic(error: &JoinError) {
+    if error.is_panic() {
+        tracing::error!(%error, "a task panicked: please report this as a bug");
+    }
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tasks")
+            .field("count", &self.count())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tasks;
+    use std::future::pending;
+    use std::sync::Arc;
+    use tokio::sync::oneshot;
+
+    #[tokio::test]
+    async fn finished_waits_for_tasks_that_tasks_spawn() {
+        let tasks = Arc::new(Tasks::new());
+        let (send, receive) = oneshot::channel();
+        let inner = Arc::clone(&tasks);
+        tasks.spawn(async move {
+            inner.spawn(async move {
+                send.send(()).unwrap();
+            });
+        });
+        tasks.finished().await;
+        assert_eq!(tasks.count(), 0);
+        receive.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn aborted_tasks_are_finished() {
+        let tasks = Tasks::new();
+        tasks.spawn(pending());
+        tasks.abort();
+        tasks.finished().await;
+    }
+
+    #[tokio::test]
+    async fn a_panic_stays_in_its_task() {
+        let tasks = Tasks::new();
+        tasks.spawn(async { panic!("as a test") });
+        tasks.finished().await;
+    }
+}

@@ -1,0 +1,175 @@
+//! Everything that `/metrics` shows, in the OpenMetrics text format.
+
+use super::decisions::Decisions;
+use super::durations::Durations;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+use std::fmt;
+use std::sync::Arc;
+use tidegate::Limiter;
+
+/// The metrics of one server.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    pub(crate) decisions: Arc<Decisions>,
+    pub(crate) durations: Arc<Durations>,
+    connections: Family<DoorLabel, Gauge>,
+    accepted: Family<DoorLabel, Counter>,
+    broken: Family<DoorLabel, Counter>,
+    bad_requests: Family<BadLabels, Counter>,
+    registry: Registry,
+}
+
+/// What is counted about the connections of one door. Looked up once, and then only added to.
+#[derive(Clone, Debug)]
+pub(crate) struct DoorMetrics {
+    /// Open connections.
+    pub(crate) connections: Gauge,
+    /// Connections so far.
+    pub(crate) accepted: Counter,
+    /// Connections that ended before they could ask anything: a TLS handshake that failed.
+    pub(crate) broken: Counter,
+    door: &'static str,
+    bad_requests: Family<BadLabels, Counter>,
+}
+
+type DoorLabel = [(&'static str, &'static str); 1];
+type BadLabels = [(&'static str, String); 2];
+
+impl Metrics {
+    pub(crate) fn new(decisions: Decisions, limiter: Limiter) -> Self {
+        let metrics = Self {
+            decisions: Arc::new(decisions),
+            durations: Arc::default(),
+            connections: Family::default(),
+            accepted: Family::default(),
+            broken: Family::default(),
+            bad_requests: Family::default(),
+            registry: Registry::with_prefix("tidegate"),
+        };
+        metrics.register(limiter)
+    }
+
+    fn register(mut self, limiter: Limiter) -> Self {
+        let registry = &mut self.registry;
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "Which version this is", build);
+        registry.register_collector(Box::new(Arc::clone(&self.decisions)));
+        registry.register(
+            "bad_requests",
+            "Requests answered with a problem, by door and status",
+            self.bad_requests.clone(),
+        );
+        registry.register_with_unit(
+            "request_duration",
+            "From a request's head to its answer, at the HTTP door",
+            Unit::Seconds,
+            Shared(Arc::clone(&self.durations)),
+        );
+        registry.register("connections", "Open connections", self.connections.clone());
+        registry.register(
+            "connections_accepted",
+            "Connections since the start",
+            self.accepted.clone(),
+        );
+        registry.register(
+            "handshakes_failed",
+            "Connections that ended in their TLS handshake",
+            self.broken.clone(),
+        );
+        registry.register_collector(Box::new(StoreMetrics { limiter }));
+        self
+    }
+
+    /// The counters of the door `name`.
+    pub(crate) fn door(&self, name: &'static str) -> DoorMetrics {
+        let label = [("door", name)];
+        DoorMetrics {
+            connections: self.connections.get_or_create_owned(&label),
+            accepted: self.accepted.get_or_create_owned(&label),
+            broken: self.broken.get_or_create_owned(&label),
+            door: name,
+            bad_requests: self.bad_requests.clone(),
+        }
+    }
+
+    /// The page as text. Looks through the whole store, so it is not for a thread that serves.
+    pub(crate) fn page(&self) -> String {
+        let mut page = String::new();
+        // Writing to a string cannot fail, and a collector that fails leaves out its own part.
+        text::encode(&mut page, &self.registry).ok();
+        page
+    }
+}
+
+impl DoorMetrics {
+    /// Counts a request that was answered with a problem. There are few statuses, and this is not
+    /// the path that has to be fast.
+    pub(crate) fn count_bad(&self, status: u16) {
+        let labels = [
+            ("door", self.door.to_owned()),
+            ("status", status.to_string()),
+        ];
+        self.bad_requests.get_or_create(&labels).inc();
+    }
+}
+
+/// How full the store is, computed when asked.
+#[derive(Debug)]
+struct StoreMetrics {
+    limiter: Limiter,
+}
+
+impl Collector for StoreMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let stats = self.limiter.store().stats();
+        let gauge = |count: usize| ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
+        let buckets = gauge(stats.buckets);
+        buckets.encode(encoder.encode_descriptor(
+            "store_buckets",
+            "Buckets that are not as good as new.",
+            None,
+            buckets.metric_type(),
+        )?)?;
+        let bytes = gauge(stats.record_bytes);
+        bytes.encode(encoder.encode_descriptor(
+            "store_record",
+            "What buckets take that do not fit a word, beside the table.",
+            Some(&Unit::Bytes),
+            bytes.metric_type(),
+        )?)?;
+        let overflowed = ConstCounter::new(stats.overflowed);
+        overflowed.encode(encoder.encode_descriptor(
+            "store_overflowed",
+            "Checks decided by a shared overflow bucket, because the store was full.",
+            None,
+            overflowed.metric_type(),
+        )?)?;
+        let coarsened = ConstCounter::new(stats.coarsened);
+        coarsened.encode(encoder.encode_descriptor(
+            "store_coarsened",
+            "Logs of requests made coarser for want of room.",
+            None,
+            coarsened.metric_type(),
+        )?)
+    }
+}
+
+/// A metric that somebody else holds as well.
+#[derive(Debug)]
+struct Shared<M>(Arc<M>);
+
+impl<M: EncodeMetric> EncodeMetric for Shared<M> {
+    fn encode(&self, encoder: prometheus_client::encoding::MetricEncoder<'_>) -> fmt::Result {
+        self.0.encode(encoder)
+    }
+
+    fn metric_type(&self) -> prometheus_client::metrics::MetricType {
+        self.0.metric_type()
+    }
+}

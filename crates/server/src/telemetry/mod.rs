@@ -1,0 +1,17 @@
+//! What operators see: logs and metrics.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`logs`] | lines for people on a terminal, JSON for everybody else |
+//! | `metrics` | everything that `/metrics` shows |
+//! | `decisions` | decisions, counted by policy, limit and outcome |
+//! | `durations` | a histogram that costs two additions |
+//! | `masked` | keys in logs |
+//! | `stopwatch` | real time, for latencies alone |
+
+pub(crate) mod decisions;
+pub(crate) mod durations;
+pub mod logs;
+pub(crate) mod masked;
+pub(crate) mod metrics;
+pub(crate) mod stopwatch;

@@ -1,0 +1,21 @@
+//! How long something took. Decisions never ask this: they have the store's clock.
+
+use std::time::{Duration, Instant};
+
+/// Started once, read once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place of the program that reads real time, for latencies alone"
+    )]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    pub(crate) fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+}

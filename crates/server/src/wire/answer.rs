@@ -1,0 +1,106 @@
+//! A decision, as JSON.
+
+use super::json::write_string;
+use tidegate::{Applied, Decision};
+
+/// Writes a decision: `{"allowed","limit","band","remaining","retry_after_ms","reset_ms"}`.
+///
+/// Where no limit applied it is `{"allowed":true,"limit":null}` and nothing else. `band` is null
+/// where the limit refused before any band was asked, for want of an identity; `retry_after_ms` is
+/// null where waiting is of no use. Times are rounded up, so that nobody comes back too early.
+#[inline]
+pub fn write(decision: &Decision, out: &mut Vec<u8>) {
+    let allowed: &[u8] = if decision.is_allowed() {
+        b"{\"allowed\":true,\"limit\":"
+    } else {
+        b"{\"allowed\":false,\"limit\":"
+    };
+    out.extend_from_slice(allowed);
+    match decision.binding() {
+        Some(binding) => write_binding(&binding, out),
+        None => out.extend_from_slice(b"null}"),
+    }
+}
+
+#[inline]
+fn write_binding(binding: &Applied<'_>, out: &mut Vec<u8>) {
+    write_string(binding.limit(), out);
+    out.extend_from_slice(b",\"band\":");
+    match binding.band() {
+        Some(band) => write_string(band, out),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"remaining\":");
+    write_number(binding.remaining(), out);
+    out.extend_from_slice(b",\"retry_after_ms\":");
+    match binding.wait().as_millis() {
+        Some(wait_ms) => write_number(wait_ms, out),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"reset_ms\":");
+    let reset_ms = binding.reset_after().as_micros().div_ceil(1_000);
+    write_number(u64::try_from(reset_ms).unwrap_or(u64::MAX), out);
+    out.push(b'}');
+}
+
+#[inline]
+fn write_number(number: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate::{Limiter, ManualClock, Request, Timestamp};
+
+    const POLICY: &str = "
+policies:
+  - name: api
+    limits:
+      - { name: first, match: [{ path: /a }], rate: 3/s burst 1 }
+      - { name: keyed, match: [{ path: /b }], key: user, missing: refuse, rate: 1/s }
+";
+
+    #[test]
+    fn an_answer_has_the_fields_that_were_promised() {
+        let config = tidegate::Config::parse(POLICY, "test", &|_: &str| None);
+        let limiter = Limiter::builder()
+            .config(config.expect("the policy is sound"))
+            .clock(ManualClock::at(Timestamp::from_millis(1_000)))
+            .build()
+            .expect("a limiter in memory");
+        let ask = |request: &Request<'_>| {
+            let mut out = Vec::new();
+            write(
+                &limiter.check_now(request).expect("memory answers"),
+                &mut out,
+            );
+            String::from_utf8(out).expect("an answer is text")
+        };
+        let a = Request::new().path("/a");
+        for (request, expected) in [
+            (
+                a,
+                r#"{"allowed":true,"limit":"first","band":"3/s burst 1","remaining":0,"retry_after_ms":0,"reset_ms":334}"#,
+            ),
+            (
+                a,
+                r#"{"allowed":false,"limit":"first","band":"3/s burst 1","remaining":0,"retry_after_ms":334,"reset_ms":334}"#,
+            ),
+            (
+                a.cost(2),
+                r#"{"allowed":false,"limit":"first","band":"3/s burst 1","remaining":0,"retry_after_ms":null,"reset_ms":334}"#,
+            ),
+            (
+                Request::new().path("/b"),
+                r#"{"allowed":false,"limit":"keyed","band":null,"remaining":0,"retry_after_ms":null,"reset_ms":0}"#,
+            ),
+            (
+                Request::new().path("/c"),
+                r#"{"allowed":true,"limit":null}"#,
+            ),
+        ] {
+            assert_eq!(ask(&request), expected);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! JSON, read where it lies and written where it goes.
+//!
+//! Our own, for two reasons. Errors name the field, what was expected there and what was found,
+//! which people need and a general deserialiser does not know. And a line of a trace is read in a
+//! fraction of the time that a decision on it takes; see `tidegate simulate`.
+
+mod number;
+mod reader;
+mod string;
+mod write;
+
+pub use reader::{DEPTH_MAX, Reader};
+pub use write::write_string;
+
+use super::fault::Fault;
+
+/// What reading JSON comes to.
+pub type Result<T> = std::result::Result<T, Box<Fault>>;

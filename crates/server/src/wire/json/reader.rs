@@ -1,0 +1,271 @@
+//! Reads JSON from front to back, without building a tree.
+
+use super::string::{Scanned, scan, unescape};
+use super::{Result, number};
+use crate::wire::fault::Fault;
+use std::borrow::Cow;
+
+/// How deep lists and objects may lie in each other.
+pub const DEPTH_MAX: u8 = 32;
+
+/// Reads JSON from front to back.
+///
+/// The caller says what it expects, and the reader answers with it or with a [`Fault`] that says
+/// what was found instead. Strings are borrowed unless they hold escapes. Strict: what RFC 8259
+/// does not allow is refused.
+#[derive(Debug)]
+pub struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u8,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `text`, which has to be UTF-8.
+    pub fn new(text: &'a [u8]) -> Result<Self> {
+        match std::str::from_utf8(text) {
+            Ok(text) => Ok(Self {
+                text,
+                at: 0,
+                depth: 0,
+            }),
+            Err(error) => Err(Fault::new(error.valid_up_to(), "this is not UTF-8")),
+        }
+    }
+
+    /// Where the reader stands, in bytes.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The first byte of what comes next, white space aside.
+    #[inline]
+    pub fn peek(&mut self) -> Option<u8> {
+        loop {
+            let byte = self.byte()?;
+            if !matches!(byte, b' ' | b'\t' | b'\n' | b'\r') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Reads a string.
+    #[inline]
+    pub fn string(&mut self) -> Result<Cow<'a, str>> {
+        if self.peek() != Some(b'"') {
+            return Err(self.expected("a string"));
+        }
+        let start = self.at + 1;
+        let rest = self.text.get(start..).unwrap_or_default();
+        match scan(rest.as_bytes()) {
+            Scanned::Closed(len) => {
+                self.at = start + len + 1;
+                Ok(Cow::Borrowed(rest.get(..len).unwrap_or_default()))
+            }
+            Scanned::Escaped(_) => {
+                let (string, len) =
+                    unescape(rest).map_err(|(at, why)| Fault::new(start + at, why))?;
+                self.at = start + len + 1;
+                Ok(Cow::Owned(string))
+            }
+            Scanned::Broken(len, why) => Err(Fault::new(start + len, why)),
+        }
+    }
+
+    /// Reads a string, or nothing where there is `null`.
+    #[inline]
+    pub fn string_or_null(&mut self) -> Result<Option<Cow<'a, str>>> {
+        if self.null()? {
+            return Ok(None);
+        }
+        self.string().map(Some)
+    }
+
+    /// Reads a whole number that is not negative.
+    #[inline]
+    pub fn whole(&mut self) -> Result<u64> {
+        if !matches!(self.peek(), Some(b'0'..=b'9' | b'-')) {
+            return Err(self.expected("a whole number"));
+        }
+        let start = self.at;
+        if let Some((value, len)) = number::whole(self.rest()) {
+            self.at += len;
+            return Ok(value);
+        }
+        let found = self.number()?;
+        let message = format!(
+            "expected a whole number from 0 to {}, found {found}",
+            u64::MAX
+        );
+        Err(Fault::new(start, message))
+    }
+
+    /// Reads a number, as it is written.
+    pub fn number(&mut self) -> Result<&'a str> {
+        if !matches!(self.peek(), Some(b'0'..=b'9' | b'-')) {
+            return Err(self.expected("a number"));
+        }
+        let start = self.at;
+        match number::scan(self.rest()) {
+            Ok(len) => {
+                self.at += len;
+                Ok(self.text.get(start..self.at).unwrap_or_default())
+            }
+            Err(len) => Err(Fault::new(start + len, "this is not a number")),
+        }
+    }
+
+    /// Reads `null` if it is there, and says whether it was.
+    #[inline]
+    pub fn null(&mut self) -> Result<bool> {
+        if self.peek() != Some(b'n') {
+            return Ok(false);
+        }
+        self.word("null").map(|()| true)
+    }
+
+    /// Reads an object. `member` is given each name, and has to read the value.
+    #[inline]
+    pub fn object<F>(&mut self, mut member: F) -> Result<()>
+    where
+        F: FnMut(&mut Self, &Cow<'a, str>) -> Result<()>,
+    {
+        if self.peek() != Some(b'{') {
+            return Err(self.expected("an object"));
+        }
+        self.enter()?;
+        if self.peek() == Some(b'}') {
+            return self.leave();
+        }
+        loop {
+            if self.peek() != Some(b'"') {
+                return Err(self.expected("a name in double quotes"));
+            }
+            let name = self.string()?;
+            if self.peek() != Some(b':') {
+                return Err(self.expected("`:`"));
+            }
+            self.at += 1;
+            // So that what `member` has to say about the value, it says of its first character.
+            self.peek();
+            member(self, &name).map_err(|fault| fault.within(&name))?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => return self.leave(),
+                _ => return Err(self.expected("`,` or `}`")),
+            }
+        }
+    }
+
+    /// Reads a list. `item` has to read each, and is told which it is, from 0.
+    pub fn list<F>(&mut self, mut item: F) -> Result<()>
+    where
+        F: FnMut(&mut Self, usize) -> Result<()>,
+    {
+        if self.peek() != Some(b'[') {
+            return Err(self.expected("a list"));
+        }
+        self.enter()?;
+        if self.peek() == Some(b']') {
+            return self.leave();
+        }
+        for nth in 0_usize.. {
+            item(self, nth).map_err(|fault| fault.within_item(nth))?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => return self.leave(),
+                _ => return Err(self.expected("`,` or `]`")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads whatever comes next, and forgets it.
+    pub fn skip(&mut self) -> Result<()> {
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'{') => self.object(|reader, _| reader.skip()),
+            Some(b'[') => self.list(|reader, _| reader.skip()),
+            Some(b't') => self.word("true"),
+            Some(b'f') => self.word("false"),
+            Some(b'n') => self.word("null"),
+            Some(b'0'..=b'9' | b'-') => self.number().map(drop),
+            _ => Err(self.expected("a value")),
+        }
+    }
+
+    /// Makes sure that nothing follows.
+    pub fn end(&mut self) -> Result<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.expected("nothing more")),
+        }
+    }
+
+    /// That something else was expected here.
+    #[cold]
+    pub fn expected(&mut self, what: &str) -> Box<Fault> {
+        let found = match self.peek() {
+            None => "the end",
+            Some(b'"') => "a string",
+            Some(b'{') => "an object",
+            Some(b'[') => "a list",
+            Some(b'0'..=b'9' | b'-') => "a number",
+            _ => self.found_word(),
+        };
+        Fault::new(self.at, format!("expected {what}, found {found}"))
+    }
+
+    fn found_word(&self) -> &'static str {
+        const WORDS: [(&str, &str); 3] = [("true", "true"), ("false", "false"), ("null", "null")];
+        const SIGNS: [(&str, &str); 5] = [
+            ("}", "`}`"),
+            ("]", "`]`"),
+            (",", "`,`"),
+            (":", "`:`"),
+            ("'", "`'`"),
+        ];
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let mut known = WORDS.iter().chain(&SIGNS);
+        known
+            .find(|(text, _)| rest.starts_with(text))
+            .map_or("something that is not JSON", |(_, name)| name)
+    }
+
+    #[inline]
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.text.as_bytes().get(self.at..).unwrap_or_default()
+    }
+
+    fn word(&mut self, word: &str) -> Result<()> {
+        if !self.rest().starts_with(word.as_bytes()) {
+            return Err(self.expected("a value"));
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// Steps over the bracket that opens a list or an object.
+    fn enter(&mut self) -> Result<()> {
+        if self.depth == DEPTH_MAX {
+            let message = format!("more than {DEPTH_MAX} lists and objects inside each other");
+            return Err(Fault::new(self.at, message));
+        }
+        self.depth += 1;
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Steps over the bracket that closes it.
+    #[expect(clippy::unnecessary_wraps, reason = "is what its callers return")]
+    fn leave(&mut self) -> Result<()> {
+        self.depth = self.depth.saturating_sub(1);
+        self.at += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,171 @@
+//! Strings: where they end, and what their escapes mean.
+
+/// What stands behind an opening quote.
+pub(super) enum Scanned {
+    /// This many bytes without an escape, then the closing quote.
+    Closed(usize),
+    /// This many bytes, then an escape.
+    Escaped(usize),
+    /// It breaks off after this many bytes, for this reason.
+    Broken(usize, &'static str),
+}
+
+const NOT_CLOSED: &str = "this string is not closed";
+const BAD_ESCAPE: &str = "this is not an escape that JSON knows";
+const LONE_SURROGATE: &str = "this is half of a character; the other half is missing";
+
+/// Looks for the first byte that is not simply part of the string.
+#[inline]
+pub(super) fn scan(text: &[u8]) -> Scanned {
+    let len = plain(text);
+    match text.get(len) {
+        Some(b'"') => Scanned::Closed(len),
+        Some(b'\\') => Scanned::Escaped(len),
+        Some(_) => Scanned::Broken(len, "this character has to be escaped"),
+        None => Scanned::Broken(len, NOT_CLOSED),
+    }
+}
+
+/// How many bytes there are before a quote, a backslash or a control character.
+///
+/// Eight at a time, because this is where most of the time of reading would go. In a word that
+/// holds eight bytes, a byte below `n` (at most 128) borrows from its own top bit when `n` is taken
+/// off it; that, where the bit was not set to begin with, marks it. A borrow may mark a byte above
+/// it by mistake, but never one below, and the lowest is the first.
+#[inline]
+fn plain(text: &[u8]) -> usize {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
+    let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & TOPS;
+    let equal = |word: u64, byte: u8| below(word ^ (ONES * u64::from(byte)), 1);
+    let mut rest = text;
+    while let Some((eight, after)) = rest.split_first_chunk::<8>() {
+        let word = u64::from_le_bytes(*eight);
+        let special = below(word, 0x20) | equal(word, b'"') | equal(word, b'\\');
+        if special != 0 {
+            let before = usize::try_from(special.trailing_zeros() / 8).unwrap_or(0);
+            return text.len() - rest.len() + before;
+        }
+        rest = after;
+    }
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    let before = rest.iter().position(is_special).unwrap_or(rest.len());
+    text.len() - rest.len() + before
+}
+
+/// The string that stands behind an opening quote, and where its closing quote is; or where it
+/// goes wrong, and why.
+pub(super) fn unescape(text: &str) -> Result<(String, usize), (usize, &'static str)> {
+    let mut string = String::new();
+    let mut at = 0;
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        let (plain, is_closed) = match scan(rest.as_bytes()) {
+            Scanned::Closed(len) => (len, true),
+            Scanned::Escaped(len) => (len, false),
+            Scanned::Broken(len, why) => return Err((at + len, why)),
+        };
+        string.push_str(rest.get(..plain).unwrap_or_default());
+        at += plain;
+        if is_closed {
+            return Ok((string, at));
+        }
+        let (c, len) =
+            escape(rest.as_bytes().get(plain..).unwrap_or_default()).map_err(|why| (at, why))?;
+        string.push(c);
+        at += len;
+    }
+}
+
+/// The character that the escape at the start of `text` stands for, and the escape's length.
+fn escape(text: &[u8]) -> Result<(char, usize), &'static str> {
+    let c = match text.get(1) {
+        Some(b'"') => '"',
+        Some(b'\\') => '\\',
+        Some(b'/') => '/',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(b'u') => return unicode(text),
+        Some(_) => return Err(BAD_ESCAPE),
+        None => return Err(NOT_CLOSED),
+    };
+    Ok((c, 2))
+}
+
+/// The same for `\uXXXX`, and for the pair of them that stands for a character beyond U+FFFF.
+fn unicode(text: &[u8]) -> Result<(char, usize), &'static str> {
+    let high = unit(text).ok_or(BAD_ESCAPE)?;
+    if let Some(c) = char::from_u32(high) {
+        return Ok((c, 6));
+    }
+    let low = text.get(6..).and_then(unit).ok_or(LONE_SURROGATE)?;
+    if !(0xd800..0xdc00).contains(&high) || !(0xdc00..0xe000).contains(&low) {
+        return Err(LONE_SURROGATE);
+    }
+    let c = 0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+    char::from_u32(c).map(|c| (c, 12)).ok_or(LONE_SURROGATE)
+}
+
+/// The number in `\uXXXX`.
+fn unit(text: &[u8]) -> Option<u32> {
+    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
+    let digit = |value: u32, byte: &u8| Some(value * 16 + char::from(*byte).to_digit(16)?);
+    digits.iter().try_fold(0, digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn eight_at_a_time_finds_what_one_at_a_time_finds() {
+        let all =
+            (0..=u8::MAX).flat_map(|a| [0, 0x1f, b'!', b'"', b'#', b'\\', 0x80].map(|b| (a, b)));
+        for (first, second) in all {
+            for at in 0..20 {
+                let mut text = vec![b'x'; 20];
+                text[at] = first;
+                text[(at * 7 + 3) % 20] = second;
+                let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+                let slow = text.iter().position(is_special).unwrap_or(20);
+                assert_eq!(plain(&text), slow, "{text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn escapes_mean_what_the_standard_says() {
+        for (text, expected) in [
+            (r#"\"\\\/\b\f\n\r\t""#, "\"\\/\u{8}\u{c}\n\r\t"),
+            (r#"a\u0041\u00fcb""#, "aAüb"),
+            (r#"\ud83d\ude00!""#, "😀!"),
+            (r#"ü\n""#, "ü\n"),
+        ] {
+            assert_eq!(
+                unescape(text),
+                Ok((expected.to_owned(), text.len() - 1)),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_an_escape_is_refused_where_it_stands() {
+        for (text, at, why) in [
+            (r#"ab\x41""#, 2, BAD_ESCAPE),
+            (r#"\u12g4""#, 0, BAD_ESCAPE),
+            (r#"\u+123""#, 0, BAD_ESCAPE),
+            (r"\u12", 0, BAD_ESCAPE),
+            (r"\", 0, NOT_CLOSED),
+            (r"\n\n", 4, NOT_CLOSED),
+            (r#"x\ud83d""#, 1, LONE_SURROGATE),
+            (r#"\ude00\ud83d""#, 0, LONE_SURROGATE),
+            (r#"\ud83d\u0041""#, 0, LONE_SURROGATE),
+        ] {
+            assert_eq!(unescape(text), Err((at, why)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Why there is no decision, as a document of RFC 9457.
+
+use super::fault::Fault;
+use super::json::write_string;
+use std::borrow::Cow;
+
+/// What kind of document it is, for `Content-Type`.
+pub const CONTENT_TYPE: &str = "application/problem+json";
+
+/// Why there is no decision: `{"type","title","status","detail"}`.
+///
+/// The type is `about:blank`: the status says what kind of problem it is, and the detail what to
+/// do about it.
+///
+/// ```
+/// use tidegate_server::wire::problem::Problem;
+///
+/// let problem = Problem::new(404, "Not Found").detail("there is no policy `apu`");
+/// assert_eq!(
+///     String::from_utf8(problem.to_json())?,
+///     r#"{"type":"about:blank","title":"Not Found","status":404,"detail":"there is no policy `apu`"}"#
+/// );
+/// # Ok::<(), std::string::FromUtf8Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Problem {
+    status: u16,
+    title: &'static str,
+    detail: Option<Cow<'static, str>>,
+}
+
+impl Problem {
+    /// A problem that is answered with this status, whose phrase is `title`.
+    pub fn new(status: u16, title: &'static str) -> Self {
+        Self {
+            status,
+            title,
+            detail: None,
+        }
+    }
+
+    /// Says what it is this time, for the one who asked. Nothing secret belongs here.
+    pub fn detail(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// The status that it is answered with.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The document.
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut out = b"{\"type\":\"about:blank\",\"title\":".to_vec();
+        write_string(self.title, &mut out);
+        out.extend_from_slice(b",\"status\":");
+        out.extend_from_slice(itoa::Buffer::new().format(self.status).as_bytes());
+        if let Some(detail) = &self.detail {
+            out.extend_from_slice(b",\"detail\":");
+            write_string(detail, &mut out);
+        }
+        out.push(b'}');
+        out
+    }
+}
+
+/// A question that cannot be read.
+impl From<&Fault> for Problem {
+    fn from(fault: &Fault) -> Self {
+        Self::new(400, "Bad Request").detail(fault.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::question::Question;
+
+    #[test]
+    fn a_question_that_cannot_be_read_says_why() {
+        let fault = Question::read(br#"{"cost": "2"}"#).expect_err("a cost is a number");
+        let problem = Problem::from(&*fault);
+        assert_eq!(problem.status(), 400);
+        let json: serde_json::Value =
+            serde_json::from_slice(&problem.to_json()).expect("a problem is JSON");
+        assert_eq!(
+            json["detail"],
+            "cost: expected a whole number, found a string"
+        );
+    }
+}

@@ -1,0 +1,107 @@
+//! The fields of a question.
+
+/// A field of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    AtMs,
+    Policy,
+    Ip,
+    User,
+    ApiKey,
+    Method,
+    Host,
+    Path,
+    Route,
+    Headers,
+    Attributes,
+    Cost,
+}
+
+impl Field {
+    /// All fields, in the order in which the documentation has them.
+    const ALL: [Self; 12] = [
+        Self::AtMs,
+        Self::Policy,
+        Self::Ip,
+        Self::User,
+        Self::ApiKey,
+        Self::Method,
+        Self::Host,
+        Self::Path,
+        Self::Route,
+        Self::Headers,
+        Self::Attributes,
+        Self::Cost,
+    ];
+
+    /// The field of this name.
+    #[inline]
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "at_ms" => Self::AtMs,
+            "policy" => Self::Policy,
+            "ip" => Self::Ip,
+            "user" => Self::User,
+            "api_key" => Self::ApiKey,
+            "method" => Self::Method,
+            "host" => Self::Host,
+            "path" => Self::Path,
+            "route" => Self::Route,
+            "headers" => Self::Headers,
+            "attributes" => Self::Attributes,
+            "cost" => Self::Cost,
+            _ => return None,
+        })
+    }
+
+    /// Its name.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::AtMs => "at_ms",
+            Self::Policy => "policy",
+            Self::Ip => "ip",
+            Self::User => "user",
+            Self::ApiKey => "api_key",
+            Self::Method => "method",
+            Self::Host => "host",
+            Self::Path => "path",
+            Self::Route => "route",
+            Self::Headers => "headers",
+            Self::Attributes => "attributes",
+            Self::Cost => "cost",
+        }
+    }
+
+    /// A bit of its own, for a set of fields.
+    #[inline]
+    pub(super) const fn bit(self) -> u16 {
+        1 << self as u16
+    }
+
+    /// That there is no such field, and which there are. The time is left out: it belongs to traces,
+    /// and whoever writes one knows of it.
+    #[cold]
+    pub(super) fn unknown() -> String {
+        let asked = Self::ALL
+            .iter()
+            .filter(|field| !matches!(field, Self::AtMs));
+        let known: Vec<_> = asked.map(|field| field.name()).collect();
+        format!("there is no such field; there are {}", known.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_is_found_by_its_name_and_has_its_own_bit() {
+        let mut seen = 0;
+        for field in Field::ALL {
+            assert_eq!(Field::named(field.name()), Some(field));
+            assert_eq!(seen & field.bit(), 0);
+            seen |= field.bit();
+        }
+        assert_eq!(Field::named("At_ms"), None);
+    }
+}

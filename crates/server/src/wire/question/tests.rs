@@ -1,0 +1,290 @@
+//! How: questions are read by us and, where both can, by `serde_json`, and compared.
+
+use super::*;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// What was read, in the order of the fields, without going by way of `Request`.
+fn summary(question: &Question<'_>) -> Value {
+    let texts = |texts: &Texts<'_>| -> Vec<Value> {
+        let pairs = texts.iter();
+        pairs.map(|(name, value)| json!([name, value])).collect()
+    };
+    json!({
+        "policy": question.policy, "ip": question.ip.map(|ip| ip.to_string()),
+        "user": question.user, "api_key": question.api_key, "method": question.method,
+        "host": question.host, "path": question.path, "route": question.route,
+        "headers": texts(&question.headers), "attributes": texts(&question.attributes),
+        "cost": question.cost,
+    })
+}
+
+fn refusal(text: &str) -> String {
+    let fault = Question::read(text.as_bytes()).expect_err(text);
+    format!("{}: {fault}", fault.column(text.as_bytes()))
+}
+
+#[test]
+fn every_field_arrives_where_it_belongs() {
+    let text = r#" { "policy": "api", "ip": "2001:db8::1", "user": "ann", "api_key": "k\u0031",
+        "method": "GET", "host": "example.com", "path": "/a\/b?c=d", "route": "r",
+        "headers": {"X-A": "1", "x-b": ["2", "3"], "X-C": null, "X-D": []},
+        "attributes": {"kind": "event", "none": null}, "cost": 7 } "#;
+    let question = Question::read(text.as_bytes()).expect("a sound question");
+    let expected = json!({
+        "policy": "api", "ip": "2001:db8::1", "user": "ann", "api_key": "k1", "method": "GET",
+        "host": "example.com", "path": "/a/b?c=d", "route": "r",
+        "headers": [["X-A", "1"], ["x-b", "2"], ["x-b", "3"]],
+        "attributes": [["kind", "event"]], "cost": 7,
+    });
+    assert_eq!(summary(&question), expected);
+    let pairs = question.pairs();
+    let request = question.request(&pairs);
+    assert_eq!((request.policy, request.user), (Some("api"), Some("ann")));
+    assert_eq!((request.api_key, request.method), (Some("k1"), Some("GET")));
+    assert_eq!(
+        (request.host, request.route),
+        (Some("example.com"), Some("r"))
+    );
+    assert_eq!((request.path, request.cost), (Some("/a/b?c=d"), 7));
+    assert_eq!(request.headers, [("X-A", "1"), ("x-b", "2"), ("x-b", "3")]);
+    assert_eq!(request.attributes, [("kind", "event")]);
+}
+
+#[test]
+fn null_is_as_good_as_absent() {
+    let nulls = r#"{"policy":null,"ip":null,"user":null,"api_key":null,"method":null,"host":null,
+        "path":null,"route":null,"headers":null,"attributes":null,"cost":null,"at_ms":null}"#;
+    let question = Question::read(nulls.as_bytes()).expect("nulls are allowed");
+    let empty = Question::read(b"{}").expect("nothing need be known");
+    assert_eq!(summary(&question), summary(&empty));
+    assert_eq!(summary(&empty)["cost"], 1);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (text, expected) in [
+        (
+            r#"{"user": 5}"#,
+            "10: user: expected a string, found a number",
+        ),
+        (
+            r#"{"ip": "1.2.3.4:80"}"#,
+            "8: ip: `1.2.3.4:80` is not an IP address",
+        ),
+        (r#"{"ip": ""}"#, "8: ip: `` is not an IP address"),
+        (
+            r#"{"ip": "01.2.3.4"}"#,
+            "8: ip: `01.2.3.4` is not an IP address",
+        ),
+        (
+            r#"{"cost": -1}"#,
+            "10: cost: expected a whole number from 0 to 18446744073709551615, found -1",
+        ),
+        (
+            r#"{"cost": 1.5}"#,
+            "10: cost: expected a whole number from 0 to 18446744073709551615, found 1.5",
+        ),
+        (
+            r#"{"cost": true}"#,
+            "10: cost: expected a whole number, found true",
+        ),
+        (
+            r#"{"headers": {"X-Tier": ["a", 1]}}"#,
+            "30: headers.X-Tier[1]: expected a string, found a number",
+        ),
+        (
+            r#"{"headers": {"a": {}}}"#,
+            "19: headers.a: expected a string or a list of strings, found an object",
+        ),
+        (
+            r#"{"headers": []}"#,
+            "13: headers: expected an object, found a list",
+        ),
+        (
+            r#"{"attributes": {"a": "1", "a": "2"}}"#,
+            "32: attributes.a: this attribute is there twice",
+        ),
+        (
+            r#"{"user": "a", "user": "b"}"#,
+            "23: user: this field is there twice",
+        ),
+        (
+            r#"{"at_ms": 5}"#,
+            "1: at_ms: this field belongs to traces; a question is decided now",
+        ),
+    ] {
+        assert_eq!(refusal(text), expected, "{text}");
+    }
+    let unknown = refusal(r#"{"api-key": "secret"}"#);
+    assert!(unknown.starts_with("13: api-key: there is no such field; there are policy, ip"));
+    assert!(!unknown.contains("secret"));
+}
+
+#[test]
+fn what_is_not_json_is_refused_where_it_stops_being_it() {
+    for (text, expected) in [
+        (
+            r#"{"user": "a",}"#,
+            "14: expected a name in double quotes, found `}`",
+        ),
+        (
+            r#"{"user": "a"} x"#,
+            "15: expected nothing more, found something that is not JSON",
+        ),
+        (r#"{"user" "a"}"#, "9: expected `:`, found a string"),
+        (
+            r#"{"user": "a" "b""#,
+            "14: expected `,` or `}`, found a string",
+        ),
+        (r#"{"user": "a"#, "12: user: this string is not closed"),
+        ("[]", "1: expected an object, found a list"),
+        ("", "1: expected an object, found the end"),
+        ("{'a': 1}", "2: expected a name in double quotes, found `'`"),
+    ] {
+        assert_eq!(refusal(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_trace_needs_its_time() {
+    let mut question = Question::default();
+    let at_ms = question
+        .read_at(br#"{"at_ms": 17, "user": "a"}"#)
+        .expect("sound");
+    assert_eq!((at_ms, question.user.as_deref()), (17, Some("a")));
+    for text in [r#"{"user": "a"}"#, r#"{"at_ms": null}"#] {
+        let fault = Question::default()
+            .read_at(text.as_bytes())
+            .expect_err("no time");
+        assert!(
+            fault.to_string().starts_with("at_ms: expected a time"),
+            "{fault}"
+        );
+    }
+}
+
+#[test]
+fn lists_are_bounded() {
+    let list = |len: usize| format!("[{}]", vec!["{}"; len].join(","));
+    for len in [0, 1, LIST_MAX] {
+        let text = list(len);
+        match Asked::read(text.as_bytes()).expect("a list") {
+            Asked::Several(several) => assert_eq!(several.len(), len),
+            Asked::One(_) => panic!("a list was asked"),
+        }
+    }
+    let fault = |text: &str| {
+        Asked::read(text.as_bytes())
+            .expect_err("refused")
+            .to_string()
+    };
+    assert_eq!(
+        fault(&list(LIST_MAX + 1)),
+        "[100]: more than 100 questions in one list"
+    );
+    assert_eq!(
+        fault(r#"[{}, {"cost": "1"}]"#),
+        "[1].cost: expected a whole number, found a string"
+    );
+    let many = vec!["\"x\""; PAIRS_MAX + 1].join(",");
+    assert_eq!(
+        fault(&format!(r#"{{"headers": {{"a": [{many}]}}}}"#)),
+        "headers.a[256]: more than 256 of them"
+    );
+    assert!(matches!(Asked::read(b" {} "), Ok(Asked::One(_))));
+}
+
+#[test]
+fn secrets_do_not_show() {
+    let question =
+        Question::read(br#"{"api_key": "s3cret", "headers": {"Authorization": "s3cret"}}"#);
+    assert!(!format!("{:?}", question.expect("sound")).contains("s3cret"));
+}
+
+/// Any JSON, with names that are often those of fields.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        "192\\.0\\.2\\.[0-9]|\\PC{0,6}|[\"\\\\\n\u{1f600}/]{0,4}".prop_map(Value::from),
+    ];
+    let name = "ip|user|path|cost|headers|attributes|at_ms|policy|[a-zü\"\\\\]{0,3}";
+    leaf.prop_recursive(3, 16, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(name, inner, 0..5)
+                .prop_map(|map| Value::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+/// What a question means, by way of a tree of `serde_json`; `None` where it is refused.
+fn by_tree(value: &Value) -> Option<Value> {
+    let object = value.as_object()?;
+    let mut expected = summary(&Question::default());
+    for (name, value) in object {
+        if value.is_null() && expected.get(name).is_some() {
+            continue;
+        }
+        let texts = |many: bool| -> Option<Value> {
+            let mut pairs = Vec::new();
+            for (name, value) in value.as_object()? {
+                match value {
+                    Value::Null => {}
+                    Value::String(value) => pairs.push(json!([name, value])),
+                    Value::Array(values) if many => {
+                        for value in values {
+                            pairs.push(json!([name, value.as_str()?]));
+                        }
+                    }
+                    _ => return None,
+                }
+            }
+            Some(pairs.into())
+        };
+        let read = match name.as_str() {
+            "ip" => json!(value.as_str()?.parse::<IpAddr>().ok()?.to_string()),
+            "cost" => json!(value.as_u64()?),
+            "headers" => texts(true)?,
+            "attributes" => texts(false)?,
+            "at_ms" if value.is_null() => continue,
+            known if expected.get(known).is_some() => json!(value.as_str()?),
+            _ => return None,
+        };
+        expected[name] = read;
+    }
+    Some(expected)
+}
+
+proptest! {
+    #[test]
+    fn a_question_means_what_its_tree_means(value in any_json(), pretty: bool) {
+        let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+        let text = text.expect("a tree can be written");
+        let read = Question::read(text.as_bytes()).ok().map(|question| summary(&question));
+        prop_assert_eq!(read, by_tree(&value), "{}", text);
+        let mut reader = Reader::new(text.as_bytes()).expect("UTF-8");
+        prop_assert!(reader.skip().and_then(|()| reader.end()).is_ok());
+    }
+
+    #[test]
+    fn we_take_as_json_what_serde_takes(text in "[\\[\\]{},:\"\\\\untrefals0-9.eE+ -]{0,24}") {
+        let skip = |text: &str| {
+            let mut reader = Reader::new(text.as_bytes())?;
+            reader.skip()?;
+            reader.end()
+        };
+        let by_serde = serde_json::from_str::<serde::de::IgnoredAny>(&text);
+        prop_assert_eq!(skip(&text).is_ok(), by_serde.is_ok());
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+        drop(Asked::read(&bytes));
+        drop(Question::default().read_at(&bytes));
+    }
+}

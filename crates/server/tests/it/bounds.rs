@@ -1,0 +1,148 @@
+//! What is too large, too slow, too many.
+
+use crate::kit::client::question;
+use crate::kit::{Client, PLENTY, Server, TWO_A_MINUTE, get};
+use std::time::Duration;
+use tidegate_server::bounds::Bounds;
+
+const SOON: Duration = Duration::from_millis(50);
+const HEAD: &str = "POST /v1/check HTTP/1.1\r\nhost: test\r\n";
+
+#[tokio::test]
+async fn a_body_may_be_as_large_as_told_and_no_larger() {
+    let server = Server::start(TWO_A_MINUTE).await;
+    let most = Bounds::default().body_bytes;
+    let mut client = Client::connect(server.http).await;
+    let spaces = " ".repeat(most - 2);
+    assert!(client.post(&format!("{{{spaces}}}")).await.is_allowed());
+    let reply = client.post(&format!("{{{spaces} }}")).await;
+    assert_eq!(
+        (reply.status, reply.body.as_str()),
+        (
+            413,
+            r#"{"type":"about:blank","title":"Content Too Large","status":413,"detail":"a question or a list of questions may have 65536 bytes"}"#
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_body_of_unknown_length_is_held_to_the_same() {
+    let server = Server::start(TWO_A_MINUTE).await;
+    let mut client = Client::connect(server.http).await;
+    client
+        .send(&format!("{HEAD}transfer-encoding: chunked\r\n\r\n"))
+        .await;
+    let chunk = format!("4000\r\n{}\r\n", " ".repeat(0x4000));
+    for _ in 0..5 {
+        // The server may close while we still send.
+        if client.try_send(&chunk).await.is_err() {
+            break;
+        }
+    }
+    assert_eq!(client.reply().await.status, 413);
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_refused() {
+    let server = Server::start(TWO_A_MINUTE).await;
+    let mut client = Client::connect(server.http).await;
+    let large = "x".repeat(Bounds::default().head_bytes);
+    let reply = client.ask(&format!("{HEAD}x-large: {large}\r\n\r\n")).await;
+    assert_eq!(reply.status, 431);
+    assert!(client.is_closed().await);
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_in_time_is_given_up() {
+    let bounds = Bounds {
+        body_time: SOON,
+        ..Bounds::default()
+    };
+    let server = Server::with(TWO_A_MINUTE, bounds).await;
+    for begun in ["", "{"] {
+        let mut client = Client::connect(server.http).await;
+        let reply = client
+            .ask(&format!("{HEAD}content-length: 2\r\n\r\n{begun}"))
+            .await;
+        assert_eq!(
+            (reply.status, reply.body.as_str()),
+            (
+                408,
+                r#"{"type":"about:blank","title":"Request Timeout","status":408,"detail":"the body was not there after 0.05 seconds"}"#
+            )
+        );
+        assert!(client.is_closed().await);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_without_requests_is_closed() {
+    let bounds = Bounds {
+        idle_time: SOON,
+        ..Bounds::default()
+    };
+    let server = Server::with(TWO_A_MINUTE, bounds).await;
+    let mut silent = Client::connect(server.http).await;
+    assert!(silent.is_closed().await);
+    let mut trickling = Client::connect(server.http).await;
+    trickling.send("POST /v1/check HT").await;
+    assert!(trickling.is_closed().await);
+    let mut idle = Client::connect(server.http).await;
+    assert!(idle.post("{}").await.is_allowed());
+    assert!(idle.is_closed().await);
+}
+
+#[tokio::test]
+async fn connections_beyond_the_bound_wait_for_one_to_end() {
+    let bounds = Bounds {
+        connections: 2,
+        ..Bounds::default()
+    };
+    let server = Server::with(PLENTY, bounds).await;
+    let mut first = Client::connect(server.http).await;
+    let mut second = Client::connect(server.http).await;
+    assert!(first.post("{}").await.is_allowed());
+    assert!(second.post("{}").await.is_allowed());
+    let mut third = Client::connect(server.http).await;
+    third.send(&question("{}")).await;
+    // The others go on, and the third is not even accepted.
+    assert!(first.post("{}").await.is_allowed());
+    let metrics = get(server.admin, "/metrics").await.body;
+    assert!(
+        metrics.contains("tidegate_connections_accepted_total{door=\"http\"} 2\n"),
+        "{metrics}"
+    );
+    drop(first);
+    assert!(third.reply().await.is_allowed());
+}
+
+#[tokio::test]
+async fn a_client_that_never_reads_is_not_read_from() {
+    let server = Server::start(PLENTY).await;
+    let mut client = Client::connect(server.http).await;
+    let many = question("{}").repeat(1_000);
+    let mut answered = 0;
+    loop {
+        let flood = async { while client.try_send(&many).await.is_ok() {} };
+        let flood = tokio::time::timeout(Duration::from_millis(200), flood);
+        assert!(flood.await.is_err(), "the server closed");
+        let before = answered;
+        answered = allowed(&get(server.admin, "/metrics").await.body);
+        // What the kernel holds for both of us is a few megabytes; an answer has over 200 bytes.
+        assert!(
+            answered < 200_000,
+            "answered {answered} requests to a client that reads no answer"
+        );
+        if answered == before {
+            break;
+        }
+    }
+}
+
+/// How many requests were allowed.
+fn allowed(metrics: &str) -> u64 {
+    let line = metrics
+        .lines()
+        .find(|line| line.contains("outcome=\"allowed\""));
+    line.unwrap().rsplit(' ').next().unwrap().parse().unwrap()
+}

@@ -1,0 +1,162 @@
+//! A client that sends exactly the bytes it is told to.
+
+use std::io;
+use std::net::SocketAddr;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A connection.
+pub(crate) struct Client<S = TcpStream> {
+    pub(crate) stream: S,
+    /// What was read beyond the last reply.
+    ahead: Vec<u8>,
+}
+
+/// A reply.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    /// Names in lower case.
+    headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+/// Asks once, on a connection of its own.
+pub(crate) async fn post(address: SocketAddr, body: &str) -> Reply {
+    Client::connect(address).await.post(body).await
+}
+
+/// Gets once, on a connection of its own.
+pub(crate) async fn get(address: SocketAddr, path: &str) -> Reply {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n");
+    Client::connect(address).await.ask(&request).await
+}
+
+/// A request for a decision.
+pub(crate) fn question(body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST /v1/check HTTP/1.1\r\nhost: test\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    )
+}
+
+impl Client {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        Self::over(TcpStream::connect(address).await.unwrap())
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
+    pub(crate) fn over(stream: S) -> Self {
+        Self {
+            stream,
+            ahead: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn send(&mut self, bytes: &str) {
+        self.try_send(bytes).await.unwrap();
+    }
+
+    pub(crate) async fn try_send(&mut self, bytes: &str) -> io::Result<()> {
+        self.stream.write_all(bytes.as_bytes()).await?;
+        self.stream.flush().await
+    }
+
+    /// Sends a request and reads the reply.
+    pub(crate) async fn ask(&mut self, request: &str) -> Reply {
+        self.send(request).await;
+        self.reply().await
+    }
+
+    /// Asks for a decision.
+    pub(crate) async fn post(&mut self, body: &str) -> Reply {
+        self.ask(&question(body)).await
+    }
+
+    /// The next reply.
+    pub(crate) async fn reply(&mut self) -> Reply {
+        self.try_reply()
+            .await
+            .unwrap()
+            .expect("a reply, not the end")
+    }
+
+    /// The next reply, or `None` where the server closes first.
+    pub(crate) async fn try_reply(&mut self) -> io::Result<Option<Reply>> {
+        let Some(head) = self.head().await? else {
+            return Ok(None);
+        };
+        let mut reply = Reply::parse(&head);
+        let length = reply
+            .header("content-length")
+            .map_or(0, |text| text.parse().unwrap());
+        while self.ahead.len() < length {
+            if !self.read().await? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        let body = self.ahead.drain(..length).collect();
+        reply.body = String::from_utf8(body).unwrap();
+        Ok(Some(reply))
+    }
+
+    /// Whether the server has closed, having said nothing more.
+    pub(crate) async fn is_closed(&mut self) -> bool {
+        matches!(self.read().await, Ok(false) | Err(_))
+    }
+
+    async fn head(&mut self) -> io::Result<Option<String>> {
+        loop {
+            if let Some(end) = self.ahead.windows(4).position(|four| four == b"\r\n\r\n") {
+                let head = self.ahead.drain(..end + 4).collect();
+                return Ok(Some(String::from_utf8(head).unwrap()));
+            }
+            if !self.read().await? {
+                return if self.ahead.is_empty() {
+                    Ok(None)
+                } else {
+                    Err(io::ErrorKind::UnexpectedEof.into())
+                };
+            }
+        }
+    }
+
+    /// Reads what there is; `false` at the end.
+    async fn read(&mut self) -> io::Result<bool> {
+        Ok(self.stream.read_buf(&mut self.ahead).await? > 0)
+    }
+}
+
+impl Reply {
+    fn parse(head: &str) -> Self {
+        let mut lines = head.trim_end().split("\r\n");
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap();
+        let header = |line: &str| {
+            let (name, value) = line.split_once(':').unwrap();
+            (name.to_ascii_lowercase(), value.trim().to_owned())
+        };
+        Self {
+            status: status.parse().unwrap(),
+            headers: lines.map(header).collect(),
+            body: String::new(),
+        }
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut values = self.headers.iter().filter(|(other, _)| other == name);
+        values.next().map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+
+    /// Whether the one decision in it is to let pass.
+    pub(crate) fn is_allowed(&self) -> bool {
+        assert_eq!(self.status, 200, "{}", self.body);
+        self.json()["allowed"].as_bool().unwrap()
+    }
+}

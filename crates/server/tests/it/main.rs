@@ -1,0 +1,36 @@
+//! The program as others meet it: real sockets, real processes.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, its helpers as well"
+)]
+
+/// Servers on ports that the system chooses, a client that can misbehave, processes.
+mod kit;
+
+/// Access logs as the programs write them.
+mod access_logs;
+/// `/livez`, `/readyz`, `/metrics`.
+mod admin;
+/// What is too large, too slow, too many.
+mod bounds;
+/// `POST /v1/check`: decisions.
+mod check;
+/// Stopping without losing anything.
+mod drain;
+/// `POST /v1/check`: everything but decisions, word for word.
+mod problems;
+/// The program as a process: what it prints, how it exits.
+mod program;
+/// `tidegate simulate` as a process, and at the edges of what it is given.
+mod simulate;
+/// TLS, with and without certificates of callers.
+mod tls;
+/// Bearer tokens.
+mod tokens;
+/// `tidegate validate` and `tidegate schema`.
+mod validate;
+/// Decisions that must come out to the letter, simulated.
+mod vectors;

@@ -1,0 +1,183 @@
+//! The program as a process: what it prints, how it exits.
+
+use crate::kit::certificates::Certificates;
+use crate::kit::process::{Process, run, tidegate};
+use crate::kit::{Client, get, post};
+use std::fs;
+
+const ANYWHERE: [&str; 5] = ["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+
+#[tokio::test]
+async fn without_a_file_it_serves_and_says_what_to_try() {
+    let mut process = Process::start(tidegate(&ANYWHERE[1..]));
+    let http = process.address("http").await;
+    let admin = process.address("admin").await;
+    assert!(post(http, r#"{"ip": "192.0.2.1"}"#).await.is_allowed());
+    assert_eq!(get(admin, "/readyz").await.status, 200);
+    process.signal("TERM").await;
+    let ended = process.ended().await;
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    let curl = format!("curl -s http://{http}/v1/check -d '{{\"ip\": \"192.0.2.1\"}}'");
+    assert!(ended.stdout.contains(&curl), "{}", ended.stdout);
+}
+
+#[tokio::test]
+async fn interrupting_ends_it_as_well() {
+    let mut process = Process::start(tidegate(&ANYWHERE));
+    process.address("admin").await;
+    process.signal("INT").await;
+    assert_eq!(process.ended().await.status.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    let mut process = Process::start(tidegate(&ANYWHERE));
+    let http = process.address("http").await;
+    let mut stuck = Client::connect(http).await;
+    stuck.send("POST /v1/check HTTP/1.1\r\n").await;
+    process.signal("TERM").await;
+    process.logs("told to stop", ("signal", "SIGTERM")).await;
+    process.signal("INT").await;
+    let ended = process.ended().await;
+    assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .ends_with("stopped at once by a second signal, SIGINT")
+    );
+}
+
+#[tokio::test]
+async fn a_bad_configuration_prints_every_error_and_exits_with_2() {
+    let folder = Certificates::make();
+    let file = folder.path("bad.yaml");
+    fs::write(&file, "policies:\n  - name: api\n    limits:\n      - { name: a, rate: 10/x }\n      - { nme: b }\n").unwrap();
+    let ended = run(tidegate(&["serve", "--config", &file])).await;
+    assert_eq!(ended.status.code(), Some(2));
+    assert!(
+        ended.stderr.contains(&format!("{file}:4:")),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("`nme`"), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "");
+}
+
+#[tokio::test]
+async fn a_missing_file_exits_with_2_and_a_taken_port_with_1() {
+    let ended = run(tidegate(&["--config", "/nowhere/tidegate.yaml"])).await;
+    assert_eq!(ended.status.code(), Some(2));
+    assert!(
+        ended.stderr.contains("cannot read /nowhere/tidegate.yaml"),
+        "{}",
+        ended.stderr
+    );
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let ended = run(tidegate(&[
+        "serve",
+        "--http",
+        &address,
+        "--admin",
+        "127.0.0.1:0",
+    ]))
+    .await;
+    assert_eq!(ended.status.code(), Some(1));
+    let expected = format!("the http door cannot listen on {address}");
+    assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("TIDEGATE_LISTEN_HTTP"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[tokio::test]
+async fn variables_take_effect_and_are_reported_without_their_values() {
+    let folder = Certificates::make();
+    let file = folder.path("guarded.yaml");
+    let config = "
+listen:
+  http: { address: '127.0.0.1:1', token: '${DOOR_TOKEN}' }
+  admin: { address: '127.0.0.1:1', token_file: '${FOLDER}/token' }
+policies:
+  - name: api
+    limits:
+      - { name: a, rate: 10/s }
+";
+    fs::write(&file, config).unwrap();
+    fs::write(folder.path("token"), "hunter3\n").unwrap();
+    let mut command = tidegate(&[]);
+    command
+        .env("TIDEGATE_CONFIG", &file)
+        .env("TIDEGATE_LISTEN_HTTP", "127.0.0.1:0")
+        .env("TIDEGATE_LISTEN_ADMIN", "127.0.0.1:0")
+        .env("TIDEGATE_LOG", "trace")
+        .env("FOLDER", folder.path(""))
+        .env("DOOR_TOKEN", "hunter2");
+    let mut process = Process::start(command);
+    let expected = "DOOR_TOKEN, FOLDER, TIDEGATE_LISTEN_ADMIN, TIDEGATE_LISTEN_HTTP";
+    process
+        .logs("environment variables took effect", ("variables", expected))
+        .await;
+    let http = process.address("http").await;
+    assert_eq!(post(http, "{}").await.status, 401);
+    let admin = process.address("admin").await;
+    for (token, status) in [("hunter2", 401), ("hunter3", 200)] {
+        let request =
+            format!("GET /metrics HTTP/1.1\r\nhost: a\r\nauthorization: Bearer {token}\r\n\r\n");
+        let reply = Client::connect(admin).await.ask(&request).await;
+        assert_eq!(reply.status, status, "{token}");
+    }
+    process.signal("TERM").await;
+    let ended = process.ended().await;
+    assert!(!ended.stderr.contains("hunter"), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "");
+}
+
+#[tokio::test]
+async fn refusals_are_logged_at_debug_with_the_key_masked() {
+    let mut command = tidegate(&ANYWHERE);
+    command.args(["--log", "debug"]);
+    let mut process = Process::start(command);
+    let http = process.address("http").await;
+    let six = format!("[{}]", [r#"{"ip": "192.0.2.1"}"#; 6].join(","));
+    post(http, &six).await;
+    let line = process.logs("refused", ("limit", "per-client")).await;
+    assert_eq!(
+        (&line["band"], &line["key"]),
+        (&"1/s burst 5".into(), &"ip:192.…".into())
+    );
+    assert!(
+        process
+            .logged
+            .iter()
+            .all(|line| !line.contains("192.0.2.1"))
+    );
+}
+
+#[tokio::test]
+async fn help_and_version_are_there() {
+    let help = run(tidegate(&["--help"])).await;
+    assert_eq!(help.status.code(), Some(0));
+    for word in [
+        "serve",
+        "validate",
+        "simulate",
+        "schema",
+        "TIDEGATE_CONFIG",
+        "Examples:",
+    ] {
+        assert!(help.stdout.contains(word), "{word}");
+    }
+    let version = run(tidegate(&["--version"])).await;
+    assert_eq!(
+        version.stdout,
+        format!("tidegate {}\n", env!("CARGO_PKG_VERSION"))
+    );
+    assert_eq!(
+        run(tidegate(&["--frobnicate"])).await.status.code(),
+        Some(2)
+    );
+}

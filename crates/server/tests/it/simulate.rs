@@ -1,0 +1,254 @@
+//! `tidegate simulate` as a process, and at the edges of what it is given.
+
+use crate::kit::folder::Folder;
+use crate::kit::process::{run, tidegate};
+use crate::kit::simulation;
+use std::io::{self, Read};
+use std::process::Stdio;
+use tidegate_server::failure::Failure;
+use tidegate_server::simulate::formats::Format;
+use tidegate_server::simulate::lines::LINE_MAX;
+use tokio::io::AsyncWriteExt;
+
+const CONFIG: &str = "
+policies:
+  - name: api
+    limits:
+      - { name: per-client, key: ip, rate: 1/s burst 2 }
+  - name: other
+    limits:
+      - { name: global, rate: 1/h }
+";
+
+const FIRST: &str = r#"{"allowed":true,"limit":"per-client","band":"1/s burst 2","remaining":1,"retry_after_ms":0,"reset_ms":1000}"#;
+const SECOND: &str = r#"{"allowed":true,"limit":"per-client","band":"1/s burst 2","remaining":0,"retry_after_ms":0,"reset_ms":2000}"#;
+const THIRD: &str = r#"{"allowed":false,"limit":"per-client","band":"1/s burst 2","remaining":0,"retry_after_ms":1000,"reset_ms":2000}"#;
+
+fn line(at_ms: u64) -> String {
+    format!(r#"{{"at_ms": {at_ms}, "ip": "192.0.2.1"}}"#)
+}
+
+fn refused(ended: Result<(), Failure>) -> String {
+    match ended {
+        Err(Failure::Input(message)) => message,
+        other => panic!("expected bad input, found {other:?}"),
+    }
+}
+
+#[test]
+fn lines_may_end_in_any_way_and_be_blank() {
+    for end in ["\n", "\r\n", "\n\n", "\n \t\r\n"] {
+        for last in ["", end] {
+            let text = [line(5), line(5)].join(end) + last;
+            let simulated = simulation::run(CONFIG, text.as_bytes());
+            simulated.ended.unwrap();
+            assert_eq!(simulated.out, format!("{FIRST}\n{SECOND}\n"), "{text:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_comes_of_nothing() {
+    for text in ["", "\n\n", "\u{feff}"] {
+        let simulated = simulation::run(CONFIG, text.as_bytes());
+        simulated.ended.unwrap();
+        assert_eq!(simulated.out, "");
+        assert!(
+            simulated.err.contains("\n0 requests: 0 allowed"),
+            "{}",
+            simulated.err
+        );
+    }
+}
+
+#[test]
+fn time_never_runs_backwards() {
+    let text = [line(10_000), line(1), line(9_999)].join("\n");
+    let simulated = simulation::run(CONFIG, text.as_bytes());
+    assert_eq!(simulated.out, format!("{FIRST}\n{SECOND}\n{THIRD}\n"));
+}
+
+#[test]
+fn a_bad_line_of_a_trace_is_an_error_and_nothing_before_it_is_lost() {
+    for (bad, expected) in [
+        (
+            r#"{"at_ms": 5, "ip": "x"}"#,
+            "input:2:20: ip: `x` is not an IP address",
+        ),
+        (
+            r#"{"at_ms": 5, "cost": []}"#,
+            "input:2:22: cost: expected a whole number, found a list",
+        ),
+        (
+            "nonsense",
+            "input:2:1: expected an object, found something that is not JSON",
+        ),
+        (
+            r#"{"at_ms": 5, "policy": "apu"}"#,
+            "input:2: there is no policy `apu`; there is `api`, `other`",
+        ),
+    ] {
+        let text = [&line(5), bad, &line(5)].join("\n");
+        let simulated = simulation::run(CONFIG, text.as_bytes());
+        assert_eq!(refused(simulated.ended), expected);
+        assert_eq!(simulated.out, format!("{FIRST}\n"));
+    }
+}
+
+#[test]
+fn a_line_without_end_is_bounded() {
+    let endless = io::repeat(b'x').take(20 * LINE_MAX as u64);
+    let text = line(5) + "\n";
+    let input = text
+        .as_bytes()
+        .chain(endless)
+        .chain(&b"\n"[..])
+        .chain(text.as_bytes());
+    let simulated = simulation::run(CONFIG, input);
+    assert_eq!(
+        refused(simulated.ended),
+        "input:2: this line is longer than 1,048,576 bytes"
+    );
+    assert_eq!(simulated.out, format!("{FIRST}\n"));
+
+    let log = r#"192.0.2.1 - - [14/Nov/2023:22:13:20 +0000] "GET / HTTP/1.1" 200 5"#;
+    let text = format!("{log}\n");
+    let endless = io::repeat(b'x').take(3 * LINE_MAX as u64);
+    let input = text
+        .as_bytes()
+        .chain(endless)
+        .chain(&b"\n"[..])
+        .chain(text.as_bytes());
+    let simulated = simulation::run(CONFIG, input);
+    simulated.ended.unwrap();
+    assert_eq!(simulated.out, format!("{FIRST}\n{SECOND}\n"));
+    assert!(
+        simulated
+            .err
+            .contains("1 could not be read and was passed over")
+    );
+}
+
+#[test]
+fn what_cannot_be_told_has_to_be_said() {
+    let simulated = simulation::run(CONFIG, &b"hello\nworld\n"[..]);
+    let message = refused(simulated.ended);
+    assert!(message.contains("say it with --format"), "{message}");
+    let simulated = simulation::run_as(Some(Format::Trace), CONFIG, &b"hello\n"[..]);
+    assert!(refused(simulated.ended).starts_with("input:1:1: "));
+}
+
+#[tokio::test]
+async fn standard_output_has_decisions_and_nothing_else() {
+    let folder = Folder::make();
+    let config = folder.write("config.yaml", CONFIG);
+    let trace = folder.write("trace.jsonl", [line(5), line(5), line(5)].join("\n"));
+    let base = ["simulate", "--config", &config, "--trace", &trace];
+    let decisions = format!("{FIRST}\n{SECOND}\n{THIRD}\n");
+
+    let ended = run(tidegate(&base)).await;
+    assert_eq!((ended.status.code(), &ended.stdout), (Some(0), &decisions));
+    assert!(
+        ended
+            .stderr
+            .contains("3 requests: 2 allowed (0 met no limit), 1 refused")
+    );
+    assert!(
+        ended
+            .stderr
+            .contains("api/per-client  ip:192.0.2.1        1"),
+        "{}",
+        ended.stderr
+    );
+
+    let ended = run(tidegate(&[&base[..], &["--progress"]].concat())).await;
+    assert_eq!((ended.status.code(), &ended.stdout), (Some(0), &decisions));
+
+    let ended = run(tidegate(&[&base[..], &["--quiet"]].concat())).await;
+    assert_eq!((&ended.stdout, &*ended.stderr), (&decisions, ""));
+
+    let ended = run(tidegate(&[&base[..], &["--summary-only"]].concat())).await;
+    assert_eq!((ended.status.code(), &*ended.stdout), (Some(0), ""));
+    assert!(ended.stderr.contains("3 requests: "));
+
+    let ended = run(tidegate(
+        &[&base[..], &["--policy", "other", "--quiet"]].concat(),
+    ))
+    .await;
+    assert_eq!(ended.stdout.matches(r#""limit":"global""#).count(), 3);
+}
+
+#[tokio::test]
+async fn what_is_wrong_exits_with_2() {
+    let folder = Folder::make();
+    let config = folder.write("config.yaml", CONFIG);
+    let bad_config = folder.write(
+        "bad.yaml",
+        "policies: [{ name: api, limits: [{ rate: 1/x }] }]",
+    );
+    let trace = folder.write("trace.jsonl", format!("{}\n{{\n", line(5)));
+    for (config, trace, extra, expected) in [
+        (
+            &config,
+            &trace,
+            &[][..],
+            "trace.jsonl:2:2: expected a name in double quotes, found the end",
+        ),
+        (&bad_config, &trace, &[], "bad.yaml:1:"),
+        (
+            &config,
+            &"/nowhere".to_owned(),
+            &[],
+            "cannot read /nowhere: ",
+        ),
+        (
+            &"/nowhere".to_owned(),
+            &trace,
+            &[],
+            "cannot read /nowhere: ",
+        ),
+        (
+            &config,
+            &trace,
+            &["--policy", "apu"],
+            "there is no policy `apu` in ",
+        ),
+        (&config, &trace, &["--format", "xml"], "invalid value 'xml'"),
+    ] {
+        let base = ["simulate", "--config", config, "--trace", trace];
+        let ended = run(tidegate(&[&base[..], extra].concat())).await;
+        assert_eq!(ended.status.code(), Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    }
+}
+
+#[tokio::test]
+async fn decisions_come_while_the_input_is_still_open() {
+    use tokio::io::{AsyncBufReadExt, BufReader};
+    let folder = Folder::make();
+    let config = folder.write("config.yaml", CONFIG);
+    let mut command = tidegate(&["simulate", "--config", &config, "--trace", "-"]);
+    let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut decisions = BufReader::new(child.stdout.take().unwrap()).lines();
+    for expected in [FIRST, SECOND, THIRD] {
+        stdin.write_all((line(5) + "\n").as_bytes()).await.unwrap();
+        let decision = decisions.next_line().await.unwrap();
+        assert_eq!(decision.as_deref(), Some(expected));
+    }
+    drop(stdin);
+    assert_eq!(decisions.next_line().await.unwrap(), None);
+    assert!(child.wait().await.unwrap().success());
+}
+
+#[tokio::test]
+async fn a_reader_that_has_had_enough_is_no_error() {
+    let folder = Folder::make();
+    let config = folder.write("config.yaml", CONFIG);
+    let trace = folder.write("trace.jsonl", (line(5) + "\n").repeat(20_000));
+    let mut command = tidegate(&["simulate", "--config", &config, "--trace", &trace]);
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    let ended = child.wait_with_output().await.unwrap();
+    assert_eq!(ended.status.code(), Some(0));
+}

@@ -1,0 +1,73 @@
+//! `tidegate validate` and `tidegate schema`.
+
+use crate::kit::folder::Folder;
+use crate::kit::process::{run, tidegate};
+use serde_json::Value;
+
+const SOUND: &str = "
+policies:
+  - name: api
+    limits:
+      - { name: a, rate: 1/s }
+      - { name: b, key: ip, rate: 1/s }
+  - name: web
+    limits:
+      - { name: c, rate: 1/s }
+";
+
+#[tokio::test]
+async fn a_sound_file_is_said_to_be() {
+    let folder = Folder::make();
+    let file = folder.write("sound.yaml", SOUND);
+    let ended = run(tidegate(&["validate", &file])).await;
+    let verdict = format!("{file} is valid: 2 policies, 3 limits");
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    assert!(ended.stdout.starts_with(&verdict), "{}", ended.stdout);
+    assert_eq!(ended.stderr, "");
+
+    let explained = run(tidegate(&["validate", "--explain", &file])).await;
+    assert!(explained.stdout.starts_with(&verdict));
+    assert!(explained.stdout.len() > ended.stdout.len());
+}
+
+#[tokio::test]
+async fn every_error_is_told_at_once() {
+    let folder = Folder::make();
+    let text = SOUND
+        .replace("rate: 1/s", "rate: 1/x")
+        .replace("name: c", "nme: c");
+    let file = folder.write("bad.yaml", text);
+    let ended = run(tidegate(&["validate", &file])).await;
+    assert_eq!((ended.status.code(), &*ended.stdout), (Some(2), ""));
+    for line in [5, 6, 9] {
+        assert!(
+            ended.stderr.contains(&format!("{file}:{line}:")),
+            "{}",
+            ended.stderr
+        );
+    }
+    assert!(ended.stderr.contains("`nme`"), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn a_missing_file_is_named() {
+    let ended = run(tidegate(&["validate", "/nowhere.yaml"])).await;
+    assert_eq!(ended.status.code(), Some(2));
+    assert!(
+        ended.stderr.contains("cannot read /nowhere.yaml: "),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[tokio::test]
+async fn the_schema_is_json() {
+    let ended = run(tidegate(&["schema"])).await;
+    assert_eq!(ended.status.code(), Some(0));
+    let schema: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(schema.is_object());
+    assert!(
+        ended.stdout.lines().count() > 1,
+        "it is laid out for people"
+    );
+}
