@@ -1,0 +1,30 @@
+//! Ends the program where a candidate never answers.
+//!
+//! A decision that spins cannot be interrupted from within, and a benchmark that hangs for ever
+//! tells nobody which row it was.
+
+use std::process;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+/// Watches until it is dropped.
+pub(crate) struct Watchdog {
+    /// Dropping it tells the watching thread that all went well.
+    _alive: Sender<()>,
+}
+
+impl Watchdog {
+    /// Ends the program with a message if this still exists after `limit`.
+    pub(crate) fn over(what: &str, limit: Duration) -> Self {
+        let (alive, dropped) = mpsc::channel();
+        let what = what.to_owned();
+        thread::spawn(move || {
+            if dropped.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("{what}: no answer within {} s", limit.as_secs());
+                process::exit(1);
+            }
+        });
+        Self { _alive: alive }
+    }
+}

@@ -1,0 +1,1 @@
+"""What the drivers share: processes, figures, tables. Standard library only."""
