@@ -108,7 +108,7 @@ fn refuse_extras(event: &Event<'_>, place: Place, faults: &mut Faults) {
 
 fn syntax_error(error: &ScanError) -> (Place, Fault) {
     let info = error.info();
-    let fault = Fault::new(format!("this is not valid YAML: {info}"));
+    let fault = Fault::new(format!("this is not valid YAML or JSON: {info}"));
     let fault = if info.contains("anchor") {
         // The usual cause by far is `host: *.example.com`.
         Fault::new("a value that begins with `*` or `&` means something else in YAML")
