@@ -11,6 +11,9 @@ use tidegate_policy::{Limit, Policy};
 /// writes a trace to make it slow wastes their own time alone.
 const SEED: u64 = 0x7469_6465_6761_7465;
 
+/// Stands for those who were refused because they had no identity. No key looks like it.
+const NO_IDENTITY: &str = "(no identity)";
+
 /// What came of each limit, and of the keys that were refused most.
 #[derive(Debug)]
 pub(super) struct Rows {
@@ -64,13 +67,13 @@ impl Rows {
             return;
         };
         counted.counts.add(is_allowed);
-        if key.is_empty() {
-            return;
+        let shown = if key.is_empty() { NO_IDENTITY } else { key };
+        let hash = self.hasher.hash_one(shown);
+        if !key.is_empty() {
+            counted.keys.insert(hash);
         }
-        let hash = self.hasher.hash_one(key);
-        counted.keys.insert(hash);
         if !is_allowed {
-            self.refused.add(row, key, hash);
+            self.refused.add(row, shown, hash);
         }
     }
 }

@@ -54,7 +54,7 @@ from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:02.000Z: 1.000 s
 }
 
 #[test]
-fn a_missing_identity_is_counted_without_a_key() {
+fn a_missing_identity_is_no_key_and_yet_among_the_refused() {
     let config = "
 policies:
   - name: api
@@ -68,6 +68,9 @@ from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:01.000Z: 0.000 s
 
   policy  limit     asked  allowed  refused          keys
   api     per-user      2        1        1  50.0 %     1
+
+  refused most  key            refused
+  api/per-user  (no identity)        1
 ";
     assert_eq!(run(config, &lines), expected);
 }
