@@ -230,14 +230,13 @@ impl Table {
         self.word(place).store(word, Release);
     }
 
-    /// Slots in all, and how many of them hold a bucket that still matters at `now`. Reads the
-    /// whole table.
-    pub fn occupancy(&self, now: u64) -> (usize, usize) {
-        let live = |slot: &&Slot| {
+    /// How many slots hold a bucket that still matters at `now`. Reads the whole table.
+    pub fn live(&self, now: u64) -> usize {
+        let is_live = |slot: &&Slot| {
             let [key, state] = slot;
             key.load(Relaxed) != 0 && !word::is_fresh(state.load(Relaxed), now)
         };
-        (self.slots.len(), self.slots.iter().filter(live).count())
+        self.slots.iter().filter(is_live).count()
     }
 
     #[inline]

@@ -224,7 +224,7 @@ impl<C: Clock> MemoryStore<C> {
     pub fn stats(&self) -> Stats {
         let now = self.clock.now();
         let usage = self.records.usage(now);
-        let words = self.table.occupancy(self.since_epoch(now)).1;
+        let words = self.table.live(self.since_epoch(now));
         Stats {
             buckets: words.saturating_add(usage.records),
             record_bytes: usage.bytes,

@@ -6,6 +6,7 @@ use tidegate::Timestamp;
 const DAY_SECONDS: i64 = 86_400;
 
 /// A date and a time of day somewhere.
+#[derive(Default)]
 pub(super) struct Civil {
     pub(super) year: u32,
     pub(super) month: u32,

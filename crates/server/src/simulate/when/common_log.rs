@@ -19,23 +19,15 @@ pub fn common_log(text: &str) -> Option<Timestamp> {
     text.one_of(b"/")?;
     let year = text.number(4)?;
     text.one_of(b":")?;
-    let hour = text.number(2)?;
-    text.one_of(b":")?;
-    let minute = text.number(2)?;
-    text.one_of(b":")?;
-    let second = text.number(2)?;
-    let micros = text.fraction_us()?;
+    let time = text.time_of_day()?;
     text.one_of(b" ")?;
     let offset_minutes = text.offset_minutes()?;
     let civil = Civil {
         year,
         month,
         day,
-        hour,
-        minute,
-        second,
-        micros,
         offset_minutes,
+        ..time
     };
     text.0.is_empty().then(|| civil.instant())?
 }

@@ -1,5 +1,7 @@
 //! Steps through text that has digits at fixed places.
 
+use super::civil::Civil;
+
 /// What of the text is still to be read.
 pub(super) struct Digits<'a>(pub(super) &'a [u8]);
 
@@ -39,6 +41,21 @@ impl Digits<'_> {
         let padded = digits.iter().copied().chain([b'0'; 6]).take(6);
         let micros = padded.fold(0, |value, byte| value * 10 + u32::from(byte - b'0'));
         (len > 0).then_some(micros)
+    }
+
+    /// Reads the time of day, `22:13:20.123`; the rest is still to be filled in.
+    pub(super) fn time_of_day(&mut self) -> Option<Civil> {
+        let hour = self.number(2)?;
+        self.one_of(b":")?;
+        let minute = self.number(2)?;
+        self.one_of(b":")?;
+        Some(Civil {
+            hour,
+            minute,
+            second: self.number(2)?,
+            micros: self.fraction_us()?,
+            ..Civil::default()
+        })
     }
 
     /// Reads the distance from UTC, `+01:00` or `-0730`, in minutes.

@@ -13,12 +13,7 @@ pub fn rfc3339(text: &str) -> Option<Timestamp> {
     text.one_of(b"-")?;
     let day = text.number(2)?;
     text.one_of(b"Tt ")?;
-    let hour = text.number(2)?;
-    text.one_of(b":")?;
-    let minute = text.number(2)?;
-    text.one_of(b":")?;
-    let second = text.number(2)?;
-    let micros = text.fraction_us()?;
+    let time = text.time_of_day()?;
     let offset_minutes = match text.one_of(b"Zz") {
         Some(_) => 0,
         None => text.offset_minutes()?,
@@ -27,11 +22,8 @@ pub fn rfc3339(text: &str) -> Option<Timestamp> {
         year,
         month,
         day,
-        hour,
-        minute,
-        second,
-        micros,
         offset_minutes,
+        ..time
     };
     text.0.is_empty().then(|| civil.instant())?
 }
