@@ -71,11 +71,14 @@ pub fn decide(
             reset_us: 0,
         });
     }
-    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
-        if let Some(bucket) = buckets.get_mut(*place)
-            && is_charged(asks, &outcomes, i, passed, taken)
-        {
-            apply(ask.quota, bucket, ask.op, now);
+    for mode in [Mode::Enforce, Mode::Shadow] {
+        for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
+            if ask.mode == mode
+                && let Some(bucket) = buckets.get_mut(*place)
+                && is_charged(asks, &outcomes, i, passed, taken)
+            {
+                apply(ask.quota, bucket, ask.op, now);
+            }
         }
     }
     for ((ask, place), outcome) in asks.iter().zip(places).zip(outcomes.iter_mut()) {

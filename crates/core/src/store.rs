@@ -1,6 +1,6 @@
 //! Where buckets live: one trait, and the laws that every implementation obeys.
 
-use crate::{Ask, Bucket, Quota, Reply, Timestamp};
+use crate::{Ask, Bucket, Outcome, Quota, Reply, Timestamp};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -53,6 +53,19 @@ pub trait Store: Send + Sync {
         bucket: &[u8],
         quota: &Quota,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Whether it may ever be unable to tell. One that says it cannot, never returns an error, and
+    /// nobody prepares for what to do without it.
+    fn can_fail(&self) -> bool {
+        true
+    }
+
+    /// Decides `asks` without waiting: for callers who are spared a future that way. A store that
+    /// does it once does it always; `None`, from any other, means that nothing was done.
+    fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
+        let _ = asks;
+        None
+    }
 }
 
 /// What a store keeps of one bucket.
@@ -65,11 +78,74 @@ pub struct Inspection {
 }
 
 /// Why a store could not tell. It is not a refusal: a refusal is a [`Reply`].
+///
+/// A store that decides a request in several groups may know what some of them said; see
+/// [`answers`](StoreError::answers).
 #[derive(Debug)]
 pub struct StoreError {
     message: String,
     transient: bool,
+    kind: StoreErrorKind,
     source: Option<Box<dyn Error + Send + Sync>>,
+    answers: Box<[Option<Answered>]>,
+}
+
+/// What one ask was answered, although the request as a whole was not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The store's instant at which it was decided.
+    pub at: Timestamp,
+    /// What the bucket answered.
+    pub outcome: Outcome,
+    /// Whether the bucket was charged, and still is.
+    pub charged: bool,
+}
+
+/// What kind of failure it was: few enough to count each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// No answer in time.
+    Timeout,
+    /// No connection, or it was lost.
+    Unreachable,
+    /// Not asked: it has failed so often of late that it is left alone, or too much is under way.
+    Overloaded,
+    /// It will not let us: a wrong password, a missing permission.
+    Denied,
+    /// It cannot at present: starting up, failing over, read-only, out of memory.
+    Unable,
+    /// What it keeps under the bucket's name is not ours, or broken.
+    Corrupt,
+    /// Anything else.
+    #[default]
+    Other,
+}
+
+impl StoreErrorKind {
+    /// Every kind.
+    pub const ALL: [Self; 7] = [
+        Self::Timeout,
+        Self::Unreachable,
+        Self::Overloaded,
+        Self::Denied,
+        Self::Unable,
+        Self::Corrupt,
+        Self::Other,
+    ];
+
+    /// The word for it in logs and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Unreachable => "unreachable",
+            Self::Overloaded => "overloaded",
+            Self::Denied => "denied",
+            Self::Unable => "unable",
+            Self::Corrupt => "corrupt",
+            Self::Other => "other",
+        }
+    }
 }
 
 impl StoreError {
@@ -78,7 +154,9 @@ impl StoreError {
         Self {
             message: message.into(),
             transient: true,
+            kind: StoreErrorKind::Other,
             source: None,
+            answers: Box::default(),
         }
     }
 
@@ -90,6 +168,12 @@ impl StoreError {
         }
     }
 
+    /// Says of what kind it is.
+    #[must_use]
+    pub fn with_kind(self, kind: StoreErrorKind) -> Self {
+        Self { kind, ..self }
+    }
+
     /// Adds what caused it.
     #[must_use]
     pub fn caused_by(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -97,9 +181,26 @@ impl StoreError {
         self
     }
 
+    /// Adds what was answered all the same: one for each ask, in order, `None` where it is not
+    /// known. What is charged and will not be used is the caller's to give back, once.
+    #[must_use]
+    pub fn with_answers(self, answers: Box<[Option<Answered>]>) -> Self {
+        Self { answers, ..self }
+    }
+
     /// Whether the same call may succeed later without anybody doing anything.
     pub fn is_transient(&self) -> bool {
         self.transient
+    }
+
+    /// Of what kind it is.
+    pub fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+
+    /// What was answered all the same, one for each ask; empty where nothing was.
+    pub fn answers(&self) -> &[Option<Answered>] {
+        &self.answers
     }
 }
 
@@ -113,5 +214,42 @@ impl Error for StoreError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         let source: &(dyn Error + Send + Sync) = self.source.as_deref()?;
         Some(source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answered, StoreError, StoreErrorKind};
+    use crate::{Outcome, Timestamp, Wait};
+    use std::error::Error;
+
+    #[test]
+    fn an_error_carries_what_was_answered_all_the_same() {
+        let answered = Answered {
+            at: Timestamp::from_micros(7),
+            outcome: Outcome {
+                remaining: 3,
+                wait: Wait::NONE,
+                reset_us: 1,
+            },
+            charged: true,
+        };
+        let error = StoreError::permanent("a group did not answer")
+            .with_kind(StoreErrorKind::Timeout)
+            .with_answers(Box::new([Some(answered), None]))
+            .caused_by("the wire is cut");
+        assert_eq!(error.answers(), [Some(answered), None]);
+        assert_eq!(error.kind().as_str(), "timeout");
+        assert!(!error.is_transient() && error.source().is_some());
+        assert_eq!(error.to_string(), "a group did not answer");
+        assert_eq!(StoreError::transient("gone").answers(), []);
+    }
+
+    #[test]
+    fn kinds_have_words_of_their_own() {
+        let mut words = StoreErrorKind::ALL.map(StoreErrorKind::as_str).to_vec();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), StoreErrorKind::ALL.len());
     }
 }

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | this one | a quota that is known to be representable |
 //! | [`spec`] | a quota as written, and finding out whether it can be |
+//! | `share` | a part of a quota, for one instance of several |
 //! | `error` | why it cannot |
 
 mod error;
+mod share;
 pub mod spec;
 
 pub use error::QuotaError;
@@ -187,6 +189,13 @@ impl Quota {
     #[inline]
     pub fn lifetime_us_max(&self) -> u64 {
         self.lifetime_us_max
+    }
+
+    /// The same quota, whose state does or does not remember what giving back needs. It stays the
+    /// same band.
+    #[must_use]
+    pub fn with_refundable(self, refundable: bool) -> Self {
+        Self { refundable, ..self }.derive()
     }
 
     /// Fills in what follows from the rest.

@@ -14,7 +14,7 @@ const TICKS_US: [u64; 3] = [1, 1_000, 1_000_000];
 
 /// No bucket takes as long as this to refill, so that a wait, in microseconds, is always a number:
 /// 146,000 years.
-const LIFETIME_US_END: u64 = 1 << 62;
+pub(super) const LIFETIME_US_END: u64 = 1 << 62;
 
 /// A quota as written; [`build`](QuotaSpec::build) finds out whether it can be represented.
 #[derive(Clone, Copy, Debug)]
@@ -266,7 +266,7 @@ impl<'a> QuotaSpec<'a> {
 }
 
 /// How much a token bucket can hold if every product is to stay exact, in units of cost.
-struct Most {
+pub(super) struct Most {
     /// 2 × capacity + overdraft at most: 2 × capacity × price + overdraft × price + drain < 2^53.
     twice: u64,
     /// Capacity + overdraft at most, that no bucket takes too long to refill.
@@ -274,7 +274,7 @@ struct Most {
 }
 
 impl Most {
-    fn of(tick_us: NonZeroU64, drain: NonZeroU64, price: NonZeroU64) -> Self {
+    pub(super) fn of(tick_us: NonZeroU64, drain: NonZeroU64, price: NonZeroU64) -> Self {
         let debt = EXACT_MAX.saturating_sub(1).saturating_sub(drain.get());
         let ticks = (LIFETIME_US_END / tick_us).saturating_sub(2);
         Self {
@@ -290,7 +290,7 @@ impl Most {
     }
 
     /// The largest overdraft beside this capacity, if the capacity itself fits.
-    fn overdraft(&self, capacity: u64) -> Option<u64> {
+    pub(super) fn overdraft(&self, capacity: u64) -> Option<u64> {
         let exact = self.twice.checked_sub(capacity.checked_mul(2)?)?;
         Some(exact.min(self.once.checked_sub(capacity)?))
     }

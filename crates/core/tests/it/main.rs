@@ -14,4 +14,5 @@ mod give_back; // refunds: never above the envelope, never more than the exact c
 mod honest; // waits, refusals, expiry: what a decision says of itself is true
 mod quotas; // what can be represented, and the nearest that can
 mod requests; // several buckets in one step
+mod shares; // parts of a quota, and quotas that can be refunded
 mod world; // random quotas and traces, for core and model alike

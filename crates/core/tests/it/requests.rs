@@ -241,6 +241,24 @@ fn a_shadow_on_an_enforced_bucket_takes_what_is_left_and_never_its_room() {
 }
 
 #[test]
+fn a_forced_shadow_comes_after_enforced_takes_and_stays_within_the_overdraft() {
+    let quota = window(10);
+    let forced = Ask {
+        op: Op::Force(30),
+        ..shadow(&quota, 0, 1)
+    };
+    // In whichever order they are asked.
+    for asks in [
+        [forced, ask(&quota, Op::Take(3))],
+        [ask(&quota, Op::Take(3)), forced],
+    ] {
+        let (passed, _, used) = decide(&asks, &[0, 0], &[0]);
+        assert!(passed);
+        assert_eq!(used, [20]);
+    }
+}
+
+#[test]
 fn a_forced_charge_is_taken_though_it_refuses_unless_a_take_refuses() {
     let quota = window(2); // overdraft 10
     let take = |cost| Ask::take(b"", &quota, cost);

@@ -311,4 +311,13 @@ impl<C: Clock> Store for MemoryStore<C> {
     ) -> impl Future<Output = Result<bool, StoreError>> + Send {
         ready(Ok(self.reset_now(bucket, quota)))
     }
+
+    fn can_fail(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
+        Some(self.decide_now(asks))
+    }
 }

@@ -1,0 +1,110 @@
+//! Parts of a quota, and quotas that can be refunded.
+
+use proptest::prelude::*;
+use std::num::NonZeroU32;
+use tidegate_core::quota::EXACT_MAX;
+use tidegate_core::{Algorithm, Align, Bucket, Meter, Op, Quota, Timestamp, step};
+
+const MINUTE: u64 = 60_000_000;
+
+fn number(n: u32) -> NonZeroU32 {
+    NonZeroU32::new(n).expect("not zero")
+}
+
+#[test]
+fn a_half_is_half_the_rate_and_half_the_burst_rounded_down() {
+    let quota = Quota::new(7, 1_000_000).burst(5).build().unwrap();
+    let half = quota.at_share(number(1), number(2));
+    assert_eq!(half.capacity(), 2);
+    assert_eq!(half.drain_and_price(), (7, 2_000_000));
+    assert_eq!(half.id(), quota.id());
+}
+
+#[test]
+fn one_unit_is_the_least() {
+    for algorithm in [
+        Algorithm::TokenBucket,
+        Algorithm::FixedWindow(Align::Clock),
+        Algorithm::SlidingWindow,
+        Algorithm::SlidingLog,
+        Algorithm::BucketedWindow,
+    ] {
+        let quota = Quota::new(3, MINUTE).algorithm(algorithm).build().unwrap();
+        let part = quota.at_share(number(1), number(1_000));
+        assert_eq!(part.capacity(), 1, "{algorithm:?}");
+        assert_eq!((part.id(), part.period_us()), (quota.id(), MINUTE));
+        let nothing = Quota::new(0, MINUTE).algorithm(algorithm).build().unwrap();
+        assert_eq!(nothing.at_share(number(1), number(2)).capacity(), 0);
+    }
+}
+
+#[test]
+fn more_than_the_whole_is_the_whole() {
+    let quota = Quota::new(3, MINUTE).build().unwrap();
+    assert_eq!(quota.at_share(number(9), number(3)), quota);
+}
+
+#[test]
+fn what_was_used_stays_used_when_the_share_changes() {
+    let quota = Quota::new(60, MINUTE).build().unwrap();
+    let now = Timestamp::from_millis(1_700_000_000_000);
+    let mut bucket = Bucket::new(&quota);
+    for instances in [4, 2, 7, 1, 3] {
+        let part = quota.at_share(number(1), number(instances));
+        while step::decide_one(&part, &mut bucket, Op::Take(1), now).is_allowed() {}
+        for others in 1..9 {
+            let part = quota.at_share(number(1), number(others));
+            assert!(!bucket.is_ahead(&part, now), "{instances}, then {others}");
+        }
+        let whole = bucket.reading(&quota, now).remaining;
+        assert!(whole < u64::from(instances), "{whole} after {instances}");
+    }
+}
+
+#[test]
+fn refundable_or_not_it_is_the_same_band() {
+    let narrow = Quota::new(60, MINUTE).build().unwrap();
+    let wide = narrow.with_refundable(true);
+    assert!(narrow.is_narrow() && !narrow.is_refundable());
+    assert!(!wide.is_narrow() && wide.is_refundable());
+    assert_eq!(wide.id(), narrow.id());
+    assert_eq!(wide.with_refundable(false), narrow);
+    assert_eq!(
+        wide,
+        Quota::new(60, MINUTE).refundable(true).build().unwrap()
+    );
+}
+
+proptest! {
+    /// Whatever the quota and the share: never more than the share, never more than fits, and as
+    /// near below as a thousandth wherever there is room.
+    #[test]
+    fn a_part_fits_and_is_never_more(
+        amount in prop_oneof![1..1_000_u64, 1..10_000_000_u64, 1..1_u64 << 40],
+        period_us in prop_oneof![Just(1_000_000), Just(MINUTE), Just(86_400_000_000), 1..1_u64 << 45],
+        burst in prop_oneof![1..1_000_u64, 1..1_u64 << 30],
+        numerator in 1..1_000_000_u32,
+        denominator in prop_oneof![1..64_u32, Just(1_000_000)],
+    ) {
+        let Ok(quota) = Quota::new(amount, period_us).burst(burst).build() else {
+            return Ok(());
+        };
+        let numerator = numerator.min(denominator);
+        let part = quota.at_share(number(numerator), number(denominator));
+        let (drain, price) = part.drain_and_price();
+        let (whole_drain, whole_price) = quota.drain_and_price();
+        let capacity = part.capacity();
+        prop_assert!(2 * u128::from(capacity) * u128::from(price) + u128::from(drain) < u128::from(EXACT_MAX));
+        prop_assert!(part.lifetime_us_max() <= 1 << 62);
+        prop_assert_eq!((part.id(), part.tick_us()), (quota.id(), quota.tick_us()));
+        let exact = u128::from(quota.capacity()) * u128::from(numerator) / u128::from(denominator);
+        prop_assert!(u128::from(capacity) <= exact.max(1));
+        // drain / price against whole_drain × numerator / (whole_price × denominator).
+        let ours = u128::from(drain) * u128::from(whole_price) * u128::from(denominator);
+        let theirs = u128::from(whole_drain) * u128::from(numerator) * u128::from(price);
+        prop_assert!(ours <= theirs, "{drain}/{price} of {whole_drain}/{whole_price}");
+        if quota.is_narrow() && denominator < 64 && numerator == 1 {
+            prop_assert!(part.is_narrow());
+        }
+    }
+}
