@@ -22,6 +22,9 @@
 //! assert_eq!(bucket.take(1, 1).wait_us, Some(99_999));
 //! ```
 
+pub mod history;
 pub mod laws;
 pub mod model;
+#[cfg(feature = "redis")]
+pub mod redis;
 pub mod vectors;

@@ -2,7 +2,8 @@
 //!
 //! A store brings a [`Subject`], itself and a hand on its clock, and
 //! [`store_laws!`](crate::store_laws) turns each law into a test. The twelfth, that a store which
-//! cannot tell says so, needs a store that fails and is tested where such stores are.
+//! cannot tell says so, needs a store that fails: tests of such stores call
+//! [`law_12_unknown_is_an_error`] themselves.
 //!
 //! ```
 //! use tidegate_core::{Ask, Quota};
@@ -28,8 +29,9 @@ mod concurrent;
 mod several;
 mod single;
 mod subject;
+mod unknown;
 
-pub use against_the_model::law_4_nothing_lost;
+pub use against_the_model::{law_4_nothing_lost, law_4_nothing_lost_but_for};
 pub use concurrent::{law_1_all_or_nothing_under_contention, law_2_never_over};
 pub use several::{
     law_1_all_or_nothing, law_8_shadows_are_silent, law_9_force_charges, law_11_in_order,
@@ -40,6 +42,7 @@ pub use single::{
     law_7_free_refusals, law_10_giving_back_is_safe, reset_makes_as_good_as_new,
 };
 pub use subject::{Manual, Subject, block_on};
+pub use unknown::law_12_unknown_is_an_error;
 
 /// Makes a test of each law, for the store that `$subject`, a function without arguments, makes
 /// anew for each.

@@ -1,0 +1,153 @@
+//! What was asked and what was answered, and by how much that is more than a quota allows.
+//!
+//! The checker replays nothing but the admissions, at the store's own instants, through the
+//! [`model`](crate::model): one that the model would refuse, given only those before it, is *over*,
+//! and is left out of what comes after. That is the fewest units that would have to be taken from the
+//! history for the rest to keep to the quota, so that a store which forgets its buckets `n` times may
+//! be over by `n` capacities and no more.
+//!
+//! What was refused does not count, and neither does what nobody knows: a charge whose answer was
+//! lost can only make a store admit less. (Not so where a window opens with its first charge, known
+//! or not: such a quota can be checked only where every answer is known.)
+
+#[cfg(test)]
+mod tests;
+
+use tidegate_core::quota::WINDOW_PARTS;
+use tidegate_core::{Algorithm, Align, Quota, Reply, StoreError, StoreErrorKind};
+
+use crate::model::{ModelAlgorithm, ModelBucket, ModelQuota};
+
+/// Requests on the same buckets, from any number of clients, and what became of them.
+///
+/// ```
+/// use tidegate_core::Quota;
+/// use tidegate_testkit::history::History;
+///
+/// let two_a_second = Quota::new(2, 1_000_000).build()?;
+/// let mut history = History::default();
+/// for at_us in [0, 1, 500_000, 500_001] {
+///     history.admit(at_us, 1);
+/// }
+/// assert_eq!(history.over(&two_a_second), 1);
+/// # Ok::<(), tidegate_core::QuotaError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// The store's instant in microseconds, and the cost.
+    admitted: Vec<(u64, u64)>,
+    refused: u64,
+    unknown: Vec<StoreErrorKind>,
+}
+
+impl History {
+    /// Takes down that `cost` was admitted at the store's instant `at_us`.
+    pub fn admit(&mut self, at_us: u64, cost: u64) {
+        self.admitted.push((at_us, cost));
+    }
+
+    /// Takes down that `requests` more were refused.
+    pub fn refuse(&mut self, requests: u64) {
+        self.refused += requests;
+    }
+
+    /// Takes down what became of a request of `cost`.
+    pub fn record(&mut self, cost: u64, answer: &Result<Reply, StoreError>) {
+        match answer {
+            Ok(reply) if reply.passed => self.admit(reply.at.as_micros(), cost),
+            Ok(_) => self.refused += 1,
+            Err(error) => self.unknown.push(error.kind()),
+        }
+    }
+
+    /// Adds what another client of the same buckets has taken down.
+    pub fn merge(&mut self, other: Self) {
+        self.admitted.extend(other.admitted);
+        self.refused += other.refused;
+        self.unknown.extend(other.unknown);
+    }
+
+    /// The units that were admitted.
+    pub fn admitted(&self) -> u64 {
+        self.admitted.iter().map(|(_, cost)| cost).sum()
+    }
+
+    /// The units that were admitted before the store's instant `until_us`.
+    pub fn admitted_before(&self, until_us: u64) -> u64 {
+        let before = self.admitted.iter().filter(|(at, _)| *at < until_us);
+        before.map(|(_, cost)| cost).sum()
+    }
+
+    /// How many requests were refused.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// The requests of which nobody knows, by what went wrong.
+    pub fn unknown(&self) -> &[StoreErrorKind] {
+        &self.unknown
+    }
+
+    /// The instants of all admissions, in no order.
+    pub fn instants_us(&self) -> impl Iterator<Item = u64> {
+        self.admitted.iter().map(|(at, _)| *at)
+    }
+
+    /// The instants of the first and the last admission.
+    pub fn span_us(&self) -> Option<(u64, u64)> {
+        Some((self.instants_us().min()?, self.instants_us().max()?))
+    }
+
+    /// By how many units more was admitted than `quota` allows.
+    pub fn over(&self, quota: &Quota) -> u64 {
+        self.over_model(model_of(quota))
+    }
+
+    /// [`over`](Self::over) a token bucket, where the instants are only known to lie up to `skew_us`
+    /// after the true ones: what refills in that time is allowed on top.
+    pub fn over_with_skew(&self, quota: &Quota, skew_us: u64) -> u64 {
+        let mut model = model_of(quota);
+        let refilled = u128::from(model.amount) * u128::from(skew_us);
+        let refilled = refilled.div_ceil(u128::from(model.period_us));
+        let extra = u64::try_from(refilled).unwrap_or(u64::MAX);
+        match model.algorithm {
+            ModelAlgorithm::TokenBucket => model.burst = model.burst.saturating_add(extra),
+            // What came in another window may have been counted in this one.
+            _ => model.amount = model.amount.saturating_mul(2),
+        }
+        self.over_model(model)
+    }
+
+    fn over_model(&self, quota: ModelQuota) -> u64 {
+        let mut admitted = self.admitted.clone();
+        admitted.sort_unstable();
+        let mut bucket = ModelBucket::new(quota);
+        let mut over = 0;
+        for (at_us, cost) in admitted {
+            if !bucket.take(at_us, cost).allowed {
+                over += cost;
+            }
+        }
+        over
+    }
+}
+
+/// The same quota in the model's words.
+pub fn model_of(quota: &Quota) -> ModelQuota {
+    ModelQuota {
+        algorithm: match quota.algorithm() {
+            Algorithm::FixedWindow(Align::FirstRequest) => ModelAlgorithm::FixedWindow,
+            Algorithm::FixedWindow(Align::Clock) => ModelAlgorithm::FixedWindowAligned,
+            Algorithm::SlidingWindow => ModelAlgorithm::SlidingWindow,
+            Algorithm::SlidingLog => ModelAlgorithm::SlidingLog,
+            Algorithm::BucketedWindow => ModelAlgorithm::BucketedWindow {
+                parts: WINDOW_PARTS,
+            },
+            _ => ModelAlgorithm::TokenBucket,
+        },
+        amount: quota.amount(),
+        period_us: quota.period_us(),
+        burst: quota.capacity(),
+        overdraft: quota.overdraft(),
+    }
+}

@@ -1,0 +1,99 @@
+use super::*;
+use tidegate_core::{Bucket, Meter, Timestamp};
+
+const ALGORITHMS: [Algorithm; 6] = [
+    Algorithm::TokenBucket,
+    Algorithm::FixedWindow(Align::FirstRequest),
+    Algorithm::FixedWindow(Align::Clock),
+    Algorithm::SlidingWindow,
+    Algorithm::SlidingLog,
+    Algorithm::BucketedWindow,
+];
+
+const PERIOD_US: u64 = 1_000_000;
+
+fn quota(algorithm: Algorithm) -> Quota {
+    let spec = Quota::new(100, PERIOD_US).algorithm(algorithm);
+    spec.build().expect("it fits")
+}
+
+/// All that passes for two and a half periods, if somebody asks every millisecond.
+fn greedy(quota: &Quota) -> History {
+    let mut history = History::default();
+    let mut bucket = Bucket::new(quota);
+    for at_us in (7_000_300_000_u64..7_002_800_000).step_by(1_000) {
+        let now = Timestamp::from_micros(at_us);
+        while bucket.wait(quota, 1, now).is_none() {
+            bucket.charge(quota, 1, now);
+            history.admit(at_us, 1);
+        }
+    }
+    history
+}
+
+#[test]
+fn all_that_a_quota_allows_is_not_over() {
+    for quota in ALGORITHMS.map(quota) {
+        let history = greedy(&quota);
+        assert!(history.admitted() >= 200, "{quota:?}");
+        assert_eq!(history.over(&quota), 0, "{quota:?}");
+    }
+}
+
+/// The mutants: one admission too many, wherever it is, does not go unseen.
+#[test]
+fn one_admission_too_many_is_seen() {
+    for quota in ALGORITHMS.map(quota) {
+        let history = greedy(&quota);
+        let (first, last) = history.span_us().expect("much was admitted");
+        let middle = history.admitted.get(history.admitted.len() / 2);
+        let (middle, _) = *middle.expect("much was admitted");
+        for at_us in [first, middle, last] {
+            let mut mutant = history.clone();
+            mutant.admit(at_us, 1);
+            assert!(mutant.over(&quota) >= 1, "{quota:?} at {at_us}");
+        }
+    }
+}
+
+#[test]
+fn a_bucket_that_was_forgotten_is_over_by_its_capacity() {
+    for quota in [Algorithm::TokenBucket, Algorithm::SlidingLog].map(quota) {
+        let mut history = greedy(&quota);
+        let (first, last) = history.span_us().expect("much was admitted");
+        // Twice forgotten, twice used up.
+        for at_us in [first + PERIOD_US / 2, last] {
+            history.merge(History {
+                admitted: vec![(at_us, 1); 100],
+                ..History::default()
+            });
+        }
+        assert_eq!(history.over(&quota), 200, "{quota:?}");
+    }
+}
+
+#[test]
+fn what_was_refused_or_is_unknown_never_counts() {
+    let quota = quota(Algorithm::TokenBucket);
+    let mut history = greedy(&quota);
+    let admitted = history.admitted();
+    for _ in 0..50 {
+        let lost = StoreError::transient("lost").with_kind(StoreErrorKind::Timeout);
+        history.record(1, &Err(lost));
+    }
+    assert_eq!(history.over(&quota), 0);
+    assert_eq!(history.admitted(), admitted);
+    assert_eq!(history.unknown(), [StoreErrorKind::Timeout; 50]);
+}
+
+#[test]
+fn instants_that_are_known_to_a_millisecond_may_be_over_by_what_refills_in_it() {
+    let quota = quota(Algorithm::TokenBucket);
+    let mut history = greedy(&quota);
+    let (_, last) = history.span_us().expect("much was admitted");
+    history.admit(last, 1);
+    assert_eq!(history.over(&quota), 1);
+    assert_eq!(history.over_with_skew(&quota, 10_000), 0);
+    history.admit(last, 1);
+    assert_eq!(history.over_with_skew(&quota, 10_000), 1);
+}

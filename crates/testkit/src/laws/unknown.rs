@@ -1,0 +1,29 @@
+//! The law of stores that can fail.
+
+use tidegate_core::{Ask, Quota, Store};
+
+use super::Subject;
+
+/// A store that cannot tell says so, whatever it is asked: never a guess, neither way.
+///
+/// `break_it` makes the store unable to answer. It is not in [`store_laws!`](crate::store_laws), for
+/// only a store's own tests know how to break it.
+pub fn law_12_unknown_is_an_error(subject: &impl Subject, break_it: impl FnOnce()) {
+    let quota = Quota::new(3, 60_000_000).build().expect("it fits");
+    let store = subject.store();
+    // One bucket that is known and has room, and one that was never heard of.
+    assert!(subject.decide(&[Ask::take(b"known", &quota, 1)]).passed);
+    assert!(store.can_fail(), "it is about to");
+    break_it();
+    for bucket in [&b"known"[..], b"unknown"] {
+        for ask in [Ask::take(bucket, &quota, 1), Ask::look(bucket, &quota)] {
+            let decided = subject.block_on(store.decide(&[ask, Ask::look(b"other", &quota)]));
+            assert!(decided.is_err(), "a guess: {decided:?}");
+            assert!(store.decide_at_once(&[ask]).is_none(), "a guess at once");
+        }
+        let inspected = subject.block_on(store.inspect(bucket, &quota));
+        assert!(inspected.is_err(), "a guess: {inspected:?}");
+        let reset = subject.block_on(store.reset(bucket, &quota));
+        assert!(reset.is_err(), "a guess: {reset:?}");
+    }
+}

@@ -1,0 +1,54 @@
+//! Real Redis and Valkey servers for tests: [`Server`], [`Cluster`] and [`SentinelGroup`], with or
+//! without TLS and users, and a [`FaultProxy`] to put between them and who talks to them.
+//!
+//! Everything runs on loopback, on ports that no other test of any process has. A server ends with
+//! its value, and if the test process dies without a word, with that. Every wait polls for what it
+//! waits for, up to a limit, and says what did not happen.
+//!
+//! ```no_run
+//! use tidegate_testkit::redis::Server;
+//!
+//! let server = Server::start();
+//! let mut client = server.client();
+//! client.command(&["SET", "a", "1", "PX", "60000"]).text();
+//! assert!(client.command(&["PTTL", "a"]).int() > 0);
+//! server.kill9();
+//! server.restart();
+//! assert!(server.command(&["GET", "a"]).is_nil());
+//! ```
+
+#![expect(
+    clippy::missing_panics_doc,
+    clippy::panic,
+    reason = "what cannot be started or does not happen fails the test"
+)]
+
+mod access;
+mod audit;
+mod client;
+mod cluster;
+mod flavour;
+mod options;
+mod port;
+mod process;
+mod proxy;
+mod reply;
+mod sentinel;
+mod server;
+mod undertaker;
+mod wait;
+
+pub use access::{Access, Acl, Certificates, Login};
+pub use audit::audit;
+pub use client::Client;
+pub use cluster::{Cluster, Migration, SLOTS};
+pub use flavour::Flavour;
+pub use options::Options;
+pub use proxy::{FaultProxy, Faults};
+pub use reply::Reply;
+pub use sentinel::SentinelGroup;
+pub use server::Server;
+pub use wait::{until, until_some};
+
+#[cfg(test)]
+mod tests;

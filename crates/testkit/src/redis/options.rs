@@ -1,0 +1,126 @@
+//! How servers are to be: the same words for one server, a cluster and a Sentinel group.
+
+use super::access::{Access, Acl, Certificates, Login};
+use super::flavour::Flavour;
+use super::server::Server;
+
+/// How servers are to be. Without a word: Redis 7.0, plain TCP, no users, nothing on disk.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub(super) flavour: Flavour,
+    tls: Option<Certificates>,
+    ask_clients: bool,
+    acl: Option<Acl>,
+    settings: Vec<String>,
+    pub(super) failover_ms: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            flavour: Flavour::Redis7,
+            tls: None,
+            ask_clients: false,
+            acl: None,
+            settings: Vec::new(),
+            failover_ms: 500,
+        }
+    }
+}
+
+impl Options {
+    /// The program.
+    #[must_use]
+    pub fn flavour(mut self, flavour: Flavour) -> Self {
+        self.flavour = flavour;
+        self
+    }
+
+    /// Another line of the configuration: `.setting("maxmemory", "2mb")`.
+    #[must_use]
+    pub fn setting(mut self, name: &str, value: &str) -> Self {
+        self.settings.push(format!("{name} {value}"));
+        self
+    }
+
+    /// TLS and nothing else, also among the servers. Only [`Flavour::Redis7`] has it.
+    #[must_use]
+    pub fn tls(mut self, certificates: &Certificates) -> Self {
+        self.tls = Some(certificates.clone());
+        self
+    }
+
+    /// With TLS: let nobody in who has no certificate of the authority.
+    #[must_use]
+    pub fn ask_clients(mut self) -> Self {
+        self.ask_clients = true;
+        self
+    }
+
+    /// Users.
+    #[must_use]
+    pub fn acl(mut self, acl: Acl) -> Self {
+        self.acl = Some(acl);
+        self
+    }
+
+    /// After how many milliseconds of silence a server counts as dead, in a cluster and for
+    /// sentinels; 500 if nothing is said.
+    #[must_use]
+    pub fn failover_after_millis(mut self, millis: u32) -> Self {
+        self.failover_ms = millis;
+        self
+    }
+
+    /// Starts one server.
+    pub fn start(self) -> Server {
+        Server::launch(&self, &[])
+    }
+
+    /// How the tests come in: as `admin`, if there are users.
+    pub(super) fn admin(&self) -> Access {
+        self.access(Login::admin())
+    }
+
+    /// How the limiter comes in: as `limiter`, if there are users.
+    pub(super) fn limiter(&self) -> Access {
+        self.access(Login::limiter())
+    }
+
+    fn access(&self, login: Login) -> Access {
+        let login = self.acl.is_some().then_some(login);
+        Access::new(self.tls.clone(), login)
+    }
+
+    /// The lines that say where to listen.
+    pub(super) fn net_lines(&self, port: u16) -> Vec<String> {
+        match &self.tls {
+            None => vec![format!("port {port}")],
+            Some(tls) => tls.lines(port, self.ask_clients),
+        }
+    }
+
+    /// The lines of a server that holds data.
+    pub(super) fn data_lines(&self) -> Vec<String> {
+        let mut lines = vec![
+            "save \"\"".to_owned(),
+            "appendonly no".to_owned(),
+            "repl-diskless-sync-delay 0".to_owned(),
+        ];
+        lines.extend(self.acl.iter().flat_map(Acl::lines));
+        lines.extend(self.settings.iter().cloned());
+        lines
+    }
+
+    /// The lines of a sentinel, besides those that name the master.
+    pub(super) fn sentinel_lines(&self, master: &str) -> Vec<String> {
+        match &self.acl {
+            None => Vec::new(),
+            Some(_) => Acl::sentinel_lines(master),
+        }
+    }
+
+    pub(super) fn has_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+}

@@ -1,0 +1,251 @@
+//! A proxy that makes the network as bad as a test wants it.
+
+mod pump;
+mod relay;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::port::Port;
+use super::wait::until;
+
+/// What goes wrong, in each direction. Without a word nothing does.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidegate_testkit::redis::Faults;
+///
+/// let slow_and_deaf = Faults {
+///     delay_requests: Duration::from_millis(30),
+///     ..Faults::drop_replies()
+/// };
+/// assert!(slow_and_deaf.swallow_replies && !slow_and_deaf.swallow_requests);
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "faults that combine freely")]
+pub struct Faults {
+    /// How much later requests arrive. It is a distance, not a brake: many are on the way at once.
+    pub delay_requests: Duration,
+    /// How much later replies arrive.
+    pub delay_replies: Duration,
+    /// Requests never arrive; the connection stays.
+    pub swallow_requests: bool,
+    /// Replies never arrive; the connection stays, and the server has done what it was told.
+    pub swallow_replies: bool,
+    /// So many more bytes of requests get through on each connection, then it is reset.
+    pub cut_requests_after: Option<usize>,
+    /// So many more bytes of replies get through on each connection, then it is reset.
+    pub cut_replies_after: Option<usize>,
+    /// Connections are accepted and reset at once; those that were open before stay.
+    pub reset_new: bool,
+    /// Nobody listens: connections are refused. Those that were open before stay.
+    pub refuse_new: bool,
+}
+
+impl Faults {
+    /// All is well.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// A round trip takes this much longer, half of it each way.
+    pub fn slow(round_trip: Duration) -> Self {
+        Self {
+            delay_requests: round_trip / 2,
+            delay_replies: round_trip / 2,
+            ..Self::none()
+        }
+    }
+
+    /// Connections are accepted, and everything that is said on them vanishes.
+    pub fn blackhole() -> Self {
+        Self {
+            swallow_requests: true,
+            swallow_replies: true,
+            ..Self::none()
+        }
+    }
+
+    /// Requests reach the server, replies vanish.
+    pub fn drop_replies() -> Self {
+        Self {
+            swallow_replies: true,
+            ..Self::none()
+        }
+    }
+
+    /// Nobody listens at the port any more.
+    pub fn refuse() -> Self {
+        Self {
+            refuse_new: true,
+            ..Self::none()
+        }
+    }
+}
+
+/// What is to be, as the proxy's tasks watch it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Orders {
+    faults: Faults,
+    /// How often all connections were to be reset.
+    resets: u64,
+    /// How often anything was ordered.
+    number: u64,
+}
+
+/// The orders as a connection sees them, which was accepted under some and may have missed others
+/// since.
+#[derive(Debug, Clone)]
+struct Watched {
+    last: Orders,
+    orders: watch::Receiver<Orders>,
+}
+
+impl Watched {
+    fn since(last: Orders, mut orders: watch::Receiver<Orders>) -> Self {
+        orders.mark_changed();
+        Self { last, orders }
+    }
+
+    fn faults(&self) -> Faults {
+        self.last.faults
+    }
+
+    /// Waits for other faults. None: the connection is to be reset.
+    async fn changed(&mut self) -> Option<Faults> {
+        loop {
+            self.orders.changed().await.ok()?;
+            let orders = *self.orders.borrow_and_update();
+            let last = std::mem::replace(&mut self.last, orders);
+            if orders.resets != last.resets {
+                return None;
+            }
+            if orders.number != last.number {
+                return Some(orders.faults);
+            }
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Counters {
+    accepted: AtomicU64,
+    open: AtomicU64,
+    request_bytes: AtomicU64,
+    reply_bytes: AtomicU64,
+    /// The last order that the listener has carried out.
+    carried_out: AtomicU64,
+}
+
+/// A port that leads to another one on loopback, with faults that can change at any moment.
+///
+/// It has a thread and a clock of its own, so that it goes on while a test blocks its runtime or
+/// holds its clock. It does not look into what passes, so that it serves TLS as well.
+///
+/// ```no_run
+/// use tidegate_testkit::redis::{FaultProxy, Faults, Server};
+///
+/// let server = Server::start();
+/// let proxy = FaultProxy::start(server.port());
+/// // … connect to proxy.address() …
+/// proxy.set(Faults::drop_replies());
+/// proxy.reset();
+/// proxy.set(Faults::none());
+/// ```
+#[derive(Debug)]
+pub struct FaultProxy {
+    port: Port,
+    counters: Arc<Counters>,
+    /// Gone when the proxy is: that is how the thread hears of it.
+    orders: Option<watch::Sender<Orders>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl FaultProxy {
+    /// A proxy in front of this port, without faults.
+    pub fn start(upstream: u16) -> Self {
+        let port = Port::lease();
+        let counters = Arc::new(Counters::default());
+        let (orders, watched) = watch::channel(Orders::default());
+        let relay = relay::Relay::new(port.number(), upstream, Arc::clone(&counters), watched);
+        let thread = thread::Builder::new()
+            .name(format!("fault-proxy-{}", port.number()))
+            .spawn(move || relay.run())
+            .expect("there is room for a thread");
+        let proxy = Self {
+            port,
+            counters,
+            orders: Some(orders),
+            thread: Some(thread),
+        };
+        proxy.set(Faults::none());
+        proxy
+    }
+
+    /// The port it listens at.
+    pub fn port(&self) -> u16 {
+        self.port.number()
+    }
+
+    /// `127.0.0.1:port`.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port())
+    }
+
+    /// From now on these faults, and no others. What was on its way already still arrives.
+    pub fn set(&self, faults: Faults) {
+        self.order(|orders| orders.faults = faults);
+    }
+
+    /// Resets all open connections now (`RST`, as when a machine has gone).
+    pub fn reset(&self) {
+        self.order(|orders| orders.resets += 1);
+        until("no connection is open", || self.open() == 0);
+    }
+
+    /// How many connections were accepted so far.
+    pub fn accepted(&self) -> u64 {
+        self.counters.accepted.load(Ordering::SeqCst)
+    }
+
+    /// How many connections are open.
+    pub fn open(&self) -> u64 {
+        self.counters.open.load(Ordering::SeqCst)
+    }
+
+    /// How many bytes of requests were passed on.
+    pub fn request_bytes(&self) -> u64 {
+        self.counters.request_bytes.load(Ordering::SeqCst)
+    }
+
+    /// How many bytes of replies were passed on.
+    pub fn reply_bytes(&self) -> u64 {
+        self.counters.reply_bytes.load(Ordering::SeqCst)
+    }
+
+    /// Changes what is to be, and waits until the listener is so.
+    fn order(&self, change: impl FnOnce(&mut Orders)) {
+        let orders = self.orders.as_ref().expect("the proxy is there");
+        orders.send_modify(|orders| {
+            change(orders);
+            orders.number += 1;
+        });
+        let number = orders.borrow().number;
+        until("the proxy does as it is told", || {
+            self.counters.carried_out.load(Ordering::SeqCst) >= number
+        });
+    }
+}
+
+impl Drop for FaultProxy {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        if let Some(thread) = self.thread.take() {
+            drop(thread.join());
+        }
+    }
+}

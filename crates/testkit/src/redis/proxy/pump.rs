@@ -1,0 +1,132 @@
+//! One direction of a connection.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::{Counters, Faults, Watched};
+
+/// Pieces on the way at once; a sender that is further ahead waits.
+const ON_THE_WAY_MAX: usize = 4096;
+const PIECE_BYTES_MAX: usize = 16 * 1024;
+
+/// Which faults apply, and where the bytes are counted.
+pub(super) struct Direction<'a> {
+    orders: Watched,
+    passed: &'a AtomicU64,
+    select: fn(&Faults) -> Here,
+}
+
+/// The faults of one direction.
+struct Here {
+    delay: Duration,
+    swallow: bool,
+    cut_after: Option<usize>,
+}
+
+impl<'a> Direction<'a> {
+    pub(super) fn requests(orders: Watched, counters: &'a Counters) -> Self {
+        Self {
+            orders,
+            passed: &counters.request_bytes,
+            select: |faults| Here {
+                delay: faults.delay_requests,
+                swallow: faults.swallow_requests,
+                cut_after: faults.cut_requests_after,
+            },
+        }
+    }
+
+    pub(super) fn replies(orders: Watched, counters: &'a Counters) -> Self {
+        Self {
+            orders,
+            passed: &counters.reply_bytes,
+            select: |faults| Here {
+                delay: faults.delay_replies,
+                swallow: faults.swallow_replies,
+                cut_after: faults.cut_replies_after,
+            },
+        }
+    }
+}
+
+/// Bytes and when they are to arrive.
+type Piece = (Instant, Vec<u8>);
+
+/// Passes on what comes. An error: the connection is to be reset.
+pub(super) async fn run(
+    from: ReadHalf<'_>,
+    to: WriteHalf<'_>,
+    direction: Direction<'_>,
+) -> io::Result<()> {
+    let (send, receive) = mpsc::channel(ON_THE_WAY_MAX);
+    let passed = direction.passed;
+    tokio::try_join!(read(from, send, direction), write(to, receive, passed))?;
+    Ok(())
+}
+
+async fn read(
+    mut from: ReadHalf<'_>,
+    send: mpsc::Sender<Piece>,
+    mut direction: Direction<'_>,
+) -> io::Result<()> {
+    let mut here = (direction.select)(&direction.orders.faults());
+    let mut buffer = vec![0; PIECE_BYTES_MAX];
+    loop {
+        let count = tokio::select! {
+            // Orders first: what is read after they changed is treated as they say.
+            biased;
+            changed = direction.orders.changed() => {
+                here = (direction.select)(&changed.ok_or_else(cut)?);
+                continue;
+            }
+            count = from.read(&mut buffer) => count?,
+        };
+        if count == 0 {
+            return Ok(());
+        }
+        if here.swallow {
+            continue;
+        }
+        let left = here.cut_after.unwrap_or(usize::MAX);
+        let piece = buffer.get(..count.min(left)).unwrap_or_default().to_vec();
+        // A writer that has gone reports its own error.
+        drop(send.send((Instant::now() + here.delay, piece)).await);
+        if count >= left {
+            // What was let through arrives first: the writer ends with the cut.
+            drop(send.send((Instant::now() + here.delay, Vec::new())).await);
+        }
+        here.cut_after = here.cut_after.map(|left| left.saturating_sub(count));
+    }
+}
+
+/// Writes each piece when it is due; an empty one cuts the connection.
+async fn write(
+    mut to: WriteHalf<'_>,
+    mut receive: mpsc::Receiver<Piece>,
+    passed: &AtomicU64,
+) -> io::Result<()> {
+    while let Some((due, piece)) = receive.recv().await {
+        // Even a wait for a time that is past takes up to a millisecond.
+        if due > Instant::now() {
+            tokio::time::sleep_until(due).await;
+        }
+        if piece.is_empty() {
+            return Err(cut());
+        }
+        let count = u64::try_from(piece.len()).expect("a piece is small");
+        // First, so that whoever has the bytes finds them counted.
+        passed.fetch_add(count, Ordering::SeqCst);
+        to.write_all(&piece).await?;
+    }
+    to.shutdown().await
+}
+
+fn cut() -> io::Error {
+    io::ErrorKind::ConnectionReset.into()
+}

@@ -1,0 +1,135 @@
+//! The listener, and a task for each connection.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::pump::{self, Direction};
+use super::{Counters, Orders, Watched};
+
+#[derive(Debug)]
+pub(super) struct Relay {
+    port: u16,
+    upstream: u16,
+    counters: Arc<Counters>,
+    orders: watch::Receiver<Orders>,
+}
+
+impl Relay {
+    pub(super) fn new(
+        port: u16,
+        upstream: u16,
+        counters: Arc<Counters>,
+        orders: watch::Receiver<Orders>,
+    ) -> Self {
+        Self {
+            port,
+            upstream,
+            counters,
+            orders,
+        }
+    }
+
+    /// Runs until the proxy is dropped.
+    pub(super) fn run(self) {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime on one thread")
+            .block_on(self.listen());
+    }
+
+    async fn listen(mut self) {
+        let mut listener = None;
+        // Those of a listener that is gone go on; all of them end with this.
+        let mut connections = JoinSet::new();
+        let mut resets = 0;
+        loop {
+            let orders = *self.orders.borrow_and_update();
+            if orders.faults.refuse_new || orders.resets != resets {
+                // The kernel resets the connections that it had accepted for us.
+                listener = None;
+                resets = orders.resets;
+            }
+            if listener.is_none() && !orders.faults.refuse_new {
+                let bound = TcpListener::bind(("127.0.0.1", self.port)).await;
+                listener = Some(bound.expect("the port is ours"));
+            }
+            let carried_out = &self.counters.carried_out;
+            carried_out.store(orders.number, Ordering::SeqCst);
+            loop {
+                tokio::select! {
+                    biased;
+                    changed = self.orders.changed() => match changed {
+                        Ok(()) => break,
+                        Err(_) => return,
+                    },
+                    accepted = accept(listener.as_ref()) => {
+                        if let Ok(client) = accepted {
+                            self.take(client, orders, &mut connections);
+                        }
+                    }
+                    Some(_) = connections.join_next() => {}
+                }
+            }
+        }
+    }
+
+    /// `then` are the orders under which it was accepted.
+    fn take(&self, client: TcpStream, then: Orders, connections: &mut JoinSet<()>) {
+        let counters = Arc::clone(&self.counters);
+        counters.accepted.fetch_add(1, Ordering::SeqCst);
+        if then.faults.reset_new {
+            reset(&client);
+            return;
+        }
+        counters.open.fetch_add(1, Ordering::SeqCst);
+        let (upstream, orders) = (self.upstream, Watched::since(then, self.orders.clone()));
+        connections.spawn(async move {
+            connect(client, upstream, orders, &counters).await;
+            counters.open.fetch_sub(1, Ordering::SeqCst);
+        });
+    }
+}
+
+async fn accept(listener: Option<&TcpListener>) -> io::Result<TcpStream> {
+    match listener {
+        Some(listener) => listener.accept().await.map(|(client, _)| client),
+        None => std::future::pending().await,
+    }
+}
+
+/// Passes on what both sides say until one has gone, or the connection is to be reset.
+async fn connect(mut client: TcpStream, upstream: u16, orders: Watched, counters: &Counters) {
+    let Ok(mut server) = TcpStream::connect(("127.0.0.1", upstream)).await else {
+        reset(&client);
+        return;
+    };
+    // Without these, waiting for more to send would add delays of its own.
+    drop(client.set_nodelay(true));
+    drop(server.set_nodelay(true));
+    let is_cut = {
+        let (from_client, to_client) = client.split();
+        let (from_server, to_server) = server.split();
+        let requests = Direction::requests(orders.clone(), counters);
+        let replies = Direction::replies(orders, counters);
+        tokio::try_join!(
+            pump::run(from_client, to_server, requests),
+            pump::run(from_server, to_client, replies),
+        )
+        .is_err()
+    };
+    if is_cut {
+        reset(&client);
+        reset(&server);
+    }
+}
+
+/// Closing the connection will reset it.
+fn reset(stream: &TcpStream) {
+    drop(stream.set_zero_linger());
+}

@@ -1,0 +1,237 @@
+//! One server process.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::Command;
+
+use parking_lot::Mutex;
+
+use super::access::Access;
+use super::client::Client;
+use super::options::Options;
+use super::port::Port;
+use super::process::Process;
+use super::reply::Reply;
+use super::undertaker::{UNDERTAKER, remove};
+use super::wait::{PATIENCE, within};
+
+/// How often a server that dies at start is tried again: somebody may take its port in between.
+const ATTEMPTS: usize = 5;
+
+/// A server of its own, on a port of its own, with nothing on disk. It is killed when dropped.
+#[derive(Debug)]
+pub struct Server {
+    options: Options,
+    sentinel: bool,
+    port: Port,
+    folder: PathBuf,
+    process: Mutex<Option<Process>>,
+}
+
+impl Server {
+    /// Redis 7.0 without TLS and users. Panics if it is not installed.
+    pub fn start() -> Self {
+        Self::builder().start()
+    }
+
+    /// Says how the server is to be, then starts it.
+    ///
+    /// ```no_run
+    /// use tidegate_testkit::redis::{Acl, Certificates, Server};
+    ///
+    /// let certificates = Certificates::make();
+    /// let server = Server::builder()
+    ///     .tls(&certificates)
+    ///     .acl(Acl::limiter("~rl:* -@all +@scripting +@read +@write +time"))
+    ///     .setting("maxmemory", "10mb")
+    ///     .start();
+    /// assert!(server.url().starts_with("rediss://limiter:"));
+    /// ```
+    pub fn builder() -> Options {
+        Options::default()
+    }
+
+    /// A server that holds data, with these lines in its configuration too.
+    pub(super) fn launch(options: &Options, lines: &[String]) -> Self {
+        let mut all = options.data_lines();
+        all.extend_from_slice(lines);
+        Self::try_ports(options, false, &all)
+    }
+
+    /// A sentinel with these lines in its configuration.
+    pub(super) fn launch_sentinel(options: &Options, lines: &[String]) -> Self {
+        Self::try_ports(options, true, lines)
+    }
+
+    fn try_ports(options: &Options, sentinel: bool, lines: &[String]) -> Self {
+        for _ in 0..ATTEMPTS {
+            let server = Self {
+                options: options.clone(),
+                sentinel,
+                port: Port::lease(),
+                folder: UNDERTAKER.folder(),
+                process: Mutex::new(None),
+            };
+            server.configure(lines);
+            server.spawn();
+            if server.await_ready() {
+                return server;
+            }
+            assert!(server.port_was_taken(), "{}", server.why_it_died());
+        }
+        panic!("{ATTEMPTS} ports that were free were taken at once")
+    }
+
+    fn configure(&self, lines: &[String]) {
+        let folder = self.folder.display();
+        let mut all = vec![
+            "bind 127.0.0.1".to_owned(),
+            "daemonize no".to_owned(),
+            format!("dir {folder}"),
+            format!("logfile {folder}/log"),
+        ];
+        all.extend(self.options.net_lines(self.port()));
+        all.extend_from_slice(lines);
+        let text = all.join("\n") + "\n";
+        fs::write(self.folder.join("conf"), text).expect("the folder is ours");
+    }
+
+    /// Starts the process with the configuration that is there: sentinels and nodes of a cluster
+    /// write down in it, and beside it, what they know.
+    fn spawn(&self) {
+        let mut command = Command::new(self.options.flavour.program());
+        command.arg(self.folder.join("conf"));
+        if self.sentinel {
+            command.arg("--sentinel");
+        }
+        *self.process.lock() = Some(Process::spawn(&mut command));
+    }
+
+    /// Waits until the server answers. False if it ended instead.
+    fn await_ready(&self) -> bool {
+        let answers = within(PATIENCE, || {
+            let mut process = self.process.lock();
+            let process = process.as_mut().expect("just started");
+            if process.has_ended() {
+                return Some(false);
+            }
+            // Another server may have the port, and answer in its place.
+            let mut client = self.try_client().ok()?;
+            let info = client.try_command(&["INFO", "server"]).ok()?;
+            let id = format!("process_id:{}\r", process.id());
+            (info.error().is_none() && info.text().contains(&id)).then_some(true)
+        });
+        answers.unwrap_or_else(|| panic!("the server gives no answer; its log: {}", self.log()))
+    }
+
+    fn port_was_taken(&self) -> bool {
+        self.log().contains("Address already in use")
+    }
+
+    fn why_it_died(&self) -> String {
+        let program = self.options.flavour.program();
+        format!("{} ended at start: {}", program.display(), self.log())
+    }
+
+    /// What the server has written to its log.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// The port it listens at.
+    pub fn port(&self) -> u16 {
+        self.port.number()
+    }
+
+    /// `127.0.0.1:port`.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port())
+    }
+
+    /// The URL for the limiter, with its login if there are users.
+    pub fn url(&self) -> String {
+        self.url_at(self.port())
+    }
+
+    /// The URL for a limiter that comes another way, such as through a
+    /// [`FaultProxy`](super::FaultProxy) at this port.
+    pub fn url_at(&self, port: u16) -> String {
+        let start = self.limiter().url_start("redis", "rediss");
+        format!("{start}127.0.0.1:{port}")
+    }
+
+    /// How the limiter comes in: as `limiter`, if there are users.
+    pub fn limiter(&self) -> Access {
+        self.options.limiter()
+    }
+
+    /// A connection that may do anything. Panics if there is none to be had.
+    pub fn client(&self) -> Client {
+        self.try_client()
+            .unwrap_or_else(|error| panic!("no connection to {}: {error}", self.address()))
+    }
+
+    /// A connection that may do anything, or why there is none.
+    pub fn try_client(&self) -> io::Result<Client> {
+        Client::connect(self.port(), &self.options.admin())
+    }
+
+    /// Runs one command on a connection of its own, as one who may do anything.
+    pub fn command<W: AsRef<[u8]>>(&self, words: &[W]) -> Reply {
+        self.client().command(words)
+    }
+
+    /// What `command` answers, if it does so without an error.
+    pub(super) fn ask<W: AsRef<[u8]>>(&self, words: &[W]) -> Option<Reply> {
+        let reply = self.try_client().ok()?.try_command(words).ok()?;
+        reply.error().is_none().then_some(reply)
+    }
+
+    /// Whether the process is there; a stopped one is.
+    pub fn is_running(&self) -> bool {
+        let mut process = self.process.lock();
+        process.as_mut().is_some_and(|process| !process.has_ended())
+    }
+
+    /// Kills the process at once; what it held is gone. Nothing happens if it is dead already.
+    pub fn kill9(&self) {
+        drop(self.process.lock().take());
+    }
+
+    /// Starts the server again at the same port, killing it first if it runs.
+    pub fn restart(&self) {
+        self.kill9();
+        for _ in 0..ATTEMPTS {
+            self.spawn();
+            if self.await_ready() {
+                return;
+            }
+        }
+        panic!("{}", self.why_it_died())
+    }
+
+    /// Halts the process (`SIGSTOP`): connections stay, answers do not come.
+    pub fn stop(&self) {
+        self.with_process(|process| {
+            process.signal("STOP");
+            process.await_stopped();
+        });
+    }
+
+    /// Lets a stopped process go on (`SIGCONT`).
+    pub fn cont(&self) {
+        self.with_process(|process| process.signal("CONT"));
+    }
+
+    fn with_process(&self, act: impl FnOnce(&Process)) {
+        act(self.process.lock().as_ref().expect("the server runs"));
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill9();
+        remove(&self.folder);
+    }
+}
