@@ -1,0 +1,220 @@
+//! Single commands, for whoever needs more of Redis than decisions.
+
+use super::run::{Call, Repeat};
+use super::scan::Scan;
+use super::{Connection, Route};
+use crate::error::{CallError, Class, Kind};
+use crate::key;
+use crate::script::Script;
+use crate::settings::Address;
+use redis::{Cmd, Value};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a single command may take, unless decisions may take longer.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a key lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ttl {
+    /// There is no such key.
+    Missing,
+    /// It does not expire.
+    Never,
+    /// It expires then, to the millisecond.
+    In(Duration),
+}
+
+/// How a node answered a ping.
+#[derive(Clone, Debug)]
+pub struct Ping {
+    /// Which node.
+    pub node: Address,
+    /// How long it took.
+    pub latency: Result<Duration, CallError>,
+}
+
+/// Commands wait for at most a second (or the deadline of decisions, if that is longer), are sent
+/// again only where they were surely not executed, and go past the nodes' breakers.
+impl Connection {
+    /// Sends any command.
+    pub async fn command(&self, route: Route<'_>, command: &Cmd) -> Result<Value, CallError> {
+        self.send(route, command, None).await
+    }
+
+    /// Loads a script on every master. (Those given at the start are loaded on every connect.)
+    pub async fn load_script(&self, script: &Script) -> Result<(), CallError> {
+        let mut command = redis::cmd("SCRIPT");
+        command.arg("LOAD").arg(script.text());
+        self.command(Route::EveryMaster, &command).await.map(drop)
+    }
+
+    /// Calls a script by its hash, loading it where it is missing. All keys lie in one slot.
+    pub async fn evalsha<K, A>(
+        &self,
+        script: &Script,
+        keys: &[K],
+        args: &[A],
+    ) -> Result<Value, CallError>
+    where
+        K: AsRef<[u8]>,
+        A: AsRef<[u8]>,
+    {
+        let command = script_command("EVALSHA", script.sha(), keys, args);
+        self.send(route_of(keys), &command, Some(script)).await
+    }
+
+    /// Runs a script that is sent along. All keys lie in one slot.
+    pub async fn eval<K, A>(&self, text: &str, keys: &[K], args: &[A]) -> Result<Value, CallError>
+    where
+        K: AsRef<[u8]>,
+        A: AsRef<[u8]>,
+    {
+        let command = script_command("EVAL", text, keys, args);
+        self.send(route_of(keys), &command, None).await
+    }
+
+    /// Sets fields of a hash; tells how many are new.
+    pub async fn hset<F, V>(&self, key: &[u8], fields: &[(F, V)]) -> Result<u64, CallError>
+    where
+        F: AsRef<[u8]>,
+        V: AsRef<[u8]>,
+    {
+        let mut command = redis::cmd("HSET");
+        command.arg(key);
+        for (field, value) in fields {
+            command.arg(field.as_ref()).arg(value.as_ref());
+        }
+        count(&self.command(Route::Key(key), &command).await?)
+    }
+
+    /// All fields of a hash and their values; none if there is no such key.
+    pub async fn hgetall(&self, key: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, CallError> {
+        let mut command = redis::cmd("HGETALL");
+        command.arg(key);
+        let reply = self.command(Route::Key(key), &command).await?;
+        redis::from_redis_value(reply).map_err(|error| CallError::malformed(error.to_string()))
+    }
+
+    /// Deletes keys, of any slots; tells how many there were.
+    pub async fn del<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<u64, CallError> {
+        let mut keys: Vec<_> = keys.iter().map(AsRef::as_ref).collect();
+        keys.sort_by_key(|key| key::slot(key));
+        let mut deleted = 0;
+        for group in keys.chunk_by(|a, b| key::slot(a) == key::slot(b)) {
+            let mut command = redis::cmd("DEL");
+            command.arg(group);
+            deleted += count(&self.command(route_of(group), &command).await?)?;
+        }
+        Ok(deleted)
+    }
+
+    /// Whether there is such a key.
+    pub async fn exists(&self, key: &[u8]) -> Result<bool, CallError> {
+        let mut command = redis::cmd("EXISTS");
+        command.arg(key);
+        let reply = self.command(Route::Key(key), &command).await?;
+        Ok(count(&reply)? > 0)
+    }
+
+    /// How long a key lives, to the millisecond.
+    pub async fn ttl(&self, key: &[u8]) -> Result<Ttl, CallError> {
+        let mut command = redis::cmd("PTTL");
+        command.arg(key);
+        match self.command(Route::Key(key), &command).await? {
+            Value::Int(-2) => Ok(Ttl::Missing),
+            Value::Int(-1) => Ok(Ttl::Never),
+            reply => Ok(Ttl::In(Duration::from_millis(count(&reply)?))),
+        }
+    }
+
+    /// Goes through the keys of all masters that match `pattern`, about `count` looked at a time.
+    pub fn scan(&self, pattern: impl AsRef<[u8]>, count: usize) -> Scan {
+        Scan::new(self.clone(), pattern.as_ref(), count)
+    }
+
+    /// Pings every master.
+    pub async fn ping(&self) -> Vec<Ping> {
+        let mut pings = Vec::new();
+        for node in self.masters() {
+            let from = Instant::now();
+            let answer = self.command(Route::Node(&node), &redis::cmd("PING")).await;
+            let latency = answer.map(|_| from.elapsed());
+            pings.push(Ping { node, latency });
+        }
+        pings
+    }
+
+    async fn send(
+        &self,
+        route: Route<'_>,
+        command: &Cmd,
+        script: Option<&Script>,
+    ) -> Result<Value, CallError> {
+        let shared = self.shared();
+        let call = Call {
+            command,
+            script,
+            repeat: Repeat::Refund,
+            is_guarded: false,
+            deadline: Instant::now() + PATIENCE.max(shared.settings.timeout),
+        };
+        match route {
+            Route::Key(key) => shared.run(key::slot(key), &call).await,
+            Route::Node(address) => {
+                let node = shared.topology.load().find(address).map(Arc::clone);
+                let node = node.ok_or_else(|| {
+                    let detail = "it is none of the masters".to_owned();
+                    CallError::new(Class::NotExecuted, Kind::Unreachable, detail).at(address)
+                })?;
+                shared.run_on(&node, &call).await
+            }
+            Route::EveryMaster => {
+                let topology = shared.topology.load_full();
+                let mut replies = Vec::new();
+                for node in &topology.nodes {
+                    replies.push(shared.run_on(node, &call).await?);
+                }
+                if replies.is_empty() {
+                    let detail = "no master is known".to_owned();
+                    return Err(CallError::new(
+                        Class::NotExecuted,
+                        Kind::Unreachable,
+                        detail,
+                    ));
+                }
+                Ok(Value::Array(replies))
+            }
+        }
+    }
+}
+
+fn script_command<K, A>(name: &str, what: &str, keys: &[K], args: &[A]) -> Cmd
+where
+    K: AsRef<[u8]>,
+    A: AsRef<[u8]>,
+{
+    let mut command = redis::cmd(name);
+    command.arg(what).arg(keys.len());
+    for key in keys {
+        command.arg(key.as_ref());
+    }
+    for arg in args {
+        command.arg(arg.as_ref());
+    }
+    command
+}
+
+/// Without keys any master will do.
+fn route_of<K: AsRef<[u8]>>(keys: &[K]) -> Route<'_> {
+    Route::Key(keys.first().map_or(&[], AsRef::as_ref))
+}
+
+fn count(reply: &Value) -> Result<u64, CallError> {
+    match reply {
+        Value::Int(count) => u64::try_from(*count).ok(),
+        _ => None,
+    }
+    .ok_or_else(|| CallError::malformed("a count was expected"))
+}

@@ -1,0 +1,126 @@
+//! What is seen to before a connection is used: the server is new enough, a master where it has to
+//! be, and knows the scripts.
+
+use super::version::Version;
+use crate::error::{CallError, ConnectError, ConnectErrorKind};
+use crate::script::Script;
+use crate::settings::Address;
+use redis::aio::MultiplexedConnection;
+use redis::{RedisError, Value};
+
+/// What a connection has to bring.
+#[derive(Debug)]
+pub(super) struct Demands<'a> {
+    pub(super) client_name: &'a str,
+    pub(super) scripts: &'a [Script],
+    /// Whether a replica will not do.
+    pub(super) is_master: bool,
+}
+
+/// One round trip.
+pub(super) async fn prepare(
+    connection: &mut MultiplexedConnection,
+    address: &Address,
+    demands: &Demands<'_>,
+) -> Result<(), ConnectError> {
+    let mut pipe = redis::pipe();
+    pipe.cmd("CLIENT").arg("SETNAME").arg(demands.client_name);
+    pipe.cmd("INFO").arg("server");
+    pipe.cmd("ROLE");
+    add_scripts(&mut pipe, demands.scripts.iter());
+    let count = pipe.len();
+    let replies = connection.send_packed_commands(&pipe, 0, count).await;
+    let replies = replies.map_err(|error| lost(address, &error))?;
+    let mut replies = replies.into_iter();
+    // A name is a courtesy: a user who may not set it is served all the same.
+    replies.next();
+    check_version(address, replies.next().as_ref())?;
+    check_role(address, replies.next().as_ref(), demands.is_master)?;
+    for reply in replies {
+        if let Value::ServerError(error) = reply {
+            return Err(unwilling(address, &error));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the server answers, and is a master where it has to be.
+pub(super) async fn is_fine(connection: &mut MultiplexedConnection, is_master: bool) -> bool {
+    let mut command = redis::Cmd::new();
+    command.arg(if is_master { "ROLE" } else { "PING" });
+    match connection.send_packed_command(&command).await {
+        Ok(reply) => !is_master || role(&reply) != Some("slave"),
+        Err(_) => false,
+    }
+}
+
+/// Adds `SCRIPT LOAD` of each.
+pub(super) fn add_scripts<'a>(
+    pipe: &mut redis::Pipeline,
+    scripts: impl Iterator<Item = &'a Script>,
+) {
+    for script in scripts {
+        pipe.cmd("SCRIPT").arg("LOAD").arg(script.text());
+    }
+}
+
+fn check_version(address: &Address, reply: Option<&Value>) -> Result<(), ConnectError> {
+    let text = match reply {
+        Some(Value::BulkString(text)) => String::from_utf8_lossy(text),
+        Some(Value::ServerError(error)) if error.code() != "NOPERM" => {
+            return Err(unwilling(address, error));
+        }
+        // A user who may not ask is believed.
+        _ => return Ok(()),
+    };
+    let Some(version) = Version::parse(&text) else {
+        return Ok(());
+    };
+    match version.too_old_for() {
+        None => Ok(()),
+        Some(floor) => Err(ConnectError::new(
+            ConnectErrorKind::Version,
+            format!("{version} at {address} is too old: {floor} or later is needed"),
+        )),
+    }
+}
+
+fn check_role(
+    address: &Address,
+    reply: Option<&Value>,
+    must_be_master: bool,
+) -> Result<(), ConnectError> {
+    if must_be_master && reply.and_then(role) == Some("slave") {
+        let message = format!("Redis at {address} is a replica, not the master");
+        return Err(ConnectError::new(ConnectErrorKind::NotReady, message));
+    }
+    Ok(())
+}
+
+fn role(reply: &Value) -> Option<&str> {
+    let Value::Array(parts) = reply else {
+        return None;
+    };
+    match parts.first()? {
+        Value::BulkString(role) => str::from_utf8(role).ok(),
+        _ => None,
+    }
+}
+
+/// An error reply to something that a limiter cannot do without.
+fn unwilling(address: &Address, error: &redis::ServerError) -> ConnectError {
+    let said = CallError::server(error).at(address);
+    match error.code() {
+        "NOAUTH" => ConnectError::new(
+            ConnectErrorKind::Refused,
+            format!("Redis at {address} wants a password, and none was given"),
+        ),
+        "NOPERM" => ConnectError::new(ConnectErrorKind::Refused, said.to_string()),
+        _ => ConnectError::new(ConnectErrorKind::NotReady, said.to_string()),
+    }
+}
+
+pub(super) fn lost(address: &Address, error: &RedisError) -> ConnectError {
+    let message = format!("Redis at {address} hung up: {error}");
+    ConnectError::new(ConnectErrorKind::Unreachable, message)
+}

@@ -1,0 +1,167 @@
+//! Keeps one connection to a node standing, for as long as the node belongs to us.
+
+use super::dial::Driver;
+use super::handshake::{self, Demands};
+use super::node::{Link, LinkState, Node};
+use super::pace::Backoff;
+use super::shared::Shared;
+use crate::error::{ConnectError, ConnectErrorKind};
+use redis::aio::MultiplexedConnection;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+
+/// A connection that lasted less than this counts as a failure to connect.
+pub(super) const STABLE: Duration = Duration::from_secs(1);
+
+/// How long calls that are under way may take when their node has left.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// How a connection came to its end.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    /// The server hung up.
+    Lost,
+    /// It does not answer, or is no master any more.
+    Unfit,
+    /// The node has left.
+    Retired,
+}
+
+/// The task of one link.
+pub(super) async fn keep(shared: Arc<Shared>, node: Arc<Node>, index: usize) {
+    let Some(link) = node.links.get(index) else {
+        return;
+    };
+    let mut retired = node.retired.subscribe();
+    let mut backoff = Backoff::new();
+    loop {
+        let made = tokio::select! {
+            made = connect(&shared, &node) => made,
+            () = leaving(&mut retired) => break,
+        };
+        let failure = match made {
+            Ok(made) => {
+                let since = Instant::now();
+                let end = serve(&shared, &node, link, (made, &mut retired)).await;
+                let is_stable = since.elapsed() >= STABLE;
+                if is_stable {
+                    backoff = Backoff::new();
+                }
+                match end {
+                    End::Retired => break,
+                    // Connections end for many reasons; most are back in a moment.
+                    End::Lost if is_stable => {
+                        link.lost(LinkState::Trying);
+                        shared.node_failed();
+                        continue;
+                    }
+                    End::Lost => lost_soon(&node),
+                    End::Unfit => unfit(&node),
+                }
+            }
+            Err(error) => error,
+        };
+        tracing::debug!(node = %node.address, %failure, "no connection to Redis");
+        link.lost(LinkState::Down(failure));
+        shared.node_failed();
+        tokio::select! {
+            () = sleep(backoff.next()) => {}
+            () = leaving(&mut retired) => break,
+        }
+    }
+    // Whoever waits here has to go elsewhere.
+    link.lost(LinkState::Down(left(&node)));
+}
+
+async fn connect(
+    shared: &Shared,
+    node: &Node,
+) -> Result<(MultiplexedConnection, Driver), ConnectError> {
+    let settings = &shared.settings;
+    let address = &node.address;
+    let demands = Demands {
+        client_name: &settings.client_name,
+        scripts: &shared.scripts,
+        is_master: shared.needs_master(),
+    };
+    let made = async {
+        let credentials = settings.credentials();
+        let dialed = shared.dialer.dial(address, &credentials, settings.database);
+        let (mut connection, mut driver) = dialed.await?;
+        tokio::select! {
+            prepared = handshake::prepare(&mut connection, address, &demands) => prepared?,
+            () = &mut driver => {
+                let message = format!("Redis at {address} hung up while we prepared it");
+                return Err(ConnectError::new(ConnectErrorKind::Unreachable, message));
+            }
+        }
+        Ok((connection, driver))
+    };
+    timeout(settings.connect_timeout, made)
+        .await
+        .unwrap_or_else(|_| Err(shared.too_slow(address)))
+}
+
+/// Moves the connection's bytes until it is lost, found useless, or not needed any more.
+async fn serve(
+    shared: &Shared,
+    node: &Node,
+    link: &Link,
+    ((connection, mut driver), retired): (
+        (MultiplexedConnection, Driver),
+        &mut watch::Receiver<bool>,
+    ),
+) -> End {
+    link.up(connection.clone());
+    node.breaker_connected(Instant::now());
+    shared.joined();
+    // For checks.
+    let mut own = connection;
+    loop {
+        tokio::select! {
+            () = &mut driver => return End::Lost,
+            () = leaving(retired) => break,
+            () = link.suspicion.notified() => {}
+        }
+        let check = handshake::is_fine(&mut own, shared.prefers_master());
+        let check = timeout(shared.settings.connect_timeout, check);
+        let is_fine = tokio::select! {
+            checked = check => checked.unwrap_or(false),
+            () = &mut driver => return End::Lost,
+        };
+        if !is_fine {
+            return End::Unfit;
+        }
+    }
+    drop(own);
+    link.lost(LinkState::Down(left(node)));
+    // Once nobody holds the connection and the last answer is in, the driver ends.
+    drop(timeout(DRAIN, driver).await);
+    End::Retired
+}
+
+fn lost_soon(node: &Node) -> ConnectError {
+    let message = format!("Redis at {} hung up soon after it took us", node.address);
+    ConnectError::new(ConnectErrorKind::Unreachable, message)
+}
+
+fn unfit(node: &Node) -> ConnectError {
+    let message = format!(
+        "Redis at {} does not answer, or is no master any more",
+        node.address
+    );
+    ConnectError::new(ConnectErrorKind::NotReady, message)
+}
+
+fn left(node: &Node) -> ConnectError {
+    let message = format!("Redis at {} is none of ours any more", node.address);
+    ConnectError::new(ConnectErrorKind::NotReady, message)
+}
+
+/// Returns when the node has left.
+async fn leaving(retired: &mut watch::Receiver<bool>) {
+    // An error means that the node itself is gone, which is the same.
+    drop(retired.wait_for(|retired| *retired).await);
+}

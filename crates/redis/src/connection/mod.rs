@@ -1,0 +1,274 @@
+//! The connection to Redis: one type over a single server, a Sentinel group and a Cluster.
+//!
+//! ```text
+//! Connection ─ run ─▶ topology (slot → node) ─▶ node: breaker, links ─▶ MultiplexedConnection
+//!                          ▲                           ▲
+//!                        pilot                      keepers           (tasks)
+//! ```
+//!
+//! The pilot finds out the topology, a keeper keeps each link standing, and `run` decides by the
+//! class of an error whether a call may be sent again.
+
+mod breaker;
+mod cluster;
+mod commands;
+mod dial;
+mod handshake;
+mod keeper;
+mod node;
+pub(crate) mod pace;
+mod permit;
+mod pilot;
+mod run;
+mod scan;
+mod sentinel;
+mod shared;
+mod tls;
+mod topology;
+mod version;
+
+pub use commands::{Ping, Ttl};
+pub(crate) use run::Repeat;
+pub use scan::Scan;
+pub(crate) use shared::check;
+
+use crate::error::{CallError, ConnectError};
+use crate::script::Script;
+use crate::settings::{Address, Mode, Settings};
+use crate::tasks::Tasks;
+use run::Call;
+use shared::{Shared, Status};
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, Weak};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// A connection to Redis, whatever its topology. Clones share it; with the last one it ends.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use tidegate_redis::{Address, Connection, Mode, Settings};
+///
+/// let settings = Settings::new(Mode::Standalone, vec![Address::new("127.0.0.1", 6379)]);
+/// let connection = Connection::open(settings, Vec::new()).await?;
+/// connection.hset(b"greeting", &[("en", "hello")]).await?;
+/// assert!(connection.exists(b"greeting").await?);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Connection {
+    handle: Arc<Handle>,
+}
+
+/// Held by users only, never by tasks: when the last goes, the tasks end.
+struct Handle {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.tasks.close();
+    }
+}
+
+/// Which node a command is for.
+#[derive(Clone, Copy, Debug)]
+pub enum Route<'a> {
+    /// The master that serves this key.
+    Key(&'a [u8]),
+    /// Each master in turn; the reply is an array of theirs, in the order of
+    /// [`Connection::nodes`].
+    EveryMaster,
+    /// This master.
+    Node(&'a Address),
+}
+
+/// A node, as far as we know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeInfo {
+    /// Where it is.
+    pub address: Address,
+    /// What it is.
+    pub role: Role,
+    /// In a Cluster, the slots that it serves.
+    pub slots: Vec<RangeInclusive<u16>>,
+    /// Whether a connection stands. To replicas there is none.
+    pub is_connected: bool,
+}
+
+/// What a node is to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It takes writes.
+    Master,
+    /// It follows a master.
+    Replica,
+}
+
+impl Connection {
+    /// Connects, or says why not: nobody answers, the credentials are refused, the server is older
+    /// than Redis 6.2 or Valkey 7.2. In a Cluster every master has to answer. `scripts` are loaded
+    /// on every server before it is used.
+    pub async fn open(settings: Settings, scripts: Vec<Script>) -> Result<Self, ConnectError> {
+        let connection = Self::start(settings, scripts)?;
+        connection.settled().await?;
+        Ok(connection)
+    }
+
+    /// Waits until the first attempt to connect has come to an end, and tells how it went.
+    pub async fn settled(&self) -> Result<(), ConnectError> {
+        let mut status = self.shared().status.subscribe();
+        let settled = status.wait_for(|status| *status != Status::Starting).await;
+        match settled.as_deref() {
+            Ok(Status::Away(error)) => Err(error.clone()),
+            // The sender lives as long as the connection.
+            Ok(Status::Starting | Status::Joined) | Err(_) => Ok(()),
+        }
+    }
+
+    /// Returns at once, connects in the background and goes on trying. Warns once when Redis is
+    /// away, and tells once when it is there. Fails only on settings that can never work.
+    pub fn start(settings: Settings, scripts: Vec<Script>) -> Result<Self, ConnectError> {
+        let shared = Arc::new(Shared::new(settings, scripts)?);
+        shared.tasks.spawn(pilot::steer(Arc::clone(&shared)));
+        Ok(Self {
+            handle: Arc::new(Handle { shared }),
+        })
+    }
+
+    /// The topology.
+    pub fn mode(&self) -> &Mode {
+        &self.settings().mode
+    }
+
+    /// What it was opened with.
+    pub fn settings(&self) -> &Settings {
+        &self.shared().settings
+    }
+
+    /// Whether every master is connected.
+    pub fn is_connected(&self) -> bool {
+        self.shared().is_connected()
+    }
+
+    /// Waits until every master is connected.
+    pub async fn connected(&self) {
+        let mut changes = self.changes();
+        // The sender lives as long as the connection.
+        drop(changes.wait_for(|_| self.is_connected()).await);
+    }
+
+    /// The nodes, masters first.
+    pub fn nodes(&self) -> Vec<NodeInfo> {
+        let topology = self.shared().topology.load();
+        let masters = topology.nodes.iter().zip(topology.ranges());
+        let masters = masters.map(|(node, slots)| NodeInfo {
+            address: node.address.clone(),
+            role: Role::Master,
+            slots,
+            is_connected: node.is_up(),
+        });
+        let replicas = topology.replicas.iter().map(|address| NodeInfo {
+            address: address.clone(),
+            role: Role::Replica,
+            slots: Vec::new(),
+            is_connected: false,
+        });
+        masters.chain(replicas).collect()
+    }
+
+    /// Rises on every connect and with every change of the topology: what was concluded from
+    /// earlier answers may not hold any more.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.shared().changes.subscribe()
+    }
+
+    /// Ends the connection and its tasks, for all clones.
+    pub async fn close(&self) {
+        self.shared().close().await;
+    }
+
+    /// Sends `command`, which calls `script`, to the master of `slot`, and to whom that refers us.
+    /// Sends it again only as [`crate::error::Class`] allows. Never outlives `deadline`. If the
+    /// future is dropped while the command is under way, the node's breaker counts that against it.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one caller, and each of them says another thing"
+    )]
+    pub(crate) async fn run(
+        &self,
+        slot: u16,
+        script: &Script,
+        command: &redis::Cmd,
+        repeat: Repeat,
+        deadline: Instant,
+    ) -> Result<redis::Value, CallError> {
+        let call = Call {
+            command,
+            script: Some(script),
+            repeat,
+            is_guarded: true,
+            deadline,
+        };
+        self.shared().run(slot, &call).await
+    }
+
+    /// Where the masters are.
+    fn masters(&self) -> Vec<Address> {
+        let topology = self.shared().topology.load();
+        let addresses = topology.nodes.iter().map(|node| node.address.clone());
+        addresses.collect()
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.handle.shared
+    }
+
+    /// The tasks that end with this connection.
+    pub(crate) fn tasks(&self) -> &Tasks {
+        &self.shared().tasks
+    }
+
+    /// A reference that does not keep the connection.
+    pub(crate) fn downgrade(&self) -> WeakConnection {
+        WeakConnection {
+            handle: Arc::downgrade(&self.handle),
+        }
+    }
+}
+
+/// For tasks, which must not keep the connection that ends them.
+#[derive(Clone, Debug)]
+pub(crate) struct WeakConnection {
+    handle: Weak<Handle>,
+}
+
+impl WeakConnection {
+    pub(crate) fn upgrade(&self) -> Option<Connection> {
+        let handle = self.handle.upgrade()?;
+        Some(Connection { handle })
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("mode", self.mode())
+            .field("nodes", &self.masters())
+            .field("is_connected", &self.is_connected())
+            .finish()
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! One server: its connections, its breaker, the scripts it knows.
+
+use super::breaker::{Breaker, Leave, Verdict};
+use super::pace;
+use crate::error::ConnectError;
+use crate::settings::Address;
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use redis::aio::MultiplexedConnection;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+/// A server that we talk to.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) address: Address,
+    pub(super) links: Box<[Link]>,
+    turn: AtomicUsize,
+    breaker: Mutex<Breaker>,
+    /// How often the scripts were loaded: tells whether somebody else did it meanwhile.
+    pub(super) loads: AtomicU64,
+    /// Held by whoever loads scripts after `NOSCRIPT`, so that the others wait for it.
+    pub(super) load_gate: tokio::sync::Mutex<()>,
+    /// True once the node has left: its keepers finish what is under way and end.
+    pub(super) retired: watch::Sender<bool>,
+}
+
+/// One connection to a node, or the lack of it.
+#[derive(Debug)]
+pub(super) struct Link {
+    live: ArcSwapOption<MultiplexedConnection>,
+    state: watch::Sender<LinkState>,
+    /// Wakes the keeper to see whether the server is still there, and a master.
+    pub(super) suspicion: Notify,
+}
+
+/// What a link's keeper is at.
+#[derive(Clone, Debug)]
+pub(super) enum LinkState {
+    /// Connecting, and no reason yet to think that it will fail: worth waiting for.
+    Trying,
+    Up,
+    /// It failed, and is tried again later.
+    Down(ConnectError),
+}
+
+impl Node {
+    pub(super) fn new(address: Address, links: usize) -> Self {
+        Self {
+            address,
+            links: (0..links.max(1)).map(|_| Link::new()).collect(),
+            turn: AtomicUsize::new(0),
+            breaker: Mutex::new(Breaker::new()),
+            loads: AtomicU64::new(0),
+            load_gate: tokio::sync::Mutex::new(()),
+            retired: watch::Sender::new(false),
+        }
+    }
+
+    /// A connection that stands, the next in turn.
+    pub(super) fn connection(&self) -> Option<Arc<MultiplexedConnection>> {
+        let (Some(first), count) = (self.links.first(), self.links.len()) else {
+            return None;
+        };
+        if count == 1 {
+            return first.connection();
+        }
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        (0..count).find_map(|step| {
+            let at = turn.wrapping_add(step) % count;
+            self.links.get(at).and_then(Link::connection)
+        })
+    }
+
+    /// The same, waiting for a connection that is being made.
+    pub(super) async fn connected(&self) -> Option<Arc<MultiplexedConnection>> {
+        if let Some(connection) = self.connection() {
+            return Some(connection);
+        }
+        for link in &self.links {
+            link.settled().await;
+            if let Some(connection) = self.connection() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    /// Takes a connection that failed out of use, ahead of its keeper, so that nobody is sent to
+    /// it any more.
+    pub(super) fn discard(&self, failed: &Arc<MultiplexedConnection>) {
+        for link in &self.links {
+            let old = link.live.compare_and_swap(failed, None);
+            if old.as_ref().is_some_and(|old| Arc::ptr_eq(old, failed)) {
+                link.state.send_if_modified(|state| {
+                    let is_up = matches!(state, LinkState::Up);
+                    if is_up {
+                        *state = LinkState::Trying;
+                    }
+                    is_up
+                });
+            }
+        }
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.links.iter().any(|link| link.live.load().is_some())
+    }
+
+    /// Why there is no connection, once that is known.
+    pub(super) fn failure(&self) -> Option<ConnectError> {
+        self.links
+            .iter()
+            .find_map(|link| match &*link.state.borrow() {
+                LinkState::Down(error) => Some(error.clone()),
+                _ => None,
+            })
+    }
+
+    /// Has the keepers look whether the server is still there, and a master.
+    pub(super) fn suspect(&self) {
+        for link in &self.links {
+            link.suspicion.notify_one();
+        }
+    }
+
+    pub(super) fn retire(&self) {
+        self.retired.send_replace(true);
+    }
+
+    pub(super) fn ask_breaker(&self, now: Instant) -> Option<Leave> {
+        self.breaker.lock().ask(now)
+    }
+
+    /// Tells whether this opened the breaker.
+    pub(super) fn report(&self, leave: Leave, verdict: Verdict, now: Instant) -> bool {
+        let mut breaker = self.breaker.lock();
+        breaker.report(leave, verdict, now, pace::random)
+    }
+
+    pub(super) fn is_trusted(&self) -> bool {
+        self.breaker.lock().is_closed()
+    }
+
+    pub(super) fn breaker_connected(&self, now: Instant) {
+        self.breaker.lock().connected(now);
+    }
+}
+
+impl Link {
+    fn new() -> Self {
+        Self {
+            live: ArcSwapOption::empty(),
+            state: watch::Sender::new(LinkState::Trying),
+            suspicion: Notify::new(),
+        }
+    }
+
+    fn connection(&self) -> Option<Arc<MultiplexedConnection>> {
+        self.live.load_full()
+    }
+
+    /// Waits until it is known whether there is a connection.
+    async fn settled(&self) {
+        let mut state = self.state.subscribe();
+        // The sender is ours, so there is always an end to wait for.
+        drop(
+            state
+                .wait_for(|state| !matches!(state, LinkState::Trying))
+                .await,
+        );
+    }
+
+    pub(super) fn up(&self, connection: MultiplexedConnection) {
+        self.live.store(Some(Arc::new(connection)));
+        self.state.send_replace(LinkState::Up);
+    }
+
+    /// No connection from now on.
+    pub(super) fn lost(&self, state: LinkState) {
+        self.live.store(None);
+        self.state.send_replace(state);
+    }
+}

@@ -1,0 +1,71 @@
+//! Leave to call a node, which always comes back to the node's breaker.
+
+use super::breaker::{Leave, Verdict};
+use super::node::Node;
+use super::shared::Shared;
+use tokio::time::Instant;
+
+/// Held while a call is under way, or waits for the connection to come back. If it is dropped
+/// before it is settled, nobody waited for the answer: after more than half of the allotted time
+/// that counts as a failure of the node, earlier as a change of mind of the caller.
+#[derive(Debug)]
+pub(super) struct Permit<'a> {
+    shared: &'a Shared,
+    node: &'a Node,
+    leave: Option<Leave>,
+    /// From when on giving up speaks against the node.
+    patience_ends: Instant,
+}
+
+impl<'a> Permit<'a> {
+    /// `None` if the node is to be left alone.
+    pub(super) fn ask(shared: &'a Shared, node: &'a Node, deadline: Instant) -> Option<Self> {
+        let now = Instant::now();
+        let leave = node.ask_breaker(now)?;
+        Some(Self {
+            shared,
+            node,
+            leave: Some(leave),
+            patience_ends: now + deadline.saturating_duration_since(now) / 2,
+        })
+    }
+
+    /// For calls that no breaker watches.
+    pub(super) fn free(shared: &'a Shared, node: &'a Node, deadline: Instant) -> Self {
+        Self {
+            shared,
+            node,
+            leave: None,
+            patience_ends: deadline,
+        }
+    }
+
+    /// How it went.
+    pub(super) fn settle(mut self, verdict: Verdict) {
+        self.bring_back(verdict);
+    }
+
+    fn bring_back(&mut self, verdict: Verdict) {
+        let Some(leave) = self.leave.take() else {
+            return;
+        };
+        if self.node.report(leave, verdict, Instant::now()) {
+            // It may be cut off without our noticing, or have been replaced.
+            self.node.suspect();
+            self.shared.refresh.notify_one();
+        }
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        if self.leave.is_none() {
+            return;
+        }
+        self.bring_back(if Instant::now() >= self.patience_ends {
+            Verdict::Bad
+        } else {
+            Verdict::Unknown
+        });
+    }
+}

@@ -1,0 +1,62 @@
+//! Finds out the topology, and keeps it up to date.
+
+use super::pace::jittered;
+use super::shared::{Shared, View};
+use super::{cluster, sentinel};
+use crate::settings::Mode;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// How often we look while something is wrong.
+const UNWELL: Duration = Duration::from_millis(250);
+/// However often somebody asks for it, looks lie at least this far apart.
+const APART: Duration = Duration::from_millis(100);
+/// How often we look while all is well.
+const CLUSTER: Duration = Duration::from_secs(15);
+const SENTINEL: Duration = Duration::from_secs(10);
+
+/// The task that does it. A standalone server needs none: it is where it is.
+pub(super) async fn steer(shared: Arc<Shared>) {
+    let usual = match &shared.settings.mode {
+        Mode::Standalone => {
+            let first = shared.settings.addresses.first().cloned();
+            return shared.install(View {
+                masters: first.into_iter().map(|a| (a, Vec::new())).collect(),
+                replicas: Vec::new(),
+            });
+        }
+        Mode::Sentinel { .. } => SENTINEL,
+        Mode::Cluster => CLUSTER,
+    };
+    loop {
+        let found = match &shared.settings.mode {
+            Mode::Sentinel { master } => sentinel::look(&shared, master).await,
+            _ => cluster::look(&shared).await,
+        };
+        let failure = match found {
+            Ok(view) => {
+                shared.install(view);
+                None
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the topology of Redis cannot be found out");
+                Some(error)
+            }
+        };
+        let is_known = failure.is_none();
+        shared.discovered(failure);
+        let looked = Instant::now();
+        let pause = if is_known && shared.is_well() {
+            usual
+        } else {
+            UNWELL
+        };
+        tokio::select! {
+            () = shared.refresh.notified() => {
+                sleep_until(looked + jittered(APART)).await;
+            }
+            () = sleep(jittered(pause)) => {}
+        }
+    }
+}

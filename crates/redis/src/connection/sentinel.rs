@@ -1,0 +1,202 @@
+//! Asks the sentinels who the master is.
+
+use super::handshake;
+use super::shared::{Shared, View};
+use crate::error::{CallError, ConnectError, ConnectErrorKind};
+use crate::settings::Address;
+use redis::Value;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// How long we wait for others once one sentinel has answered: one that was cut off during a
+/// failover answers quickly too, with the old master.
+const SECOND_OPINION: Duration = Duration::from_millis(50);
+
+/// What one sentinel says.
+#[derive(Debug, PartialEq, Eq)]
+struct Opinion {
+    master: Address,
+    /// Rises with each failover.
+    epoch: u64,
+}
+
+/// Asks all at once, and believes the one that knows of the latest failover.
+pub(super) async fn look(shared: &Arc<Shared>, name: &str) -> Result<View, ConnectError> {
+    let count = shared.settings.addresses.len();
+    let (sender, mut opinions) = mpsc::channel(count.max(1));
+    for address in shared.settings.addresses.clone() {
+        let (asking, sender, name) = (Arc::clone(shared), sender.clone(), name.to_owned());
+        shared.tasks.spawn(async move {
+            let opinion = ask(&asking, &address, &name).await;
+            // Nobody listens any more once others were enough.
+            drop(sender.try_send(opinion));
+        });
+    }
+    drop(sender);
+    gather(&mut opinions, count).await
+}
+
+async fn gather(
+    opinions: &mut mpsc::Receiver<Result<Opinion, ConnectError>>,
+    count: usize,
+) -> Result<View, ConnectError> {
+    let mut best: Option<Opinion> = None;
+    let mut failure = None;
+    let mut until = None;
+    for _ in 0..count {
+        let next = match until {
+            None => opinions.recv().await,
+            Some(until) => timeout_at(until, opinions.recv()).await.unwrap_or(None),
+        };
+        match next {
+            None => break,
+            Some(Ok(opinion)) => {
+                until.get_or_insert_with(|| Instant::now() + SECOND_OPINION);
+                if best.as_ref().is_none_or(|best| best.epoch < opinion.epoch) {
+                    best = Some(opinion);
+                }
+            }
+            Some(Err(error)) => {
+                failure.get_or_insert(error);
+            }
+        }
+    }
+    match (best, failure) {
+        (Some(opinion), _) => Ok(View {
+            masters: vec![(opinion.master, Vec::new())],
+            replicas: Vec::new(),
+        }),
+        (None, Some(error)) => Err(error),
+        (None, None) => Err(not_ready("no sentinel answered".to_owned())),
+    }
+}
+
+async fn ask(shared: &Shared, address: &Address, name: &str) -> Result<Opinion, ConnectError> {
+    let asked = async {
+        let credentials = shared.settings.sentinel_credentials();
+        let (mut connection, mut driver) = shared.dialer.dial(address, &credentials, 0).await?;
+        let mut pipe = redis::pipe();
+        pipe.cmd("SENTINEL")
+            .arg("get-master-addr-by-name")
+            .arg(name);
+        pipe.cmd("SENTINEL").arg("MASTER").arg(name);
+        let replies = tokio::select! {
+            replies = connection.send_packed_commands(&pipe, 0, 2) => replies,
+            () = &mut driver => return Err(not_ready(format!("the sentinel at {address} hung up"))),
+        };
+        let replies = replies.map_err(|error| handshake::lost(address, &error))?;
+        opinion(&replies, address, name)
+    };
+    timeout(shared.settings.connect_timeout, asked)
+        .await
+        .unwrap_or_else(|_| Err(shared.too_slow(address)))
+}
+
+fn opinion(replies: &[Value], asked: &Address, name: &str) -> Result<Opinion, ConnectError> {
+    let (found, details) = (replies.first(), replies.get(1));
+    if let Some(Value::ServerError(error)) = found {
+        let said = CallError::server(error).at(asked).to_string();
+        return Err(ConnectError::new(ConnectErrorKind::Refused, said));
+    }
+    let master = found.and_then(|found| match found {
+        Value::Array(parts) => match parts.as_slice() {
+            [host, port] => Some(Address::new(text(host)?, text(port)?.parse().ok()?)),
+            _ => None,
+        },
+        _ => None,
+    });
+    match master {
+        Some(master) => Ok(Opinion {
+            master,
+            epoch: details.and_then(epoch).unwrap_or(0),
+        }),
+        None => Err(ConnectError::new(
+            ConnectErrorKind::NotReady,
+            format!("the sentinel at {asked} knows no master called '{name}'"),
+        )),
+    }
+}
+
+/// `SENTINEL MASTER`: names and values in turn.
+fn epoch(details: &Value) -> Option<u64> {
+    let Value::Array(fields) = details else {
+        return None;
+    };
+    let field = fields.chunks_exact(2).find_map(|pair| match pair {
+        [name, value] if text(name) == Some("config-epoch") => text(value),
+        _ => None,
+    });
+    field?.parse().ok()
+}
+
+fn text(value: &Value) -> Option<&str> {
+    match value {
+        Value::BulkString(text) => str::from_utf8(text).ok(),
+        Value::SimpleString(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn not_ready(message: String) -> ConnectError {
+    ConnectError::new(ConnectErrorKind::NotReady, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bulk(text: &str) -> Value {
+        Value::BulkString(text.into())
+    }
+
+    fn answer(port: &str, epoch: &str) -> Vec<Value> {
+        vec![
+            Value::Array(vec![bulk("10.0.0.1"), bulk(port)]),
+            Value::Array(vec![
+                bulk("name"),
+                bulk("m"),
+                bulk("config-epoch"),
+                bulk(epoch),
+            ]),
+        ]
+    }
+
+    #[test]
+    fn an_answer_is_read() {
+        let asked = Address::new("s", 1);
+        let read = opinion(&answer("6379", "7"), &asked, "m").unwrap();
+        let expected = Opinion {
+            master: Address::new("10.0.0.1", 6379),
+            epoch: 7,
+        };
+        assert_eq!(read, expected);
+        let unknown = opinion(&[Value::Nil, Value::Nil], &asked, "m").unwrap_err();
+        assert_eq!(
+            unknown.to_string(),
+            "the sentinel at s:1 knows no master called 'm'"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_latest_failover_is_believed() {
+        let (sender, mut opinions) = mpsc::channel(3);
+        let asked = Address::new("s", 1);
+        for (port, epoch) in [("1", "3"), ("2", "5"), ("3", "4")] {
+            let one = opinion(&answer(port, epoch), &asked, "m");
+            sender.send(one).await.unwrap();
+        }
+        let view = gather(&mut opinions, 3).await.unwrap();
+        assert_eq!(view.masters, [(Address::new("10.0.0.1", 2), vec![])]);
+    }
+
+    #[tokio::test]
+    async fn sentinels_that_hang_do_not_hold_up_the_others() {
+        let (sender, mut opinions) = mpsc::channel(3);
+        let one = opinion(&answer("1", "3"), &Address::new("s", 1), "m");
+        sender.send(one).await.unwrap();
+        let view = gather(&mut opinions, 3).await.unwrap();
+        assert_eq!(view.masters.len(), 1);
+    }
+}

@@ -1,0 +1,288 @@
+//! What all clones of a connection and its tasks have in common.
+
+use super::dial::Dialer;
+use super::keeper;
+use super::node::{LinkState, Node};
+use super::topology::{Slots, Topology};
+use crate::error::{ConnectError, ConnectErrorKind};
+use crate::script::Script;
+use crate::settings::{Address, Mode, Settings};
+use crate::tasks::Tasks;
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::{Notify, watch};
+
+/// A Cluster has at most about a thousand nodes; redirections beyond that are not believed.
+const NODES_MAX: usize = 1024;
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) settings: Settings,
+    pub(super) scripts: Vec<Script>,
+    pub(super) dialer: Dialer,
+    pub(super) topology: ArcSwap<Topology>,
+    /// Held by whoever replaces the topology. Never across an await.
+    editing: Mutex<()>,
+    /// Wakes the task that finds out the topology.
+    pub(super) refresh: Notify,
+    /// Why the topology could not be found out, if it could not.
+    discovery: Mutex<Option<ConnectError>>,
+    pub(super) status: watch::Sender<Status>,
+    /// Whether people were told what we are connected to.
+    has_joined: AtomicBool,
+    pub(super) changes: watch::Sender<u64>,
+    pub(super) tasks: Tasks,
+}
+
+/// How we stand with Redis, as it was last told to people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    Starting,
+    Away(ConnectError),
+    Joined,
+}
+
+impl Shared {
+    pub(super) fn new(settings: Settings, scripts: Vec<Script>) -> Result<Self, ConnectError> {
+        let dialer = check(&settings)?;
+        if settings.mode == Mode::Standalone
+            && let [first, _, ..] = settings.addresses.as_slice()
+        {
+            tracing::warn!(%first, "several addresses of a standalone Redis: using the first");
+        }
+        let slots = match settings.mode {
+            Mode::Cluster => Slots::unknown(),
+            Mode::Standalone | Mode::Sentinel { .. } => Slots::One,
+        };
+        Ok(Self {
+            dialer,
+            settings,
+            scripts,
+            topology: ArcSwap::from_pointee(Topology::new(slots)),
+            editing: Mutex::new(()),
+            refresh: Notify::new(),
+            discovery: Mutex::new(None),
+            status: watch::Sender::new(Status::Starting),
+            has_joined: AtomicBool::new(false),
+            changes: watch::Sender::new(0),
+            tasks: Tasks::new(),
+        })
+    }
+
+    /// Whether a replica is of no use.
+    pub(super) fn needs_master(&self) -> bool {
+        matches!(self.settings.mode, Mode::Sentinel { .. })
+    }
+
+    /// Whether a master that became a replica is to be looked up again. In a Cluster it redirects.
+    pub(super) fn prefers_master(&self) -> bool {
+        self.settings.mode != Mode::Cluster
+    }
+
+    pub(super) fn too_slow(&self, address: &Address) -> ConnectError {
+        let limit = self.settings.connect_timeout;
+        let message = format!("Redis at {address} did not take us within {limit:?}");
+        ConnectError::new(ConnectErrorKind::Unreachable, message)
+    }
+
+    /// Every master is connected, and there is one.
+    pub(super) fn is_connected(&self) -> bool {
+        let topology = self.topology.load();
+        !topology.nodes.is_empty() && topology.nodes.iter().all(|node| node.is_up())
+    }
+
+    /// Connected, and no node is held back.
+    pub(super) fn is_well(&self) -> bool {
+        let topology = self.topology.load();
+        let is_well = |node: &Arc<Node>| node.is_up() && node.is_trusted();
+        !topology.nodes.is_empty() && topology.nodes.iter().all(is_well)
+    }
+
+    /// A connection was made.
+    pub(super) fn joined(&self) {
+        self.bump();
+        self.assess();
+    }
+
+    /// A node was lost or cannot be reached.
+    pub(super) fn node_failed(&self) {
+        self.refresh.notify_one();
+        self.assess();
+    }
+
+    /// Takes in whether the topology could be found out.
+    pub(super) fn discovered(&self, failure: Option<ConnectError>) {
+        *self.discovery.lock() = failure;
+        self.assess();
+    }
+
+    /// Makes `masters` the topology: address and slots of each. Keeps nodes that stay.
+    pub(super) fn install(self: &Arc<Self>, view: View) {
+        let editing = self.editing.lock();
+        let old = self.topology.load_full();
+        let mut new = Topology::new(match self.settings.mode {
+            Mode::Cluster => Slots::unknown(),
+            Mode::Standalone | Mode::Sentinel { .. } => Slots::One,
+        });
+        for (address, ranges) in view.masters.into_iter().take(NODES_MAX) {
+            let known = old.find(&address).map(Arc::clone);
+            new.nodes
+                .push(known.unwrap_or_else(|| self.add_node(address)));
+            for range in ranges {
+                new.slots.assign(range, new.nodes.len() - 1);
+            }
+        }
+        new.replicas = view.replicas;
+        for node in &old.nodes {
+            if new.find(&node.address).is_none() {
+                node.retire();
+            }
+        }
+        let is_same = old.nodes.len() == new.nodes.len()
+            && (0..crate::key::SLOTS).all(|slot| {
+                let address = |of: &Topology| of.node(slot).map(Arc::as_ptr);
+                address(&old) == address(&new)
+            });
+        self.topology.store(Arc::new(new));
+        drop(editing);
+        if !is_same {
+            self.bump();
+        }
+    }
+
+    /// The node at `address`, new if need be. If it has a `slot`, it serves that from now on.
+    /// `None` if there are too many nodes already.
+    pub(super) fn follow(
+        self: &Arc<Self>,
+        address: Address,
+        slot: Option<u16>,
+    ) -> Option<Arc<Node>> {
+        let editing = self.editing.lock();
+        let mut new = Topology::clone(&self.topology.load());
+        let index = new.nodes.iter().position(|node| node.address == address);
+        let index = match index {
+            Some(index) => index,
+            None if new.nodes.len() >= NODES_MAX => return None,
+            None => {
+                new.nodes.push(self.add_node(address));
+                new.nodes.len() - 1
+            }
+        };
+        if let Some(slot) = slot {
+            new.slots.assign(slot..=slot, index);
+        }
+        let node = new.nodes.get(index).map(Arc::clone);
+        self.topology.store(Arc::new(new));
+        drop(editing);
+        if slot.is_some() {
+            self.refresh.notify_one();
+            self.bump();
+        }
+        node
+    }
+
+    /// Ends everything.
+    pub(super) async fn close(&self) {
+        self.tasks.finish().await;
+        let _editing = self.editing.lock();
+        let slots = self.topology.load().slots.clone();
+        let old = self.topology.swap(Arc::new(Topology::new(slots)));
+        for link in old.nodes.iter().flat_map(|node| &node.links) {
+            let closed = ConnectError::new(ConnectErrorKind::NotReady, "we closed the connection");
+            link.lost(LinkState::Down(closed));
+        }
+    }
+
+    fn add_node(self: &Arc<Self>, address: Address) -> Arc<Node> {
+        let node = Arc::new(Node::new(address, self.settings.connections));
+        for index in 0..node.links.len() {
+            let keeper = keeper::keep(Arc::clone(self), Arc::clone(&node), index);
+            // After closing nothing is spawned, and the node stays without connection.
+            self.tasks.spawn(keeper);
+        }
+        node
+    }
+
+    fn bump(&self) {
+        self.changes.send_modify(|count| *count += 1);
+    }
+
+    /// Keeps track of when we lose Redis and when it is back. Whoever decides without it tells people;
+    /// here they are told only what they are connected to, once.
+    fn assess(&self) {
+        let is_connected = self.is_connected();
+        let topology = self.topology.load();
+        let failure = || {
+            let of_nodes = topology.nodes.iter().find_map(|node| node.failure());
+            of_nodes.or_else(|| self.discovery.lock().clone())
+        };
+        let next = if is_connected {
+            Status::Joined
+        } else if let Some(error) = failure() {
+            Status::Away(error)
+        } else {
+            // It is being tried, and nothing is known yet.
+            return;
+        };
+        self.status.send_if_modified(|status| {
+            let is_told = match (&*status, &next) {
+                (Status::Joined, Status::Joined) => return false,
+                // The way there may differ from attempt to attempt; somebody has to act only
+                // when it becomes something that does not pass by itself.
+                (Status::Away(old), Status::Away(new)) => {
+                    new.kind() == old.kind() || !new.needs_somebody()
+                }
+                _ => false,
+            };
+            if !is_told {
+                self.tell(&next);
+            }
+            *status = next;
+            true
+        });
+    }
+
+    fn tell(&self, status: &Status) {
+        let mode = &self.settings.mode;
+        match status {
+            Status::Starting => {}
+            Status::Joined => {
+                let nodes = self.topology.load();
+                let nodes: Vec<String> =
+                    nodes.nodes.iter().map(|n| n.address.to_string()).collect();
+                let tls = self.settings.tls.is_some();
+                let user = self.settings.user.as_deref().unwrap_or("default");
+                let nodes = nodes.join(",");
+                if self.has_joined.swap(true, Ordering::Relaxed) {
+                    tracing::debug!(%mode, nodes, "connected to Redis again");
+                } else {
+                    tracing::info!(%mode, nodes, tls, user, "connected to Redis");
+                }
+            }
+            Status::Away(error) => {
+                tracing::debug!(%mode, %error, "Redis is away: trying again in the background");
+            }
+        }
+    }
+}
+
+/// What was found out about the topology.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct View {
+    pub(super) masters: Vec<(Address, Vec<std::ops::RangeInclusive<u16>>)>,
+    pub(super) replicas: Vec<Address>,
+}
+
+/// The means to connect with these settings, or why they can never work.
+pub(crate) fn check(settings: &Settings) -> Result<Dialer, ConnectError> {
+    let wrong = |message: &str| Err(ConnectError::new(ConnectErrorKind::Settings, message));
+    if settings.addresses.is_empty() {
+        return wrong("no address of Redis was given");
+    }
+    if settings.mode == Mode::Cluster && settings.database != 0 {
+        return wrong("a Redis Cluster has only database 0");
+    }
+    Dialer::new(settings)
+}

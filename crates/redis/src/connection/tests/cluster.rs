@@ -1,0 +1,190 @@
+use super::*;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use tidegate_testkit::redis::Cluster;
+
+fn cluster_settings(cluster: &Cluster) -> Settings {
+    let seed = cluster.nodes().first().map(address);
+    Settings::new(Mode::Cluster, seed.into_iter().collect()).connect_timeout(AGES)
+}
+
+async fn open(cluster: &Cluster) -> Connection {
+    Connection::open(cluster_settings(cluster), vec![counter()])
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_seed_leads_to_all_nodes() {
+    let cluster = Cluster::start(3, 3);
+    let connection = open(&cluster).await;
+    let mut nodes = connection.nodes();
+    // Replicas are told of once the first of their news has gone around.
+    nodes.retain(|node| node.role == Role::Master);
+    assert_eq!(nodes.len(), 3);
+    let slots = nodes.iter().flat_map(|node| &node.slots);
+    assert_eq!(
+        slots.map(|range| range.clone().count()).sum::<usize>(),
+        16_384
+    );
+    for n in 0..50 {
+        let value = run(&connection, &format!("key{n}"), Repeat::Refund)
+            .await
+            .unwrap();
+        assert_eq!(value, Value::Int(1));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_all_slots_are_deleted_scanned_and_counted() {
+    let cluster = Cluster::start(3, 0);
+    let connection = open(&cluster).await;
+    let keys: Vec<String> = (0..100).map(|n| format!("k:{n}")).collect();
+    for key in &keys {
+        connection
+            .hset(key.as_bytes(), &[("a", "1")])
+            .await
+            .unwrap();
+    }
+    let mut scan = connection.scan("k:*", 10);
+    let mut seen = std::collections::BTreeSet::new();
+    while let Some(batch) = scan.next_batch().await.unwrap() {
+        seen.extend(batch);
+    }
+    assert_eq!(seen.len(), 100);
+    assert_eq!(connection.del(&keys).await.unwrap(), 100);
+    assert_eq!(connection.ping().await.len(), 3);
+}
+
+/// One slot goes to and fro under load: every call is carried out exactly once, none fails.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reshard_under_load_loses_and_doubles_nothing() {
+    let cluster = Cluster::start(3, 0);
+    let connection = open(&cluster).await;
+    let keys: Vec<String> = (0..20).map(|n| format!("{{tag}}{n}")).collect();
+    let slot = cluster.slot_of("{tag}");
+    let done = Arc::new(AtomicU64::new(0));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let mut load = tokio::task::JoinSet::new();
+    for key in keys.clone() {
+        let (connection, done) = (connection.clone(), Arc::clone(&done));
+        let is_over = Arc::clone(&is_over);
+        load.spawn(async move {
+            while !is_over.load(Ordering::Relaxed) {
+                run(&connection, &key, Repeat::Refund).await.unwrap();
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    for _ in 0..4 {
+        let before = done.load(Ordering::Relaxed);
+        eventually("load", || done.load(Ordering::Relaxed) > before + 200).await;
+        tokio::task::block_in_place(|| {
+            let to = cluster.stranger_to(slot);
+            let migration = cluster.begin_migration(slot, to);
+            migration.move_keys(10);
+            migration.finish();
+        });
+    }
+    is_over.store(true, Ordering::Relaxed);
+    load.join_all().await;
+    let mut counted = 0;
+    for key in &keys {
+        let mut get = redis::cmd("GET");
+        get.arg(key);
+        let reply = connection
+            .command(Route::Key(key.as_bytes()), &get)
+            .await
+            .unwrap();
+        counted += redis::from_redis_value::<u64>(reply).unwrap();
+    }
+    assert_eq!(counted, done.load(Ordering::Relaxed));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_way_through_a_migration_calls_are_sent_after_the_keys() {
+    let cluster = Cluster::start(2, 0);
+    let connection = open(&cluster).await;
+    run(&connection, "{tag}here", Repeat::Refund).await.unwrap();
+    let slot = cluster.slot_of("{tag}");
+    let to = cluster.stranger_to(slot);
+    let migration = cluster.begin_migration(slot, to);
+    // A key that is not there any more, or never was, is asked for at the other node.
+    assert_eq!(
+        run(&connection, "{tag}new", Repeat::Refund).await.unwrap(),
+        Value::Int(1)
+    );
+    migration.move_keys(10);
+    assert_eq!(
+        run(&connection, "{tag}here", Repeat::Refund).await.unwrap(),
+        Value::Int(2)
+    );
+    to.command(&["SCRIPT", "FLUSH"]).done();
+    assert_eq!(
+        run(&connection, "{tag}here", Repeat::Refund).await.unwrap(),
+        Value::Int(3)
+    );
+    migration.finish();
+    assert_eq!(
+        run(&connection, "{tag}here", Repeat::Refund).await.unwrap(),
+        Value::Int(4)
+    );
+    let owner = connection
+        .nodes()
+        .into_iter()
+        .find(|node| node.slots.iter().any(|range| range.contains(&slot)));
+    assert_eq!(owner.unwrap().address, address(to));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_whose_keys_are_on_both_sides_is_surely_not_executed() {
+    let cluster = Cluster::start(2, 0);
+    let connection = open(&cluster).await;
+    for key in ["{tag}a", "{tag}b"] {
+        run(&connection, key, Repeat::Refund).await.unwrap();
+    }
+    let slot = cluster.slot_of("{tag}");
+    let migration = cluster.begin_migration(slot, cluster.stranger_to(slot));
+    migration.move_keys(1);
+    let script = counter();
+    let mut command = redis::cmd("EVALSHA");
+    command.arg(script.sha()).arg(2).arg("{tag}a").arg("{tag}b");
+    let call = || {
+        connection.run(
+            slot,
+            &script,
+            &command,
+            Repeat::Refund,
+            Instant::now() + AGES,
+        )
+    };
+    let error = call().await.unwrap_err();
+    assert_eq!(
+        (error.class(), error.code()),
+        (Class::NotExecuted, Some("TRYAGAIN"))
+    );
+    migration.finish();
+    assert_eq!(call().await.unwrap(), Value::Int(2));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failover_is_followed() {
+    let cluster = Cluster::start(3, 3);
+    let connection = open(&cluster).await;
+    run(&connection, "a", Repeat::Consume).await.unwrap();
+    let slot = cluster.slot_of("a");
+    let old = cluster.kill_master_of(slot);
+    let new = tokio::task::block_in_place(|| cluster.await_owner_other_than(slot, old));
+    run_until_it_works(&connection, "a").await;
+    eventually("all masters are connected", || connection.is_connected()).await;
+    let nodes = connection.nodes();
+    assert!(
+        nodes
+            .iter()
+            .any(|node| node.address == address(new) && node.is_connected)
+    );
+    assert!(
+        !nodes
+            .iter()
+            .any(|node| node.address == address(old) && node.role == Role::Master)
+    );
+}

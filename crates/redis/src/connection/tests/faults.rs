@@ -1,0 +1,192 @@
+use super::*;
+use tidegate_testkit::redis::{FaultProxy, Faults};
+
+const SOON: Duration = Duration::from_millis(50);
+
+struct Proxied {
+    server: Server,
+    proxy: FaultProxy,
+    connection: Connection,
+}
+
+impl Proxied {
+    fn is_trusted(&self) -> bool {
+        let topology = self.connection.shared().topology.load();
+        topology.nodes[0].is_trusted()
+    }
+}
+
+async fn proxied() -> Proxied {
+    let server = Server::start();
+    let proxy = FaultProxy::start(server.port());
+    let settings = Settings::new(
+        Mode::Standalone,
+        vec![Address::new("127.0.0.1", proxy.port())],
+    );
+    let connection = Connection::open(settings, vec![counter()]).await.unwrap();
+    Proxied {
+        server,
+        proxy,
+        connection,
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_is_ambiguous_and_in_time() {
+    let it = proxied().await;
+    it.proxy.set(Faults::drop_replies());
+    let from = Instant::now();
+    let error = run_within(&it.connection, "a", Repeat::Consume, SOON)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.class(), error.kind()),
+        (Class::Ambiguous, &Kind::Timeout)
+    );
+    assert!(from.elapsed() >= SOON);
+    assert!(from.elapsed() < SOON * 100, "{:?}", from.elapsed());
+}
+
+#[tokio::test]
+async fn a_deadline_that_has_passed_sends_nothing() {
+    let it = proxied().await;
+    let error = run_within(&it.connection, "a", Repeat::Consume, Duration::ZERO)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (error.class(), error.kind()),
+        (Class::NotExecuted, &Kind::Timeout)
+    );
+    assert!(it.server.command(&["GET", "a"]).is_nil());
+}
+
+#[tokio::test]
+async fn timeouts_open_the_breaker_and_calls_then_fail_at_once() {
+    let it = proxied().await;
+    it.proxy.set(Faults::blackhole());
+    for _ in 0..5 {
+        let error = run_within(&it.connection, "a", Repeat::Consume, SOON)
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), &Kind::Timeout);
+    }
+    assert!(!it.is_trusted());
+    let left_alone = async {
+        loop {
+            let call = run_within(&it.connection, "a", Repeat::Consume, SOON);
+            let error = call.await.unwrap_err();
+            if error.kind() == &Kind::BreakerOpen {
+                return error;
+            }
+        }
+    };
+    let error = timeout(AGES, left_alone).await.unwrap();
+    assert_eq!(error.class(), Class::NotExecuted);
+    it.proxy.set(Faults::none());
+    run_until_it_works(&it.connection, "a").await;
+}
+
+#[tokio::test]
+async fn calls_that_nobody_waits_for_any_more_count_against_the_node() {
+    let it = proxied().await;
+    it.proxy.set(Faults::blackhole());
+    for _ in 0..5 {
+        let call = run_within(&it.connection, "a", Repeat::Consume, SOON);
+        // On a busy machine the call's own deadline may come first, which is as good.
+        drop(timeout(SOON * 3 / 4, call).await);
+    }
+    assert!(!it.is_trusted());
+}
+
+#[tokio::test]
+async fn callers_who_change_their_mind_do_not() {
+    let it = proxied().await;
+    it.proxy.set(Faults::slow(SOON));
+    for _ in 0..50 {
+        let call = run(&it.connection, "a", Repeat::Consume);
+        assert!(timeout(Duration::ZERO, call).await.is_err());
+    }
+    run(&it.connection, "a", Repeat::Consume).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_refund_whose_answer_was_lost_is_not_sent_again() {
+    let it = proxied().await;
+    // The connection is cut as soon as the server answers.
+    it.proxy.set(Faults {
+        cut_replies_after: Some(0),
+        ..Faults::none()
+    });
+    let call = run(&it.connection, "refund", Repeat::Refund);
+    let error = call.await.unwrap_err();
+    assert_eq!(
+        (error.class(), error.kind()),
+        (Class::Ambiguous, &Kind::Disconnected)
+    );
+    it.proxy.set(Faults::none());
+    run_until_it_works(&it.connection, "other").await;
+    assert_eq!(it.server.command(&["GET", "refund"]).text(), "1");
+}
+
+#[tokio::test]
+async fn a_consume_whose_answer_was_lost_is_charged_at_most_twice() {
+    let it = proxied().await;
+    // A connection that breaks at once is not taken up again at once.
+    let from = Instant::now();
+    eventually("it stands", || from.elapsed() > keeper::STABLE).await;
+    it.proxy.set(Faults {
+        delay_replies: SOON,
+        ..Faults::none()
+    });
+    let connection = it.connection.clone();
+    let mut calls = tokio::task::JoinSet::new();
+    calls.spawn(async move { run(&connection, "a", Repeat::Consume).await });
+    eventually("it is executed", || {
+        !it.server.command(&["GET", "a"]).is_nil()
+    })
+    .await;
+    it.proxy.set(Faults::none());
+    it.proxy.reset();
+    let answer = calls.join_next().await.unwrap().unwrap();
+    assert_eq!(answer.unwrap(), Value::Int(2));
+}
+
+#[tokio::test]
+async fn a_connection_that_went_dead_silently_is_replaced() {
+    let it = proxied().await;
+    let open = it.proxy.accepted();
+    it.proxy.set(Faults::blackhole());
+    for _ in 0..5 {
+        run_within(&it.connection, "a", Repeat::Consume, SOON)
+            .await
+            .unwrap_err();
+    }
+    // The old connection stays deaf for as long as it is not given up.
+    eventually("it is given up", || !it.connection.is_connected()).await;
+    it.proxy.set(Faults::none());
+    run_until_it_works(&it.connection, "a").await;
+    assert!(it.proxy.accepted() > open);
+}
+
+#[tokio::test]
+async fn no_more_connections_are_tried_than_the_backoff_allows() {
+    let it = proxied().await;
+    it.proxy.set(Faults {
+        reset_new: true,
+        ..Faults::none()
+    });
+    it.proxy.reset();
+    eventually("it is lost", || !it.connection.is_connected()).await;
+    let before = it.proxy.accepted();
+    let second = timeout(Duration::from_secs(1), async {
+        loop {
+            run_within(&it.connection, "a", Repeat::Consume, SOON)
+                .await
+                .unwrap_err();
+            tokio::task::yield_now().await;
+        }
+    });
+    second.await.unwrap_err();
+    let tried = it.proxy.accepted() - before;
+    assert!(tried <= 10, "{tried} attempts in a second");
+}

@@ -1,0 +1,78 @@
+//! The way of a decision, against real servers.
+
+mod cluster;
+mod faults;
+mod sentinel;
+mod standalone;
+
+use super::*;
+use crate::error::{Class, Kind};
+use redis::{Cmd, Value};
+use std::time::Duration;
+use tidegate_testkit::redis::Server;
+use tokio::time::{sleep, timeout};
+
+/// Long enough for anything on a busy machine.
+const AGES: Duration = Duration::from_secs(30);
+
+fn address(server: &Server) -> Address {
+    Address::new("127.0.0.1", server.port())
+}
+
+fn settings(server: &Server) -> Settings {
+    Settings::new(Mode::Standalone, vec![address(server)]).connect_timeout(AGES)
+}
+
+fn counter() -> Script {
+    let text = "return redis.call('INCR', KEYS[1])";
+    Script::new("counter", text.to_owned())
+}
+
+fn count(script: &Script, key: &str) -> Cmd {
+    let mut command = redis::cmd("EVALSHA");
+    command.arg(script.sha()).arg(1).arg(key);
+    command
+}
+
+/// A call with all the time in the world.
+async fn run(connection: &Connection, key: &str, repeat: Repeat) -> Result<Value, CallError> {
+    run_within(connection, key, repeat, AGES).await
+}
+
+async fn run_within(
+    connection: &Connection,
+    key: &str,
+    repeat: Repeat,
+    time: Duration,
+) -> Result<Value, CallError> {
+    let script = counter();
+    let command = count(&script, key);
+    let slot = crate::key::slot(key.as_bytes());
+    connection
+        .run(slot, &script, &command, repeat, Instant::now() + time)
+        .await
+}
+
+/// Calls until it works; the errors on the way are nobody's business.
+async fn run_until_it_works(connection: &Connection, key: &str) -> i64 {
+    let trying = async {
+        loop {
+            let time = Duration::from_millis(200);
+            if let Ok(Value::Int(n)) = run_within(connection, key, Repeat::Consume, time).await {
+                return n;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(AGES, trying).await.expect("it works in the end")
+}
+
+/// Waits for something to become true.
+async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let trying = async {
+        while !condition() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(AGES, trying).await.expect(what);
+}

@@ -1,0 +1,83 @@
+use super::*;
+use tidegate_testkit::redis::SentinelGroup;
+
+fn sentinel_settings(group: &SentinelGroup) -> Settings {
+    let sentinels = group.sentinels().iter().map(address).collect();
+    let mode = Mode::Sentinel {
+        master: group.name().to_owned(),
+    };
+    Settings::new(mode, sentinels).connect_timeout(AGES)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_master_is_found_and_followed_through_a_failover() {
+    let group = SentinelGroup::start();
+    let settings = sentinel_settings(&group);
+    let connection = Connection::open(settings, vec![counter()]).await.unwrap();
+    assert_eq!(connection.nodes()[0].address, address(group.master()));
+    run(&connection, "a", Repeat::Consume).await.unwrap();
+    let changes = *connection.changes().borrow();
+
+    let old = group.kill_master();
+    let new = tokio::task::block_in_place(|| group.await_master_other_than(old));
+    let from = Instant::now();
+    run_until_it_works(&connection, "a").await;
+    assert!(
+        from.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        from.elapsed()
+    );
+    assert_eq!(connection.nodes()[0].address, address(new));
+    assert!(*connection.changes().borrow() > changes);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_that_was_demoted_is_left() {
+    let group = SentinelGroup::start();
+    let settings = sentinel_settings(&group);
+    let connection = Connection::open(settings, vec![counter()]).await.unwrap();
+    let old = group.master();
+    // It lives on, as a replica: only READONLY tells.
+    group.sentinels()[0]
+        .command(&["SENTINEL", "FAILOVER", group.name()])
+        .done();
+    let new = tokio::task::block_in_place(|| group.await_master_other_than(old));
+    run_until_it_works(&connection, "a").await;
+    assert_eq!(connection.nodes()[0].address, address(new));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_that_hangs_is_left_for_its_heir() {
+    let group = SentinelGroup::start();
+    let settings = sentinel_settings(&group).connect_timeout(Duration::from_secs(1));
+    let connection = Connection::open(settings, vec![counter()]).await.unwrap();
+    let old = group.master();
+    old.stop();
+    // The connection stands; only the silence tells.
+    let heir = async {
+        loop {
+            run_until_it_works(&connection, "a").await;
+            let now = connection.nodes()[0].address.clone();
+            if now != address(old) {
+                return now;
+            }
+        }
+    };
+    let heir = timeout(AGES, heir).await.unwrap();
+    assert!(group.servers().iter().any(|server| address(server) == heir));
+    old.cont();
+}
+
+#[tokio::test]
+async fn an_unknown_master_is_named() {
+    let server = SentinelGroup::start();
+    let sentinels = server.sentinels().iter().map(address).collect();
+    let mode = Mode::Sentinel {
+        master: "nobody".to_owned(),
+    };
+    let error = Connection::open(Settings::new(mode, sentinels), vec![])
+        .await
+        .unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("knows no master called 'nobody'"), "{text}");
+}

@@ -1,0 +1,146 @@
+use super::{DenyCache, Known, Refused};
+use crate::request::Key;
+use std::time::Duration;
+use tidegate_core::{Algorithm, Bucket, Meter, Outcome, Quota, Timestamp, Wait};
+use tokio::time::Instant;
+
+const AT: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+
+fn key(name: &str) -> Key {
+    Key::from_slice(name.as_bytes())
+}
+
+/// Fills a bucket, lets it refuse one more unit, and remembers that.
+fn remember(cache: &DenyCache, key: &Key, quota: &Quota, sent: Instant) -> (Bucket, Outcome) {
+    let mut bucket = Bucket::new(quota);
+    bucket.charge(quota, quota.capacity(), AT);
+    let reading = bucket.reading(quota, AT);
+    let outcome = Outcome {
+        remaining: reading.remaining,
+        wait: bucket.wait(quota, 1, AT),
+        reset_us: reading.reset_us,
+    };
+    let refused = Refused {
+        key,
+        quota,
+        cost: 1,
+        outcome,
+        bucket: &bucket,
+    };
+    cache.remember(&refused, AT, sent);
+    (bucket, outcome)
+}
+
+fn refuses(cache: &DenyCache, key: &Key, quota: &Quota, now: Instant) -> Option<Outcome> {
+    match cache.ask(key, quota, 1, now) {
+        Known::Refuses(outcome, _) => Some(outcome),
+        Known::Reads(..) | Known::Nothing => None,
+    }
+}
+
+#[test]
+fn it_refuses_as_long_as_the_store_would_and_says_the_same() {
+    // 10/s: a unit is back after 100 ms.
+    let quota = Quota::new(10, 1_000_000).burst(3).build().unwrap();
+    let (cache, name, sent) = (DenyCache::new(100), key("a"), Instant::now());
+    let (bucket, _) = remember(&cache, &name, &quota, sent);
+    for us in [0, 1, 50_000, 99_999] {
+        let outcome = refuses(&cache, &name, &quota, sent + Duration::from_micros(us));
+        let wait = bucket.wait(&quota, 1, AT.plus(us));
+        assert_eq!(outcome.map(|it| it.wait), Some(wait), "after {us} µs");
+    }
+    let back = sent + Duration::from_millis(100);
+    assert!(refuses(&cache, &name, &quota, back).is_none());
+}
+
+#[test]
+fn a_reset_acts_within_a_second_and_a_refund_within_50_ms() {
+    let slow = Quota::new(1, 3_600_000_000);
+    let sent = Instant::now();
+    for (refundable, life_ms) in [(false, 1_000), (true, 50)] {
+        let quota = slow.refundable(refundable).build().unwrap();
+        let (cache, name) = (DenyCache::new(100), key("a"));
+        remember(&cache, &name, &quota, sent);
+        let after = |ms| sent + Duration::from_millis(ms);
+        assert!(refuses(&cache, &name, &quota, after(life_ms - 1)).is_some());
+        assert!(refuses(&cache, &name, &quota, after(life_ms)).is_none());
+    }
+}
+
+#[test]
+fn a_larger_cost_waits_longer_and_a_cost_that_never_fits_never_does() {
+    let quota = Quota::new(10, 1_000_000).burst(3).build().unwrap();
+    let (cache, name, sent) = (DenyCache::new(100), key("a"), Instant::now());
+    remember(&cache, &name, &quota, sent);
+    for (cost, wait) in [
+        (1, Wait::from_micros(100_000)),
+        (3, Wait::from_micros(300_000)),
+        (4, Wait::NEVER),
+    ] {
+        match cache.ask(&name, &quota, cost, sent) {
+            Known::Refuses(outcome, _) => assert_eq!(outcome.wait, wait, "{cost}"),
+            Known::Reads(..) | Known::Nothing => panic!("{cost} does not fit"),
+        }
+    }
+}
+
+#[test]
+fn a_raised_limit_counts_at_once() {
+    let quota = |burst| Quota::new(10, 1_000_000).burst(burst).build().unwrap();
+    let (cache, name, sent) = (DenyCache::new(100), key("a"), Instant::now());
+    remember(&cache, &name, &quota(3), sent);
+    assert!(refuses(&cache, &name, &quota(3), sent).is_some());
+    assert!(refuses(&cache, &name, &quota(4), sent).is_none());
+}
+
+#[test]
+fn of_a_log_only_the_same_question_is_answered() {
+    let log = |amount| {
+        let quota = Quota::new(amount, 1_000_000).algorithm(Algorithm::SlidingLog);
+        quota.build().unwrap()
+    };
+    let (cache, name, sent) = (DenyCache::new(100), key("a"), Instant::now());
+    let (_, outcome) = remember(&cache, &name, &log(3), sent);
+    let later = sent + Duration::from_micros(400);
+    let known = refuses(&cache, &name, &log(3), later).unwrap();
+    assert_eq!(known.reset_us, outcome.reset_us - 400);
+    assert!(refuses(&cache, &name, &log(4), later).is_none());
+    assert!(matches!(
+        cache.ask(&name, &log(3), 2, later),
+        Known::Nothing
+    ));
+}
+
+#[test]
+fn others_are_not_refused_and_what_is_forgotten_is_asked_again() {
+    let quota = Quota::new(1, 3_600_000_000).build().unwrap();
+    let other = Quota::new(1, 60_000_000).build().unwrap();
+    let (cache, name, sent) = (DenyCache::new(100), key("a"), Instant::now());
+    assert!(cache.is_empty());
+    remember(&cache, &name, &quota, sent);
+    assert!(!cache.is_empty());
+    assert!(refuses(&cache, &key("b"), &quota, sent).is_none());
+    assert!(refuses(&cache, &name, &other, sent).is_none());
+    cache.forget(&name, &quota);
+    assert!(refuses(&cache, &name, &quota, sent).is_none() && cache.is_empty());
+    remember(&cache, &name, &quota, sent);
+    cache.clear();
+    assert!(refuses(&cache, &name, &quota, sent).is_none() && cache.is_empty());
+}
+
+#[test]
+fn strangers_cannot_fill_it() {
+    let quota = Quota::new(1, 3_600_000_000).build().unwrap();
+    let (cache, sent) = (DenyCache::new(64), Instant::now());
+    for nth in 0..10_000 {
+        remember(&cache, &key(&nth.to_string()), &quota, sent);
+    }
+    let len = cache.len.load(std::sync::atomic::Ordering::Relaxed);
+    assert!((1..=64).contains(&len), "{len}");
+    let held: usize = cache.shards.iter().map(|shard| shard.lock().len()).sum();
+    assert_eq!(held, len);
+
+    let off = DenyCache::new(0);
+    remember(&off, &key("a"), &quota, sent);
+    assert!(off.is_empty());
+}

@@ -1,0 +1,322 @@
+//! What the script is told; the form is described in `program.lua`.
+//!
+//! Everything is said once: each key, each quota, and the *shape* of requests, which is all of a
+//! request but the keys. What then is left of a request is two bytes for each of its keys, and of the
+//! same request many times in a row, a count.
+
+use super::plain;
+use super::row::{Spot, is_simple, push_count, push_quota, push_shape};
+use super::runs::Shapes;
+use crate::layout::{self, Form, OpenKey};
+use crate::record::{self, Corrupt};
+use crate::request::{Key, Request};
+use crate::script::record_id;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use redis::Value;
+use smallvec::SmallVec;
+use std::hash::BuildHasher;
+use tidegate_core::{Bucket, Quota, Timestamp};
+
+/// One call of the general script.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// Distinct.
+    pub(crate) keys: Vec<Key>,
+    pub(crate) program: Vec<u8>,
+    /// The buckets that it means.
+    pub(super) places: Vec<Place>,
+    /// Which of the places each ask means, and under which quota; of all requests in a row.
+    pub(super) asks: Vec<(u16, u16)>,
+    pub(crate) quotas: Vec<Quota>,
+    /// Whether one bucket is asked for under several quotas, as happens when a policy changes.
+    pub(super) switches: bool,
+    /// Whether its keys are those of the open layout.
+    pub(super) is_open: bool,
+}
+
+/// A bucket: one band under one key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) key: u16,
+    /// The first quota under which it is asked for.
+    pub(super) quota: u16,
+}
+
+/// Puts requests into one call, which decides them in order. All together must not have more than
+/// 65,535 keys, asks or quotas.
+pub(crate) fn encode(requests: &[&Request]) -> Call {
+    Draft::default().fill(requests)
+}
+
+/// [`encode`] for the open layout.
+pub(crate) fn encode_open(requests: &[&Request]) -> Call {
+    let draft = Draft {
+        is_open: true,
+        ..Draft::default()
+    };
+    draft.fill(requests)
+}
+
+impl Call {
+    /// In what form a key's buckets are kept.
+    pub(super) fn form(&self, key: u16) -> Form {
+        match self.keys.get(usize::from(key)) {
+            Some(key) if self.is_open => OpenKey::read(key).form,
+            _ => Form::Packed,
+        }
+    }
+
+    /// The state of `quota` in what was under a key, if it still matters at `now`.
+    pub(super) fn find_in(
+        &self,
+        key: u16,
+        value: &Value,
+        quota: &Quota,
+        now: Timestamp,
+    ) -> Result<Option<Bucket>, Corrupt> {
+        match self.keys.get(usize::from(key)) {
+            Some(key) if self.is_open => layout::find_in(key, value, quota, now),
+            _ => record::find_in(value, quota, now),
+        }
+    }
+}
+
+/// The quotas under a key, by their numbers.
+type Class = SmallVec<[u16; 4]>;
+
+#[derive(Default)]
+struct Draft {
+    is_open: bool,
+    keys: Vec<Key>,
+    /// From a key to its number.
+    numbers: HashTable<u16>,
+    hasher: RandomState,
+    quotas: Vec<Quota>,
+    /// What is asked for under each key: the first quota of each bucket, and the latest.
+    classes: Vec<Class>,
+    latest: Vec<Class>,
+    /// The keys of all requests in a row, then the spots of all asks in a row.
+    request_keys: Vec<u16>,
+    spots: Vec<Spot>,
+    /// The key of each spot.
+    spot_keys: Vec<u16>,
+}
+
+impl Draft {
+    fn fill(mut self, requests: &[&Request]) -> Call {
+        for request in requests {
+            self.place(request);
+        }
+        self.finish(requests)
+    }
+
+    /// Whether there is one state under a key, whatever the quota.
+    fn is_single(&self, key: u16) -> bool {
+        let key = self.keys.get(usize::from(key));
+        key.is_some_and(|key| OpenKey::read(key).form != Form::Packed)
+    }
+
+    /// Gives every ask of a request its place.
+    fn place(&mut self, request: &Request) {
+        let first = self.request_keys.len();
+        for key in &request.keys {
+            let number = self.number(key);
+            self.request_keys.push(number);
+        }
+        for ask in &request.asks {
+            let key = first.saturating_add(usize::from(ask.key));
+            let key = self.request_keys.get(key).copied().unwrap_or(0);
+            let quota = self.quota(&ask.quota);
+            let spot = self.spot(key, quota);
+            self.spots.push(spot);
+            self.spot_keys.push(key);
+        }
+    }
+
+    fn number(&mut self, key: &Key) -> u16 {
+        let hash = self.hasher.hash_one(key.as_slice());
+        let keys = &mut self.keys;
+        let is_it = |number: &u16| keys.get(usize::from(*number)) == Some(key);
+        if let Some(number) = self.numbers.find(hash, is_it) {
+            return *number;
+        }
+        let number = u16::try_from(keys.len()).unwrap_or(u16::MAX);
+        keys.push(key.clone());
+        let hasher = &self.hasher;
+        self.numbers.insert_unique(hash, number, |number| {
+            let key = keys.get(usize::from(*number));
+            key.map_or(0, |key| hasher.hash_one(key.as_slice()))
+        });
+        self.classes.push(Class::new());
+        self.latest.push(Class::new());
+        number
+    }
+
+    fn quota(&mut self, quota: &Quota) -> u16 {
+        let known = self.quotas.iter().position(|known| known == quota);
+        let number = known.unwrap_or_else(|| {
+            self.quotas.push(*quota);
+            self.quotas.len().saturating_sub(1)
+        });
+        u16::try_from(number).unwrap_or(u16::MAX)
+    }
+
+    fn spot(&mut self, key: u16, quota: u16) -> Spot {
+        let is_single = self.is_open && self.is_single(key);
+        let id_of = |number: u16| self.quotas.get(usize::from(number)).map(record_id);
+        let id = id_of(quota);
+        let mut spot = Spot {
+            offset: 0,
+            quota,
+            switched_from: None,
+        };
+        let (Some(class), Some(latest)) = (
+            self.classes.get_mut(usize::from(key)),
+            self.latest.get_mut(usize::from(key)),
+        ) else {
+            return spot;
+        };
+        let known = latest
+            .iter_mut()
+            .enumerate()
+            .find(|(_, known)| is_single || **known == quota || id_of(**known) == id);
+        match known {
+            Some((offset, known)) => {
+                spot.offset = u16::try_from(offset).unwrap_or(u16::MAX);
+                if *known != quota {
+                    spot.switched_from = Some(std::mem::replace(known, quota));
+                }
+            }
+            None => {
+                spot.offset = u16::try_from(class.len()).unwrap_or(u16::MAX);
+                class.push(quota);
+                latest.push(quota);
+            }
+        }
+        spot
+    }
+
+    fn finish(self, requests: &[&Request]) -> Call {
+        let is_plain = self.is_plain(requests);
+        let mut shapes = Shapes::default();
+        let mut spots = self.spots.as_slice();
+        let mut keys = self.request_keys.as_slice();
+        for request in requests {
+            let (of_it, later) = spots
+                .split_at_checked(request.asks.len())
+                .unwrap_or_default();
+            let (its_keys, later_keys) = keys
+                .split_at_checked(request.keys.len())
+                .unwrap_or_default();
+            shapes.add(its_keys, |shape| {
+                if is_plain {
+                    plain::push_shape(shape, request, of_it);
+                } else {
+                    push_shape(shape, request, of_it);
+                }
+            });
+            (spots, keys) = (later, later_keys);
+        }
+        let (places, bases) = self.places();
+        let asks = self.spots.iter().zip(&self.spot_keys).map(|(spot, key)| {
+            let base = bases.get(usize::from(*key)).copied().unwrap_or(0);
+            (base.saturating_add(spot.offset), spot.quota)
+        });
+        Call {
+            asks: asks.collect(),
+            program: self.program(&shapes, is_plain),
+            switches: self.spots.iter().any(|spot| spot.switched_from.is_some()),
+            is_open: self.is_open,
+            places,
+            keys: self.keys,
+            quotas: self.quotas,
+        }
+    }
+
+    /// Whether the usual, cheap program will do: enforced takes, each from all the bands that are
+    /// asked for under its keys.
+    fn is_plain(&self, requests: &[&Request]) -> bool {
+        if self.is_open || !self.quotas.iter().all(plain::is_plain) {
+            return false;
+        }
+        let mut spots = self.spots.as_slice();
+        let mut spot_keys = self.spot_keys.as_slice();
+        for request in requests {
+            let asks = request.asks.len();
+            let (of_it, later) = spots.split_at_checked(asks).unwrap_or_default();
+            let (keys, later_keys) = spot_keys.split_at_checked(asks).unwrap_or_default();
+            let bands_under = |key: &u16| self.classes.get(usize::from(*key)).map(Class::len);
+            let is_whole = |key: &u16| {
+                let asked = keys.iter().filter(|other| *other == key).count();
+                bands_under(key) == Some(asked) && asked < 256
+            };
+            let has_all_keys = request.keys.len() < 256
+                && (0..request.keys.len())
+                    .all(|key| request.asks.iter().any(|ask| usize::from(ask.key) == key));
+            if !is_simple(request, of_it) || !keys.iter().all(is_whole) || !has_all_keys {
+                return false;
+            }
+            (spots, spot_keys) = (later, later_keys);
+        }
+        true
+    }
+
+    /// All places, those of a key side by side, and the first of each key.
+    fn places(&self) -> (Vec<Place>, Vec<u16>) {
+        let mut places = Vec::with_capacity(self.spots.len());
+        let mut bases = Vec::with_capacity(self.keys.len());
+        for (key, class) in (0..).zip(&self.classes) {
+            bases.push(u16::try_from(places.len()).unwrap_or(u16::MAX));
+            places.extend(class.iter().map(|quota| Place { key, quota: *quota }));
+        }
+        (places, bases)
+    }
+
+    fn program(&self, shapes: &Shapes, is_plain: bool) -> Vec<u8> {
+        let mut classes: SmallVec<[&Class; 4]> = SmallVec::new();
+        let mut of_keys = Vec::with_capacity(self.keys.len());
+        for class in &self.classes {
+            let known = classes.iter().rposition(|known| *known == class);
+            of_keys.push(known.unwrap_or(classes.len()));
+            if known.is_none() {
+                classes.push(class);
+            }
+        }
+        let mut program = Vec::with_capacity(128_usize.saturating_add(shapes.runs.len()));
+        push_count(&mut program, if is_plain { 0 } else { self.quotas.len() });
+        push_count(&mut program, classes.len());
+        push_count(&mut program, shapes.known.len());
+        push_count(&mut program, shapes.run_count);
+        if is_plain {
+            for class in &classes {
+                let quota = |quota: &u16| self.quotas.get(usize::from(*quota));
+                plain::push_class(&mut program, class.iter().filter_map(quota));
+            }
+        } else {
+            self.push_general(&mut program, &classes);
+        }
+        if classes.len() > 1 {
+            for class in of_keys {
+                push_count(&mut program, class);
+            }
+        }
+        for shape in &shapes.known {
+            program.extend_from_slice(shape);
+        }
+        program.extend_from_slice(&shapes.runs);
+        program
+    }
+
+    fn push_general(&self, program: &mut Vec<u8>, classes: &[&Class]) {
+        for quota in &self.quotas {
+            push_quota(program, quota);
+        }
+        for class in classes {
+            push_count(program, class.len());
+            for quota in *class {
+                push_count(program, usize::from(*quota).saturating_add(1));
+            }
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! From what the script replied to everybody's answer.
+//!
+//! The script tells the instant, which requests it let pass, and what was in each key before. The
+//! same requests are decided once more by the engine on the same states at the same instant: what
+//! remains, how long to wait and when a bucket is fresh is the engine's answer.
+
+use super::program::Call;
+use super::row::exact;
+use crate::error::CallError;
+use crate::layout::{self, Form, Rounding};
+use crate::record::{self, Corrupt};
+use crate::request::{Request, RequestOp};
+use redis::Value;
+use smallvec::SmallVec;
+use tidegate_core::algorithm::FixedWindow;
+use tidegate_core::{
+    Ask, Bucket, Inspection, Meter, Mode, Op, Outcome, Outcomes, Quota, Reply, StoreError,
+    StoreErrorKind, Timestamp, Wait, step,
+};
+
+/// Stands where no bucket can be read. Nobody is told about it.
+const BLANK: Bucket = Bucket::Fixed(FixedWindow { start: 0, used: 0 });
+
+/// What became of one request.
+#[derive(Clone, Debug)]
+pub(crate) struct Decided {
+    /// The answer. That of a [`RequestOp::Drop`] reads what was there before.
+    pub(crate) reply: Reply,
+    /// What each bucket read before it was charged, where that was wanted.
+    pub(crate) before: Option<Outcomes>,
+}
+
+/// Decides the requests of a call once more, in order.
+#[derive(Debug)]
+pub(crate) struct Replay<'a> {
+    call: &'a Call,
+    at: Timestamp,
+    /// What the script said of each request, in order: `1`, `0`, or `x` where a key is not ours.
+    marks: std::slice::Iter<'a, u8>,
+    values: &'a [Value],
+    /// In the order of the call's places.
+    buckets: Vec<Bucket>,
+    /// The quota under which each was last used, and whether anything has been done to it. Kept only
+    /// where that matters.
+    quotas: Vec<u16>,
+    touched: Vec<bool>,
+    /// What was written under another quota than the last.
+    written: Vec<Option<Value>>,
+    /// The keys that are not ours.
+    corrupt: SmallVec<[u16; 2]>,
+    /// The places and quotas of the asks to come.
+    asks: std::slice::Iter<'a, (u16, u16)>,
+    /// Whether the engine came to another decision than the script.
+    disagrees: bool,
+    tracks: bool,
+}
+
+/// Decides all requests of a call once more. `wants_before` says of which, by their number, it is to
+/// be told what the buckets read before.
+#[cfg(test)]
+pub(crate) fn answer(
+    requests: &[&Request],
+    call: &Call,
+    reply: &Value,
+    mut wants_before: impl FnMut(usize) -> bool,
+) -> Result<Vec<Result<Decided, StoreError>>, CallError> {
+    let mut again = Replay::new(call, reply)?;
+    let answers = requests.iter().enumerate();
+    Ok(answers
+        .map(|(nth, request)| again.next(request, wants_before(nth)))
+        .collect())
+}
+
+/// What was kept of the one bucket that the one request of a call means, before the call.
+pub(crate) fn inspection(call: &Call, reply: &Value) -> Result<Option<Inspection>, StoreError> {
+    let (at, _, values) = parse(call, reply)?;
+    let (Some(value), Some(quota)) = (values.first(), call.quotas.first()) else {
+        return Ok(None);
+    };
+    match call.find_in(0, value, quota, at) {
+        Ok(found) => Ok(found.map(|bucket| Inspection { at, bucket })),
+        Err(Corrupt) => Err(corrupt()),
+    }
+}
+
+type Parts<'a> = (Timestamp, &'a [u8], &'a [Value]);
+
+fn parse<'a>(call: &Call, reply: &'a Value) -> Result<Parts<'a>, CallError> {
+    if let Value::Array(parts) = reply
+        && let [Value::Int(at), Value::BulkString(marks), values @ ..] = parts.as_slice()
+        && let Ok(at) = u64::try_from(*at)
+        && values.len() == call.keys.len()
+    {
+        return Ok((Timestamp::from_micros(at), marks, values));
+    }
+    Err(CallError::malformed(
+        "the script's reply is of another form",
+    ))
+}
+
+fn corrupt() -> StoreError {
+    StoreError::permanent("what Redis keeps under the bucket's key is not ours, or broken")
+        .with_kind(StoreErrorKind::Corrupt)
+}
+
+impl<'a> Replay<'a> {
+    /// Begins with what the script replied.
+    pub(crate) fn new(call: &'a Call, reply: &'a Value) -> Result<Self, CallError> {
+        let (at, marks, values) = parse(call, reply)?;
+        let mut begun = Self {
+            call,
+            at,
+            marks: marks.iter(),
+            values,
+            buckets: Vec::with_capacity(call.places.len()),
+            quotas: Vec::new(),
+            touched: Vec::new(),
+            written: Vec::new(),
+            corrupt: SmallVec::new(),
+            asks: call.asks.iter(),
+            disagrees: false,
+            tracks: call.switches,
+        };
+        for place in &call.places {
+            let value = begun.value(place.key);
+            let (bucket, settled) = match begun.load(place.key, value, place.quota) {
+                Ok(loaded) => loaded,
+                Err(Corrupt) => {
+                    begun.corrupt.push(place.key);
+                    (BLANK, false)
+                }
+            };
+            begun.buckets.push(bucket);
+            if begun.tracks {
+                begun.quotas.push(place.quota);
+                begun.touched.push(settled);
+                begun.written.push(None);
+            }
+        }
+        Ok(begun)
+    }
+
+    fn quota(&self, number: u16) -> Option<&'a Quota> {
+        self.call.quotas.get(usize::from(number))
+    }
+
+    fn value(&self, key: u16) -> Option<&Value> {
+        self.values.get(usize::from(key))
+    }
+
+    /// The bucket in a key's value, settled if need be, which it tells.
+    fn load(&self, key: u16, value: Option<&Value>, quota: u16) -> Result<(Bucket, bool), Corrupt> {
+        let quota = self.quota(quota).ok_or(Corrupt)?;
+        let value = value.unwrap_or(&Value::Nil);
+        let found = self.call.find_in(key, value, quota, self.at)?;
+        let mut bucket = found.unwrap_or_else(|| Bucket::new(quota));
+        let is_ahead = bucket.is_ahead(quota, self.at);
+        bucket.settle(quota, self.at);
+        if self.call.form(key) == Form::Window {
+            Rounding::of(&mut bucket);
+        }
+        Ok((bucket, is_ahead))
+    }
+
+    /// The instant at which everything was decided.
+    pub(crate) fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// Decides the next request of the call. With `wants_before`, tells what the buckets read before
+    /// as well.
+    pub(crate) fn next(
+        &mut self,
+        request: &Request,
+        wants_before: bool,
+    ) -> Result<Decided, StoreError> {
+        let places = self.next_places(request);
+        let mark = self.marks.next().copied().unwrap_or_default();
+        let is_corrupt = |place: &usize| {
+            let place = self.call.places.get(*place);
+            place.is_none_or(|place| self.corrupt.contains(&place.key))
+        };
+        if places.iter().any(is_corrupt) {
+            return match mark {
+                b'x' => Err(corrupt()),
+                _ => Err(self.disagree()),
+            };
+        }
+        let before = wants_before.then(|| self.readings(request, &places));
+        let reply = self.decide(request, &places);
+        if mark != if reply.passed { b'1' } else { b'0' } || self.disagrees {
+            return Err(self.disagree());
+        }
+        Ok(Decided { reply, before })
+    }
+
+    /// The bucket that the `nth` ask of the last decided request means, as it is now.
+    pub(crate) fn bucket(&self, request: &Request, nth: usize) -> Option<&Bucket> {
+        let done = self.call.asks.len().checked_sub(self.asks.len())?;
+        let first = done.checked_sub(request.asks.len())?;
+        let (place, _) = self.call.asks.get(first.checked_add(nth)?)?;
+        self.buckets.get(usize::from(*place))
+    }
+
+    /// What the script did stands; from here on nobody can tell for whom.
+    fn disagree(&mut self) -> StoreError {
+        self.disagrees = true;
+        StoreError::permanent("the script and the engine disagree")
+    }
+
+    fn next_places(&mut self, request: &Request) -> SmallVec<[usize; 4]> {
+        let mut places = SmallVec::new();
+        for _ in &request.asks {
+            let (place, quota) = self.asks.next().copied().unwrap_or((u16::MAX, 0));
+            if self.call.switches {
+                self.switch(place, quota);
+            }
+            places.push(usize::from(place));
+        }
+        places
+    }
+
+    /// Reads a bucket under another quota than before, as if it had been written and read again.
+    fn switch(&mut self, place: u16, quota: u16) {
+        let at = usize::from(place);
+        let Some(old) = self.quotas.get_mut(at) else {
+            return;
+        };
+        let old = std::mem::replace(old, quota);
+        if old == quota {
+            return;
+        }
+        if self.switch_open(at, old, quota) {
+            return;
+        }
+        if let (Some(true), Some(bucket), Some(old)) =
+            (self.touched.get(at), self.buckets.get(at), self.quota(old))
+            && let Some(written) = self.written.get_mut(at)
+        {
+            let mut value = record::begin();
+            record::push(&mut value, bucket, old);
+            *written = Some(Value::BulkString(value));
+        }
+        let Some(place) = self.call.places.get(at) else {
+            return;
+        };
+        let written = self.written.get(at).cloned().flatten();
+        let value = written.as_ref().or_else(|| self.value(place.key));
+        // It was read before, so it can be read.
+        let next = self.load(place.key, value, quota).unwrap_or((BLANK, false));
+        if let (Some(bucket), Some(touched)) = (self.buckets.get_mut(at), self.touched.get_mut(at))
+        {
+            (*bucket, *touched) = next;
+        }
+    }
+
+    /// [`switch`](Self::switch) for a bucket of the open layout that has been touched; tells whether
+    /// it was one.
+    fn switch_open(&mut self, at: usize, old: u16, new: u16) -> bool {
+        let is_open = self.form(at) != Form::Packed;
+        if let (true, Some(true), Some(old), Some(new), Some(bucket)) = (
+            is_open,
+            self.touched.get(at),
+            self.quota(old),
+            self.quota(new),
+            self.buckets.get_mut(at),
+        ) {
+            *bucket = layout::switched(bucket, old, new, self.at);
+            return true;
+        }
+        false
+    }
+
+    /// The form of a place.
+    fn form(&self, place: usize) -> Form {
+        let place = self.call.places.get(place);
+        place.map_or(Form::Packed, |place| self.call.form(place.key))
+    }
+
+    fn readings(&self, request: &Request, places: &[usize]) -> Outcomes {
+        let asks = request.asks.iter().zip(places);
+        asks.filter_map(|(ask, place)| {
+            let reading = self.buckets.get(*place)?.reading(&ask.quota, self.at);
+            Some(Outcome {
+                remaining: reading.remaining,
+                wait: Wait::NONE,
+                reset_us: reading.reset_us,
+            })
+        })
+        .collect()
+    }
+
+    fn decide(&mut self, request: &Request, places: &[usize]) -> Reply {
+        let mut asks: SmallVec<[Ask<'_>; 4]> = SmallVec::new();
+        let mut gives_back = false;
+        for (ask, place) in request.asks.iter().zip(places) {
+            let RequestOp::Engine(mut op) = ask.op else {
+                return self.forget(request, places);
+            };
+            if let (Op::GiveBack(receipt), Some(bucket)) = (&mut op, self.buckets.get(*place)) {
+                *receipt = layout::receipt(self.form(*place), bucket, *receipt, self.at);
+            }
+            gives_back |= matches!(op, Op::GiveBack(_));
+            asks.push(Ask {
+                bucket: &[],
+                scope: 0,
+                quota: &ask.quota,
+                op: exact(op, &ask.quota),
+                limit: ask.limit,
+                mode: ask.mode,
+            });
+        }
+        let (passed, mut outcomes) = step::decide(&asks, places, &mut self.buckets, self.at);
+        if self.call.is_open {
+            self.round(places, &mut outcomes);
+        }
+        if self.tracks {
+            for (i, place) in places.iter().enumerate() {
+                if is_applied(&asks, &outcomes, i, passed)
+                    && let Some(touched) = self.touched.get_mut(*place)
+                {
+                    *touched = true;
+                }
+            }
+        }
+        if gives_back {
+            self.renew(&asks, places);
+        }
+        Reply {
+            at: self.at,
+            passed,
+            outcomes,
+        }
+    }
+
+    /// Windows that were opened begin as the open layout writes them down.
+    fn round(&mut self, places: &[usize], outcomes: &mut Outcomes) {
+        for place in places {
+            if self.form(*place) != Form::Window {
+                continue;
+            }
+            let Some(rounding) = self.buckets.get_mut(*place).map(Rounding::of) else {
+                continue;
+            };
+            for (outcome, other) in outcomes.iter_mut().zip(places) {
+                if other == place {
+                    rounding.correct(outcome);
+                }
+            }
+        }
+    }
+
+    /// What was given back until it is as good as new is new, as it is for the next call.
+    fn renew(&mut self, asks: &[Ask<'_>], places: &[usize]) {
+        for (ask, place) in asks.iter().zip(places) {
+            if let (Op::GiveBack(_), Some(bucket)) = (ask.op, self.buckets.get_mut(*place))
+                && record::fresh_us(bucket, ask.quota) <= self.at.as_micros()
+            {
+                *bucket = Bucket::new(ask.quota);
+            }
+        }
+    }
+
+    fn forget(&mut self, request: &Request, places: &[usize]) -> Reply {
+        let outcomes = self.readings(request, places);
+        for (ask, place) in request.asks.iter().zip(places) {
+            if let Some(bucket) = self.buckets.get_mut(*place) {
+                *bucket = Bucket::new(&ask.quota);
+            }
+            if let Some(touched) = self.touched.get_mut(*place) {
+                *touched = true;
+            }
+        }
+        Reply {
+            at: self.at,
+            passed: true,
+            outcomes,
+        }
+    }
+}
+
+/// Whether the i-th ask did anything to its bucket; see core's `step`.
+fn is_applied(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool) -> bool {
+    let Some(ask) = asks.get(i) else { return false };
+    match (ask.op, ask.mode) {
+        (Op::GiveBack(_), _) => true,
+        (Op::Take(0) | Op::Force(0) | Op::Look, _) => false,
+        (Op::Force(_), Mode::Enforce) => asks.iter().zip(outcomes).all(|(other, outcome)| {
+            let is_force = matches!(other.op, Op::Force(_));
+            other.mode == Mode::Shadow || is_force || outcome.is_allowed()
+        }),
+        (_, Mode::Enforce) => passed,
+        (_, Mode::Shadow) => {
+            let mut limit = asks
+                .iter()
+                .zip(outcomes)
+                .filter(|(other, _)| other.limit == ask.limit && other.mode == Mode::Shadow);
+            passed && limit.all(|(_, outcome)| outcome.is_allowed())
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! One quota and one ask, as the script is told.
+//!
+//! The script counts *room*: how much of what a charge takes is left. For a token bucket that is
+//! debt, for a window it is units. What can be worked out without the state is worked out here, once
+//! for all requests of a shape: above all, what other asks of the same request take from the same
+//! bucket first.
+
+use crate::request::{OwnedAsk, Request, RequestOp};
+use crate::script::record_id;
+use tidegate_core::quota::{EXACT_MAX, LOG_COST_MAX, WINDOW_PARTS};
+use tidegate_core::{Algorithm, Align, Mode, Op, Quota, Receipt};
+
+/// Kinds of quotas, as in `program.lua`.
+const TOKENS: u8 = 1;
+const TOKENS_REFUNDABLE: u8 = 2;
+const FIXED: u8 = 3;
+const SLIDING: u8 = 4;
+const LOG: u8 = 5;
+
+/// Operations, as in `program.lua`.
+const LOOK: u8 = 0;
+const TAKE: u8 = 1;
+const FORCE: u8 = 2;
+const GIVE_BACK: u8 = 3;
+const DROP: u8 = 4;
+const SWITCH: u8 = 5;
+
+/// Appends a quota.
+pub(super) fn push_quota(program: &mut Vec<u8>, quota: &Quota) {
+    let (drain, price) = quota.drain_and_price();
+    let period = quota.period_us();
+    let kind = match quota.algorithm() {
+        Algorithm::TokenBucket if quota.is_refundable() => TOKENS_REFUNDABLE,
+        Algorithm::TokenBucket => TOKENS,
+        Algorithm::FixedWindow(_) => FIXED,
+        Algorithm::SlidingWindow => SLIDING,
+        _ => LOG,
+    };
+    let full = quota.capacity().saturating_mul(price);
+    let over = quota.overdraft().saturating_mul(price);
+    let (pace, more) = match quota.algorithm() {
+        Algorithm::TokenBucket => {
+            let ahead = full.saturating_add(over) / drain.max(1);
+            (drain, ahead.saturating_add(1))
+        }
+        Algorithm::FixedWindow(align) => (period, u64::from(align == Align::Clock)),
+        Algorithm::SlidingWindow => (period / quota.tick_us().max(1), 0),
+        Algorithm::BucketedWindow => (period, period.div_ceil(WINDOW_PARTS)),
+        _ => (period, 0),
+    };
+    program.push(kind);
+    program.extend_from_slice(record_id(quota).to_le_bytes().get(..6).unwrap_or_default());
+    for number in [full, over, pace, more, quota.tick_us()] {
+        push_number(program, number);
+    }
+}
+
+/// An ask's place in the script.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spot {
+    /// Which of the key's places, from 0.
+    pub(super) offset: u16,
+    /// Which of the call's quotas, from 0.
+    pub(super) quota: u16,
+    /// The quota under which an earlier request used the same place, if that was another.
+    pub(super) switched_from: Option<u16>,
+}
+
+/// Appends the shape of a request: how many keys it has, whether it is simple, and its asks.
+pub(super) fn push_shape(shape: &mut Vec<u8>, request: &Request, spots: &[Spot]) {
+    let switches = spots.iter().filter(|spot| spot.switched_from.is_some());
+    let rows = request.asks.len().saturating_add(switches.count());
+    push_count(shape, request.keys.len());
+    shape.push(u8::from(is_simple(request, spots)));
+    push_count(shape, rows);
+    for (ask, spot) in request.asks.iter().zip(spots) {
+        if let Some(old) = spot.switched_from {
+            let old = u64::from(old).saturating_add(1);
+            push_row(shape, ask, *spot, &Row::of(SWITCH).at(old));
+        }
+    }
+    // In the order in which they are carried out.
+    for turn in [Turn::GiveBack, Turn::Enforced, Turn::Shadow] {
+        for (i, (ask, spot)) in request.asks.iter().zip(spots).enumerate() {
+            if Turn::of(ask) == turn {
+                push_row(shape, ask, *spot, &row(request, i, ask));
+            }
+        }
+    }
+}
+
+/// When an ask is carried out: what is given back first, shadows last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    GiveBack,
+    Enforced,
+    Shadow,
+}
+
+impl Turn {
+    fn of(ask: &OwnedAsk) -> Self {
+        match (ask.op, ask.mode) {
+            (RequestOp::Engine(Op::GiveBack(_)), _) => Self::GiveBack,
+            (_, Mode::Enforce) => Self::Enforced,
+            (_, Mode::Shadow) => Self::Shadow,
+        }
+    }
+}
+
+/// Enforced takes of something from buckets that are all different.
+pub(super) fn is_simple(request: &Request, spots: &[Spot]) -> bool {
+    let is_take = |ask: &OwnedAsk| {
+        ask.mode == Mode::Enforce && matches!(ask.op, RequestOp::Engine(Op::Take(cost)) if cost > 0)
+    };
+    let unlike = |(i, ask): (usize, &OwnedAsk)| {
+        let mut others = request.asks.iter().take(i);
+        !others.any(|other| is_same_bucket(other, ask))
+    };
+    request.asks.iter().all(is_take)
+        && request.asks.iter().enumerate().all(unlike)
+        && spots.iter().all(|spot| spot.switched_from.is_none())
+}
+
+pub(super) fn is_same_bucket(one: &OwnedAsk, other: &OwnedAsk) -> bool {
+    one.key == other.key && record_id(&one.quota) == record_id(&other.quota)
+}
+
+/// What the script is told of an ask beside where it is.
+struct Row {
+    op: u8,
+    /// The room that there must be.
+    need: u64,
+    /// What is taken or given back.
+    units: u64,
+    /// When it was taken.
+    at: u64,
+}
+
+impl Row {
+    fn of(op: u8) -> Self {
+        Self {
+            op,
+            need: 0,
+            units: 0,
+            at: 0,
+        }
+    }
+
+    fn at(self, at: u64) -> Self {
+        Self { at, ..self }
+    }
+}
+
+fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
+    let RequestOp::Engine(op) = ask.op else {
+        return Row::of(DROP);
+    };
+    let quota = &ask.quota;
+    let price = quota.drain_and_price().1;
+    let units = |cost: u64| cost.saturating_mul(price).min(EXACT_MAX);
+    match exact(op, quota) {
+        Op::Take(cost) if cost > 0 => {
+            let too_large = cost > LOG_COST_MAX && cost > quota.cost_max();
+            let together = cost.saturating_add(cost_beside(request, i));
+            Row {
+                op: TAKE,
+                need: if too_large {
+                    EXACT_MAX
+                } else {
+                    units(together)
+                },
+                units: units(cost),
+                at: 0,
+            }
+        }
+        Op::Force(cost) if cost > 0 => Row {
+            op: FORCE,
+            need: units(cost_beside(request, i).saturating_add(1)),
+            units: units(cost),
+            at: 0,
+        },
+        Op::GiveBack(receipt) => Row {
+            op: GIVE_BACK,
+            need: 0,
+            units: units(receipt.cost),
+            at: receipt.at.as_micros().min(EXACT_MAX),
+        },
+        _ => Row::of(LOOK),
+    }
+}
+
+/// The operation as both the script and the engine are told it: nobody can have been charged more
+/// than 2^53 units of debt, and a receipt that says so would leave exact arithmetic.
+pub(super) fn exact(op: Op, quota: &Quota) -> Op {
+    match op {
+        Op::GiveBack(receipt) => {
+            let price = quota.drain_and_price().1.max(1);
+            Op::GiveBack(Receipt {
+                cost: receipt.cost.min(EXACT_MAX.saturating_sub(1) / price),
+                ..receipt
+            })
+        }
+        _ => op,
+    }
+}
+
+/// What other asks of the request take from the i-th ask's bucket before its turn; see core's `step`.
+fn cost_beside(request: &Request, i: usize) -> u64 {
+    let Some(ask) = request.asks.get(i) else {
+        return 0;
+    };
+    let comes_first = |j: usize, other: &OwnedAsk| match (other.mode, ask.mode) {
+        (Mode::Enforce, Mode::Shadow) => true,
+        (Mode::Shadow, Mode::Enforce) => false,
+        _ => j < i,
+    };
+    request
+        .asks
+        .iter()
+        .enumerate()
+        .filter(|(j, other)| is_same_bucket(other, ask) && comes_first(*j, other))
+        .fold(0, |sum, (_, other)| match other.op {
+            RequestOp::Engine(Op::Take(cost) | Op::Force(cost)) => cost.saturating_add(sum),
+            _ => sum,
+        })
+}
+
+fn push_row(shape: &mut Vec<u8>, ask: &OwnedAsk, spot: Spot, row: &Row) {
+    let shadow = match ask.mode {
+        Mode::Enforce => 0,
+        Mode::Shadow => u32::from(ask.limit).saturating_add(1),
+    };
+    shape.push(ask.key);
+    shape.push(row.op);
+    push_count(shape, usize::from(spot.offset).saturating_add(1));
+    push_count(shape, usize::from(spot.quota).saturating_add(1));
+    shape.extend_from_slice(shadow.to_le_bytes().get(..3).unwrap_or_default());
+    for number in [row.need, row.units, row.at] {
+        push_number(shape, number);
+    }
+}
+
+pub(super) fn push_number(program: &mut Vec<u8>, number: u64) {
+    program.extend_from_slice(number.to_le_bytes().get(..7).unwrap_or_default());
+}
+
+pub(super) fn push_count(program: &mut Vec<u8>, count: usize) {
+    program.extend_from_slice(&u16::try_from(count).unwrap_or(u16::MAX).to_le_bytes());
+}

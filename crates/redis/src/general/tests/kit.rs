@@ -1,0 +1,117 @@
+//! A server, a script, a call.
+
+use crate::general::{Call, Decided, answer, encode};
+use crate::request::{Key, OwnedAsk, Request, RequestOp};
+use crate::script::{self, Script, ScriptClock};
+use redis::{Cmd, Connection, Pipeline, Value};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tidegate_core::{Mode, Op, Quota, StoreError};
+use tidegate_testkit::redis::Server;
+
+/// One for all tests of this binary that do not change how it is set.
+static SERVER: LazyLock<Server> = LazyLock::new(Server::start);
+
+/// A connection with the script loaded.
+pub(super) struct Bench {
+    pub(super) connection: Connection,
+    script: Script,
+}
+
+pub(super) type Answers = Vec<Result<Decided, StoreError>>;
+
+impl Bench {
+    pub(super) fn new(clock: ScriptClock) -> Self {
+        Self::on(&SERVER, clock)
+    }
+
+    pub(super) fn on(server: &Server, clock: ScriptClock) -> Self {
+        let script = script::general(clock);
+        let client = redis::Client::open(server.url()).expect("a good address");
+        let mut connection = client.get_connection().expect("it is there");
+        let sha: String = redis::cmd("SCRIPT")
+            .arg("LOAD")
+            .arg(script.text())
+            .query(&mut connection)
+            .expect("the script compiles");
+        assert_eq!(sha, script.sha());
+        Self { connection, script }
+    }
+
+    pub(super) fn command(&self, call: &Call, now_us: u64) -> Cmd {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(self.script.sha()).arg(call.keys.len());
+        for key in &call.keys {
+            command.arg(key.as_slice());
+        }
+        command.arg(call.program.as_slice()).arg(now_us);
+        command
+    }
+
+    pub(super) fn try_ask(
+        &mut self,
+        requests: &[&Request],
+        now_us: u64,
+    ) -> redis::RedisResult<Answers> {
+        let call = encode(requests);
+        let reply: Value = self.command(&call, now_us).query(&mut self.connection)?;
+        Ok(answer(requests, &call, &reply, |_| false).expect("a reply of our form"))
+    }
+
+    pub(super) fn ask(&mut self, requests: &[&Request], now_us: u64) -> Answers {
+        self.try_ask(requests, now_us).expect("an answer")
+    }
+
+    pub(super) fn get(&mut self, key: &[u8]) -> Option<Vec<u8>> {
+        redis::cmd("GET")
+            .arg(key)
+            .query(&mut self.connection)
+            .expect("a string")
+    }
+
+    pub(super) fn set(&mut self, key: &[u8], value: &[u8]) {
+        redis::cmd("SET")
+            .arg(key)
+            .arg(value)
+            .exec(&mut self.connection)
+            .expect("set");
+    }
+
+    pub(super) fn run(&mut self, pipeline: &Pipeline) -> Vec<Value> {
+        pipeline.query(&mut self.connection).expect("answers")
+    }
+}
+
+/// A name that nobody else has.
+pub(super) fn new_key() -> Key {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    Key::from_slice(format!("key:{}", NEXT.fetch_add(1, Relaxed)).as_bytes())
+}
+
+pub(super) fn ask_of(quota: &Quota, op: Op) -> OwnedAsk {
+    OwnedAsk {
+        key: 0,
+        quota: *quota,
+        op: RequestOp::Engine(op),
+        limit: 0,
+        mode: Mode::Enforce,
+    }
+}
+
+/// One ask of one key.
+pub(super) fn request(key: &Key, quota: &Quota, op: Op) -> Request {
+    let mut request = Request::default();
+    request.keys.push(key.clone());
+    request.asks.push(ask_of(quota, op));
+    request
+}
+
+/// A take of one unit from each band.
+pub(super) fn take_each(key: &Key, quotas: &[Quota]) -> Request {
+    let mut request = Request::default();
+    request.keys.push(key.clone());
+    for quota in quotas {
+        request.asks.push(ask_of(quota, Op::Take(1)));
+    }
+    request
+}

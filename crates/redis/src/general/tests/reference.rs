@@ -1,0 +1,169 @@
+//! The engine over packed values, one request at a time.
+
+use crate::general::row::exact;
+use crate::record::{self, Record};
+use crate::request::{Key, Request, RequestOp};
+use crate::script::record_id;
+use std::collections::BTreeMap;
+use tidegate_core::{Ask, Bucket, Meter, Mode, Op, Outcome, Quota, Reply, Timestamp, step};
+
+/// What Redis should hold.
+#[derive(Default)]
+pub(super) struct Reference {
+    values: BTreeMap<Key, Vec<u8>>,
+}
+
+/// A bucket while a request is decided.
+struct Held {
+    key: usize,
+    quota: Quota,
+    touched: bool,
+}
+
+impl Reference {
+    pub(super) fn value(&self, key: &Key) -> Option<&Vec<u8>> {
+        self.values.get(key)
+    }
+
+    pub(super) fn bucket(&self, key: &Key, quota: &Quota, now: Timestamp) -> Bucket {
+        let found = self.value(key).map(|value| record::find(value, quota, now));
+        let mut bucket = found
+            .and_then(|found| found.expect("never corrupt"))
+            .unwrap_or_else(|| Bucket::new(quota));
+        bucket.settle(quota, now);
+        bucket
+    }
+
+    pub(super) fn decide(&mut self, request: &Request, now: Timestamp) -> Reply {
+        let mut held: Vec<Held> = Vec::new();
+        let mut buckets = Vec::new();
+        let mut places = Vec::new();
+        for ask in &request.asks {
+            let key = usize::from(ask.key);
+            let same = |held: &Held| held.key == key && held.quota.id() == ask.quota.id();
+            let place = held.iter().position(same).unwrap_or(held.len());
+            if place == held.len() {
+                let value = self.values.get(&request.keys[key]);
+                let found = value
+                    .and_then(|value| record::find(value, &ask.quota, now).expect("never corrupt"));
+                let mut bucket = found.unwrap_or_else(|| Bucket::new(&ask.quota));
+                held.push(Held {
+                    key,
+                    quota: ask.quota,
+                    touched: bucket.is_ahead(&ask.quota, now),
+                });
+                bucket.settle(&ask.quota, now);
+                buckets.push(bucket);
+            }
+            places.push(place);
+        }
+        let asks: Vec<Ask<'_>> = request.asks.iter().filter_map(as_ask).collect();
+        let reply = if asks.len() == request.asks.len() {
+            let (passed, outcomes) = step::decide(&asks, &places, &mut buckets, now);
+            for (i, place) in places.iter().enumerate() {
+                held[*place].touched |= is_applied(&asks, &outcomes, i, passed);
+            }
+            Reply {
+                at: now,
+                passed,
+                outcomes,
+            }
+        } else {
+            let reading = buckets[0].reading(&held[0].quota, now);
+            buckets[0] = Bucket::new(&held[0].quota);
+            held[0].touched = true;
+            let outcome = Outcome {
+                remaining: reading.remaining,
+                wait: tidegate_core::Wait::NONE,
+                reset_us: reading.reset_us,
+            };
+            Reply {
+                at: now,
+                passed: true,
+                outcomes: [outcome].into_iter().collect(),
+            }
+        };
+        for (n, key) in request.keys.iter().enumerate() {
+            let written: Vec<(&Quota, &Bucket)> = held
+                .iter()
+                .zip(&buckets)
+                .filter(|(held, _)| held.key == n && held.touched)
+                .map(|(held, bucket)| (&held.quota, bucket))
+                .collect();
+            if !written.is_empty() {
+                let old = self.values.remove(key);
+                if let Some(value) = rewrite(old.as_deref(), &written, now) {
+                    self.values.insert(key.clone(), value);
+                }
+            }
+        }
+        reply
+    }
+}
+
+fn as_ask(ask: &crate::request::OwnedAsk) -> Option<Ask<'_>> {
+    let RequestOp::Engine(op) = ask.op else {
+        return None;
+    };
+    Some(Ask {
+        bucket: b"",
+        scope: 0,
+        quota: &ask.quota,
+        op: exact(op, &ask.quota),
+        limit: ask.limit,
+        mode: ask.mode,
+    })
+}
+
+/// Whether an ask did anything to its bucket.
+fn is_applied(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool) -> bool {
+    let ask = &asks[i];
+    let refuses = |other: &Ask<'_>, outcome: &Outcome| {
+        other.mode == Mode::Enforce && !matches!(other.op, Op::Force(_)) && !outcome.is_allowed()
+    };
+    match ask.op {
+        Op::GiveBack(_) => true,
+        Op::Take(0) | Op::Force(0) | Op::Look => false,
+        _ if ask.mode == Mode::Shadow => {
+            passed
+                && asks.iter().zip(outcomes).all(|(other, outcome)| {
+                    other.mode == Mode::Enforce || other.limit != ask.limit || outcome.is_allowed()
+                })
+        }
+        Op::Force(_) => !asks.iter().zip(outcomes).any(|(a, o)| refuses(a, o)),
+        _ => passed,
+    }
+}
+
+/// The value after a write: records in their order, those that are fresh left out, new ones last.
+fn rewrite(old: Option<&[u8]>, written: &[(&Quota, &Bucket)], now: Timestamp) -> Option<Vec<u8>> {
+    let mut value = record::begin();
+    let empty = value.len();
+    let mut put = Vec::new();
+    let push = |value: &mut Vec<u8>, quota: &Quota, bucket: &Bucket| {
+        if record::fresh_us(bucket, quota) > now.as_micros() {
+            record::push(value, bucket, quota);
+        }
+    };
+    let old = old.unwrap_or(&[1]);
+    let mut rest = &old[1..];
+    for it in record::records(old) {
+        let it: Record<'_> = it.expect("never corrupt");
+        let (bytes, after) = rest.split_at(it.len());
+        rest = after;
+        match written.iter().find(|(quota, _)| record_id(quota) == it.id) {
+            Some((quota, bucket)) => {
+                push(&mut value, quota, bucket);
+                put.push(it.id);
+            }
+            None if it.fresh_us > now.as_micros() => value.extend_from_slice(bytes),
+            None => {}
+        }
+    }
+    for (quota, bucket) in written {
+        if !put.contains(&record_id(quota)) {
+            push(&mut value, quota, bucket);
+        }
+    }
+    (value.len() > empty).then_some(value)
+}

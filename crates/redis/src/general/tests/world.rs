@@ -1,0 +1,339 @@
+//! Random quotas and requests.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+use tidegate_core::{Algorithm, Align, Quota, QuotaError};
+
+/// Those whose state is two numbers.
+pub(super) const USUAL: [Algorithm; 4] = [
+    Algorithm::TokenBucket,
+    Algorithm::TokenBucket,
+    Algorithm::FixedWindow(Align::FirstRequest),
+    Algorithm::FixedWindow(Align::Clock),
+];
+
+pub(super) const WINDOWS: [Algorithm; 4] = [
+    Algorithm::FixedWindow(Align::FirstRequest),
+    Algorithm::FixedWindow(Align::Clock),
+    Algorithm::SlidingLog,
+    Algorithm::BucketedWindow,
+];
+
+pub(super) const ALL: [Algorithm; 8] = [
+    Algorithm::TokenBucket,
+    Algorithm::TokenBucket,
+    Algorithm::TokenBucket,
+    Algorithm::FixedWindow(Align::FirstRequest),
+    Algorithm::FixedWindow(Align::Clock),
+    Algorithm::SlidingWindow,
+    Algorithm::SlidingLog,
+    Algorithm::BucketedWindow,
+];
+
+/// A quota as it is written.
+#[derive(Clone, Copy, Debug)]
+struct Spec {
+    algorithm: Algorithm,
+    amount: u64,
+    period_us: u64,
+    burst: Option<u64>,
+    overdraft: u64,
+    refundable: bool,
+}
+
+impl Spec {
+    /// The quota, or the nearest that can be.
+    fn build(mut self, label: &str) -> Option<Quota> {
+        for _ in 0..4 {
+            let spec = Quota::new(self.amount, self.period_us)
+                .algorithm(self.algorithm)
+                .overdraft(self.overdraft)
+                .refundable(self.refundable)
+                .label(label);
+            let built = match self.burst {
+                Some(burst) => spec.burst(burst).build(),
+                None => spec.build(),
+            };
+            match built {
+                Ok(quota) => return Some(quota),
+                Err(QuotaError::TooLarge { nearest } | QuotaError::LogTooLong { nearest }) => {
+                    if self.algorithm == Algorithm::TokenBucket {
+                        self.burst = Some(nearest);
+                    } else {
+                        self.amount = nearest;
+                    }
+                }
+                Err(QuotaError::OverdraftTooLarge { nearest }) => self.overdraft = nearest,
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+fn amount() -> impl Strategy<Value = u64> {
+    let primes = select(&[2, 3, 7, 97, 997, 65_537, 999_983, 4_294_967_291][..]);
+    prop_oneof![
+        4 => 1..=5_u64,
+        3 => primes,
+        2 => 1..=1_000_u64,
+        1 => 1..=1_000_000_000_000_u64,
+        1 => (1_u64 << 50)..(1_u64 << 53),
+        1 => Just(0),
+    ]
+}
+
+fn period_us() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        2 => 1..=50_u64,
+        1 => select(&[97, 997, 1_009, 999_983][..]),
+        3 => select(&[1_000, 100_000, 1_000_000, 60_000_000, 3_600_000_000][..]),
+        1 => select(&[86_400_000_000, 2_592_000_000_000, 31_536_000_000_000][..]),
+        1 => 1..=10_000_000_u64,
+        1 => 1..=(1_u64 << 45),
+        1 => (1_u64 << 48)..(1_u64 << 53),
+    ]
+}
+
+fn spec(algorithms: &'static [Algorithm]) -> impl Strategy<Value = Spec> {
+    let burst = prop_oneof![
+        2 => Just(None),
+        3 => (1..=10_u64).prop_map(Some),
+        2 => (1..=1_000_000_u64).prop_map(Some),
+        // As large as it can be.
+        1 => Just(Some(u64::MAX >> 1)),
+    ];
+    let overdraft = prop_oneof![
+        4 => Just(0),
+        2 => 1..=5_u64,
+        1 => 1..=1_000_u64,
+        1 => Just(u64::MAX >> 1),
+    ];
+    let numbers = (amount(), period_us(), burst, overdraft);
+    (select(algorithms), numbers, any::<bool>()).prop_map(
+        |(algorithm, (amount, period_us, burst, overdraft), refundable)| Spec {
+            algorithm,
+            amount: match algorithm {
+                Algorithm::SlidingLog => amount % 200,
+                _ => amount,
+            },
+            period_us,
+            burst: burst.filter(|_| algorithm == Algorithm::TokenBucket && amount > 0),
+            overdraft,
+            refundable,
+        },
+    )
+}
+
+/// Two versions of one band: before and after the policy was changed. A bucket that takes longer
+/// than this to refill cannot be counted exactly (see `at_the_end_of_time`).
+pub(super) fn band(
+    label: &'static str,
+    algorithms: &'static [Algorithm],
+    lifetime_us_max: u64,
+) -> impl Strategy<Value = [Quota; 2]> {
+    let change = (amount(), period_us(), any::<bool>(), 0..4_u8);
+    (spec(algorithms), change).prop_filter_map("must be representable", move |(spec, change)| {
+        let old = spec.build(label)?;
+        let (amount, period_us, refundable, what) = change;
+        let new = match what {
+            0 => spec,
+            1 => Spec {
+                amount: amount.max(1)
+                    % if spec.algorithm == Algorithm::SlidingLog {
+                        200
+                    } else {
+                        u64::MAX
+                    },
+                ..spec
+            },
+            2 => Spec { refundable, ..spec },
+            _ => Spec {
+                amount: if spec.algorithm == Algorithm::SlidingLog {
+                    amount % 200
+                } else {
+                    amount
+                },
+                burst: spec.burst.filter(|_| amount > 0),
+                period_us,
+                refundable,
+                ..spec
+            },
+        };
+        // Another tick or length of a sliding window is another band, which is fine too.
+        let new = new.build(label).unwrap_or(old);
+        let fits = |quota: &Quota| quota.tick_us() > 1 || quota.lifetime_us_max() < lifetime_us_max;
+        (fits(&old) && fits(&new)).then_some([old, new])
+    })
+}
+
+/// When things begin, so that they end before 2^53.
+pub(super) fn start_us() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        1 => 0..=1_000_000_u64,
+        4 => 1_700_000_000_000_000..1_800_000_000_000_000_u64,
+    ]
+}
+
+/// How the clock moves before a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Pause {
+    None,
+    Micros(u64),
+    /// So many 256ths of a period.
+    Period(u64),
+    /// So many 256ths of the time that one unit takes to come back.
+    Unit(u64),
+    /// Until the last refusal said that it would pass, less so many microseconds.
+    Wait(u64),
+    /// Until the bucket said that it would be as good as new, less so many microseconds.
+    Reset(u64),
+    BackMicros(u64),
+    /// So many 256ths of a period back.
+    BackPeriod(u64),
+}
+
+pub(super) fn pause() -> impl Strategy<Value = Pause> {
+    prop_oneof![
+        5 => Just(Pause::None),
+        2 => (0..=3_u64).prop_map(Pause::Micros),
+        2 => (0..=300_000_u64).prop_map(Pause::Micros),
+        2 => (0..=600_u64).prop_map(Pause::Period),
+        3 => (0..=1_000_u64).prop_map(Pause::Unit),
+        3 => (0..=1_u64).prop_map(Pause::Wait),
+        2 => (0..=1_u64).prop_map(Pause::Reset),
+        1 => (0..=200_000_u64).prop_map(Pause::BackMicros),
+        1 => (0..=900_u64).prop_map(Pause::BackPeriod),
+    ]
+}
+
+/// How much an ask asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Cost {
+    Exactly(u64),
+    /// All that remains, and so much more.
+    Remaining(u64),
+    /// All that there can be, and so much more.
+    Capacity(u64),
+}
+
+pub(super) fn cost() -> impl Strategy<Value = Cost> {
+    prop_oneof![
+        1 => Just(Cost::Exactly(0)),
+        6 => Just(Cost::Exactly(1)),
+        3 => (2..=5_u64).prop_map(Cost::Exactly),
+        1 => (60..=70_u64).prop_map(Cost::Exactly),
+        1 => any::<u64>().prop_map(Cost::Exactly),
+        4 => (0..=1_u64).prop_map(Cost::Remaining),
+        1 => (0..=1_u64).prop_map(Cost::Capacity),
+    ]
+}
+
+/// What an ask does.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Act {
+    Look,
+    Take(Cost),
+    Force(Cost),
+    /// Gives back one of the charges so far.
+    GiveBack(usize),
+    /// Gives back what may never have been taken: so long ago, so many units.
+    Invent(u64, u64),
+    Drop,
+}
+
+pub(super) fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        1 => Just(Act::Look),
+        10 => cost().prop_map(Act::Take),
+        3 => cost().prop_map(Act::Force),
+        3 => any::<usize>().prop_map(Act::GiveBack),
+        1 => (0..400_000_u64, any::<u64>()).prop_map(|(ago, units)| Act::Invent(ago, units >> (units % 64))),
+        1 => Just(Act::Drop),
+    ]
+}
+
+/// One ask of a step: which key, which band, what, in shadow or not, of which limit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AskSpec {
+    pub(super) key: usize,
+    pub(super) band: usize,
+    pub(super) act: Act,
+    pub(super) shadow: bool,
+    pub(super) limit: u16,
+}
+
+fn ask_spec() -> impl Strategy<Value = AskSpec> {
+    (0..3_usize, 0..4_usize, act(), 0..5_u8, 0..2_u16).prop_map(
+        |(key, band, act, shadow, limit)| AskSpec {
+            key,
+            band,
+            act,
+            shadow: shadow == 0,
+            limit,
+        },
+    )
+}
+
+/// One request: its asks, by which version of the policy, how often in a row.
+#[derive(Clone, Debug)]
+pub(super) struct RequestSpec {
+    pub(super) asks: Vec<AskSpec>,
+    pub(super) version: usize,
+    pub(super) times: usize,
+    /// Whether no bucket is asked for twice.
+    pub(super) distinct: bool,
+}
+
+fn request_spec(times_max: usize) -> impl Strategy<Value = RequestSpec> {
+    let times = prop_oneof![6 => Just(1_usize), 1 => 1..=times_max];
+    (
+        prop::collection::vec(ask_spec(), 1..=4),
+        prop_oneof![5 => Just(0_usize), 1 => Just(1_usize)],
+        times,
+    )
+        .prop_map(|(asks, version, times)| RequestSpec {
+            asks,
+            version,
+            times,
+            distinct: false,
+        })
+}
+
+/// One call: when, and what.
+pub(super) type CallSpec = (Pause, Vec<RequestSpec>);
+
+/// A request of the usual kind: takes of one cost from all bands under some keys.
+fn usual_spec() -> impl Strategy<Value = RequestSpec> {
+    let times = prop_oneof![4 => Just(1_usize), 1 => 2..=9_usize];
+    (1..8_usize, cost(), 0..40_u8, times).prop_map(|(keys, cost, version, times)| {
+        let keys = (0..3).filter(move |key| keys & (1 << key) != 0);
+        let ask = move |key, band| AskSpec {
+            key,
+            band,
+            act: Act::Take(cost),
+            shadow: false,
+            limit: 0,
+        };
+        RequestSpec {
+            asks: keys
+                .flat_map(|key| (0..3).map(move |band| ask(key, band)))
+                .collect(),
+            version: usize::from(version == 0),
+            times,
+            distinct: true,
+        }
+    })
+}
+
+/// Calls of requests of the usual kind.
+pub(super) fn usual_trace(calls: usize) -> impl Strategy<Value = Vec<CallSpec>> {
+    let requests = prop::collection::vec(usual_spec(), 1..=5);
+    prop::collection::vec((pause(), requests), 1..=calls)
+}
+
+/// Calls of at most so many requests.
+pub(super) fn trace(calls: usize, requests: usize) -> impl Strategy<Value = Vec<CallSpec>> {
+    let requests = prop::collection::vec(request_spec(requests), 1..=requests);
+    prop::collection::vec((pause(), requests), 1..=calls)
+}

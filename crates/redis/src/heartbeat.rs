@@ -1,0 +1,161 @@
+//! Tells the other instances that we live, and counts them.
+
+use crate::connection::pace::{jittered, random};
+use crate::connection::{Connection, WeakConnection};
+use crate::error::CallError;
+use crate::script::Script;
+use redis::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep};
+
+const EVERY: Duration = Duration::from_secs(5);
+/// An instance that was not heard of for so long is gone.
+const GONE_SECONDS: &str = "15";
+/// The most instances seen in this time is the answer: in an outage nobody can count, and a count
+/// too low would let too much through.
+const MEMORY: Duration = Duration::from_mins(10);
+
+/// Enters us, drops those that are gone, and counts. By the server's clock. Whoever leaves enters
+/// as one who was last heard of at the beginning of time: that needs no further rights.
+const BEAT: &str = "\
+local now = tonumber(redis.call('TIME')[1])
+local gone = tonumber(ARGV[2])
+redis.call('ZADD', KEYS[1], ARGV[3] == 'leave' and 0 or now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - gone)
+redis.call('PEXPIRE', KEYS[1], 2000 * gone)
+return redis.call('ZCARD', KEYS[1])";
+
+/// Keeps this instance in the sorted set `<prefix>instances` until it is dropped or closed.
+#[derive(Debug)]
+pub struct Heartbeat {
+    connection: Connection,
+    beat: Arc<Beat>,
+    task: Option<AbortHandle>,
+}
+
+impl Heartbeat {
+    /// Starts at once, and goes on every 5 s, give or take a quarter.
+    pub fn start(connection: &Connection, prefix: &str) -> Self {
+        let beat = Arc::new(Beat {
+            script: Script::new("heartbeat", BEAT.to_owned()),
+            key: format!("{prefix}instances"),
+            id: format!("{:016x}{:016x}", random(), random()),
+            live: Arc::new(AtomicU32::new(0)),
+        });
+        let task = forever(connection.downgrade(), Arc::clone(&beat));
+        Self {
+            connection: connection.clone(),
+            beat,
+            task: connection.tasks().spawn(task),
+        }
+    }
+
+    /// How many instances live: the most seen in the last ten minutes, at least 1.
+    pub fn live(&self) -> u32 {
+        self.beat.live.load(Ordering::Relaxed).max(1)
+    }
+
+    /// Where that number is kept up to date; 0 while nobody knows.
+    pub fn count(&self) -> Arc<AtomicU32> {
+        Arc::clone(&self.beat.live)
+    }
+
+    /// Ends it and takes us from the list.
+    pub async fn close(self) -> Result<(), CallError> {
+        self.stop();
+        self.beat.send(&self.connection, "leave").await.map(drop)
+    }
+
+    fn stop(&self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Heartbeat {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What a heartbeat says, and what it has heard.
+#[derive(Debug)]
+struct Beat {
+    script: Script,
+    key: String,
+    id: String,
+    live: Arc<AtomicU32>,
+}
+
+impl Beat {
+    /// How many there are.
+    async fn send(&self, connection: &Connection, word: &str) -> Result<u32, CallError> {
+        let args = [self.id.as_str(), GONE_SECONDS, word];
+        let reply = connection
+            .evalsha(&self.script, &[&self.key], &args)
+            .await?;
+        match reply {
+            Value::Int(count) => Ok(u32::try_from(count).unwrap_or(1)),
+            _ => Err(CallError::malformed("a count was expected")),
+        }
+    }
+}
+
+async fn forever(connection: WeakConnection, beat: Arc<Beat>) {
+    let mut peak = Peak::default();
+    // Held only while it is needed, or it would never end.
+    while let Some(connection) = connection.upgrade() {
+        let counted = beat.send(&connection, "stay").await;
+        drop(connection);
+        // If Redis is away, which others tell, what was seen before still counts.
+        let most = peak.add(Instant::now(), counted.unwrap_or(0));
+        beat.live.store(most, Ordering::Relaxed);
+        sleep(jittered(EVERY)).await;
+    }
+}
+
+/// The highest number of the last while.
+#[derive(Debug, Default)]
+struct Peak {
+    /// Falling numbers, oldest first: a number is forgotten once a later one is as high.
+    seen: VecDeque<(Instant, u32)>,
+}
+
+impl Peak {
+    fn add(&mut self, now: Instant, count: u32) -> u32 {
+        while self.seen.back().is_some_and(|(_, old)| *old <= count) {
+            self.seen.pop_back();
+        }
+        self.seen.push_back((now, count));
+        while let Some((at, _)) = self.seen.front()
+            && now.saturating_duration_since(*at) > MEMORY
+        {
+            self.seen.pop_front();
+        }
+        self.seen.front().map_or(0, |(_, count)| *count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_peak_is_kept_for_ten_minutes() {
+        let mut peak = Peak::default();
+        let start = Instant::now();
+        let minute = |n: u64| start + Duration::from_mins(n);
+        assert_eq!(peak.add(minute(0), 3), 3);
+        assert_eq!(peak.add(minute(1), 7), 7);
+        assert_eq!(peak.add(minute(5), 2), 7);
+        assert_eq!(peak.add(minute(6), 4), 7);
+        assert_eq!(peak.add(minute(11), 0), 7);
+        assert_eq!(peak.add(minute(12), 0), 4);
+        assert_eq!(peak.add(minute(17), 0), 0);
+    }
+}

@@ -1,0 +1,248 @@
+//! One trip to Redis: what is asked, sending it, and handing out the answers.
+
+use super::general::decide;
+use super::waiter::{Answer, Asker, Waiter};
+use super::{CALL_KEYS_MAX, CALL_REQUESTS_MAX, CALL_WEIGHT_MAX};
+use crate::connection::Repeat;
+use crate::error::CallError;
+use crate::request::{Request, RequestOp};
+use crate::script::Script;
+use crate::shared::Shared;
+use crate::simple::Entries;
+use crate::{general, layout, simple};
+use redis::{Cmd, Value};
+use std::future::ready;
+use std::pin::pin;
+use tidegate_core::{Op, StoreError};
+use tokio::time::{Instant, sleep_until};
+
+/// What a key of the simple call weighs, in tenths of a microsecond.
+const SIMPLE_WEIGHT: u32 = 35;
+
+/// Requests that travel together: the simple ones in one call, the others in one more.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// All of them, oldest first.
+    requests: Vec<Request>,
+    /// Who waits for each; `None` once answered.
+    askers: Vec<Option<Asker>>,
+    simple: Entries,
+    /// Which of `requests` go by the general script.
+    general: Vec<usize>,
+    general_weight: u32,
+    general_keys: usize,
+    /// Whether everything goes by the general script, over the open layout.
+    is_open: bool,
+}
+
+impl Batch {
+    /// An empty one; over the open layout everything in it goes by the general script.
+    pub(super) fn new(is_open: bool) -> Self {
+        Self {
+            is_open,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Whether `request` may travel too. The first may, whatever it is.
+    pub(super) fn has_room(&self, request: &Request) -> bool {
+        let keys = self.general_keys.saturating_add(request.keys.len());
+        let simple = u32::try_from(self.simple.len()).unwrap_or(u32::MAX);
+        let weight = simple
+            .saturating_mul(SIMPLE_WEIGHT)
+            .saturating_add(self.general_weight);
+        weight < CALL_WEIGHT_MAX && self.requests.len() < CALL_REQUESTS_MAX && keys <= CALL_KEYS_MAX
+    }
+
+    pub(super) fn add(&mut self, waiter: Waiter) {
+        let place = self.requests.len();
+        if !self.add_simple(&waiter.request, place) {
+            let weight = if self.is_open {
+                layout::weight(&waiter.request)
+            } else {
+                general::weight(&waiter.request)
+            };
+            self.general_weight = self.general_weight.saturating_add(weight);
+            self.general_keys = self.general_keys.saturating_add(waiter.request.keys.len());
+            self.general.push(place);
+        }
+        self.requests.push(waiter.request);
+        self.askers.push(Some(waiter.asker));
+    }
+
+    fn add_simple(&mut self, request: &Request, place: usize) -> bool {
+        let (Some((quota, cost)), Some(key)) = (simple::only_take(request), request.keys.first())
+        else {
+            return false;
+        };
+        if self.is_open {
+            return false;
+        }
+        self.simple.add(key, quota, cost, place)
+    }
+
+    /// Sends what is to be sent, then hands out `earlier`, the answers of the trip before: so Redis
+    /// has work while those who get them think of something new. Those whose time is up before it
+    /// comes back are told so; the others' answers are brought back.
+    pub(super) async fn run(self, shared: &Shared, slot: u16, earlier: Answers) -> Answers {
+        let Self {
+            requests,
+            askers,
+            mut simple,
+            general,
+            ..
+        } = self;
+        let mut askers = Askers::new(askers);
+        let Some(latest) = askers.latest() else {
+            earlier.hand_out();
+            return askers.answers;
+        };
+        let sent = Instant::now();
+        let program = (!simple.is_empty()).then(|| simple.encode());
+        let simple_command = program.map(|program| {
+            let keys = simple.iter().map(|entry| &entry.key);
+            shared.command(&shared.scripts.simple, keys, &program)
+        });
+        let others: Vec<&Request> = general.iter().filter_map(|at| requests.get(*at)).collect();
+        let call = (!others.is_empty()).then(|| shared.general(&others));
+        let (call, general_command) = call.unzip();
+        let trip = |script, command, repeat| Trip {
+            slot,
+            script,
+            command,
+            repeat,
+            deadline: latest,
+        };
+        let simple_trip = trip(&shared.scripts.simple, simple_command, Repeat::Consume);
+        let general_trip = trip(&shared.scripts.general, general_command, repeat(&others));
+        let mut calls =
+            pin!(async { tokio::join!(simple_trip.send(shared), general_trip.send(shared)) });
+        let mut earlier = Some(earlier);
+        let (simple_reply, general_reply) = loop {
+            tokio::select! {
+                biased;
+                replies = &mut calls => break replies,
+                // The calls are under way.
+                () = ready(()), if earlier.is_some() => {
+                    earlier.take().map(Answers::hand_out).unwrap_or_default();
+                }
+                () = sleep_until(askers.earliest().unwrap_or(latest)), if earlier.is_none() => {
+                    if askers.give_up(Instant::now(), shared) {
+                        return askers.answers;
+                    }
+                }
+            }
+        };
+        earlier.map(Answers::hand_out).unwrap_or_default();
+        if let Some(reply) = simple_reply {
+            simple::decide(shared, &simple, reply, (&mut askers, sent));
+        }
+        if let (Some(reply), Some(call)) = (general_reply, &call) {
+            let places = (general.as_slice(), others.as_slice());
+            decide(shared, places, (call, reply), (&mut askers, sent));
+        }
+        askers.answers
+    }
+}
+
+/// A call, if there is anything to call for.
+struct Trip<'a> {
+    slot: u16,
+    script: &'a Script,
+    command: Option<Cmd>,
+    repeat: Repeat,
+    deadline: Instant,
+}
+
+impl Trip<'_> {
+    async fn send(&self, shared: &Shared) -> Option<Result<Value, CallError>> {
+        let command = self.command.as_ref()?;
+        shared.stats.calls.add(1);
+        let connection = &shared.connection;
+        let run = connection.run(self.slot, self.script, command, self.repeat, self.deadline);
+        Some(run.await)
+    }
+}
+
+/// What is given back must not be given back twice, not even together with what may be sent again.
+fn repeat(requests: &[&Request]) -> Repeat {
+    let gives_back = |request: &&Request| {
+        let mut ops = request.asks.iter().map(|ask| ask.op);
+        ops.any(|op| matches!(op, RequestOp::Engine(Op::GiveBack(_))))
+    };
+    if requests.iter().any(gives_back) {
+        Repeat::Refund
+    } else {
+        Repeat::Consume
+    }
+}
+
+/// Those who wait for a trip to come back, oldest first.
+pub(crate) struct Askers {
+    waiting: Vec<Option<Asker>>,
+    answers: Answers,
+}
+
+/// Answers that have not been handed out yet.
+#[derive(Debug, Default)]
+pub(crate) struct Answers(Vec<(Asker, Result<Answer, StoreError>)>);
+
+impl Answers {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Hands the answers over. Whoever has stopped waiting does not miss theirs.
+    pub(super) fn hand_out(self) {
+        for (asker, answer) in self.0 {
+            asker.tell(answer);
+        }
+    }
+}
+
+impl Askers {
+    fn new(waiting: Vec<Option<Asker>>) -> Self {
+        let answers = Answers(Vec::with_capacity(waiting.len()));
+        Self { waiting, answers }
+    }
+
+    /// The answer of the one at `place`, unless there is one.
+    pub(crate) fn tell(&mut self, place: usize, answer: Result<Answer, StoreError>) {
+        if let Some(asker) = self.waiting.get_mut(place).and_then(Option::take) {
+            self.answers.0.push((asker, answer));
+        }
+    }
+
+    /// Whether the one at `place` wants to know what was there before.
+    pub(crate) fn wants_before(&self, place: usize) -> bool {
+        matches!(self.waiting.get(place), Some(Some(asker)) if asker.wants_before)
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &Asker> {
+        self.waiting.iter().flatten()
+    }
+
+    fn latest(&self) -> Option<Instant> {
+        self.waiting().map(|asker| asker.deadline).max()
+    }
+
+    fn earliest(&self) -> Option<Instant> {
+        self.waiting().map(|asker| asker.deadline).min()
+    }
+
+    /// Tells those whose time is up, and whether nobody is left.
+    fn give_up(&mut self, now: Instant, shared: &Shared) -> bool {
+        let mut left = false;
+        for asker in &mut self.waiting {
+            match asker.take_if(|asker| asker.deadline <= now) {
+                Some(asker) => asker.tell(Err(shared.too_late())),
+                None => left |= asker.is_some(),
+            }
+        }
+        !left
+    }
+}

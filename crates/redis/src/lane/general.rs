@@ -1,0 +1,77 @@
+//! From what the general script replied to everybody's answer.
+
+use super::batch::Askers;
+use super::waiter::Answer;
+use crate::deny::Refused;
+use crate::error::CallError;
+use crate::general::{Call, Decided, Replay};
+use crate::request::{Request, RequestOp};
+use crate::shared::Shared;
+use redis::Value;
+use tidegate_core::{Op, Timestamp};
+use tokio::time::Instant;
+
+/// Finds the answers of everybody in `requests`, who stand at `places`; sent at `sent`.
+pub(super) fn decide(
+    shared: &Shared,
+    (places, requests): (&[usize], &[&Request]),
+    (call, value): (&Call, Result<Value, CallError>),
+    (askers, sent): (&mut Askers, Instant),
+) {
+    let told = value.and_then(|value| {
+        let mut replay = Replay::new(call, &value)?;
+        for (request, place) in requests.iter().zip(places) {
+            let decided = replay.next(request, askers.wants_before(*place));
+            if let Ok(decided) = &decided
+                && !decided.reply.passed
+            {
+                remember(shared, request, (&replay, decided), sent);
+            }
+            askers.tell(*place, decided.map(Answer::from));
+        }
+        Ok(())
+    });
+    if let Err(error) = told {
+        for place in places {
+            askers.tell(*place, Err(error.clone().into()));
+        }
+    }
+}
+
+/// Remembers the buckets of a refused request, those that had room too, so that the same request
+/// can be answered whole.
+fn remember(
+    shared: &Shared,
+    request: &Request,
+    (replay, decided): (&Replay<'_>, &Decided),
+    sent: Instant,
+) {
+    let at: Timestamp = replay.at();
+    let outcomes = decided.reply.outcomes.iter();
+    for (nth, (ask, outcome)) in request.asks.iter().zip(outcomes).enumerate() {
+        let cost = match ask.op {
+            RequestOp::Engine(Op::Take(cost)) => cost,
+            _ => 0,
+        };
+        let key = request.keys.get(usize::from(ask.key));
+        if let (Some(key), Some(bucket)) = (key, replay.bucket(request, nth)) {
+            let refused = Refused {
+                key,
+                quota: &ask.quota,
+                cost,
+                outcome: *outcome,
+                bucket,
+            };
+            shared.deny.remember(&refused, at, sent);
+        }
+    }
+}
+
+impl From<Decided> for Answer {
+    fn from(decided: Decided) -> Self {
+        Self {
+            reply: decided.reply,
+            before: decided.before,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! In what form buckets are kept in Redis.
+//!
+//! *Packed* is ours: one short string for all bands of a subject. *Open* is for people and for other
+//! systems: keys and values as the documents of four earlier systems show them, so that their tools
+//! go on working and their state goes on counting. Beside what a document shows there is a field of
+//! ours where that is not exact; nothing is lost to rounding as long as only we write, and what
+//! another wrote is read as its document says. The tables are in `docs/redis-keys.md`.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | the choice, and how keys of the open layout are named |
+//! | `template` | the name of a key, piece by piece |
+//! | `key` | a key on its way to the script: form, name, field |
+//! | `value` | from what the script replied to a state |
+//! | `text` | numbers as the documents write them |
+//! | `tokens` | token buckets in two hashes |
+//! | `window` | fixed windows of whole seconds |
+//! | `call` | what the open script is told beside the program |
+
+mod call;
+mod key;
+mod template;
+mod text;
+mod tokens;
+mod value;
+mod window;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use call::{push_forms, weight};
+pub(crate) use key::{Form, OpenKey};
+pub use template::Piece;
+pub(crate) use value::{find_in, switched};
+pub(crate) use window::{Rounding, receipt};
+
+use crate::request::Key;
+use foldhash::quality::RandomState;
+use hashbrown::HashMap;
+use template::{Subject, Whose};
+use tidegate_core::{Algorithm, BandId, Quota};
+
+/// In what form buckets are kept.
+#[derive(Clone, Debug, Default)]
+pub enum Layout {
+    /// One short string for all bands of a subject.
+    #[default]
+    Packed,
+    /// Keys and values that people and other systems can read.
+    Open(OpenLayout),
+}
+
+/// How keys of the open layout are named.
+///
+/// A bucket is named `policy/limit/subject`; what is known of `policy/limit` names its keys. Buckets
+/// of limits that are not known are named after themselves and the number of their band, after the
+/// store's prefix.
+///
+/// ```
+/// use tidegate_core::Quota;
+/// use tidegate_redis::{OpenLayout, OpenLimit, Piece};
+///
+/// let quota = Quota::new(10, 1_000_000).label("10-per-second").build().unwrap();
+/// let layout = OpenLayout::new().limit(
+///     "api-limits/rule-1",
+///     OpenLimit {
+///         template: vec![
+///             Piece::Text("fluxgate:".to_owned()),
+///             Piece::Policy,
+///             Piece::Text(":".to_owned()),
+///             Piece::Limit,
+///             Piece::Text(":".to_owned()),
+///             Piece::Key,
+///             Piece::Text(":".to_owned()),
+///             Piece::Band,
+///         ],
+///         bands: vec![(quota.id(), "10-per-second".to_owned())],
+///     },
+/// );
+/// let (name, field) = layout.name(b"api-limits/rule-1/ip:192.168.1.100", &quota).unwrap();
+/// assert_eq!(name, b"fluxgate:api-limits:rule-1:192.168.1.100:10-per-second");
+/// assert_eq!(field, None);
+/// ```
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct OpenLayout {
+    limits: HashMap<Box<[u8]>, OpenLimit, RandomState>,
+    /// How buckets are kept whose limit is not known.
+    unknown: TokenFields,
+}
+
+/// How the keys of one limit are named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpenLimit {
+    /// The name, piece by piece. With [`Piece::Band`] in it, token buckets are kept in the fields
+    /// of [`TokenFields::Nanos`], else in those of [`TokenFields::Millis`]. For a fixed window it
+    /// is the name of the hash of which each subject is a field.
+    pub template: Vec<Piece>,
+    /// What [`Piece::Band`] stands for; a band that is not in here stands as a number.
+    pub bands: Vec<(BandId, String)>,
+}
+
+/// The fields of a token bucket's hash, beside the one of ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TokenFields {
+    /// `tokens` with its fraction, and `lastRefill` in milliseconds.
+    #[default]
+    Millis,
+    /// Whole `tokens`, and `last_refill_nanos`.
+    Nanos,
+}
+
+// === impl OpenLayout ===
+
+impl OpenLayout {
+    /// Knows no limit yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names the keys of a limit. `name` is `policy/limit`, as the names of its buckets begin.
+    pub fn limit(mut self, name: &str, limit: OpenLimit) -> Self {
+        self.limits.insert(name.as_bytes().into(), limit);
+        self
+    }
+
+    /// Keeps the token buckets of limits that it does not know in these fields.
+    pub fn unknown_tokens(self, fields: TokenFields) -> Self {
+        Self {
+            unknown: fields,
+            ..self
+        }
+    }
+
+    /// The name of a bucket's key and, if the key is a hash for many, its field there. `None` where
+    /// the limit is not known, or buckets of this quota have no open form and are packed.
+    pub fn name(&self, bucket: &[u8], quota: &Quota) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        self.limits.get(Whose::of(bucket).policy_and_limit())?;
+        let key = self.key(&[], bucket, quota)?;
+        let key = OpenKey::read(&key);
+        let field = (key.form == Form::Window).then(|| key.field.to_vec());
+        Some((key.name.to_vec(), field))
+    }
+
+    /// The key of a bucket on its way to the script, unless the bucket is packed. `prefix` is for
+    /// buckets of limits that are not known.
+    pub(crate) fn key(&self, prefix: &[u8], bucket: &[u8], quota: &Quota) -> Option<Key> {
+        let whose = Whose::of(bucket);
+        let limit = self.limits.get(whose.policy_and_limit());
+        let form = match quota.algorithm() {
+            Algorithm::TokenBucket => match self.fields(limit) {
+                TokenFields::Millis => Form::Millis,
+                TokenFields::Nanos => Form::Nanos,
+            },
+            Algorithm::SlidingLog => Form::Log,
+            Algorithm::FixedWindow(_) if window::is_whole(quota) => Form::Window,
+            _ => return None,
+        };
+        let subject = Subject::of(&whose);
+        let band = band(limit, quota);
+        let mut name = Vec::with_capacity(64);
+        let mut field = Vec::new();
+        match limit {
+            Some(limit) => {
+                for piece in &limit.template {
+                    piece.push(&mut name, &whose, &subject, &band);
+                }
+                if form == Form::Window {
+                    subject.push_key(&mut field);
+                }
+            }
+            None => {
+                name.extend_from_slice(prefix);
+                name_unknown(form, (&mut name, &mut field), &whose, &band);
+            }
+        }
+        Some(
+            OpenKey {
+                form,
+                name: &name,
+                field: &field,
+            }
+            .write(),
+        )
+    }
+
+    fn fields(&self, limit: Option<&OpenLimit>) -> TokenFields {
+        match limit {
+            Some(limit) if limit.template.contains(&Piece::Band) => TokenFields::Nanos,
+            Some(_) => TokenFields::Millis,
+            None => self.unknown,
+        }
+    }
+}
+
+/// What stands for a band: its label, or its number.
+fn band(limit: Option<&OpenLimit>, quota: &Quota) -> String {
+    let id = quota.id();
+    let known = limit.and_then(|limit| limit.bands.iter().find(|(band, _)| *band == id));
+    match known {
+        Some((_, label)) => label.clone(),
+        None => format!("{:016x}", id.as_u64()),
+    }
+}
+
+/// A bucket whose limit is not known is named after itself and its band.
+fn name_unknown(
+    form: Form,
+    (name, field): (&mut Vec<u8>, &mut Vec<u8>),
+    whose: &Whose<'_>,
+    band: &str,
+) {
+    let start: &[u8] = match form {
+        Form::Millis => b"ratelimit:",
+        Form::Nanos => b"fluxgate:",
+        Form::Window => b"rate_limits:",
+        Form::Log | Form::Packed => b"log:",
+    };
+    name.extend_from_slice(start);
+    if form == Form::Window {
+        whose.push_limit(name);
+        whose.push_subject(field);
+    } else {
+        whose.push(name);
+    }
+    name.push(b':');
+    name.extend_from_slice(band.as_bytes());
+}

@@ -1,0 +1,143 @@
+//! Token buckets in hashes: the documented fields, and beside them `tg`, which is exact.
+//!
+//! `tg` holds both documented values as they were written with it, and then the state: `tokens`,
+//! the instant, the tick in microseconds, `at`, `fraction` and, if refundable, the lows `slot`,
+//! `current`, `previous`; with blanks between. `at` and `slot` are differences to the instant, so that
+//! it stays short, and `-` stands for no low. As long as the documented values are those, the state
+//! counts. Where they are not, an instance of the other system has written since, and what it says
+//! counts.
+
+use super::text::{self, signed, whole, whole_of};
+use redis::Value;
+use tidegate_core::algorithm::TokenBucket;
+use tidegate_core::algorithm::token_bucket::Lows;
+use tidegate_core::quota::EXACT_MAX;
+use tidegate_core::{Quota, Timestamp};
+
+/// Two slots of this many microseconds remember how low a debt was; see core.
+const SLOT_US: u64 = 100_000;
+
+/// How the documented instant is written.
+#[derive(Clone, Copy)]
+pub(super) struct Instant {
+    /// Reads it, in microseconds.
+    pub(super) read: fn(&[u8]) -> Option<u64>,
+    /// Within so many microseconds of it the tokens were counted.
+    pub(super) span_us: u64,
+}
+
+pub(super) const MILLIS: Instant = Instant {
+    read: text::millis,
+    span_us: 1_000,
+};
+
+pub(super) const NANOS: Instant = Instant {
+    read: text::nanos,
+    span_us: 1,
+};
+
+/// The state in a hash: `tokens`, the instant of the last refill, `tg`.
+pub(super) fn read(
+    fields: &[Value],
+    instant: Instant,
+    quota: &Quota,
+    now: Timestamp,
+) -> Option<TokenBucket> {
+    let [Value::BulkString(tokens), Value::BulkString(last), exact] = fields else {
+        return None;
+    };
+    let at_us = (instant.read)(last)?;
+    if let Value::BulkString(exact) = exact
+        && let Some(rest) = written_with(exact, tokens, last)
+        && let Some(state) = read_exact(rest, at_us, quota, now)
+    {
+        return Some(state);
+    }
+    // At the latest, so that nothing is refilled twice; but not after now if it was before.
+    let mut latest_us = at_us.saturating_add(instant.span_us.saturating_sub(1));
+    if at_us <= now.as_micros() {
+        latest_us = latest_us.min(now.as_micros());
+    }
+    documented(text::decimal(tokens)?, latest_us, quota, now)
+}
+
+/// What follows the documented values, if they are the same.
+fn written_with<'a>(exact: &'a [u8], tokens: &[u8], last: &[u8]) -> Option<&'a [u8]> {
+    let rest = exact.strip_prefix(tokens)?.strip_prefix(b" ")?;
+    rest.strip_prefix(last)?.strip_prefix(b" ")
+}
+
+/// The state; `at_us` is the instant that its differences begin at.
+fn read_exact(exact: &[u8], at_us: u64, quota: &Quota, now: Timestamp) -> Option<TokenBucket> {
+    let mut texts = exact.split(|byte| *byte == b' ');
+    let tick = whole(texts.next()?)?;
+    if tick != quota.tick_us() {
+        return None;
+    }
+    let at = later(at_us.checked_div(tick)?, texts.next()?)?;
+    let fraction = whole(texts.next()?)?;
+    let lows = match texts.next() {
+        None => unknown(now),
+        Some(slot) => Lows {
+            slot: later(at_us / SLOT_US, slot)?,
+            current: low(texts.next()?)?,
+            previous: low(texts.next()?)?,
+        },
+    };
+    if texts.next().is_some() {
+        return None;
+    }
+    Some(state((at, fraction), lows, quota))
+}
+
+/// `number` and a difference, if that is below 2^53.
+fn later(number: u64, difference: &[u8]) -> Option<u64> {
+    let sum = number.checked_add_signed(signed(difference)?)?;
+    (sum < EXACT_MAX).then_some(sum)
+}
+
+fn low(text: &[u8]) -> Option<u64> {
+    let low = if text == b"-" {
+        EXACT_MAX
+    } else {
+        whole(text)?
+    };
+    Some(if low >= EXACT_MAX { u64::MAX } else { low })
+}
+
+/// So many tokens at that instant, in microseconds.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a quota's numbers are below 2^53; the rest is rounded as the script does"
+)]
+fn documented(tokens: f64, at_us: u64, quota: &Quota, now: Timestamp) -> Option<TokenBucket> {
+    let (drain, price) = quota.drain_and_price();
+    let missing = (quota.capacity() as f64 - tokens) * price as f64;
+    let brim = quota.capacity().saturating_mul(price);
+    let debt = whole_of(missing.ceil().clamp(0.0, brim as f64))?;
+    let tick = at_us.div_ceil(quota.tick_us().max(1));
+    let at = tick.saturating_add(debt / drain.max(1));
+    Some(state((at, debt % drain.max(1)), unknown(now), quota))
+}
+
+/// How low the debt was is not known, so nothing is given back beyond what time says.
+pub(super) fn unknown(now: Timestamp) -> Lows {
+    Lows {
+        slot: now.as_micros() / SLOT_US,
+        current: 0,
+        previous: 0,
+    }
+}
+
+pub(super) fn state((at, fraction): (u64, u64), lows: Lows, quota: &Quota) -> TokenBucket {
+    TokenBucket {
+        at,
+        // It may have been left by a quota with a larger drain.
+        fraction: fraction.min(quota.drain_and_price().0.saturating_sub(1)),
+        lows: if quota.is_refundable() {
+            lows
+        } else {
+            Lows::default()
+        },
+    }
+}

@@ -1,0 +1,108 @@
+//! From what the open script replied to a state.
+
+use super::key::{Form, OpenKey};
+use super::window::Rounding;
+use super::{text, tokens, window};
+use crate::record::{self, Corrupt};
+use crate::request::Key;
+use redis::Value;
+use tidegate_core::algorithm::Log;
+use tidegate_core::algorithm::log::Run;
+use tidegate_core::{Bucket, Meter, Quota, Timestamp};
+
+/// The state of `quota` under `key` if it still matters at `now`. `value` is what was there before
+/// the call: nothing, 0 for what is not of the key's form, or what its form says.
+pub(crate) fn find_in(
+    key: &Key,
+    value: &Value,
+    quota: &Quota,
+    now: Timestamp,
+) -> Result<Option<Bucket>, Corrupt> {
+    let form = OpenKey::read(key).form;
+    let bucket = match (form, value) {
+        (Form::Packed, value) => return record::find_in(value, quota, now),
+        (_, Value::Nil) => return Ok(None),
+        (Form::Millis, Value::Array(fields)) => {
+            tokens::read(fields, tokens::MILLIS, quota, now).map(Bucket::Tokens)
+        }
+        (Form::Nanos, Value::Array(fields)) => {
+            tokens::read(fields, tokens::NANOS, quota, now).map(Bucket::Tokens)
+        }
+        (Form::Log, Value::Array(members)) => log(members).map(Bucket::Log),
+        (Form::Window, Value::BulkString(value)) => window::read(value).map(Bucket::Fixed),
+        _ => None,
+    };
+    let bucket = bucket.ok_or(Corrupt)?;
+    Ok(Some(bucket).filter(|bucket| matters(bucket, quota, now)))
+}
+
+fn matters(bucket: &Bucket, quota: &Quota, now: Timestamp) -> bool {
+    record::fresh_us(bucket, quota) > now.as_micros()
+}
+
+/// A member for each unit, oldest first: its instant in nanoseconds. The units of one microsecond
+/// count down from it, so that rounding up tells it, of theirs and of ours alike.
+///
+/// Of a long set the script lists the oldest alone, which is enough to decide what was asked; before
+/// them stand how many more there are, and the newest.
+fn log(members: &[Value]) -> Option<Log> {
+    match members {
+        [Value::Int(rest), Value::BulkString(newest), oldest @ ..] => {
+            let mut runs = runs(oldest)?;
+            runs.push(Run {
+                stamp: text::whole_nanos(newest)?,
+                units: u64::try_from(*rest).ok()?,
+            });
+            Some(Log::from_runs(runs))
+        }
+        _ => runs(members).map(Log::from_runs),
+    }
+}
+
+fn runs(members: &[Value]) -> Option<Vec<Run>> {
+    let mut runs: Vec<Run> = Vec::with_capacity(members.len());
+    for member in members {
+        let Value::BulkString(member) = member else {
+            return None;
+        };
+        let stamp = text::whole_nanos(member)?;
+        match runs.last_mut() {
+            Some(last) if last.stamp == stamp => last.units = last.units.saturating_add(1),
+            // The score says another thing than the member.
+            Some(last) if last.stamp > stamp => return None,
+            _ => runs.push(Run { stamp, units: 1 }),
+        }
+    }
+    Some(runs)
+}
+
+/// A state that was used under `old`, read under `new` as if it had been written and read again.
+pub(crate) fn switched(bucket: &Bucket, old: &Quota, new: &Quota, now: Timestamp) -> Bucket {
+    if !matters(bucket, old, now) {
+        return Bucket::new(new);
+    }
+    let mut next = match bucket {
+        Bucket::Tokens(state) => {
+            let (ticks, tick) = (old.tick_us(), new.tick_us().max(1));
+            let state_at = if ticks == tick {
+                (state.at, state.fraction)
+            } else {
+                let paid_off = state.at.saturating_add(u64::from(state.fraction > 0));
+                (paid_off.saturating_mul(ticks).div_ceil(tick), 0)
+            };
+            let lows = if old.is_refundable() {
+                state.lows
+            } else {
+                tokens::unknown(now)
+            };
+            Bucket::Tokens(tokens::state(state_at, lows, new))
+        }
+        other => other.clone(),
+    };
+    if !matters(&next, new, now) {
+        return Bucket::new(new);
+    }
+    next.settle(new, now);
+    Rounding::of(&mut next);
+    next
+}

@@ -1,0 +1,81 @@
+//! Fixed windows of whole seconds, `start:count`.
+//!
+//! A window that begins between two seconds is written down as beginning with the later one: it ends
+//! up to a second later than it would, and never admits more. What was charged before that second
+//! began can be given back until it does; after that nobody can tell it from what was charged to the
+//! window before.
+
+use super::key::Form;
+use super::text::whole;
+use tidegate_core::algorithm::FixedWindow;
+use tidegate_core::quota::EXACT_MAX;
+use tidegate_core::{Algorithm, Bucket, Outcome, Quota, Receipt, Timestamp, Wait};
+
+const SECOND_US: u64 = 1_000_000;
+
+/// Whether windows of this quota end with whole seconds if they begin with them.
+pub(super) fn is_whole(quota: &Quota) -> bool {
+    matches!(quota.algorithm(), Algorithm::FixedWindow(_))
+        && quota.period_us().is_multiple_of(SECOND_US)
+}
+
+/// The window in `start:count`.
+pub(super) fn read(value: &[u8]) -> Option<FixedWindow> {
+    let colon = value.iter().position(|byte| *byte == b':')?;
+    let (start, count) = value.split_at_checked(colon)?;
+    let start = whole(start)?.saturating_mul(SECOND_US);
+    let used = whole(count.strip_prefix(b":")?)?;
+    if start > EXACT_MAX {
+        return None;
+    }
+    // Without a count there is no window.
+    let start = if used == 0 { 0 } else { start };
+    Some(FixedWindow { start, used })
+}
+
+/// How far a window's beginning was moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rounding {
+    later_us: u64,
+}
+
+impl Rounding {
+    /// Lets a window begin with a whole second.
+    pub(crate) fn of(bucket: &mut Bucket) -> Self {
+        let mut later_us = 0;
+        if let Bucket::Fixed(window) = bucket
+            && window.used > 0
+        {
+            let start = window.start.next_multiple_of(SECOND_US);
+            later_us = start.saturating_sub(window.start);
+            window.start = start;
+        }
+        Self { later_us }
+    }
+
+    /// Corrects what was said before it was moved.
+    pub(crate) fn correct(self, outcome: &mut Outcome) {
+        if outcome.reset_us > 0 {
+            outcome.reset_us = outcome.reset_us.saturating_add(self.later_us);
+        }
+        if let Some(wait_us @ 1..) = outcome.wait.as_micros() {
+            outcome.wait = Wait::from_micros(wait_us.saturating_add(self.later_us));
+        }
+    }
+}
+
+/// A receipt as the engine understands it: what was charged in the second before the window's
+/// begins belongs to it.
+pub(crate) fn receipt(form: Form, bucket: &Bucket, receipt: Receipt, now: Timestamp) -> Receipt {
+    if form == Form::Window
+        && let Bucket::Fixed(window) = bucket
+        && now.as_micros() < window.start
+        && receipt.at.as_micros() > window.start.saturating_sub(SECOND_US)
+    {
+        return Receipt {
+            at: Timestamp::from_micros(window.start),
+            ..receipt
+        };
+    }
+    receipt
+}

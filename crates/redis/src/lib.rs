@@ -1,0 +1,38 @@
+//! Tidegate's buckets in Redis or Valkey: any number of instances share them and together admit
+//! exactly what the policy allows, in one round trip.
+
+mod clock;
+mod connection;
+mod deny;
+mod error;
+mod general;
+mod heartbeat;
+mod key;
+mod lane;
+mod layout;
+mod plan;
+mod record;
+mod refuse;
+mod request;
+mod reserve;
+mod script;
+mod scripts;
+mod settings;
+mod shared;
+mod simple;
+mod stats;
+mod store;
+mod tasks;
+
+/// The protocol crate, for commands that [`Connection::command`] is to send and what they answer.
+pub use redis as protocol;
+
+pub use connection::{Connection, NodeInfo, Ping, Role, Route, Scan, Ttl};
+pub use error::{CallError, Class, ConnectError, ConnectErrorKind, Kind};
+pub use heartbeat::Heartbeat;
+pub use key::{Tag, slot};
+pub use layout::{Layout, OpenLayout, OpenLimit, Piece, TokenFields};
+pub use script::Script;
+pub use settings::{Address, Credentials, Mode, Password, Settings, TlsSettings};
+pub use stats::{Counter, Stats};
+pub use store::{Options, RedisStore};

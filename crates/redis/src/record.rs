@@ -1,0 +1,396 @@
+//! The packed value: all bands of one subject in one string.
+//!
+//! A byte for the version, then records, all numbers little-endian:
+//!
+//! ```text
+//! fresh (7 bytes)  id (6)  length (3)  payload (length)
+//! ```
+//!
+//! `fresh` is the instant in microseconds from which on the state is as good as new; a record counts
+//! as absent from then on. `id` is the low 48 bits of the band's id. The payload, in numbers of seven
+//! bytes, is
+//!
+//! | algorithm | payload |
+//! |---|---|
+//! | token bucket | `at`, `fraction`; if refundable, also the lows `slot`, `current`, `previous` |
+//! | fixed window | `start`, `used` |
+//! | sliding window | `index`, `current`, `previous` |
+//! | sliding log, bucketed window | all units, then runs of `stamp`, `units`, oldest first |
+//!
+//! 2^53 stands for "no low", and for an instant that is later than that (the year 2255).
+
+use crate::script::record_id;
+use redis::Value;
+use tidegate_core::algorithm::log::Run;
+use tidegate_core::algorithm::token_bucket::Lows;
+use tidegate_core::algorithm::{FixedWindow, Log, SlidingWindow, TokenBucket};
+use tidegate_core::quota::EXACT_MAX;
+use tidegate_core::{Algorithm, Bucket, Meter, Quota, Timestamp};
+
+const VERSION: u8 = 1;
+const HEAD: usize = 16;
+const NUMBER: usize = 7;
+
+/// Two slots of this many microseconds remember how low a debt was; see core.
+const SLOT_US: u64 = 100_000;
+
+/// A value that is not of our form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Corrupt;
+
+/// One band's state as it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record<'a> {
+    /// From when on it is as good as new.
+    pub(crate) fresh_us: u64,
+    pub(crate) id: u64,
+    payload: &'a [u8],
+}
+
+/// The records of a value, in order; the last may be the news that the value is corrupt.
+pub(crate) fn records(value: &[u8]) -> impl Iterator<Item = Result<Record<'_>, Corrupt>> {
+    let mut rest = match value.split_first() {
+        Some((&VERSION, rest)) => Ok(rest),
+        _ => Err(Corrupt),
+    };
+    std::iter::from_fn(move || match rest {
+        Ok([]) => None,
+        Ok(bytes) => match split(bytes) {
+            Some((record, after)) => {
+                rest = Ok(after);
+                Some(Ok(record))
+            }
+            None => {
+                rest = Ok(&[]);
+                Some(Err(Corrupt))
+            }
+        },
+        Err(corrupt) => {
+            rest = Ok(&[]);
+            Some(Err(corrupt))
+        }
+    })
+}
+
+fn split(bytes: &[u8]) -> Option<(Record<'_>, &[u8])> {
+    let (head, rest) = bytes.split_at_checked(HEAD)?;
+    let length = usize::try_from(number(head.get(13..16)?)).ok()?;
+    let (payload, rest) = rest.split_at_checked(length)?;
+    let record = Record {
+        fresh_us: number(head.get(..7)?),
+        id: number(head.get(7..13)?),
+        payload,
+    };
+    Some((record, rest))
+}
+
+/// The state of `quota` in `value` if it still matters at `now`. The whole value has to be of our
+/// form.
+pub(crate) fn find(value: &[u8], quota: &Quota, now: Timestamp) -> Result<Option<Bucket>, Corrupt> {
+    let id = record_id(quota);
+    let mut found = None;
+    for record in records(value) {
+        let record = record?;
+        if record.id == id && found.is_none() {
+            found = Some(record);
+        }
+    }
+    let Some(record) = found else {
+        return Ok(None);
+    };
+    let bucket = record.bucket(quota, now).ok_or(Corrupt)?;
+    Ok((record.fresh_us > now.as_micros()).then_some(bucket))
+}
+
+/// [`find`] in what Redis replied: a string, nothing, or 0 for a key of another type.
+pub(crate) fn find_in(
+    value: &Value,
+    quota: &Quota,
+    now: Timestamp,
+) -> Result<Option<Bucket>, Corrupt> {
+    match value {
+        Value::Nil => Ok(None),
+        Value::BulkString(bytes) => find(bytes, quota, now),
+        _ => Err(Corrupt),
+    }
+}
+
+/// The bucket to decide on: what Redis replied, or a new one, settled at `now`.
+pub(crate) fn bucket(value: &Value, quota: &Quota, now: Timestamp) -> Result<Bucket, Corrupt> {
+    let mut bucket = find_in(value, quota, now)?.unwrap_or_else(|| Bucket::new(quota));
+    bucket.settle(quota, now);
+    Ok(bucket)
+}
+
+impl Record<'_> {
+    /// How many bytes it takes in the value.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        HEAD + self.payload.len()
+    }
+
+    /// The state under `quota`, if the payload can be one of its algorithm.
+    pub(crate) fn bucket(&self, quota: &Quota, now: Timestamp) -> Option<Bucket> {
+        match quota.algorithm() {
+            Algorithm::TokenBucket => self.tokens(quota, now).map(Bucket::Tokens),
+            Algorithm::FixedWindow(_) => {
+                let [start, used] = numbers(self.payload)?;
+                let start = if used == 0 { 0 } else { start };
+                Some(Bucket::Fixed(FixedWindow { start, used }))
+            }
+            Algorithm::SlidingWindow => {
+                let [index, current, previous] = numbers(self.payload)?;
+                let counts = current > 0 || previous > 0;
+                let index = if counts { index } else { 0 };
+                Some(Bucket::Sliding(SlidingWindow {
+                    index,
+                    current,
+                    previous,
+                }))
+            }
+            _ => {
+                let runs = self.payload.get(NUMBER..)?;
+                let (runs, []) = runs.as_chunks::<{ 2 * NUMBER }>() else {
+                    return None;
+                };
+                let run = |bytes: &[u8; 2 * NUMBER]| {
+                    let [stamp, units] = numbers(bytes)?;
+                    Some(Run { stamp, units })
+                };
+                Some(Bucket::Log(Log::from_runs(runs.iter().filter_map(run))))
+            }
+        }
+    }
+
+    fn tokens(&self, quota: &Quota, now: Timestamp) -> Option<TokenBucket> {
+        let (at, fraction, lows) = match numbers::<5>(self.payload) {
+            Some([at, fraction, slot, current, previous]) => {
+                let low = |low: u64| if low >= EXACT_MAX { u64::MAX } else { low };
+                let lows = Lows {
+                    slot,
+                    current: low(current),
+                    previous: low(previous),
+                };
+                (at, fraction, lows)
+            }
+            None => {
+                let [at, fraction] = numbers(self.payload)?;
+                // How low the debt was is not known, so nothing is given back beyond what time says.
+                let lows = Lows {
+                    slot: now.as_micros() / SLOT_US,
+                    current: 0,
+                    previous: 0,
+                };
+                (at, fraction, lows)
+            }
+        };
+        Some(TokenBucket {
+            at,
+            // It may have been left by a quota with a larger drain.
+            fraction: fraction.min(quota.drain_and_price().0.saturating_sub(1)),
+            lows: if quota.is_refundable() {
+                lows
+            } else {
+                Lows::default()
+            },
+        })
+    }
+}
+
+/// From when on a state is as good as new, as it is written into its record.
+pub(crate) fn fresh_us(bucket: &Bucket, quota: &Quota) -> u64 {
+    match bucket {
+        // Without a count there is no window, wherever the clock has been.
+        Bucket::Fixed(window) if window.used == 0 => 0,
+        Bucket::Sliding(window) if window.current == 0 && window.previous == 0 => 0,
+        _ => bucket.fresh_at(quota).as_micros().min(EXACT_MAX),
+    }
+}
+
+/// Begins a value.
+pub(crate) fn begin() -> Vec<u8> {
+    vec![VERSION]
+}
+
+/// Appends the record of a state.
+pub(crate) fn push(value: &mut Vec<u8>, bucket: &Bucket, quota: &Quota) {
+    let mut payload = Vec::new();
+    match bucket {
+        Bucket::Tokens(tokens) => {
+            put(&mut payload, &[tokens.at, tokens.fraction]);
+            if quota.is_refundable() {
+                let low = |low: u64| low.min(EXACT_MAX);
+                let lows = tokens.lows;
+                put(
+                    &mut payload,
+                    &[lows.slot, low(lows.current), low(lows.previous)],
+                );
+            }
+        }
+        Bucket::Fixed(window) => put(&mut payload, &[window.start, window.used]),
+        Bucket::Sliding(window) => {
+            put(
+                &mut payload,
+                &[window.index, window.current, window.previous],
+            );
+        }
+        Bucket::Log(log) => {
+            let units = log
+                .runs()
+                .fold(0_u64, |sum, run| sum.saturating_add(run.units));
+            put(&mut payload, &[units]);
+            for run in log.runs() {
+                put(&mut payload, &[run.stamp, run.units]);
+            }
+        }
+        // There is no other.
+        _ => {}
+    }
+    put(value, &[fresh_us(bucket, quota)]);
+    value.extend_from_slice(bytes(record_id(quota)).get(..6).unwrap_or_default());
+    let length = u64::try_from(payload.len()).unwrap_or(u64::MAX);
+    value.extend_from_slice(bytes(length).get(..3).unwrap_or_default());
+    value.extend_from_slice(&payload);
+}
+
+fn put(bytes_of: &mut Vec<u8>, numbers: &[u64]) {
+    for number in numbers {
+        bytes_of.extend_from_slice(bytes(*number).get(..NUMBER).unwrap_or_default());
+    }
+}
+
+fn bytes(number: u64) -> [u8; 8] {
+    number.to_le_bytes()
+}
+
+/// A little-endian number of up to eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// Exactly `N` numbers.
+fn numbers<const N: usize>(payload: &[u8]) -> Option<[u64; N]> {
+    let (chunks, []) = payload.as_chunks::<NUMBER>() else {
+        return None;
+    };
+    let chunks: &[[u8; NUMBER]; N] = chunks.try_into().ok()?;
+    Some(chunks.map(|chunk| number(&chunk)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Record, begin, bucket, find, fresh_us, push, records};
+    use proptest::prelude::*;
+    use redis::Value;
+    use tidegate_core::algorithm::log::Run;
+    use tidegate_core::algorithm::token_bucket::Lows;
+    use tidegate_core::algorithm::{FixedWindow, Log, SlidingWindow, TokenBucket};
+    use tidegate_core::{Algorithm, Align, Bucket, Quota, Timestamp};
+
+    fn quota(algorithm: Algorithm, label: &str) -> Quota {
+        let spec = Quota::new(1_000, 1_000_003).algorithm(algorithm);
+        spec.label(label).build().unwrap()
+    }
+
+    fn number() -> impl Strategy<Value = u64> {
+        prop_oneof![0..5_u64, 0..(1_u64 << 53), Just((1 << 53) - 1)]
+    }
+
+    fn tokens() -> impl Strategy<Value = (Quota, Bucket)> {
+        let low = || prop_oneof![number(), Just(u64::MAX)];
+        let lows = (number(), low(), low());
+        (number(), 0..1_000_u64, lows, any::<bool>()).prop_map(
+            |(at, fraction, (slot, current, previous), refundable)| {
+                let quota = quota(Algorithm::TokenBucket, "a").with_refundable(refundable);
+                let lows = Lows {
+                    slot,
+                    current,
+                    previous,
+                };
+                let tokens = TokenBucket {
+                    at,
+                    fraction,
+                    lows: if refundable { lows } else { Lows::default() },
+                };
+                (quota, Bucket::Tokens(tokens))
+            },
+        )
+    }
+
+    fn windows() -> impl Strategy<Value = (Quota, Bucket)> {
+        let fixed = (number(), 1..1_000_u64).prop_map(|(start, used)| {
+            let quota = quota(Algorithm::FixedWindow(Align::Clock), "a");
+            (quota, Bucket::Fixed(FixedWindow { start, used }))
+        });
+        let sliding =
+            (number(), 1..1_000_u64, 0..1_000_u64).prop_map(|(index, current, previous)| {
+                let window = SlidingWindow {
+                    index,
+                    current,
+                    previous,
+                };
+                (
+                    quota(Algorithm::SlidingWindow, "a"),
+                    Bucket::Sliding(window),
+                )
+            });
+        let runs = prop::collection::vec((1..1_000_000_u64, 1..1_000_u64), 0..50);
+        let log = (runs, any::<bool>()).prop_map(|(runs, sliding)| {
+            let algorithm = if sliding {
+                Algorithm::SlidingLog
+            } else {
+                Algorithm::BucketedWindow
+            };
+            let mut stamp = 0;
+            let runs = runs.into_iter().map(|(later, units)| {
+                stamp += later;
+                Run { stamp, units }
+            });
+            (quota(algorithm, "a"), Bucket::Log(Log::from_runs(runs)))
+        });
+        prop_oneof![fixed, sliding, log]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            (quota, bucket) in prop_oneof![tokens(), windows()],
+            (other, beside) in windows(),
+        ) {
+            let other = Quota::new(other.amount(), 77).algorithm(other.algorithm()).build().unwrap();
+            let mut value = begin();
+            push(&mut value, &beside, &other);
+            push(&mut value, &bucket, &quota);
+            let read: Vec<Record<'_>> = records(&value).map(|it| it.expect("is ours")).collect();
+            prop_assert_eq!(read.len(), 2);
+            let record = read[1];
+            prop_assert_eq!(record.fresh_us, fresh_us(&bucket, &quota));
+            prop_assert_eq!(record.bucket(&quota, Timestamp::default()), Some(bucket.clone()));
+            // It counts until it is fresh, and not after.
+            for (now, counts) in [(record.fresh_us.wrapping_sub(1), true), (record.fresh_us, false)] {
+                let found = find(&value, &quota, Timestamp::from_micros(now)).expect("is ours");
+                prop_assert_eq!(found, Some(bucket.clone()).filter(|_| counts && record.fresh_us > 0));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut ours = bytes.clone();
+            if let Some(version) = ours.first_mut() {
+                *version = 1;
+            }
+            for bytes in [bytes, ours] {
+                for record in records(&bytes).flatten() {
+                    for algorithm in [Algorithm::TokenBucket, Algorithm::SlidingLog] {
+                        record.bucket(&quota(algorithm, "a"), Timestamp::default());
+                    }
+                }
+                let quota = quota(Algorithm::SlidingWindow, "a");
+                bucket(&Value::BulkString(bytes), &quota, Timestamp::default()).ok();
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! A request on several slots of a Cluster: reserve in all of them at once, give back on refusal.
+//!
+//! No step spans slots, so each group of buckets is decided in its own, and charged if it passes:
+//! that is the reservation, and where all groups pass there is nothing left to do. Where one refuses,
+//! the others get back what was charged, as far as that is safe (`Op::GiveBack`); what came between
+//! was refused where it need not have been, but nothing was admitted that should not. Only a charge
+//! that Redis has acknowledged is given back, and at most once: another try might give back twice.
+
+use crate::lane::Answer;
+use crate::plan::{Group, Groups};
+use crate::request::{OwnedAsk, Request, RequestOp};
+use crate::shared::{AskOptions, Shared};
+use crate::tasks;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_core::{Answered, Mode, Op, Outcome, Receipt, Reply, StoreError, Timestamp};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// How long it may take to give back. Nobody waits for it.
+const REFUND_TIME: Duration = Duration::from_secs(1);
+
+/// Decides a request of several groups. It goes on to its end, refunds included, even if nobody
+/// waits for it any more: else whoever hangs up early could drain the buckets of others.
+pub(crate) async fn reserve(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, StoreError> {
+    let (told, answer) = oneshot::channel();
+    let to_its_end = Arc::clone(shared);
+    tasks::spawn_short(async move {
+        let reply = decide(&to_its_end, groups).await;
+        told.send(reply).ok();
+    });
+    answer.await.unwrap_or_else(|_| Err(shared.too_late()))
+}
+
+/// What became of a group: its answer, or why there is none.
+struct Part {
+    group: Group,
+    answer: Result<Answer, StoreError>,
+}
+
+async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, StoreError> {
+    let options = AskOptions {
+        deadline: Instant::now() + shared.timeout,
+        wants_before: true,
+    };
+    // All are on their way before the first is waited for.
+    let pending: SmallVec<[_; 4]> = groups
+        .iter()
+        .map(|group| shared.send(group.slot, group.request.clone(), options))
+        .collect();
+    let mut parts: SmallVec<[Part; 4]> = SmallVec::new();
+    for (group, pending) in groups.into_iter().zip(pending) {
+        let answer = match pending {
+            Ok(pending) => pending.answer().await,
+            Err(error) => Err(error),
+        };
+        parts.push(Part { group, answer });
+    }
+    if let Some(error) = take_error(&mut parts) {
+        return Err(error.with_answers(answers(&parts)));
+    }
+    let verdict = Verdict::of(&parts);
+    for part in &parts {
+        give_back(shared, part, &verdict);
+    }
+    Ok(verdict.reply(&parts))
+}
+
+/// The first error, if there is one. That there was one stays known.
+fn take_error(parts: &mut [Part]) -> Option<StoreError> {
+    let failed = parts
+        .iter_mut()
+        .find_map(|part| part.answer.as_mut().err())?;
+    let kind = failed.kind();
+    let known = StoreError::transient(String::new()).with_kind(kind);
+    Some(std::mem::replace(failed, known))
+}
+
+/// What the groups say together.
+struct Verdict {
+    /// Every enforced bucket had room.
+    passed: bool,
+    /// Every enforced bucket that is not forced had.
+    taken: bool,
+    /// The shadow limits of which a bucket had none.
+    shadows_refusing: SmallVec<[u16; 2]>,
+}
+
+impl Verdict {
+    fn of(parts: &[Part]) -> Self {
+        let mut verdict = Self {
+            passed: true,
+            taken: true,
+            shadows_refusing: SmallVec::new(),
+        };
+        for (ask, answer, nth) in parts.iter().flat_map(Part::asks) {
+            let refuses = answer
+                .reply
+                .outcomes
+                .get(nth)
+                .is_some_and(|it| !it.is_allowed());
+            match ask.mode {
+                Mode::Enforce if refuses => {
+                    verdict.passed = false;
+                    verdict.taken &= matches!(ask.op, RequestOp::Engine(Op::Force(_)));
+                }
+                Mode::Shadow if refuses => verdict.shadows_refusing.push(ask.limit),
+                _ => {}
+            }
+        }
+        verdict
+    }
+
+    /// Whether a charge that a group has made is to stay.
+    fn keeps(&self, ask: &OwnedAsk) -> bool {
+        match (ask.op, ask.mode) {
+            (RequestOp::Engine(Op::Force(_)), Mode::Enforce) => self.taken,
+            (_, Mode::Enforce) => self.passed,
+            (_, Mode::Shadow) => self.passed && !self.shadows_refusing.contains(&ask.limit),
+        }
+    }
+
+    /// One reply in the order of the caller's asks. What was given back reads as if it had never
+    /// been charged.
+    fn reply(&self, parts: &[Part]) -> Reply {
+        let mut placed: SmallVec<[(u16, Outcome); 8]> = SmallVec::new();
+        let mut at = Timestamp::default();
+        for part in parts {
+            let Ok(answer) = &part.answer else { continue };
+            at = at.max(answer.reply.at);
+            for (ask, answer, nth) in part.asks() {
+                let after = answer.reply.outcomes.get(nth);
+                let before = answer.before.as_ref().and_then(|before| before.get(nth));
+                let charged = is_charged(ask, answer, part, nth);
+                let shown = if charged && !self.keeps(ask) {
+                    before.or(after)
+                } else {
+                    after
+                };
+                if let (Some(outcome), Some(place)) = (shown, part.group.places.get(nth)) {
+                    placed.push((*place, *outcome));
+                }
+            }
+        }
+        placed.sort_by_key(|(place, _)| *place);
+        Reply {
+            at,
+            passed: self.passed,
+            outcomes: placed.into_iter().map(|(_, outcome)| outcome).collect(),
+        }
+    }
+}
+
+impl Part {
+    /// The asks of a group that answered, with the answer and their numbers in the group.
+    fn asks(&self) -> impl Iterator<Item = (&OwnedAsk, &Answer, usize)> {
+        let answer = self.answer.as_ref().ok();
+        let asks = self.group.request.asks.iter();
+        asks.enumerate()
+            .filter_map(move |(nth, ask)| Some((ask, answer?, nth)))
+    }
+}
+
+/// Whether the group charged its `nth` ask, as far as the group alone could tell.
+fn is_charged(ask: &OwnedAsk, answer: &Answer, part: &Part, nth: usize) -> bool {
+    let outcomes = &answer.reply.outcomes;
+    let asks = &part.group.request.asks;
+    let allows = |nth: usize| outcomes.get(nth).is_some_and(Outcome::is_allowed);
+    match (ask.op, ask.mode) {
+        (RequestOp::Engine(Op::Take(cost)), Mode::Enforce) => cost > 0 && answer.reply.passed,
+        (RequestOp::Engine(Op::Force(cost)), Mode::Enforce) => {
+            let mut refusing = asks.iter().enumerate().filter(|(nth, other)| {
+                let is_force = matches!(other.op, RequestOp::Engine(Op::Force(_)));
+                other.mode == Mode::Enforce && !is_force && !allows(*nth)
+            });
+            cost > 0 && refusing.next().is_none()
+        }
+        (RequestOp::Engine(Op::Take(cost) | Op::Force(cost)), Mode::Shadow) => {
+            let mut limit = asks
+                .iter()
+                .enumerate()
+                .filter(|(_, other)| other.limit == ask.limit && other.mode == Mode::Shadow);
+            cost > 0 && answer.reply.passed && limit.all(|(nth, _)| allows(nth)) && allows(nth)
+        }
+        _ => false,
+    }
+}
+
+/// Gives back what a group has charged and may not keep.
+fn give_back(shared: &Arc<Shared>, part: &Part, verdict: &Verdict) {
+    let mut request = Request::default();
+    for (ask, answer, nth) in part.asks() {
+        if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost)) = ask.op
+            && is_charged(ask, answer, part, nth)
+            && !verdict.keeps(ask)
+        {
+            let at = answer.reply.at;
+            request.asks.push(OwnedAsk {
+                op: RequestOp::Engine(Op::GiveBack(Receipt { at, cost })),
+                ..*ask
+            });
+        }
+    }
+    if request.asks.is_empty() {
+        return;
+    }
+    request.keys.clone_from(&part.group.request.keys);
+    shared.stats.refunds_due.add(1);
+    let (shared, slot) = (Arc::clone(shared), part.group.slot);
+    tasks::spawn_short(async move {
+        let options = AskOptions {
+            deadline: Instant::now() + REFUND_TIME,
+            wants_before: false,
+        };
+        let given = match shared.send(slot, request, options) {
+            Ok(pending) => pending.answer().await.is_ok(),
+            Err(_) => false,
+        };
+        let stats = &shared.stats;
+        if given {
+            &stats.refunds
+        } else {
+            &stats.refunds_lost
+        }
+        .add(1);
+    });
+}
+
+/// What is known of each of the caller's asks although a group did not answer.
+fn answers(parts: &[Part]) -> Box<[Option<Answered>]> {
+    let asks = parts.iter().map(|part| part.group.places.len()).sum();
+    let mut answers = vec![None; asks];
+    for part in parts {
+        for (ask, answer, nth) in part.asks() {
+            let place = part.group.places.get(nth).map(|place| usize::from(*place));
+            let slot = place.and_then(|place| answers.get_mut(place));
+            if let (Some(slot), Some(outcome)) = (slot, answer.reply.outcomes.get(nth)) {
+                *slot = Some(Answered {
+                    at: answer.reply.at,
+                    outcome: *outcome,
+                    charged: is_charged(ask, answer, part, nth),
+                });
+            }
+        }
+    }
+    answers.into_boxed_slice()
+}

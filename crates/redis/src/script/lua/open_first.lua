@@ -1,0 +1,2 @@
+-- The next part calls `struct.unpack` by this name.
+local spread = unpack

@@ -1,0 +1,81 @@
+-- The program: everything but the keys, in one string.
+--
+--   I2 quotas  I2 classes  I2 shapes  I2 runs
+--   quota:     B kind  I6 id  I7 full  I7 over  I7 pace  I7 more  I7 tick
+--   class:     I2 length, then I2 quota for each            the places of a key
+--   keys:      I2 class for each key, unless there is one class alone
+--   shape:     I2 keys  B simple  I2 asks, then for each ask
+--              B key  B operation  I2 offset  I2 quota  I3 shadow  I7 need  I7 units  I7 at
+--   run:       I2 shape  B repeated  I2 count, then I2 for each key: of each request, or once if repeated
+--
+-- Quotas, shapes and offsets are counted from 1, keys and their classes from 0. A *place* is a
+-- bucket: one quota under one key; the places of a key lie side by side in its class's order.
+local program = ARGV[1]
+local quota_count, class_count, shape_count, run_count, pos = unpack('<I2I2I2I2', program)
+
+-- Kinds of quotas. A plain token bucket remembers nothing for giving back.
+local TOKENS, TOKENS_REFUNDABLE, FIXED, SLIDING, LOG = 1, 2, 3, 4, 5
+
+-- A quota: 1 kind, 2 id, 3 full (the room of a bucket as good as new), 4 over (how far below empty a
+-- forced charge may go), 5 drain or period, 6 ahead_max, aligned or part, 7 tick, 8 the most room
+-- that a charge can begin with, 9 the present tick.
+--
+-- Room is counted in what a charge takes: units of debt for a token bucket, units of cost else.
+local quotas = {}
+-- Which kinds there are: what the others need is not even made.
+local has = {false, false, false, false, false}
+for i = 1, quota_count do
+  local kind, id, full, over, pace, more, tick
+  kind, id, full, over, pace, more, tick, pos = unpack('<I1I6I7I7I7I7I7', program, pos)
+  local most, present = full, now
+  if tick > 1 then
+    local past = now % tick
+    present = (now - past) / tick
+    -- Between two ticks, a debt is read at the one before and begun at the one after.
+    if past > 0 and kind <= TOKENS_REFUNDABLE then most = full - pace end
+  end
+  has[kind] = true
+  quotas[i] = {kind, id, full, over, pace, more, tick, most, present}
+end
+
+-- Classes: the quotas under a key.
+local classes = {}
+for c = 1, class_count do
+  local class, n = {}
+  n, pos = unpack('<I2', program, pos)
+  for i = 1, n do
+    local q
+    q, pos = unpack('<I2', program, pos)
+    class[i] = quotas[q]
+  end
+  classes[c] = class
+end
+
+local key_count = #KEYS
+local class_pos = pos
+if class_count > 1 then pos = pos + key_count * 2 end
+
+local function class_of(k)
+  if class_count == 1 then return 1 end
+  local low, high = byte(program, class_pos + k * 2 - 2, class_pos + k * 2 - 1)
+  return low + high * 256 + 1
+end
+
+-- An ask: 1 key, 2 operation, 3 offset, 4 quota, 5 shadow (0, or 1 more than the limit), 6 need (the
+-- room that must be there; 0 asks nothing), 7 units to take, 8 when they were taken.
+local TAKE, FORCE, GIVE_BACK, DROP, SWITCH = 1, 2, 3, 4, 5
+
+local shapes = {}
+local has_switch = false
+for s = 1, shape_count do
+  local keys, simple, asks
+  keys, simple, asks, pos = unpack('<I2BI2', program, pos)
+  local shape = {}
+  for i = 1, asks do
+    local key, op, offset, q, shadow, need, units, at
+    key, op, offset, q, shadow, need, units, at, pos = unpack('<BBI2I2I3I7I7I7', program, pos)
+    if op == SWITCH then has_switch = true end
+    shape[i] = {key + 1, op, offset, quotas[q], shadow, need, units, at}
+  end
+  shapes[s] = {keys, simple == 1, shape}
+end

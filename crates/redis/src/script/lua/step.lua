@@ -1,0 +1,94 @@
+-- One step: ask all, then charge all or none; see core's `step`.
+
+-- The places of the request at hand: one less than the first of each of its keys.
+local at_key = {}
+
+-- Enforced takes from distinct places: what nearly every request is.
+local function take_all(asks)
+  for i = 1, #asks do
+    local ask = asks[i]
+    if ask[6] > room[at_key[ask[1]] + ask[3]] then return false end
+  end
+  for i = 1, #asks do
+    local ask = asks[i]
+    charge(at_key[ask[1]] + ask[3], ask[4], ask[7])
+  end
+  return true
+end
+
+-- How many more times `asks`, which have just been taken, fit; at most `count`.
+local function take_again(asks, count)
+  for i = 1, #asks do
+    local ask = asks[i]
+    local left = room[at_key[ask[1]] + ask[3]]
+    local fit = (left - left % ask[7]) / ask[7]
+    if fit < count then count = fit end
+  end
+  -- Between two ticks a charge may leave less than nothing.
+  if count <= 0 then return 0 end
+  for i = 1, #asks do
+    local ask = asks[i]
+    charge(at_key[ask[1]] + ask[3], ask[4], ask[7] * count)
+  end
+  return count
+end
+
+-- Anything else. What is given back is given back first, and in any case. `passed`: all enforced
+-- asks have room; `taken`: at least all that are not forced have.
+local function decide(asks)
+  local passed, taken, failed, gives = true, true, nil, false
+  for i = 1, #asks do
+    local ask = asks[i]
+    local op = ask[2]
+    if op == GIVE_BACK then
+      gives = true
+      give_back(at_key[ask[1]] + ask[3], ask[4], ask[7], ask[8])
+    elseif op == DROP then
+      local p = at_key[ask[1]] + ask[3]
+      clear(p, ask[4])
+      touched[p] = true
+    elseif op == SWITCH then
+      switch(at_key[ask[1]] + ask[3], quotas[ask[8]], ask[4])
+    end
+  end
+  for i = 1, #asks do
+    local ask = asks[i]
+    local need = ask[6]
+    if need > 0 and need > room[at_key[ask[1]] + ask[3]] then
+      if ask[5] > 0 then
+        failed = failed or {}
+        failed[ask[5]] = true
+      else
+        passed = false
+        if ask[2] ~= FORCE then taken = false end
+      end
+    end
+  end
+  for i = 1, #asks do
+    local ask = asks[i]
+    local op = ask[2]
+    if op == TAKE or op == FORCE then
+      local charged
+      if ask[5] > 0 then
+        charged = passed and not (failed and failed[ask[5]])
+      elseif op == FORCE then
+        charged = taken
+      else
+        charged = passed
+      end
+      if charged then
+        local p = at_key[ask[1]] + ask[3]
+        if op == TAKE then charge(p, ask[4], ask[7]) else force(p, ask[4], ask[7]) end
+      end
+    end
+  end
+  if gives then
+    for i = 1, #asks do
+      local ask = asks[i]
+      local p = at_key[ask[1]] + ask[3]
+      -- As good as new is new, as it is for whoever comes in the next call.
+      if ask[2] == GIVE_BACK and leave(p, ask[4]) <= now then clear(p, ask[4]) end
+    end
+  end
+  return passed
+end

@@ -1,0 +1,280 @@
+//! The store: buckets in Redis, shared by any number of instances.
+
+use crate::clock::StoreClock;
+use crate::connection::Connection;
+use crate::deny::DenyCache;
+use crate::error::ConnectError;
+use crate::key::{Naming, Tag};
+use crate::layout::{Form, Layout, OpenLayout};
+use crate::plan::{self, Group, Groups};
+use crate::refuse::{Knowledge, refuse};
+use crate::request::{OwnedAsk, Request, RequestOp};
+use crate::reserve::reserve;
+use crate::scripts::Scripts;
+use crate::settings::Settings;
+use crate::shared::{AskOptions, Shared, SharedOptions};
+use crate::stats::Stats;
+use crate::tasks;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use tidegate_core::{
+    Ask, Inspection, Mode, Op, Outcome, Outcomes, Quota, Reply, Store, StoreError, Timestamp,
+};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// How many refused buckets are remembered unless told.
+const DENY_CACHE: usize = 100_000;
+
+/// Buckets in Redis or Valkey. Clones are cheap and share everything.
+///
+/// Instances that are told the same [`Options`] share buckets. Every decision is one call of a
+/// script, which reads the server's clock; concurrent decisions travel together.
+#[derive(Clone, Debug)]
+pub struct RedisStore {
+    shared: Arc<Shared>,
+}
+
+/// How buckets are kept: the same on every instance that shares them.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Options {
+    prefix: String,
+    tag: Tag,
+    layout: Layout,
+    deny_cache: usize,
+    clock: StoreClock,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            prefix: "tg:".to_owned(),
+            tag: Tag::default(),
+            layout: Layout::default(),
+            deny_cache: DENY_CACHE,
+            clock: StoreClock::Server,
+        }
+    }
+}
+
+// === impl Options ===
+
+impl Options {
+    /// Begins every key with `prefix`; `tg:` unless told.
+    pub fn prefix(self, prefix: impl Into<String>) -> Self {
+        Self {
+            prefix: prefix.into(),
+            ..self
+        }
+    }
+
+    /// What every key begins with.
+    pub fn prefix_text(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Keeps keys of a Cluster together by `tag`.
+    pub fn tag(self, tag: Tag) -> Self {
+        Self { tag, ..self }
+    }
+
+    /// Keeps buckets in this form.
+    pub fn layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
+    /// Remembers up to `buckets` that refused, and refuses without asking Redis while it would
+    /// refuse too; 0 asks always.
+    pub fn deny_cache(self, buckets: usize) -> Self {
+        Self {
+            deny_cache: buckets,
+            ..self
+        }
+    }
+
+    /// Takes the time from `clock` instead of the server's: for tests in virtual time.
+    #[cfg(feature = "test-clock")]
+    pub fn clock(self, clock: impl tidegate_core::Clock + 'static) -> Self {
+        Self {
+            clock: StoreClock::Argument(Arc::new(clock)),
+            ..self
+        }
+    }
+}
+
+// === impl RedisStore ===
+
+impl RedisStore {
+    /// Connects, and fails where Redis cannot be reached or will not do.
+    pub async fn connect(settings: Settings, options: Options) -> Result<Self, ConnectError> {
+        let scripts = Scripts::new(options.clock.variant(), &options.layout);
+        let timeout = settings.timeout;
+        let connection = Connection::open(settings, scripts.to_vec()).await?;
+        Ok(Self::new(connection, scripts, options, timeout))
+    }
+
+    /// Connects in the background; until then, every question is answered by an error. Fails only
+    /// on settings that can never work.
+    pub fn start(settings: Settings, options: Options) -> Result<Self, ConnectError> {
+        let scripts = Scripts::new(options.clock.variant(), &options.layout);
+        let timeout = settings.timeout;
+        let connection = Connection::start(settings, scripts.to_vec())?;
+        Ok(Self::new(connection, scripts, options, timeout))
+    }
+
+    fn new(
+        connection: Connection,
+        scripts: Scripts,
+        options: Options,
+        timeout: std::time::Duration,
+    ) -> Self {
+        let options = SharedOptions {
+            clock: options.clock,
+            naming: {
+                let naming = Naming::new(&options.prefix, options.tag);
+                naming.set_layout(options.layout);
+                naming
+            },
+            deny_cache: options.deny_cache,
+            timeout,
+        };
+        let shared = Arc::new(Shared::new(connection, scripts, options));
+        let changes = shared.connection.changes();
+        tasks::spawn_short(forget_on_change(Arc::downgrade(&shared), changes));
+        Self { shared }
+    }
+
+    /// The connection, for what is not a decision.
+    pub fn connection(&self) -> &Connection {
+        &self.shared.connection
+    }
+
+    /// What this store has done so far.
+    pub fn stats(&self) -> &Stats {
+        &self.shared.stats
+    }
+
+    /// The name of a bucket's key in the packed layout.
+    pub fn key(&self, bucket: &[u8]) -> Vec<u8> {
+        self.shared.naming.packed(bucket).to_vec()
+    }
+
+    /// The name of the key that a bucket's band is kept under in this store's layout and, if that
+    /// key is a hash for many, its field there.
+    pub fn place(&self, bucket: &[u8], quota: &Quota) -> (Vec<u8>, Option<Vec<u8>>) {
+        let naming = &self.shared.naming;
+        let key = naming.key(bucket, quota);
+        let key = naming.name(&key);
+        let field = (key.form == Form::Window).then(|| key.field.to_vec());
+        (key.name.to_vec(), field)
+    }
+
+    /// Names keys of the open layout by `layout` from now on: before a policy that it knows takes
+    /// effect. Does nothing in a store whose layout is packed.
+    pub fn rename(&self, layout: OpenLayout) {
+        if self.shared.scripts.is_open {
+            self.shared.naming.set_layout(Layout::Open(layout));
+        }
+    }
+
+    /// A "no" that Redis would also give.
+    fn refuse_here(&self, groups: &Groups, now: Instant) -> Option<Reply> {
+        let deny = &self.shared.deny;
+        let reply = match groups.as_slice() {
+            _ if deny.is_empty() => None,
+            [group] => refuse(deny, &group.request, now),
+            groups => refuse_groups(deny, groups, now),
+        }?;
+        self.shared.stats.refused_here.add(1);
+        Some(reply)
+    }
+
+    /// One bucket, outside a decision.
+    fn single(&self, bucket: &[u8], quota: &Quota, op: RequestOp) -> Request {
+        let mut request = Request::default();
+        request.keys.push(self.shared.naming.key(bucket, quota));
+        request.asks.push(OwnedAsk {
+            key: 0,
+            quota: *quota,
+            op,
+            limit: 0,
+            mode: Mode::Enforce,
+        });
+        request
+    }
+}
+
+impl Store for RedisStore {
+    async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+        let now = Instant::now();
+        let mut groups = plan::groups(&self.shared, asks)?;
+        if let Some(reply) = self.refuse_here(&groups, now) {
+            return Ok(reply);
+        }
+        if groups.len() > 1 {
+            return reserve(&self.shared, groups).await;
+        }
+        let Some(group) = groups.pop() else {
+            // Nothing was asked.
+            return Ok(Reply {
+                at: Timestamp::default(),
+                passed: true,
+                outcomes: Outcomes::new(),
+            });
+        };
+        let options = AskOptions {
+            deadline: now + self.shared.timeout,
+            wants_before: false,
+        };
+        let pending = self.shared.send(group.slot, group.request, options)?;
+        Ok(pending.answer().await?.reply)
+    }
+
+    async fn inspect(
+        &self,
+        bucket: &[u8],
+        quota: &Quota,
+    ) -> Result<Option<Inspection>, StoreError> {
+        let request = self.single(bucket, quota, RequestOp::Engine(Op::Look));
+        self.shared.look(&request).await
+    }
+
+    async fn reset(&self, bucket: &[u8], quota: &Quota) -> Result<bool, StoreError> {
+        let request = self.single(bucket, quota, RequestOp::Drop);
+        let was_there = self.shared.look(&request).await?.is_some();
+        if let Some(key) = request.keys.first() {
+            self.shared.deny.forget(key, quota);
+        }
+        Ok(was_there)
+    }
+}
+
+/// Forgets what was refused whenever the connection is another, for the state may be too: after a
+/// failover, a restart, a changed topology.
+async fn forget_on_change(shared: std::sync::Weak<Shared>, mut changes: watch::Receiver<u64>) {
+    while changes.changed().await.is_ok() {
+        match shared.upgrade() {
+            Some(shared) => shared.deny.clear(),
+            None => return,
+        }
+    }
+}
+
+/// Refuses a request on several slots, if Redis would.
+fn refuse_groups(deny: &DenyCache, groups: &[Group], now: Instant) -> Option<Reply> {
+    let mut placed: SmallVec<[(u16, Outcome); 8]> = SmallVec::new();
+    let (mut refused, mut at) = (false, Timestamp::default());
+    for group in groups {
+        let known = Knowledge::of(deny, &group.request, now)?;
+        refused |= known.refused;
+        at = at.max(known.at);
+        placed.extend(group.places.iter().copied().zip(known.outcomes));
+    }
+    placed.sort_by_key(|(place, _)| *place);
+    refused.then(|| Reply {
+        at,
+        passed: false,
+        outcomes: placed.into_iter().map(|(_, outcome)| outcome).collect(),
+    })
+}

@@ -1,0 +1,334 @@
+//! A network that is slow, deaf or gone.
+
+use super::load::{DEADLINE, Load, alone, bucket, connect, forgetful, tokens};
+use crate::world;
+use std::pin::pin;
+use std::time::Duration;
+use tidegate_core::{Ask, Op, Quota, Receipt, Reply, Store, StoreError, StoreErrorKind, Timestamp};
+use tidegate_redis::{Address, Mode, Options, RedisStore, Settings};
+use tidegate_testkit::history::History;
+use tidegate_testkit::redis::{FaultProxy, Faults, Server, audit, until, until_some};
+use tokio::runtime::Runtime;
+use tokio::time::Instant;
+
+fn through(proxy: &FaultProxy) -> Settings {
+    let address = Address::new("127.0.0.1", proxy.port());
+    Settings::new(Mode::Standalone, vec![address]).timeout(DEADLINE)
+}
+
+/// Nothing comes back while a test runs.
+fn monthly(amount: u64) -> Quota {
+    let month_us = 30 * 86_400_000_000;
+    Quota::new(amount, month_us)
+        .refundable(true)
+        .build()
+        .expect("it fits")
+}
+
+fn evalsha_calls(server: &Server) -> u64 {
+    let stats = server.command(&["INFO", "commandstats"]).text();
+    let line = stats
+        .lines()
+        .find_map(|it| it.strip_prefix("cmdstat_evalsha:calls="));
+    let calls = line.and_then(|it| it.split(',').next());
+    calls.map_or(0, |it| it.parse().expect("a number"))
+}
+
+/// What is left, as soon as anybody can tell.
+fn remaining(store: &RedisStore, name: &str, quota: &Quota) -> u64 {
+    until_some("the store answers", || {
+        let asks = [Ask::look(name.as_bytes(), quota)];
+        let reply = world::runtime().block_on(store.decide(&asks)).ok()?;
+        reply.outcomes.first().map(|outcome| outcome.remaining)
+    })
+}
+
+/// Rows 1 and 2: a store that needs 50 ms for a round trip, asked with a deadline of 20 ms. Nobody
+/// waits longer than that, but for what a bare timer is late by as well; what was charged stays so.
+#[test]
+fn row_1_a_slow_store_is_answered_for_at_the_deadline() {
+    let _alone = alone();
+    let server = Server::start();
+    let proxy = FaultProxy::start(server.port());
+    let load = Load {
+        quotas: vec![tokens(20, 40)],
+        subjects: 2,
+        tasks: 4,
+    };
+    let stores = forgetful(&through(&proxy), 2);
+    let (recorded, ()) = load.run(&stores, |progress| {
+        progress.await_answers(200);
+        proxy.set(Faults::slow(Duration::from_millis(50)));
+        progress.await_failures(400);
+        proxy.set(Faults::none());
+        progress.await_answers(200);
+    });
+    recorded.report("50 ms away", &load);
+    assert_eq!(recorded.over(&load), 0);
+    let timeouts = recorded.histories.iter().flat_map(History::unknown);
+    let mut timeouts = timeouts.filter(|kind| **kind == StoreErrorKind::Timeout);
+    assert!(timeouts.next().is_some(), "some waited for the deadline");
+    let slack = (recorded.timer_late * 4).max(Duration::from_millis(10));
+    let slowest = recorded.slowest();
+    assert!(slowest <= DEADLINE + slack, "{slowest:?}, slack {slack:?}");
+    assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
+}
+
+/// A bucket of a thousand, and what is charged to it and given back behind a bad wire. The store
+/// stands still while a test does something to the wire.
+struct Ledger {
+    server: Server,
+    proxy: FaultProxy,
+    runtime: Runtime,
+    store: RedisStore,
+    quota: Quota,
+    name: String,
+}
+
+impl Ledger {
+    fn new(deadline: Duration) -> Self {
+        let server = Server::start();
+        let proxy = FaultProxy::start(server.port());
+        let options = Options::default().prefix(world::own_prefix());
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let settings = through(&proxy).timeout(deadline);
+        let store = runtime.block_on(RedisStore::connect(settings, options));
+        Self {
+            server,
+            proxy,
+            runtime,
+            store: store.expect("the server is there"),
+            quota: monthly(1_000),
+            name: bucket(0),
+        }
+    }
+
+    fn decide(&self, op: Op) -> Result<Reply, StoreError> {
+        let ask = self.ask(op);
+        self.runtime.block_on(self.store.decide(&[ask]))
+    }
+
+    fn ask(&self, op: Op) -> Ask<'_> {
+        Ask {
+            op,
+            ..Ask::take(self.name.as_bytes(), &self.quota, 0)
+        }
+    }
+
+    /// Decides while the server has carried it out, and the connection breaks before it is told.
+    fn decide_and_lose(&self, op: Op) -> Result<Reply, StoreError> {
+        self.await_lasting();
+        let calls = evalsha_calls(&self.server);
+        self.proxy.set(Faults {
+            delay_replies: Duration::from_mins(1),
+            ..Faults::none()
+        });
+        self.runtime.block_on(async {
+            let asks = [self.ask(op)];
+            let mut decided = pin!(self.store.decide(&asks));
+            while evalsha_calls(&self.server) == calls {
+                let a_moment = Duration::from_millis(2);
+                let early = tokio::time::timeout(a_moment, &mut decided).await;
+                assert!(early.is_err(), "nobody can have told: {early:?}");
+            }
+            self.proxy.set(Faults::none());
+            self.proxy.reset();
+            decided.await
+        })
+    }
+
+    /// Waits until the connection is of age: whoever hangs up on us soon is left alone for a while.
+    fn await_lasting(&self) {
+        let is_old = |line: &str| {
+            let age = line.split(' ').find_map(|word| word.strip_prefix("age="));
+            let age = age.and_then(|it| it.parse::<u64>().ok());
+            line.contains("name=tidegate") && age >= Some(2)
+        };
+        until("the connection has lasted for a while", || {
+            let clients = self.server.command(&["CLIENT", "LIST"]).text();
+            clients.lines().any(is_old)
+        });
+    }
+
+    fn remaining(&self) -> u64 {
+        let look = || self.decide(Op::Look).ok();
+        until_some("the store answers", look).outcomes[0].remaining
+    }
+
+    fn receipt(&self) -> Receipt {
+        let reply = self.decide(Op::Take(500)).expect("all is well");
+        Receipt {
+            at: reply.at,
+            cost: 100,
+        }
+    }
+}
+
+/// Rows 2 and 11: what was carried out but never answered stays charged.
+#[test]
+fn row_2_what_was_charged_and_not_answered_stays_charged() {
+    for (is_charge, left) in [(true, 490), (false, 600)] {
+        let ledger = Ledger::new(DEADLINE * 10);
+        let receipt = ledger.receipt();
+        let op = if is_charge {
+            Op::Take(10)
+        } else {
+            Op::GiveBack(receipt)
+        };
+        let calls = evalsha_calls(&ledger.server);
+        ledger.proxy.set(Faults::drop_replies());
+        let error = ledger.decide(op).expect_err("nobody can tell");
+        assert_eq!(error.kind(), StoreErrorKind::Timeout, "{error}");
+        assert_eq!(evalsha_calls(&ledger.server), calls + 1, "sent once");
+        ledger.proxy.set(Faults::none());
+        // A connection that has lost something in the middle is of no use to anybody.
+        ledger.proxy.reset();
+        assert_eq!(ledger.remaining(), left, "{op:?}");
+        let found = audit(&mut ledger.server.client(), &[]);
+        assert_eq!(found, Vec::<String>::new());
+    }
+}
+
+/// Rows 2 and 11: a charge whose answer was lost is sent once more, so that it counts twice at most;
+/// what is given back is never sent again.
+#[test]
+fn row_11_after_lost_replies_a_charge_counts_at_most_twice_and_a_refund_once() {
+    let ledger = Ledger::new(Duration::from_secs(10));
+    let receipt = ledger.receipt();
+    let calls = evalsha_calls(&ledger.server);
+    let reply = ledger.decide_and_lose(Op::Take(10)).expect("sent again");
+    assert_eq!(evalsha_calls(&ledger.server), calls + 2, "once more");
+    let mut left = reply.outcomes[0].remaining;
+    assert_eq!(left, 480, "charged twice, and no more");
+    for _ in 0..2 {
+        let calls = evalsha_calls(&ledger.server);
+        let lost = ledger.decide_and_lose(Op::GiveBack(receipt));
+        lost.expect_err("nobody can tell, and nobody tries again");
+        assert_eq!(evalsha_calls(&ledger.server), calls + 1);
+        left += receipt.cost;
+        assert_eq!(ledger.remaining(), left, "it was carried out, once");
+    }
+    let found = audit(&mut ledger.server.client(), &[]);
+    assert_eq!(found, Vec::<String>::new());
+}
+
+/// Rows 3 and 5: a store that is gone is not run after. Few connections are tried, by however many
+/// who ask, decisions fail at once, and afterwards traffic comes back by degrees.
+#[test]
+fn row_5_no_herd_runs_after_a_store_that_is_gone_or_back() {
+    const INSTANCES: usize = 6;
+    let _alone = alone();
+    let server = Server::start();
+    let proxy = FaultProxy::start(server.port());
+    let load = Load {
+        quotas: vec![tokens(1_000, 1_000)],
+        subjects: 2,
+        tasks: 3,
+    };
+    let stores = forgetful(&through(&proxy), INSTANCES);
+    let (recorded, (away, connects, back)) = load.run(&stores, |progress| {
+        progress.await_answers(300);
+        let (began, before) = (Instant::now(), proxy.accepted());
+        proxy.set(Faults {
+            reset_new: true,
+            ..Faults::none()
+        });
+        proxy.reset();
+        progress.await_failures(10_000);
+        let away = began.elapsed();
+        let connects = proxy.accepted() - before;
+        proxy.set(Faults::none());
+        progress.await_answers(1);
+        let back = Instant::now();
+        // The first who got through do not bring all the others with them.
+        progress.await_failures(200);
+        progress.await_answers(10_000);
+        let back = back.elapsed();
+        until("all is well again", || {
+            let before = progress.failures();
+            progress.await_answers(500);
+            progress.failures() == before
+        });
+        (away, connects, back)
+    });
+    recorded.report("gone and back", &load);
+    let each = connects / u64::try_from(INSTANCES).unwrap_or(1);
+    println!(
+        "{connects} connects of {INSTANCES} in {away:?}; 10,000 answers {back:?} after the first"
+    );
+    // 20 ms, 40 ms, … 1 s: eight in the first two and a half seconds, one a second from then on.
+    assert!(
+        each <= 8 + away.as_secs(),
+        "{each} connects each in {away:?}"
+    );
+    let fast = recorded
+        .took
+        .iter()
+        .filter(|(took, ok)| !ok && *took < DEADLINE / 4);
+    let fast = fast.count();
+    assert!(
+        fast * 10 >= recorded.unknown() * 9,
+        "most fail at once: {fast}"
+    );
+    assert_eq!(recorded.over(&load), 0);
+    assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
+}
+
+/// Row 3: nobody listens.
+#[test]
+fn row_3_a_refused_connection_is_an_error_at_once() {
+    let server = Server::start();
+    let proxy = FaultProxy::start(server.port());
+    let store = connect(
+        through(&proxy),
+        Options::default().prefix(world::own_prefix()),
+    );
+    let quota = monthly(10);
+    proxy.set(Faults::refuse());
+    proxy.reset();
+    let kind = until_some("it is known to be gone", || {
+        let asks = [Ask::take(b"p/limit/a", &quota, 1)];
+        let began = Instant::now();
+        let error = world::runtime().block_on(store.decide(&asks)).err()?;
+        (began.elapsed() < Duration::from_millis(5)).then_some(error.kind())
+    });
+    let gone = [StoreErrorKind::Unreachable, StoreErrorKind::Overloaded];
+    assert!(gone.contains(&kind), "{kind:?}");
+    assert_eq!(
+        remaining_after(&proxy, &store, &quota),
+        10,
+        "nothing was charged"
+    );
+    assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
+}
+
+fn remaining_after(proxy: &FaultProxy, store: &RedisStore, quota: &Quota) -> u64 {
+    proxy.set(Faults::none());
+    remaining(store, "p/limit/a", quota)
+}
+
+/// A receipt of another time is of no use: nothing is given back that was not taken.
+#[test]
+fn row_11_a_receipt_from_before_the_bucket_gives_nothing_back() {
+    let server = world::shared_server();
+    let options = Options::default().prefix(world::own_prefix());
+    let store = connect(world::standalone(server), options);
+    let quota = monthly(10);
+    let decide = |op| {
+        let ask = Ask {
+            op,
+            ..Ask::take(b"p/limit/a", &quota, 0)
+        };
+        let reply = world::runtime().block_on(store.decide(&[ask]));
+        reply.expect("a healthy store answers").outcomes[0].remaining
+    };
+    assert_eq!(decide(Op::Take(4)), 6);
+    let receipt = Receipt {
+        at: Timestamp::from_micros(1),
+        cost: 4,
+    };
+    assert_eq!(decide(Op::GiveBack(receipt)), 6);
+}

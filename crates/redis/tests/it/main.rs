@@ -1,0 +1,18 @@
+//! The store against real servers, which the tests start themselves.
+
+mod connection;
+mod connection_log;
+mod exact;
+mod fault;
+mod laws;
+mod open_bytes;
+mod open_kit;
+mod open_laws;
+mod open_takeover;
+mod open_together;
+mod open_traces;
+mod open_values;
+mod open_window;
+mod regression;
+mod topologies;
+mod world;

@@ -1,0 +1,184 @@
+//! Requests at random through the store and through the engine: after each, the state that the store
+//! keeps is the engine's, to the last bit.
+
+use crate::open_kit::{Dice, Engine, Open, built, layout};
+use crate::world::{self, World};
+use tidegate_core::{Algorithm, Align, Ask, Bucket, Op, Quota, Receipt, Reply, Store};
+use tidegate_redis::{Layout, OpenLayout, Options, TokenFields};
+use tidegate_testkit::laws::Subject;
+
+const SECOND: u64 = 1_000_000;
+
+pub(crate) fn quotas() -> Vec<(&'static str, Quota)> {
+    let day = 86_400 * SECOND;
+    vec![
+        ("plain", built(Quota::new(10, SECOND).burst(20))),
+        ("thirds", built(Quota::new(3, SECOND).burst(7))),
+        ("primes", built(Quota::new(4_099, 99_991).burst(7))),
+        ("refundable", built(Quota::new(7, SECOND).refundable(true))),
+        ("overdraft", built(Quota::new(7, SECOND).overdraft(5))),
+        (
+            "refundable overdraft",
+            built(
+                Quota::new(11, 97_003)
+                    .burst(9)
+                    .overdraft(3)
+                    .refundable(true),
+            ),
+        ),
+        ("of a day", built(Quota::new(1, day).burst(50))),
+        ("in milliseconds", built(Quota::new(1_000_003, 30 * day))),
+        (
+            "in milliseconds, refundable",
+            built(Quota::new(1_000_003, 30 * day).refundable(true)),
+        ),
+        ("near 2^53", built(Quota::new(1, 4 * day).burst(13_000))),
+        (
+            "log",
+            built(Quota::new(20, SECOND).algorithm(Algorithm::SlidingLog)),
+        ),
+        (
+            "long log",
+            built(Quota::new(300, SECOND).algorithm(Algorithm::SlidingLog)),
+        ),
+        (
+            "long log with overdraft",
+            built(
+                Quota::new(150, 700_001)
+                    .algorithm(Algorithm::SlidingLog)
+                    .overdraft(20),
+            ),
+        ),
+        (
+            "log with overdraft",
+            built(
+                Quota::new(9, 100_003)
+                    .algorithm(Algorithm::SlidingLog)
+                    .overdraft(4),
+            ),
+        ),
+    ]
+}
+
+fn op(dice: &mut Dice, receipts: &mut Vec<Receipt>) -> Op {
+    match dice.roll(10) {
+        0 => Op::Look,
+        1 => Op::Force(dice.roll(9)),
+        2 | 3 => match receipts.pop() {
+            Some(receipt) => Op::GiveBack(receipt),
+            None => Op::Look,
+        },
+        4 => Op::Take(1 + dice.roll(64)),
+        _ => Op::Take(1 + dice.roll(4)),
+    }
+}
+
+fn trace(fields: TokenFields, seed: u64) {
+    let layout = OpenLayout::new().unknown_tokens(fields);
+    let options = Options::default().layout(Layout::Open(layout));
+    let world = World::new(world::standalone(world::shared_server()), options);
+    let mut dice = Dice(seed);
+    for (name, quota) in quotas() {
+        let bucket = name.as_bytes();
+        let mut engine = Engine {
+            quota,
+            bucket: Bucket::new(&quota),
+        };
+        let mut receipts = Vec::new();
+        let is_long = name.starts_with("long");
+        for step in 0..if is_long { 700 } else { 200 } {
+            world.advance_micros(match dice.roll(5) {
+                0 => 0,
+                // So that it stays long.
+                _ if is_long => dice.roll(7_000),
+                1 => dice.roll(3),
+                2 => dice.roll(2_000),
+                3 => dice.roll(150_000),
+                _ => dice.roll(quota.period_us().min(3_600 * SECOND)),
+            });
+            let op = op(&mut dice, &mut receipts);
+            let ask = Ask {
+                op,
+                ..Ask::look(bucket, &quota)
+            };
+            let reply = world.decide(&[ask]);
+            let expected = engine.decide(op, reply.at);
+            let said = |reply: &Reply| (reply.passed, reply.outcomes.to_vec());
+            assert_eq!(said(&reply), said(&expected), "{name} {step} {op:?}");
+            if let (Op::Take(cost), true) = (op, reply.passed) {
+                receipts.push(reply.receipt(cost));
+            }
+            let kept = world.inspect(bucket, &quota).map(|it| it.bucket);
+            assert_eq!(kept, engine.kept(reply.at), "{name} {step} {op:?}");
+        }
+    }
+}
+
+#[test]
+fn tokens_in_millis_and_logs_are_the_engines() {
+    trace(TokenFields::Millis, 11);
+}
+
+#[test]
+fn tokens_in_nanos_and_logs_are_the_engines() {
+    trace(TokenFields::Nanos, 12);
+}
+
+/// Two quotas on one key in one call, as happens when a policy changes: what is taken under one
+/// counts under the other.
+#[test]
+fn a_changed_quota_reads_the_same_state() {
+    let day = 86_400 * SECOND;
+    let log = |amount| Quota::new(amount, 60 * SECOND).algorithm(Algorithm::SlidingLog);
+    let fixed = Algorithm::FixedWindow(Align::FirstRequest);
+    let window = |amount| Quota::new(amount, 60 * SECOND).algorithm(fixed);
+    for (name, template, old, new) in [
+        (
+            "tokens",
+            "ratelimit:{key}",
+            Quota::new(10, 60 * SECOND).label("a"),
+            Quota::new(20, 60 * SECOND).label("b").refundable(true),
+        ),
+        (
+            "ticks",
+            "ratelimit:{key}",
+            Quota::new(10, 30 * day).label("a"),
+            Quota::new(1_000_003, 30 * day).label("b"),
+        ),
+        ("log", "{subject}", log(10).label("a"), log(20).label("b")),
+        (
+            "fixed",
+            "rate_limits",
+            window(10).label("a"),
+            window(20).label("b"),
+        ),
+    ] {
+        let (old, new) = (built(old), built(new));
+        let open = Open::new(layout("p/l", template, &[]));
+        let taken = take_in_turn(&open, [old, new]);
+        assert!(
+            (10..=20).contains(&taken) || name == "ticks",
+            "{name}: {taken}"
+        );
+        let refused = |quota| !open.take("p/l/user:u", quota, 1).is_allowed();
+        assert!(refused(&old), "{name}");
+        assert!(refused(&new) || name == "ticks", "{name}");
+        open.audit();
+    }
+}
+
+/// Many at once, so that they share calls, under one quota and the other. Tells how many passed.
+fn take_in_turn(open: &Open, quotas: [Quota; 2]) -> u64 {
+    world::runtime().block_on(async {
+        let mut tasks = tokio::task::JoinSet::new();
+        for quota in quotas.into_iter().cycle().take(200) {
+            let store = open.world.store.clone();
+            tasks.spawn(async move {
+                let ask = Ask::take(b"p/l/user:u", &quota, 1);
+                let reply = store.decide(&[ask]).await.expect("it answers");
+                u64::from(reply.passed)
+            });
+        }
+        tasks.join_all().await.into_iter().sum()
+    })
+}
