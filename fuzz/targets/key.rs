@@ -65,6 +65,7 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
         mode: Mode::Enforce,
         charge_always: false,
         on_failure: None,
+        template: None,
     });
     Policy::new("fuzz".to_owned(), Evaluate::All, limits.collect())
 });

@@ -121,6 +121,7 @@ fn policy(pattern: PathPattern) -> Policy {
         mode: Mode::Enforce,
         charge_always: false,
         on_failure: None,
+        template: None,
     };
     Policy::new("fuzz".to_owned(), Evaluate::All, vec![limit])
 }

@@ -1,15 +1,18 @@
 //! Building a limiter: from a file, from text, or in code.
 
 use crate::error::BuildError;
+use crate::failure::{Failover, Instances, SharedClock};
 use crate::limiter::Limiter;
 use crate::rules::Rules;
 use crate::spec::LimitSpec;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 use tidegate_core::{Clock, Store};
 use tidegate_memory::{MemoryStore, SystemClock};
-use tidegate_policy::config::{Environment, NoEnvironment};
+use tidegate_policy::config::{Environment, LocalShare, NoEnvironment, StoreSettings};
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::{Config, Evaluate, Limit, Policy};
+use tidegate_policy::{Config, Evaluate, Limit, OnFailure, Policy, Tag};
 
 /// How many buckets are kept unless told.
 const MAX_KEYS: u64 = 1_000_000;
@@ -24,11 +27,16 @@ const DEFAULT_POLICY: &str = "default";
 #[derive(Debug)]
 #[must_use]
 pub struct Builder<C = SystemClock> {
-    config: Option<Config>,
+    pub(crate) config: Option<Config>,
     evaluate: Evaluate,
     limits: Vec<LimitSpec>,
     max_keys: Option<u64>,
-    clock: C,
+    on_failure: Option<OnFailure>,
+    local_share: Option<LocalShare>,
+    instances: Instances,
+    /// What holds buckets together in a store that may need several steps for a request.
+    pub(crate) tag: Option<Tag>,
+    pub(crate) clock: C,
 }
 
 impl Builder {
@@ -38,6 +46,10 @@ impl Builder {
             evaluate: Evaluate::All,
             limits: Vec::new(),
             max_keys: None,
+            on_failure: None,
+            local_share: None,
+            instances: Instances::default(),
+            tag: None,
             clock: SystemClock::new(),
         }
     }
@@ -93,13 +105,45 @@ impl<C: Clock> Builder<C> {
         }
     }
 
-    /// Takes the time from `clock`: for tests and simulations.
+    /// What limits do when the store cannot tell, unless they say otherwise; as the configuration
+    /// says unless told here.
+    pub fn on_failure(self, on_failure: OnFailure) -> Self {
+        Self {
+            on_failure: Some(on_failure),
+            ..self
+        }
+    }
+
+    /// How much of a policy this instance grants while the store is away; as the configuration says
+    /// unless told here.
+    pub fn local_share(self, share: LocalShare) -> Self {
+        Self {
+            local_share: Some(share),
+            ..self
+        }
+    }
+
+    /// Where it is counted how many instances share the store, for [`LocalShare::Auto`]; 0 means
+    /// that nobody knows yet. A store that counts them itself needs none.
+    pub fn instances(self, count: Arc<AtomicU32>) -> Self {
+        Self {
+            instances: Instances(count),
+            ..self
+        }
+    }
+
+    /// Takes the time from `clock`: for tests and simulations. Other stores than the one in this
+    /// process have their own; then this one is for deciding without them.
     pub fn clock<D: Clock>(self, clock: D) -> Builder<D> {
         Builder {
             config: self.config,
             evaluate: self.evaluate,
             limits: self.limits,
             max_keys: self.max_keys,
+            on_failure: self.on_failure,
+            local_share: self.local_share,
+            instances: self.instances,
+            tag: self.tag,
             clock,
         }
     }
@@ -107,37 +151,56 @@ impl<C: Clock> Builder<C> {
     /// The limiter, with its buckets in this process.
     pub fn build(self) -> Result<Limiter<MemoryStore<C>>, BuildError> {
         if let Some(config) = &self.config
-            && !config.store.url.is_memory()
+            && !config.store.target.is_memory()
         {
             return Err(BuildError::Store {
-                url: config.store.url.to_string(),
+                url: config.store.target.to_string(),
             });
         }
-        let configured = self.config.as_ref().map(|config| config.store.max_keys);
-        let max_keys = self.max_keys.or(configured).unwrap_or(MAX_KEYS);
+        let max_keys = self.keys();
         let (rules, clock) = self.into_rules()?;
-        let store = MemoryStore::builder()
-            .clock(clock)
-            .max_keys(usize::try_from(max_keys).unwrap_or(usize::MAX))
-            .try_build()
-            .ok_or(BuildError::Memory { max_keys })?;
-        Ok(Limiter::new(rules, store))
+        Ok(Limiter::new(rules, memory(clock, max_keys)?, None))
     }
 
     /// The limiter, with its buckets in a store of the caller's. What the configuration says of
-    /// stores, and the clock, are not looked at.
-    pub fn build_with<S: Store>(self, store: S) -> Result<Limiter<S>, BuildError> {
-        Ok(Limiter::new(self.into_rules()?.0, store))
+    /// where buckets live is not looked at.
+    pub fn build_with<S: Store>(self, store: S) -> Result<Limiter<S>, BuildError>
+    where
+        C: 'static,
+    {
+        let max_keys = self.keys();
+        let instances = self.instances.clone();
+        let (rules, clock) = self.into_rules()?;
+        let failover = if store.can_fail() {
+            let room = usize::try_from(max_keys).unwrap_or(usize::MAX);
+            let failover = Failover::new(SharedClock::new(clock), room, instances);
+            Some(failover.ok_or(BuildError::Memory { max_keys })?)
+        } else {
+            None
+        };
+        Ok(Limiter::new(rules, store, failover))
+    }
+
+    /// How many buckets are kept in this process.
+    pub(crate) fn keys(&self) -> u64 {
+        let configured = self.config.as_ref().map(|config| config.store.max_keys);
+        self.max_keys.or(configured).unwrap_or(MAX_KEYS)
     }
 
     fn into_rules(self) -> Result<(Rules, C), BuildError> {
-        let mut rules = Rules {
-            policies: Vec::new(),
-            keys: KeyRules::default(),
+        let default = StoreSettings::default();
+        let mut rules = match self.config {
+            Some(config) => Rules::from(config),
+            None => Rules {
+                policies: Vec::new(),
+                keys: KeyRules::default(),
+                on_failure: default.on_failure,
+                local_share: default.local_share,
+                tag: None,
+            },
         };
-        if let Some(config) = self.config {
-            rules = Rules::from(config);
-        }
+        rules.on_failure = self.on_failure.unwrap_or(rules.on_failure);
+        rules.local_share = self.local_share.unwrap_or(rules.local_share);
         if !self.limits.is_empty() {
             let limits = compile(self.limits)?;
             let name = DEFAULT_POLICY.to_owned();
@@ -148,8 +211,18 @@ impl<C: Clock> Builder<C> {
         if rules.policies.is_empty() {
             return Err(BuildError::NoPolicy);
         }
+        rules.prepare(self.tag);
         Ok((rules, self.clock))
     }
+}
+
+/// A store in this process.
+pub(crate) fn memory<C: Clock>(clock: C, max_keys: u64) -> Result<MemoryStore<C>, BuildError> {
+    MemoryStore::builder()
+        .clock(clock)
+        .max_keys(usize::try_from(max_keys).unwrap_or(usize::MAX))
+        .try_build()
+        .ok_or(BuildError::Memory { max_keys })
 }
 
 /// Limits written in code; two of the same name would share their buckets.

@@ -1,5 +1,6 @@
 //! The answer: allowed or not, and everything that went into it.
 
+use crate::failure::COME_BACK_US;
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::fmt;
@@ -35,7 +36,8 @@ pub struct Decision {
 #[derive(Clone, Copy)]
 struct Entry {
     limit: u32,
-    /// [`NO_BAND`] where the limit refused for want of an identity, before any band was asked.
+    /// [`NO_BAND`] where the limit refused without any band being asked: for want of an identity,
+    /// or of a store.
     band: u32,
     outcome: Outcome,
 }
@@ -72,6 +74,17 @@ pub struct Applied<'a> {
     band: Option<&'a Band>,
     outcome: &'a Outcome,
     key: &'a str,
+}
+
+/// What a decision is put together from where the store answered in part or not at all.
+pub(crate) struct Pieces<'a> {
+    pub(crate) at: Timestamp,
+    pub(crate) allowed: bool,
+    pub(crate) decided_by: DecidedBy,
+    /// One for each ask, in order; `None` where nobody was asked.
+    pub(crate) outcomes: &'a [Option<Outcome>],
+    /// Which of the limits met refuses because it is not known.
+    pub(crate) denied: Option<usize>,
 }
 
 // === impl Decision ===
@@ -120,6 +133,63 @@ impl Decision {
         }
     }
 
+    /// The decision that `pieces` amount to. Bands that nobody was asked about are left out.
+    pub(crate) fn pieced(
+        rules: Arc<Rules>,
+        policy: usize,
+        meeting: &Meeting<'_>,
+        pieces: &Pieces<'_>,
+    ) -> Self {
+        let mut bands = SmallVec::new();
+        let mut binding: Option<(usize, Wait, u64)> = None;
+        let mut met_of_binding = pieces.denied.and_then(|nth| meeting.met.get(nth));
+        if let Some(met) = met_of_binding {
+            let outcome = Outcome {
+                remaining: 0,
+                wait: Wait::from_micros(COME_BACK_US),
+                reset_us: 0,
+            };
+            // No wait is longer: it stays the one that is reported.
+            binding = Some((0, Wait::NEVER, 0));
+            bands.push(Entry {
+                limit: number(met.limit),
+                band: NO_BAND,
+                outcome,
+            });
+        }
+        let mut outcomes = pieces.outcomes.iter();
+        for met in meeting.met {
+            let Some(limit) = rules.limit(policy, met.limit) else {
+                continue;
+            };
+            let asked = (0..).zip(outcomes.by_ref().take(limit.bands.len()));
+            for (band, outcome) in asked.filter_map(|(band, it)| Some((band, (*it)?))) {
+                if limit.mode == Mode::Enforce
+                    && binding.is_none_or(|best| binds(pieces.allowed, &outcome, best))
+                {
+                    binding = Some((bands.len(), outcome.wait, outcome.remaining));
+                    met_of_binding = Some(met);
+                }
+                bands.push(Entry {
+                    limit: number(met.limit),
+                    band,
+                    outcome,
+                });
+            }
+        }
+        Self {
+            at: pieces.at,
+            allowed: pieces.allowed,
+            decided_by: pieces.decided_by,
+            binding: binding.map(|(nth, ..)| nth),
+            key: met_of_binding.map_or_else(SmallVec::new, |met| {
+                SmallVec::from_slice(meeting.subject(met).as_bytes())
+            }),
+            bands,
+            ..Self::unlimited(rules, policy)
+        }
+    }
+
     /// Refused by a limit because the request lacks the identity that its key needs.
     pub(crate) fn identity_missing(rules: Arc<Rules>, policy: usize, limit: usize) -> Self {
         let outcome = Outcome {
@@ -158,8 +228,8 @@ impl Decision {
         self.allowed
     }
 
-    /// Whether no enforced limit applied to the request. It is then allowed, and there is no
-    /// [`binding`](Self::binding).
+    /// Whether no enforced limit applied to the request, or none was asked because the store did
+    /// not answer. It is then allowed, and there is no [`binding`](Self::binding).
     pub fn is_unlimited(&self) -> bool {
         self.binding.is_none()
     }
@@ -190,7 +260,8 @@ impl Decision {
         self.decided_by
     }
 
-    /// The store's instant at which it was decided; the epoch where no store was asked.
+    /// The instant at which it was decided, by the clock of whoever did; the epoch where nobody had
+    /// to be asked.
     pub fn at(&self) -> Timestamp {
         self.at
     }
@@ -246,8 +317,8 @@ impl<'a> Applied<'a> {
         &self.limit.name
     }
 
-    /// The band as written, such as `10/s burst 50`; `None` where the limit refused before any band
-    /// was asked, because the identity was missing.
+    /// The band as written, such as `10/s burst 50`; `None` where the limit refused without any band
+    /// being asked, because the identity was missing or the store did not answer.
     pub fn band(&self) -> Option<&'a str> {
         self.band.map(|band| band.text.as_str())
     }

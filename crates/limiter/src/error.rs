@@ -31,6 +31,11 @@ pub enum BuildError {
         /// How many were wanted.
         max_keys: u64,
     },
+    /// The store that the configuration names is not there.
+    Unreachable {
+        /// Why; it names the store.
+        source: StoreError,
+    },
     /// The configuration names a store that this limiter does not have.
     Store {
         /// What it names.
@@ -50,6 +55,7 @@ impl fmt::Display for BuildError {
                 "there is no memory for {max_keys} buckets, which take at least {} MiB; lower `max_keys`",
                 max_keys.saturating_mul(32) >> 20
             ),
+            Self::Unreachable { .. } => f.write_str("the store cannot be reached"),
             Self::Store { url } => write!(
                 f,
                 "the store `{url}` is not supported here; `memory` is the one that is"
@@ -62,6 +68,7 @@ impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Read { source, .. } => Some(source),
+            Self::Unreachable { source } => Some(source),
             _ => None,
         }
     }

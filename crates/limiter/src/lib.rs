@@ -30,20 +30,30 @@
 //!
 //! Limits can be written in code as well: see [`LimitSpec`].
 
+mod any;
 mod build;
 mod decision;
 mod error;
+mod failure;
 mod limiter;
+mod open;
 mod question;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod rules;
 mod spec;
 
+pub use any::AnyStore;
 pub use build::Builder;
 pub use decision::{Applied, DecidedBy, Decision};
 pub use error::{BuildError, CheckError};
+pub use failure::StoreHealth;
 pub use limiter::Limiter;
 pub use spec::LimitSpec;
 
-pub use tidegate_core::{Algorithm, Align, Clock, ManualClock, Mode, Store, Timestamp, Wait};
-pub use tidegate_memory::{MemoryStore, SystemClock};
-pub use tidegate_policy::{Config, ConfigErrors, Evaluate, KeyPart, Missing, Request};
+pub use tidegate_core::{
+    Algorithm, Align, Clock, ManualClock, Mode, Store, StoreError, StoreErrorKind, Timestamp, Wait,
+};
+pub use tidegate_memory::{MemoryStore, Stats as MemoryStats, SystemClock};
+pub use tidegate_policy::config::LocalShare;
+pub use tidegate_policy::{Config, ConfigErrors, Evaluate, KeyPart, Missing, OnFailure, Request};

@@ -3,6 +3,7 @@
 use crate::build::Builder;
 use crate::decision::Decision;
 use crate::error::{BuildError, CheckError};
+use crate::failure::{Failover, StoreHealth};
 use crate::question::{Prepared, Question};
 use crate::rules::Rules;
 use arc_swap::ArcSwap;
@@ -10,7 +11,7 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tidegate_core::{Clock, Store};
+use tidegate_core::{Clock, Store, StoreError};
 use tidegate_memory::MemoryStore;
 use tidegate_policy::matching::Scratch;
 use tidegate_policy::{Config, Request};
@@ -41,7 +42,14 @@ struct Shared<S> {
     /// Replaced whole by a reload; a decision keeps the version that it began with.
     rules: ArcSwap<Rules>,
     store: S,
+    /// Only for a store that can fail.
+    failover: Option<Box<Failover>>,
     closed: AtomicBool,
+}
+
+thread_local! {
+    // Buffers that stay warm, so that a decision allocates nothing.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
 impl<S> Clone for Limiter<S> {
@@ -70,34 +78,125 @@ impl Limiter {
 }
 
 impl<S: Store> Limiter<S> {
-    pub(crate) fn new(rules: Rules, store: S) -> Self {
+    pub(crate) fn new(rules: Rules, store: S, failover: Option<Failover>) -> Self {
         Self {
             shared: Arc::new(Shared {
                 rules: ArcSwap::from_pointee(rules),
                 store,
+                failover: failover.map(Box::new),
                 closed: AtomicBool::new(false),
             }),
         }
     }
 
     /// Decides a request.
+    ///
+    /// Where the store cannot tell, the limits that the request meets do as their `on_failure` says,
+    /// and [`Decision::decided_by`] tells. It is an error only if one of them asks for that.
     pub async fn check(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+        match self.check_at_once(request) {
+            Some(decided) => decided,
+            None => self.check_waiting(request).await,
+        }
+    }
+
+    /// Decides a request if the store does that without waiting; `None` from any other.
+    #[inline]
+    fn check_at_once(&self, request: &Request<'_>) -> Option<Result<Decision, CheckError>> {
+        if self.shared.failover.is_some() {
+            return None;
+        }
+        let rules = match self.rules() {
+            Ok(rules) => rules,
+            Err(error) => return Some(Err(error)),
+        };
+        SCRATCH.with_borrow_mut(|scratch| {
+            Some(match Question::prepare(&rules, request, scratch) {
+                Ok(Prepared::Ask(question)) => {
+                    let reply = self.shared.store.decide_at_once(&question.asks)?;
+                    Ok(question.answer(&reply))
+                }
+                Ok(Prepared::Decided(decision)) => Ok(decision),
+                Err(error) => Err(error),
+            })
+        })
+    }
+
+    async fn check_waiting(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+        let Shared {
+            store, failover, ..
+        } = &*self.shared;
         let rules = self.rules()?;
         let mut scratch = Scratch::default();
         let question = match Question::prepare(&rules, request, &mut scratch)? {
             Prepared::Ask(question) => question,
             Prepared::Decided(decision) => return Ok(decision),
         };
-        let reply = self.shared.store.decide(&question.asks).await;
-        Ok(question.answer(&reply.map_err(CheckError::Store)?))
+        match (store.decide(&question.asks).await, failover) {
+            (Ok(reply), failover) => {
+                if let Some(failover) = failover {
+                    failover.note(&question.asks, &reply);
+                }
+                Ok(question.answer(&reply))
+            }
+            (Err(error), Some(failover)) => failover.decide(store, &question, error).await,
+            (Err(error), None) => Err(CheckError::Store(error)),
+        }
+    }
+
+    /// Whether `request` can be decided as it is: the policy that it names is there, and the limiter
+    /// is not closed. Asks no store.
+    pub fn accepts(&self, request: &Request<'_>) -> Result<(), CheckError> {
+        self.rules()?.find(request).map(drop)
+    }
+
+    /// How the store is; `None` for one that cannot fail.
+    pub fn store_health(&self) -> Option<StoreHealth> {
+        let failover = self.shared.failover.as_deref()?;
+        Some(failover.health())
+    }
+
+    /// Tells what was learnt of the store elsewhere: that it answers, or why it does not.
+    pub fn note_store(&self, heard: Result<(), &StoreError>) {
+        if let Some(failover) = &self.shared.failover {
+            match heard {
+                Ok(()) => failover.succeeded(),
+                Err(error) => failover.failed(error),
+            }
+        }
+    }
+
+    /// Asks the store for something harmless, so that it is known how it is even if nobody else
+    /// asks. Nothing is changed, in the store or in any bucket of this process.
+    pub async fn probe_store(&self) -> Option<StoreHealth> {
+        let failover = self.shared.failover.as_deref()?;
+        let rules = self.shared.rules.load_full();
+        let named = rules.policies.iter().find_map(|policy| {
+            let limit = policy.limits.first()?;
+            Some((policy, limit, limit.bands.first()?))
+        });
+        if let Some((policy, limit, band)) = named {
+            let bucket = format!("{}/{}/probe", policy.name, limit.name);
+            let asked = self.shared.store.inspect(bucket.as_bytes(), &band.quota);
+            self.note_store(asked.await.as_ref().map(drop));
+        }
+        Some(failover.health())
+    }
+
+    /// Whether any limit lets requests pass while the store is away, at a share or all of them.
+    pub fn goes_on_without_store(&self) -> bool {
+        self.shared.rules.load().goes_on_without_store()
     }
 
     /// Replaces all policies by those of `config`, at once. Decisions under way keep the version
     /// that they began with. Buckets whose limit and band keep their names keep their state.
     ///
-    /// Settings of the store and of listeners are not looked at.
+    /// Of the store's settings only `on_failure` and `local_share` are looked at, and of listeners
+    /// none.
     pub fn reload(&self, config: Config) {
-        self.shared.rules.store(Arc::new(Rules::from(config)));
+        let mut rules = Rules::from(config);
+        rules.prepare(self.shared.rules.load().tag);
+        self.shared.rules.store(Arc::new(rules));
     }
 
     /// The store.
@@ -124,10 +223,6 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     /// Decides a request at once, for callers that are not asynchronous. The same as
     /// [`check`](Self::check), which with a store in this process never waits either.
     pub fn check_now(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        thread_local! {
-            // Buffers that stay warm, so that a decision allocates nothing.
-            static SCRATCH: RefCell<Scratch> = RefCell::default();
-        }
         let rules = self.rules()?;
         SCRATCH.with_borrow_mut(|scratch| {
             Ok(match Question::prepare(&rules, request, scratch)? {

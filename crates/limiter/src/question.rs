@@ -1,13 +1,14 @@
 //! From a request to what is asked of the store, and from its reply to a decision.
 
-use crate::decision::Decision;
+use crate::decision::{Decision, Pieces};
 use crate::error::CheckError;
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use tidegate_core::{Ask, Op, Reply};
+use tidegate_policy::config::LocalShare;
 use tidegate_policy::matching::{Meeting, Scratch};
-use tidegate_policy::{Policy, Request};
+use tidegate_policy::{OnFailure, Policy, Request};
 
 /// A request that a store has to decide.
 pub(crate) struct Question<'a> {
@@ -53,6 +54,23 @@ impl<'a> Question<'a> {
 
     pub(crate) fn answer(&self, reply: &Reply) -> Decision {
         Decision::new(Arc::clone(self.rules), self.policy, &self.meeting, reply)
+    }
+
+    /// The decision where the store did not answer, or only in part.
+    pub(crate) fn piece(&self, pieces: &Pieces<'_>) -> Decision {
+        Decision::pieced(Arc::clone(self.rules), self.policy, &self.meeting, pieces)
+    }
+
+    /// What the limit that `ask` belongs to does without the store.
+    pub(crate) fn on_failure(&self, ask: &Ask<'_>) -> OnFailure {
+        let met = self.meeting.met.get(usize::from(ask.limit));
+        let limit = met.and_then(|met| self.rules.limit(self.policy, met.limit));
+        self.rules.on_failure(limit)
+    }
+
+    /// How much of the policy is granted without the store.
+    pub(crate) fn local_share(&self) -> LocalShare {
+        self.rules.local_share
     }
 }
 

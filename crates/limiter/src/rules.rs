@@ -1,8 +1,10 @@
 //! What a limiter decides by: the policies of one version of a configuration.
 
 use crate::error::CheckError;
+use tidegate_core::Mode;
+use tidegate_policy::config::LocalShare;
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::{Config, Limit, Policy, Request};
+use tidegate_policy::{Config, Limit, OnFailure, Policy, Request, Tag};
 
 /// The policies of one version of a configuration, and how keys are made. Never changes; a reload
 /// replaces it whole.
@@ -10,9 +12,29 @@ use tidegate_policy::{Config, Limit, Policy, Request};
 pub(crate) struct Rules {
     pub(crate) policies: Vec<Policy>,
     pub(crate) keys: KeyRules,
+    /// What a limit does without the store, unless it says otherwise.
+    pub(crate) on_failure: OnFailure,
+    /// How much of a policy this instance grants without the store.
+    pub(crate) local_share: LocalShare,
+    /// What holds buckets together in a store that may need several steps for a request.
+    pub(crate) tag: Option<Tag>,
 }
 
 impl Rules {
+    /// Prepares for a store in which `tag` holds buckets together and what is apart is decided in
+    /// several steps: charges of requests that may need several can then be given back.
+    pub(crate) fn prepare(&mut self, tag: Option<Tag>) {
+        self.tag = tag;
+        for policy in &mut self.policies {
+            if tag.is_some_and(|tag| policy.spans_groups(tag)) {
+                let bands = policy.limits.iter_mut().flat_map(|limit| &mut limit.bands);
+                for band in bands {
+                    band.quota = band.quota.with_refundable(true);
+                }
+            }
+        }
+    }
+
     /// The policy that a request means: the one it names, else the first.
     pub(crate) fn find(&self, request: &Request<'_>) -> Result<(usize, &Policy), CheckError> {
         let is_meant = |policy: &Policy| request.policy.is_none_or(|name| policy.name == name);
@@ -28,12 +50,33 @@ impl Rules {
     pub(crate) fn limit(&self, policy: usize, limit: usize) -> Option<&Limit> {
         self.policies.get(policy)?.limits.get(limit)
     }
+
+    /// What `limit` does without the store.
+    pub(crate) fn on_failure(&self, limit: Option<&Limit>) -> OnFailure {
+        let own = limit.and_then(|limit| limit.on_failure);
+        own.unwrap_or(self.on_failure)
+    }
+
+    /// Whether anything can be allowed without the store: not if every limit then refuses or is an
+    /// error.
+    pub(crate) fn goes_on_without_store(&self) -> bool {
+        let limits = self.policies.iter().flat_map(|policy| &policy.limits);
+        let mut enforced = limits
+            .filter(|limit| limit.enabled && limit.mode == Mode::Enforce)
+            .map(|limit| self.on_failure(Some(limit)))
+            .peekable();
+        let goes_on = |it: OnFailure| matches!(it, OnFailure::Local | OnFailure::Allow);
+        enforced.peek().is_none() || enforced.any(goes_on)
+    }
 }
 
 impl From<Config> for Rules {
     fn from(config: Config) -> Self {
         Self {
             keys: config.key_rules(),
+            on_failure: config.store.on_failure,
+            local_share: config.store.local_share,
+            tag: None,
             policies: config.policies,
         }
     }

@@ -3,7 +3,7 @@
 use crate::error::BuildError;
 use tidegate_core::{Algorithm, Mode};
 use tidegate_policy::matching::PathPattern;
-use tidegate_policy::{Band, Condition, KeyPart, Limit, Missing};
+use tidegate_policy::{Band, Condition, KeyPart, Limit, Missing, OnFailure};
 
 /// A limit written in code, with the words of the configuration language.
 ///
@@ -28,6 +28,7 @@ pub struct LimitSpec {
     bands: Vec<String>,
     algorithm: Algorithm,
     mode: Mode,
+    on_failure: Option<OnFailure>,
 }
 
 impl LimitSpec {
@@ -42,6 +43,7 @@ impl LimitSpec {
             bands: Vec::new(),
             algorithm: Algorithm::default(),
             mode: Mode::default(),
+            on_failure: None,
         }
     }
 
@@ -79,6 +81,12 @@ impl LimitSpec {
     /// Watches without enforcing.
     pub fn shadow(mut self) -> Self {
         self.mode = Mode::Shadow;
+        self
+    }
+
+    /// What to do when the store cannot tell, if not the same as all others.
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
+        self.on_failure = Some(on_failure);
         self
     }
 
@@ -124,7 +132,8 @@ impl LimitSpec {
             algorithm: self.algorithm,
             mode: self.mode,
             charge_always: false,
-            on_failure: None,
+            on_failure: self.on_failure,
+            template: None,
         })
     }
 }

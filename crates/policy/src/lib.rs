@@ -4,15 +4,21 @@
 //! |---|---|
 //! | [`limit`] | a policy as compiled: limits, conditions, keys, bands |
 //! | [`config`] | a whole configuration, from YAML or JSON, with every error at once |
+//! | [`template`] | how the keys of a limit are named in the open layout |
+//! | [`group`] | which limits are decided in one place |
 //! | [`request`] | what is known of a request |
 //! | [`matching`] | from a request to the limits it meets, and the keys of their buckets |
 
 pub mod config;
+pub mod group;
 pub mod limit;
 pub mod matching;
 pub mod request;
+pub mod template;
 
 pub use config::{Config, ConfigErrors};
+pub use group::{Group, Tag};
 pub use limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, OnFailure, Policy};
 pub use matching::{Meeting, Scratch};
 pub use request::Request;
+pub use template::Template;

@@ -1,6 +1,7 @@
 //! A policy as compiled: what the configuration means, with nothing left to look up.
 
 use crate::matching::{HostPattern, Matcher, PathPattern};
+use crate::template::Template;
 use ipnet::IpNet;
 use std::net::IpAddr;
 use tidegate_core::{Algorithm, Mode, Quota};
@@ -64,6 +65,9 @@ pub struct Limit {
     pub charge_always: bool,
     /// What to do when the store cannot tell; the store's own setting where absent.
     pub on_failure: Option<OnFailure>,
+    /// How its keys are named where the store keeps them in the open layout; absent where it keeps
+    /// them packed.
+    pub template: Option<Template>,
 }
 
 /// One way in which a limit applies: all of what it names must hold.

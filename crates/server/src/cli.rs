@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::commands::{schema, serve, simulate, validate};
+use crate::commands::{doctor, inspect, reset, schema, serve, simulate, validate};
 use clap::{Args, Parser, Subcommand};
 
 /// Decides whether a request may pass: rate limiting over HTTP, from one configuration file.
@@ -56,4 +56,10 @@ pub enum Command {
     Simulate(simulate::SimulateArgs),
     /// Print the JSON Schema of the configuration, for editors
     Schema(schema::SchemaArgs),
+    /// Look into a bucket that is kept in Redis
+    Inspect(inspect::InspectArgs),
+    /// Make buckets that are kept in Redis as good as new
+    Reset(reset::ResetArgs),
+    /// Examine the Redis that the configuration names: what would break a promise
+    Doctor(doctor::DoctorArgs),
 }

@@ -3,39 +3,105 @@
 use crate::telemetry::decisions::Decisions;
 use crate::telemetry::masked::Masked;
 use crate::telemetry::metrics::Metrics;
+use crate::telemetry::store::StoreStats;
+use crate::telemetry::without_store::WithoutStore;
 use std::sync::Arc;
-use tidegate::{BuildError, CheckError, Config, Decision, Limiter, Request};
+use tidegate::{AnyStore, BuildError, CheckError, Config, Decision, Limiter, Request, Store};
+use tidegate_policy::Policy;
 use tracing::debug;
 
 /// Decides requests, and counts and logs what came of them. Clones are cheap and share everything.
-#[derive(Clone, Debug)]
-pub struct Decider {
-    limiter: Limiter,
+#[derive(Debug)]
+pub struct Decider<S = AnyStore> {
+    limiter: Limiter<S>,
     metrics: Arc<Metrics>,
 }
 
+/// How it stands with deciding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// As it should be.
+    Sound,
+    /// The store is away, and limits go on without it.
+    Degraded,
+    /// The store is away, and nothing can pass without it.
+    Stuck,
+}
+
+impl<S> Clone for Decider<S> {
+    fn clone(&self) -> Self {
+        Self {
+            limiter: self.limiter.clone(),
+            metrics: Arc::clone(&self.metrics),
+        }
+    }
+}
+
 impl Decider {
-    /// Decides by the policies of `config`, in the store that it names.
-    pub fn new(config: Config) -> Result<Self, BuildError> {
+    /// Decides by the policies of `config`, in the store that it names, whether or not that is
+    /// there yet.
+    pub async fn start(config: Config) -> Result<Self, BuildError> {
         let decisions = Decisions::new(&config.policies);
-        let limiter = Limiter::builder().config(config).build()?;
-        let metrics = Arc::new(Metrics::new(decisions, limiter.clone()));
-        Ok(Self { limiter, metrics })
+        let without_store = WithoutStore::new(&config.policies);
+        let limiter = Limiter::builder().config(config).start().await?;
+        Ok(Self::observed(limiter, decisions, without_store))
+    }
+}
+
+impl<S: StoreStats> Decider<S> {
+    /// Decides by `limiter`, whose policies are `policies`.
+    pub fn new(limiter: Limiter<S>, policies: &[Policy]) -> Self {
+        let decisions = Decisions::new(policies);
+        let without_store = WithoutStore::new(policies);
+        Self::observed(limiter, decisions, without_store)
     }
 
-    /// Decides a request.
-    pub fn decide(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        let decision = self.limiter.check_now(request)?;
-        self.metrics.decisions.count(&decision);
-        if !decision.is_allowed() {
-            log_refusal(&decision);
+    fn observed(limiter: Limiter<S>, decisions: Decisions, without_store: WithoutStore) -> Self {
+        let metrics = Metrics::new(decisions, without_store, limiter.clone());
+        Self {
+            limiter,
+            metrics: Arc::new(metrics),
         }
-        Ok(decision)
+    }
+}
+
+impl<S: Store> Decider<S> {
+    /// Decides a request.
+    pub async fn decide(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+        let decided = self.limiter.check(request).await;
+        match &decided {
+            Ok(decision) => {
+                self.metrics.decisions.count(decision);
+                self.metrics.without_store.count(decision);
+                if !decision.is_allowed() {
+                    log_refusal(decision);
+                }
+            }
+            Err(CheckError::Store(_)) => self.metrics.without_store.count_error(request.policy),
+            Err(_) => {}
+        }
+        decided
     }
 
     /// Whether a request could be decided: changes nothing, counts nothing.
-    pub fn probe(&self, request: &Request<'_>) -> Result<(), CheckError> {
-        self.limiter.check_now(&request.cost(0)).map(drop)
+    pub fn accepts(&self, request: &Request<'_>) -> Result<(), CheckError> {
+        self.limiter.accepts(request)
+    }
+
+    /// How it stands. A store that was away is asked, for perhaps nobody else does.
+    pub async fn standing(&self) -> Standing {
+        let is_up = match self.limiter.store_health() {
+            Some(health) if !health.is_up => {
+                let probed = self.limiter.probe_store().await;
+                probed.is_none_or(|health| health.is_up)
+            }
+            _ => true,
+        };
+        match is_up {
+            true => Standing::Sound,
+            false if self.limiter.goes_on_without_store() => Standing::Degraded,
+            false => Standing::Stuck,
+        }
     }
 
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {

@@ -1,8 +1,16 @@
 //! The façade as its users see it.
 
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test fails by panicking, its helpers as well"
+)]
+
 /// Building limiters, and what is refused.
 mod building;
 /// What a decision says.
 mod decisions;
+/// What happens when the store cannot tell.
+mod failure;
 /// Decisions that must come out to the letter.
 mod vectors;

@@ -17,6 +17,9 @@ const WIDTH_MAX: usize = 120;
 /// Further to the right, nothing is shown: such a line is not for people.
 const COLUMN_MAX: usize = 10_000;
 
+/// Secrets are looked for in this many characters after what is shown.
+const SEARCHED_MAX: usize = 16 << 10;
+
 /// What a hidden value is replaced by, whatever its length.
 const HIDDEN: &str = "***";
 
@@ -36,7 +39,8 @@ pub(super) fn excerpt(text: &str, place: Place) -> Option<Excerpt> {
     let index = line.checked_sub(1)?;
     let from = column.checked_sub(1).filter(|from| *from < COLUMN_MAX)?;
     let written = text.lines().nth(index)?.trim_end();
-    let written = beginning(written, from.saturating_add(WIDTH_MAX));
+    // A password is known by the `@` after it, which may stand beyond what is shown.
+    let written = beginning(written, from.saturating_add(SEARCHED_MAX));
     let mut hidden = hidden_in(written);
     if is_inside_secret(text, index) {
         hidden.insert(0, 0..written.len());
@@ -152,24 +156,59 @@ pub(super) fn hide_passwords(text: &str) -> String {
     shown.into_iter().map(|(c, _)| c).collect()
 }
 
-/// The bytes of the passwords in URLs. Where there is no user, all before the `@` counts as one.
+/// The bytes of whatever may be a password in a URL. Where there is no user, all before the `@`
+/// counts as one.
+///
+/// Wrong on the safe side, for a password that should have been escaped may hold anything, `@`,
+/// commas and blanks included: it ends at the last `@` before the next URL. A port that is not a
+/// number may be a password whose host was forgotten.
 fn passwords(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
+    let marks: Vec<usize> = text.match_indices("://").map(|(at, _)| at).collect();
+    let first = marks.first().copied().unwrap_or(text.len());
+    found.extend(without_scheme(text.get(..first).unwrap_or_default()));
+    for (i, mark) in marks.iter().enumerate() {
+        let start = mark.saturating_add("://".len());
+        let end = marks.get(i.saturating_add(1)).copied();
+        let rest = text.get(start..end.unwrap_or(text.len()));
+        let hidden = in_authority(rest.unwrap_or_default());
+        found.extend(hidden.map(|range| shift(&range, start)));
+    }
+    found
+}
+
+fn shift(range: &Range<usize>, by: usize) -> Range<usize> {
+    range.start.saturating_add(by)..range.end.saturating_add(by)
+}
+
+/// What may be a password in what follows `://`.
+fn in_authority(rest: &str) -> Option<Range<usize>> {
+    if let Some((who, _)) = rest.rsplit_once('@') {
+        let start = who.find(':').map_or(0, |colon| colon.saturating_add(1));
+        return Some(start..who.len());
+    }
+    let colon = if rest.starts_with('[') {
+        rest.find(']')?.saturating_add(1)
+    } else {
+        rest.find([':', '/', ',', ' ', '"', '\''])?
+    };
+    let port = rest.get(colon..)?.strip_prefix(':')?;
+    let after = port.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_port = after.len() < port.len() && !after.starts_with(char::is_alphanumeric);
+    let end = rest.trim_end_matches(['"', '\'', ' ', '}', ']']).len();
+    let start = colon.saturating_add(1);
+    (!is_port && start < end).then_some(start..end)
+}
+
+/// What may be a password in a text that has no scheme, such as `ann:hunter2@db` in a list.
+fn without_scheme(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
     let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|rest| rest.find("://")) {
-        let start = from.saturating_add(at).saturating_add("://".len());
-        let rest = text.get(start..).unwrap_or_default();
-        let end = rest
-            .find(['/', '?', '#', ',', ' ', '"', '\''])
-            .unwrap_or(rest.len());
-        let authority = rest.get(..end).unwrap_or_default();
-        if let Some((who, _)) = authority.rsplit_once('@') {
-            let user = who
-                .split_once(':')
-                .map_or(0, |(user, _)| user.len().saturating_add(1));
-            found.push(start.saturating_add(user)..start.saturating_add(who.len()));
+    for word in text.split_inclusive([' ', '"', '\'', '[', '{']) {
+        if word.contains('@') {
+            found.extend(in_authority(word).map(|range| shift(&range, from)));
         }
-        from = start;
+        from = from.saturating_add(word.len());
     }
     found
 }
@@ -237,6 +276,27 @@ mod tests {
             ("redis://pw@a", "redis://***@a"),
             ("redis://a:p@ss@host", "redis://a:***@host"),
             ("redis://a:6379", "redis://a:6379"),
+            ("redis://a:%40%2F@host", "redis://a:***@host"),
+            // Not escaped as it should be.
+            ("redis://a:p/w,x y\"z#@host/0", "redis://a:***@host/0"),
+            ("redis://a:pw,redis://:pw@b", "redis://a:***://:***@b"),
+            // Without a host.
+            ("url: redis://:pw", "url: redis://:***"),
+            (
+                "{ url: \"redis://ann:pw\" }",
+                "{ url: \"redis://ann:***\" }",
+            ),
+            // Lists.
+            ("redis://u:p1@a,u:p2@b", "redis://u:***@b"),
+            (
+                "redis+sentinel://u:pw@s1:26379,s2:26379/mymaster/0",
+                "redis+sentinel://u:***@s1:26379,s2:26379/mymaster/0",
+            ),
+            ("rediss://u:pw@[::1]:6379", "rediss://u:***@[::1]:6379"),
+            ("redis://[::1]:6379,b", "redis://[::1]:6379,b"),
+            ("  - u:pw@b", "  - u:***@b"),
+            ("urls: [redis://a, u:pw@b]", "urls: [redis://a, u:***@b]"),
+            ("url: [:pw@b]", "url: [:***@b]"),
         ] {
             assert_eq!(hide_passwords(text), shown);
         }

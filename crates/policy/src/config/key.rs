@@ -39,7 +39,8 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<KeyPart> {
     parts
 }
 
-fn part(text: &str) -> Result<KeyPart, Fault> {
+/// Reads one part of a key.
+pub(super) fn part(text: &str) -> Result<KeyPart, Fault> {
     if let Some(part) = KEY.get(text) {
         return Ok(part);
     }

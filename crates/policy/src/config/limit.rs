@@ -5,16 +5,23 @@ use super::condition;
 use super::fault::Fault;
 use super::fields::LIMIT;
 use super::key;
+use super::naming::Naming;
 use super::policy::Names;
 use super::reader::{Reader, Value};
 use super::scalar::whole;
 use super::table::Fields;
+use super::template;
 use super::words::{ALGORITHM, ALIGN, CHARGE, FLAG, MISSING, MODE, ON_FAILURE};
 use crate::limit::{KeyPart, Limit};
 use tidegate_core::Algorithm;
 
 /// Reads a limit.
-pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, names: &mut Names) -> Option<Limit> {
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    names: &mut Names,
+    naming: &mut Naming,
+) -> Option<Limit> {
     let fields = reader.fields(value, &LIMIT)?;
     let name = fields
         .get("name")
@@ -42,7 +49,10 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, names: &mut Names
     let bands = band::read_all(reader, &fields, counting);
     let mode = reader.setting(&fields, "mode", |word| MODE.parse(word));
     let on_failure = reader.setting(&fields, "on_failure", |word| ON_FAILURE.parse(word));
-    Some(Limit {
+    let written = fields
+        .get("template")
+        .and_then(|value| Some((template::read(reader, &value)?, value)));
+    let mut limit = Limit {
         name: name?,
         enabled: enabled.unwrap_or(true),
         conditions,
@@ -53,7 +63,10 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>, names: &mut Names
         mode: mode.unwrap_or_default(),
         charge_always,
         on_failure,
-    })
+        template: None,
+    };
+    limit.template = naming.template(reader, value, &limit, written);
+    Some(limit)
 }
 
 /// The algorithm and how its windows align.

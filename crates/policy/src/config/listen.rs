@@ -3,11 +3,10 @@
 use super::fault::Fault;
 use super::fields::{LISTEN, LISTENER, TLS};
 use super::reader::{Reader, Value};
-use super::scalar::listen_address;
+use super::scalar::{listen_address, pem_path};
 use super::secret::Secret;
 use super::secret_setting::secret;
 use super::syntax::Kind;
-use super::table::Fields;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Where the doors are; a door that is `None` stays closed.
@@ -121,20 +120,13 @@ fn listener(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Listener> {
 
 fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Tls> {
     let fields = reader.fields(value, &TLS)?;
-    let cert = path(reader, &fields, "cert");
-    let key = path(reader, &fields, "key");
-    let client_ca = path(reader, &fields, "client_ca");
+    let cert = pem_path(reader, &fields, "cert");
+    let key = pem_path(reader, &fields, "key");
+    let client_ca = pem_path(reader, &fields, "client_ca");
     Some(Tls {
         cert: cert?,
         key: key?,
         client_ca,
-    })
-}
-
-fn path(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str) -> Option<String> {
-    reader.parse(&fields.get(name)?, |path| match path {
-        "" => Err(Fault::new(format!("`{name}` is empty")).help("expected the path of a PEM file")),
-        path => Ok(path.to_owned()),
     })
 }
 

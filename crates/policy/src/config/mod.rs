@@ -7,6 +7,7 @@
 //! | `table`, `fields`, `words` | the language: every field and every word, told once |
 //! | `reader` | walks the tree and collects what is wrong |
 //! | `listen`, `store`, `client`, `policy`, `limit`, `condition`, `key`, `band` | its parts |
+//! | `template`, `naming` | how keys are named in the open layout |
 //! | `rate`, `duration`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
 //! | `explain` | what a configuration means, in plain words |
@@ -25,6 +26,7 @@ mod key;
 mod limit;
 mod listen;
 mod local_share;
+mod naming;
 mod overrides;
 mod policy;
 mod problem;
@@ -38,19 +40,24 @@ mod store;
 mod suggest;
 mod syntax;
 mod table;
+mod template;
 mod words;
 
 pub(crate) use band::parse as parse_band;
 pub use client::ClientSettings;
 pub use environment::{Environment, NoEnvironment};
-pub use explain::explain;
+pub use explain::{costs, explain};
 pub use listen::{Listen, Listener, Tls};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
 pub use problem::{ConfigErrors, Problem, Severity};
 pub use schema::json_schema;
 pub use secret::Secret;
-pub use store::{StoreSettings, StoreUrl};
+pub use store::{
+    Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls, StoreSettings,
+    StoreTarget,
+};
+pub(crate) use template::parse_alone as parse_template;
 
 use crate::limit::Policy;
 use crate::matching::KeyRules;
@@ -157,12 +164,18 @@ policies:
 fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let fields = reader.fields(root, &fields::CONFIG);
     let section = |name| fields.as_ref().and_then(|fields| fields.get(name));
-    let policies = section("policies");
+    let listen = listen::read(reader, section("listen").as_ref());
+    let (store, template) = store::read(reader, section("store").as_ref());
+    let client = client::read(reader, section("client").as_ref());
+    let mut naming = naming::Naming::new(&store.target, template);
+    let policies = section("policies").map_or_else(Vec::new, |value| {
+        policy::read_all(reader, &value, &mut naming)
+    });
     Config {
-        listen: listen::read(reader, section("listen").as_ref()),
-        store: store::read(reader, section("store").as_ref()),
-        client: client::read(reader, section("client").as_ref()),
-        policies: policies.map_or_else(Vec::new, |value| policy::read_all(reader, &value)),
+        listen,
+        store,
+        client,
+        policies,
         warnings: Vec::new(),
     }
 }

@@ -12,17 +12,61 @@ struct Override {
     instead_of: &'static [&'static str],
 }
 
-const OVERRIDES: [Override; 14] = [
+const OVERRIDES: [Override; 31] = [
     setting("TIDEGATE_LISTEN_HTTP", "listen", "http"),
     setting("TIDEGATE_LISTEN_GRPC", "listen", "grpc"),
     setting("TIDEGATE_LISTEN_GATEWAY", "listen", "gateway"),
     setting("TIDEGATE_LISTEN_ADMIN", "listen", "admin"),
     setting("TIDEGATE_LISTEN_RESP", "listen", "resp"),
-    setting("TIDEGATE_STORE_URL", "store", "url"),
+    Override {
+        instead_of: &["urls"],
+        ..setting("TIDEGATE_STORE_URL", "store", "url")
+    },
+    setting("TIDEGATE_STORE_MODE", "store", "mode"),
+    setting("TIDEGATE_STORE_MASTER", "store", "master"),
+    setting("TIDEGATE_STORE_USER", "store", "user"),
+    Override {
+        instead_of: &["password_file"],
+        ..setting("TIDEGATE_STORE_PASSWORD", "store", "password")
+    },
+    Override {
+        instead_of: &["password"],
+        ..setting("TIDEGATE_STORE_PASSWORD_FILE", "store", "password_file")
+    },
+    setting("TIDEGATE_STORE_SENTINEL_USER", "store", "sentinel_user"),
+    Override {
+        instead_of: &["sentinel_password_file"],
+        ..setting(
+            "TIDEGATE_STORE_SENTINEL_PASSWORD",
+            "store",
+            "sentinel_password",
+        )
+    },
+    Override {
+        instead_of: &["sentinel_password"],
+        ..setting(
+            "TIDEGATE_STORE_SENTINEL_PASSWORD_FILE",
+            "store",
+            "sentinel_password_file",
+        )
+    },
+    setting("TIDEGATE_STORE_CONNECTIONS", "store", "connections"),
+    setting("TIDEGATE_STORE_CONNECT_TIMEOUT", "store", "connect_timeout"),
     setting("TIDEGATE_STORE_TIMEOUT", "store", "timeout"),
+    setting("TIDEGATE_STORE_RETRIES", "store", "retries"),
+    setting(
+        "TIDEGATE_STORE_REQUIRED_AT_START",
+        "store",
+        "required_at_start",
+    ),
     setting("TIDEGATE_STORE_ON_FAILURE", "store", "on_failure"),
     setting("TIDEGATE_STORE_LOCAL_SHARE", "store", "local_share"),
     setting("TIDEGATE_STORE_MAX_KEYS", "store", "max_keys"),
+    setting("TIDEGATE_STORE_PREFIX", "store", "prefix"),
+    setting("TIDEGATE_STORE_TAG", "store", "tag"),
+    setting("TIDEGATE_STORE_LAYOUT", "store", "layout"),
+    setting("TIDEGATE_STORE_TEMPLATE", "store", "template"),
+    setting("TIDEGATE_STORE_DENY_CACHE", "store", "deny_cache"),
     Override {
         instead_of: &["key_secret_file"],
         ..setting("TIDEGATE_STORE_KEY_SECRET", "store", "key_secret")

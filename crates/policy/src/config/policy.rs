@@ -3,6 +3,7 @@
 use super::fault::Fault;
 use super::fields::{LIMITS_MAX, POLICIES_MAX, POLICY};
 use super::limit;
+use super::naming::Naming;
 use super::reader::{Reader, Value};
 use super::scalar::name;
 use super::syntax::Place;
@@ -12,17 +13,26 @@ use std::collections::BTreeMap;
 use tidegate_core::Mode;
 
 /// Reads `policies`.
-pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Policy> {
+pub(super) fn read_all(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    naming: &mut Naming,
+) -> Vec<Policy> {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), POLICIES_MAX);
     let mut names = Names::new("policies");
     let items = items.iter().take(POLICIES_MAX);
     items
-        .filter_map(|item| policy(reader, item, &mut names))
+        .filter_map(|item| policy(reader, item, &mut names, naming))
         .collect()
 }
 
-fn policy(reader: &mut Reader<'_>, value: &Value<'_>, names: &mut Names) -> Option<Policy> {
+fn policy(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    names: &mut Names,
+    naming: &mut Naming,
+) -> Option<Policy> {
     let fields = reader.fields(value, &POLICY)?;
     let name = fields
         .get("name")
@@ -30,7 +40,8 @@ fn policy(reader: &mut Reader<'_>, value: &Value<'_>, names: &mut Names) -> Opti
     let evaluate = reader
         .setting(&fields, "evaluate", |word| EVALUATE.parse(word))
         .unwrap_or_default();
-    let limits = limits(reader, &fields.get("limits")?, evaluate);
+    naming.enter(name.as_deref());
+    let limits = limits(reader, &fields.get("limits")?, evaluate, naming);
     // A policy with a mistake is never used, and preparing it would be a waste.
     if reader.has_errors() {
         return None;
@@ -38,14 +49,19 @@ fn policy(reader: &mut Reader<'_>, value: &Value<'_>, names: &mut Names) -> Opti
     Some(Policy::new(name?, evaluate, limits))
 }
 
-fn limits(reader: &mut Reader<'_>, value: &Value<'_>, evaluate: Evaluate) -> Vec<Limit> {
+fn limits(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    evaluate: Evaluate,
+    naming: &mut Naming,
+) -> Vec<Limit> {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), LIMITS_MAX);
     let mut names = Names::new("limits");
     let mut limits = Vec::new();
     let mut decides_all: Option<String> = None;
     for item in items.iter().take(LIMITS_MAX) {
-        let Some(limit) = limit::read(reader, item, &mut names) else {
+        let Some(limit) = limit::read(reader, item, &mut names, naming) else {
             continue;
         };
         if evaluate == Evaluate::First && limit.enabled {

@@ -2,6 +2,8 @@
 
 use super::duration;
 use super::fault::Fault;
+use super::reader::Reader;
+use super::table::Fields;
 use ipnet::{IpNet, Ipv4Net};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -117,6 +119,14 @@ pub(super) fn listen_address(text: &str) -> Result<SocketAddr, Fault> {
                 .to_owned(),
         };
         Fault::new(message).help(help)
+    })
+}
+
+/// Reads the path of a PEM file. Whoever needs what it holds opens it.
+pub(super) fn pem_path(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str) -> Option<String> {
+    reader.parse(&fields.get(name)?, |path| match path {
+        "" => Err(Fault::new(format!("`{name}` is empty")).help("expected the path of a PEM file")),
+        path => Ok(path.to_owned()),
     })
 }
 

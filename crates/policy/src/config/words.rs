@@ -2,7 +2,9 @@
 
 use super::fault::Fault;
 use super::local_share::LocalShare;
+use super::store::{Layout, ModeWord};
 use super::suggest::closest;
+use crate::group::Tag;
 use crate::limit::{Evaluate, KeyPart, Missing, OnFailure};
 use tidegate_core::{Algorithm, Align, Mode};
 
@@ -105,6 +107,29 @@ pub(super) static FLAG: Words<bool> = Words {
 pub(super) static LOCAL_SHARE: Words<LocalShare> = Words {
     noun: "a share",
     meanings: &[("auto", LocalShare::Auto)],
+    known_elsewhere: &[],
+};
+
+pub(super) static STORE_MODE: Words<ModeWord> = Words {
+    noun: "a mode of a store",
+    meanings: &[
+        ("auto", ModeWord::Auto),
+        ("standalone", ModeWord::Standalone),
+        ("sentinel", ModeWord::Sentinel),
+        ("cluster", ModeWord::Cluster),
+    ],
+    known_elsewhere: &[("single", "standalone"), ("failover", "sentinel")],
+};
+
+pub(super) static TAG: Words<Tag> = Words {
+    noun: "a hash tag",
+    meanings: &[("subject", Tag::Subject), ("policy", Tag::Policy)],
+    known_elsewhere: &[("key", "subject")],
+};
+
+pub(super) static LAYOUT: Words<Layout> = Words {
+    noun: "a layout",
+    meanings: &[("packed", Layout::Packed), ("open", Layout::Open)],
     known_elsewhere: &[],
 };
 

@@ -43,6 +43,27 @@ struct Part {
     is_secret: bool,
 }
 
+/// What stands before the value of a part.
+pub(crate) fn part_label(part: &KeyPart) -> String {
+    let (kind, name) = match part {
+        KeyPart::Ip => ("ip", None),
+        KeyPart::User => ("user", None),
+        KeyPart::ApiKey => ("api-key", None),
+        KeyPart::Header(name) => ("header.", Some(name.to_ascii_lowercase())),
+        KeyPart::Attr(name) => ("attr.", Some(name.clone())),
+        KeyPart::Route => ("route", None),
+        KeyPart::Host => ("host", None),
+        KeyPart::Method => ("method", None),
+        KeyPart::Path => ("path", None),
+        KeyPart::Global => ("global", None),
+    };
+    let mut label = kind.to_owned();
+    if let Some(name) = &name {
+        push_name(&mut label, name);
+    }
+    label
+}
+
 // === impl KeyRules ===
 
 impl fmt::Debug for KeyRules {
@@ -54,15 +75,21 @@ impl fmt::Debug for KeyRules {
     }
 }
 
+/// `policy/limit`, as the names of the limit's buckets begin.
+pub fn bucket_scope(policy: &str, limit: &str) -> String {
+    let mut scope = String::new();
+    push_name(&mut scope, policy);
+    scope.push('/');
+    push_name(&mut scope, limit);
+    scope
+}
+
 // === impl Key ===
 
 impl Key {
     pub(super) fn new(policy: &str, limit: &Limit) -> Self {
-        let mut prefix = String::new();
-        for name in [policy, &limit.name] {
-            push_name(&mut prefix, name);
-            prefix.push('/');
-        }
+        let mut prefix = bucket_scope(policy, &limit.name);
+        prefix.push('/');
         let mut parts: Vec<Part> = limit.key.iter().map(Part::new).collect();
         if parts.is_empty() {
             parts.push(Part::new(&KeyPart::Global));
@@ -105,26 +132,15 @@ impl Key {
 
 impl Part {
     fn new(part: &KeyPart) -> Self {
-        let (kind, name) = match part {
-            KeyPart::Ip => ("ip", None),
-            KeyPart::User => ("user", None),
-            KeyPart::ApiKey => ("api-key", None),
-            KeyPart::Header(name) => ("header.", Some(name.to_ascii_lowercase())),
-            KeyPart::Attr(name) => ("attr.", Some(name.clone())),
-            KeyPart::Route => ("route", None),
-            KeyPart::Host => ("host", None),
-            KeyPart::Method => ("method", None),
-            KeyPart::Path => ("path", None),
-            KeyPart::Global => ("global", None),
+        let is_secret = match part {
+            KeyPart::ApiKey => true,
+            KeyPart::Header(name) | KeyPart::Attr(name) => is_secret_name(name),
+            _ => false,
         };
-        let mut label = kind.to_owned();
-        if let Some(name) = &name {
-            push_name(&mut label, name);
-        }
         Self {
             of: part.clone(),
-            label,
-            is_secret: *part == KeyPart::ApiKey || name.as_deref().is_some_and(is_secret_name),
+            label: part_label(part),
+            is_secret,
         }
     }
 

@@ -27,10 +27,11 @@ mod tests;
 mod trie;
 
 pub use host::HostPattern;
-pub use key::KeyRules;
+pub use key::{KeyRules, bucket_scope};
 pub use matcher::Matcher;
 pub use meet::{Meeting, Met, Scratch};
 pub use normalise::normalise;
 pub use path_pattern::PathPattern;
 
+pub(crate) use key::part_label;
 pub(crate) use secret::is_secret_name;

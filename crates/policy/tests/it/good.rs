@@ -4,14 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use tidegate_core::{Algorithm, Align, Mode};
-use tidegate_policy::config::{Environment, LocalShare, NoEnvironment};
-use tidegate_policy::{Config, Evaluate, KeyPart, Limit, Missing, OnFailure};
+use tidegate_policy::config::{Environment, Layout, LocalShare, NoEnvironment, RedisMode};
+use tidegate_policy::{Config, Evaluate, KeyPart, Limit, Missing, OnFailure, Tag, Template};
 
 /// Every field of the language, once.
 pub(crate) const EVERYTHING: &str = include_str!("../good/everything.yaml");
 
 /// No variable is set, and every file holds the same secret.
-struct Files;
+pub(crate) struct Files;
 
 impl Environment for Files {
     fn variable(&self, _name: &str) -> Option<String> {
@@ -59,7 +59,7 @@ fn defaults_are_as_documented() {
     );
     assert_eq!(config.listen.admin.address.to_string(), "127.0.0.1:8090");
     assert!(config.listen.grpc.is_none());
-    assert!(config.store.url.is_memory());
+    assert!(config.store.target.is_memory());
     assert_eq!(config.store.timeout, Duration::from_millis(20));
     assert_eq!(config.store.on_failure, OnFailure::Local);
     assert_eq!(config.store.local_share, LocalShare::Millionths(500_000));
@@ -98,7 +98,7 @@ fn every_field_arrives() {
         config.listen.admin.token.as_ref().unwrap().expose(),
         "from a file"
     );
-    assert_eq!(config.store.url.scheme(), "redis");
+    the_store_arrives(&config);
     assert_eq!(config.store.local_share, LocalShare::Millionths(250_000));
     assert_eq!(config.store.max_keys, 50_000);
     assert_eq!(config.client.trusted_proxies.len(), 3);
@@ -141,6 +141,64 @@ fn every_field_arrives() {
     assert_eq!(limit.key, key);
     assert_eq!(limit.mode, Mode::Shadow);
     assert_eq!(limit.algorithm, Algorithm::FixedWindow(Align::Clock));
+}
+
+fn the_store_arrives(config: &Config) {
+    let redis = config.store.target.redis().unwrap();
+    let RedisMode::Sentinel {
+        master,
+        user,
+        password,
+    } = &redis.mode
+    else {
+        panic!("{redis}")
+    };
+    assert_eq!(
+        (master.as_str(), user.as_deref()),
+        ("main", Some("watcher"))
+    );
+    assert_eq!(password.as_ref().unwrap().expose(), "hunter2");
+    let addresses: Vec<String> = redis.addresses.iter().map(ToString::to_string).collect();
+    assert_eq!(addresses, ["s1:26379", "s2:26379"]);
+    assert_eq!(redis.user.as_deref(), Some("ann"));
+    assert_eq!(redis.password.as_ref().unwrap().expose(), "hunter2");
+    let tls = redis.tls.as_ref().unwrap();
+    assert_eq!(tls.ca_file.as_deref(), Some("/etc/redis-ca.pem"));
+    assert_eq!(
+        tls.identity.as_ref().unwrap().key_file,
+        "/etc/redis-key.pem"
+    );
+    assert_eq!((redis.connections, redis.retries), (2, 2));
+    assert_eq!(redis.connect_timeout, Duration::from_millis(500));
+    assert!(redis.required_at_start);
+    assert_eq!((redis.prefix.as_str(), redis.tag), ("limits:", Tag::Policy));
+    assert_eq!((redis.layout, redis.deny_cache), (Layout::Open, 5_000));
+    let templates: Vec<Option<&str>> = config
+        .policies
+        .iter()
+        .flat_map(|policy| &policy.limits)
+        .map(|limit| limit.template.as_ref().map(Template::as_str))
+        .collect();
+    let all = Some("rl:{policy}:{limit}:{key}:{band}");
+    let window = Some("rate_limits:{limit}");
+    assert_eq!(templates, [all, window, all, all, None, None]);
+}
+
+#[test]
+fn a_store_has_defaults() {
+    let text =
+        "store: { url: redis://a }\npolicies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]";
+    let config = Config::parse(text, "x", &NoEnvironment).unwrap();
+    let redis = config.store.target.redis().unwrap();
+    assert_eq!(redis.mode, RedisMode::Standalone);
+    assert_eq!(
+        (redis.database, redis.connections, redis.retries),
+        (0, 1, 1)
+    );
+    assert_eq!(redis.connect_timeout, Duration::from_secs(1));
+    assert_eq!((redis.prefix.as_str(), redis.tag), ("tg:", Tag::Subject));
+    assert_eq!((redis.layout, redis.deny_cache), (Layout::Packed, 100_000));
+    assert!(!redis.required_at_start && redis.tls.is_none() && redis.password.is_none());
 }
 
 #[test]

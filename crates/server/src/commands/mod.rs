@@ -1,7 +1,12 @@
 //! What each subcommand does: one file each.
 
+mod bucket;
+pub mod doctor;
+pub mod inspect;
 mod not_yet;
 mod print;
+mod redis_store;
+pub mod reset;
 pub mod schema;
 pub mod serve;
 pub mod simulate;
@@ -14,12 +19,27 @@ use not_yet::not_yet;
 
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Result<(), Failure> {
-    logs::start(&cli.log.level)?;
+    logs::start(level(&cli))?;
     match cli.command {
         None => serve::run(&cli.serve),
         Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Validate(args)) => validate::run(&args),
         Some(Command::Simulate(args)) => simulate::run(args),
         Some(Command::Schema(args)) => schema::run(&args),
+        Some(Command::Inspect(args)) => inspect::run(&args),
+        Some(Command::Reset(args)) => reset::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
+    }
+}
+
+/// How much to log. Commands that talk to Redis once say themselves what came of it.
+fn level(cli: &Cli) -> &str {
+    let talks_once = matches!(
+        cli.command,
+        Some(Command::Inspect(_) | Command::Reset(_) | Command::Doctor(_))
+    );
+    match cli.log.level.as_str() {
+        "info" if talks_once => "info,tidegate_redis=off",
+        level => level,
     }
 }

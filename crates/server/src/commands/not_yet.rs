@@ -11,14 +11,7 @@ pub(super) fn not_yet(config: &Config) -> Vec<String> {
         ("resp", &listen.resp),
     ];
     let doors = doors.into_iter().filter(|(_, listener)| listener.is_some());
-    let mut sentences: Vec<String> = doors
+    doors
         .map(|(name, _)| format!("this version does not have the door `{name}`; it stays closed"))
-        .collect();
-    if !config.store.url.is_memory() {
-        let url = &config.store.url;
-        sentences.push(format!(
-            "this version does not have the store `{url}`, and does not serve without it; `memory` is the one that it has"
-        ));
-    }
-    sentences
+        .collect()
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use std::fmt::Write;
 use std::path::PathBuf;
 use tidegate_policy::Config;
-use tidegate_policy::config::explain;
+use tidegate_policy::config::{costs, explain};
 
 /// What to check.
 #[derive(Args, Debug)]
@@ -21,7 +21,8 @@ pub struct ValidateArgs {
     pub explain: bool,
 }
 
-/// Checks it: prints what is odd about it, or fails with everything that is wrong.
+/// Checks it: prints what is odd about it and what a request costs in a shared store, or fails with
+/// everything that is wrong.
 pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     let config = config_file::load(&args.file, &ProcessEnvironment::new())?;
     let mut text = verdict(&args.file.display().to_string(), &config);
@@ -33,6 +34,10 @@ pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     }
     if args.explain {
         let _ = write!(text, "\n\n{}", explain(&config).trim_end());
+    } else {
+        for cost in costs(&config) {
+            let _ = write!(text, "\n\n{cost}");
+        }
     }
     print::line(&text)
 }

@@ -7,23 +7,24 @@ use crate::decider::Decider;
 use crate::telemetry::stopwatch::Stopwatch;
 use crate::wire::answer;
 use crate::wire::question::{Asked, Question};
+use futures_util::future::join_all;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request};
 use hyper::body::Incoming;
-use tidegate::CheckError;
+use tidegate::{AnyStore, CheckError, Store};
 
 /// What one decision takes, nearly always.
 const DECISION_BYTES: usize = 192;
 
 /// The HTTP API.
 #[derive(Debug)]
-pub(crate) struct HttpDoor {
-    decider: Decider,
+pub(crate) struct HttpDoor<S = AnyStore> {
+    decider: Decider<S>,
     bounds: Bounds,
 }
 
-impl HttpDoor {
-    pub(crate) fn new(decider: Decider, bounds: Bounds) -> Self {
+impl<S: Store> HttpDoor<S> {
+    pub(crate) fn new(decider: Decider<S>, bounds: Bounds) -> Self {
         Self { decider, bounds }
     }
 
@@ -35,7 +36,7 @@ impl HttpDoor {
         let bounds = &self.bounds;
         let body = body::read(request.into_body(), bounds.body_bytes, bounds.body_time).await;
         let answer = match body {
-            Ok(body) => self.decide(&body),
+            Ok(body) => self.decide(&body).await,
             Err(error) => {
                 // Lets hyper notice that nobody reads the body any more; otherwise it would go on
                 // waiting for it after the answer, and the connection would stay open.
@@ -47,50 +48,56 @@ impl HttpDoor {
         answer
     }
 
-    fn decide(&self, text: &[u8]) -> Answer {
+    async fn decide(&self, text: &[u8]) -> Answer {
         let decided = match Asked::read(text) {
             Err(fault) => return respond::bad_question(&fault),
-            Ok(Asked::One(question)) => self.decide_one(&question).map_err(|error| (error, None)),
+            Ok(Asked::One(question)) => self
+                .decide_one(&question)
+                .await
+                .map_err(|error| (error, None)),
             Ok(Asked::Several(questions)) => self
                 .decide_several(&questions)
+                .await
                 .map_err(|(error, nth)| (error, Some(nth))),
         };
         match decided {
             Ok(json) => respond::decided(json),
-            Err((error, item)) => {
-                if !error.is_bad_question() {
-                    tracing::warn!(%error, "a question could not be decided");
-                }
-                respond::undecided(&error, item)
-            }
+            Err((error, item)) => respond::undecided(&error, item),
         }
     }
 
-    fn decide_one(&self, question: &Question<'_>) -> Result<Vec<u8>, CheckError> {
-        let mut json = Vec::with_capacity(DECISION_BYTES);
+    async fn decide_one(&self, question: &Question<'_>) -> Result<Vec<u8>, CheckError> {
         let pairs = question.pairs();
-        answer::write(&self.decider.decide(&question.request(&pairs))?, &mut json);
+        let decision = self.decider.decide(&question.request(&pairs)).await?;
+        let mut json = Vec::with_capacity(DECISION_BYTES);
+        answer::write(&decision, &mut json);
         Ok(json)
     }
 
-    /// Decides a list, each by itself and in order. A question that is wrong fails the list before
+    /// Decides a list, each by itself and in order: none waits for the answer of the one before, so
+    /// that a store across the network is asked for all at once. A question that is wrong fails the list before
     /// any is decided, so that a list that is sent again, mended, is charged once.
-    fn decide_several(&self, questions: &[Question<'_>]) -> Result<Vec<u8>, (CheckError, usize)> {
+    async fn decide_several(
+        &self,
+        questions: &[Question<'_>],
+    ) -> Result<Vec<u8>, (CheckError, usize)> {
         for (nth, question) in questions.iter().enumerate() {
             if question.policy.is_some() {
                 let pairs = question.pairs();
-                let probed = self.decider.probe(&question.request(&pairs));
-                probed.map_err(|error| (error, nth))?;
+                let accepted = self.decider.accepts(&question.request(&pairs));
+                accepted.map_err(|error| (error, nth))?;
             }
         }
+        let decisions = join_all(questions.iter().map(|question| async {
+            let pairs = question.pairs();
+            self.decider.decide(&question.request(&pairs)).await
+        }));
         let mut json = Vec::with_capacity(DECISION_BYTES.saturating_mul(questions.len()));
         json.push(b'[');
-        for (nth, question) in questions.iter().enumerate() {
+        for (nth, decision) in decisions.await.into_iter().enumerate() {
             if nth > 0 {
                 json.push(b',');
             }
-            let pairs = question.pairs();
-            let decision = self.decider.decide(&question.request(&pairs));
             answer::write(&decision.map_err(|error| (error, nth))?, &mut json);
         }
         json.push(b']');
@@ -98,7 +105,7 @@ impl HttpDoor {
     }
 }
 
-impl Door for HttpDoor {
+impl<S: Store + 'static> Door for HttpDoor<S> {
     async fn answer(&self, request: Request<Incoming>) -> Answer {
         match (request.uri().path(), request.method()) {
             ("/v1/check", &Method::POST) => self.check(request).await,

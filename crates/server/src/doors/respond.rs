@@ -33,15 +33,19 @@ pub(crate) fn alive() -> Answer {
     uncached(answer(StatusCode::OK, TEXT, b"alive\n".to_vec()))
 }
 
-/// Whether the server wants requests; if not, why.
-pub(crate) fn ready(why_not: Option<&str>) -> Answer {
-    uncached(match why_not {
-        None => answer(StatusCode::OK, JSON, b"{\"ready\":true}\n".to_vec()),
-        Some(why) => {
-            let json = format!("{{\"ready\":false,\"reasons\":[\"{why}\"]}}\n");
-            answer(StatusCode::SERVICE_UNAVAILABLE, JSON, json.into())
-        }
-    })
+/// That the server wants requests; `degraded` is what it does without.
+pub(crate) fn ready(degraded: Option<&str>) -> Answer {
+    let json = match degraded {
+        None => "{\"ready\":true}\n".to_owned(),
+        Some(what) => format!("{{\"ready\":true,\"degraded\":[\"{what}\"]}}\n"),
+    };
+    uncached(answer(StatusCode::OK, JSON, json.into()))
+}
+
+/// That it does not, and why.
+pub(crate) fn not_ready(why: &str) -> Answer {
+    let json = format!("{{\"ready\":false,\"reasons\":[\"{why}\"]}}\n");
+    uncached(answer(StatusCode::SERVICE_UNAVAILABLE, JSON, json.into()))
 }
 
 /// The metrics.

@@ -30,6 +30,7 @@ use phase::Phase;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate::Store;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
@@ -50,9 +51,9 @@ pub enum End {
 ///
 /// Draining stops accepting, lets `/readyz` say so, finishes what has begun, and ends. The admin
 /// door closes last, so that it can be watched.
-pub async fn run(
+pub async fn run<S: Store + 'static>(
     listeners: Listeners,
-    decider: Decider,
+    decider: Decider<S>,
     bounds: Bounds,
     shutdown: impl Future<Output = ()>,
 ) -> End {
@@ -62,7 +63,7 @@ pub async fn run(
     let admin_tasks = Arc::new(Tasks::new());
     let admin = DoorContext {
         name: "admin",
-        door: AdminDoor::new(watch.clone(), Arc::clone(&metrics)),
+        door: AdminDoor::new(watch.clone(), decider.clone()),
         token: listeners.admin.token.clone(),
         bounds,
         metrics: metrics.door("admin"),

@@ -31,7 +31,7 @@ impl Engine {
     ) -> Result<Self, Failure> {
         let parse = || Config::parse(text, name, environment).map_err(Failure::input);
         let mut config = parse()?;
-        config.store.url = StoreSettings::default().url;
+        config.store.target = StoreSettings::default().target;
         if let Some(policy) = &policy
             && config.policy(Some(policy)).is_none()
         {

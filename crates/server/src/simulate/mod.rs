@@ -19,6 +19,6 @@ pub mod lines;
 pub mod progress;
 pub mod run;
 mod skipped;
-mod table;
+pub(crate) mod table;
 pub mod tally;
 pub mod when;

@@ -5,25 +5,25 @@ use std::fmt::Write;
 /// Rows of text in columns that line up: the ones before `numbers` to the left, the others, which
 /// hold numbers, to the right.
 #[derive(Debug)]
-pub(super) struct Table<const COLUMNS: usize> {
+pub(crate) struct Table<const COLUMNS: usize> {
     rows: Vec<[String; COLUMNS]>,
     numbers: usize,
 }
 
 impl<const COLUMNS: usize> Table<COLUMNS> {
-    pub(super) fn new(head: [&str; COLUMNS], numbers: usize) -> Self {
+    pub(crate) fn new(head: [&str; COLUMNS], numbers: usize) -> Self {
         Self {
             rows: vec![head.map(str::to_owned)],
             numbers,
         }
     }
 
-    pub(super) fn row(&mut self, cells: [String; COLUMNS]) {
+    pub(crate) fn row(&mut self, cells: [String; COLUMNS]) {
         self.rows.push(cells);
     }
 
     /// The table, indented, with a line end after each row.
-    pub(super) fn show(&self) -> String {
+    pub(crate) fn show(&self) -> String {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -48,7 +48,7 @@ impl<const COLUMNS: usize> Table<COLUMNS> {
 }
 
 /// A number with its thousands apart: `1,234,567`.
-pub(super) fn grouped(number: u64) -> String {
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (nth, digit) in digits.chars().enumerate() {

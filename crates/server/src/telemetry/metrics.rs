@@ -2,11 +2,12 @@
 
 use super::decisions::Decisions;
 use super::durations::Durations;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
-use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use super::store::{StoreMetrics, StoreStats};
+use super::without_store::WithoutStore;
+use prometheus_client::encoding::{EncodeMetric, text};
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
@@ -17,6 +18,7 @@ use tidegate::Limiter;
 #[derive(Debug)]
 pub(crate) struct Metrics {
     pub(crate) decisions: Arc<Decisions>,
+    pub(crate) without_store: Arc<WithoutStore>,
     pub(crate) durations: Arc<Durations>,
     connections: Family<DoorLabel, Gauge>,
     accepted: Family<DoorLabel, Counter>,
@@ -42,9 +44,14 @@ type DoorLabel = [(&'static str, &'static str); 1];
 type BadLabels = [(&'static str, String); 2];
 
 impl Metrics {
-    pub(crate) fn new(decisions: Decisions, limiter: Limiter) -> Self {
+    pub(crate) fn new<S: StoreStats>(
+        decisions: Decisions,
+        without_store: WithoutStore,
+        limiter: Limiter<S>,
+    ) -> Self {
         let metrics = Self {
             decisions: Arc::new(decisions),
+            without_store: Arc::new(without_store),
             durations: Arc::default(),
             connections: Family::default(),
             accepted: Family::default(),
@@ -55,7 +62,7 @@ impl Metrics {
         metrics.register(limiter)
     }
 
-    fn register(mut self, limiter: Limiter) -> Self {
+    fn register<S: StoreStats>(mut self, limiter: Limiter<S>) -> Self {
         let registry = &mut self.registry;
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "Which version this is", build);
@@ -82,7 +89,11 @@ impl Metrics {
             "Connections that ended in their TLS handshake",
             self.broken.clone(),
         );
-        registry.register_collector(Box::new(StoreMetrics { limiter }));
+        // A store that cannot fail has none of these: they would be noise.
+        if limiter.store_health().is_some() {
+            registry.register_collector(Box::new(Arc::clone(&self.without_store)));
+        }
+        registry.register_collector(Box::new(StoreMetrics::new(limiter)));
         self
     }
 
@@ -116,47 +127,6 @@ impl DoorMetrics {
             ("status", status.to_string()),
         ];
         self.bad_requests.get_or_create(&labels).inc();
-    }
-}
-
-/// How full the store is, computed when asked.
-#[derive(Debug)]
-struct StoreMetrics {
-    limiter: Limiter,
-}
-
-impl Collector for StoreMetrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let stats = self.limiter.store().stats();
-        let gauge = |count: usize| ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
-        let buckets = gauge(stats.buckets);
-        buckets.encode(encoder.encode_descriptor(
-            "store_buckets",
-            "Buckets that are not as good as new.",
-            None,
-            buckets.metric_type(),
-        )?)?;
-        let bytes = gauge(stats.record_bytes);
-        bytes.encode(encoder.encode_descriptor(
-            "store_record",
-            "What buckets take that do not fit a word, beside the table.",
-            Some(&Unit::Bytes),
-            bytes.metric_type(),
-        )?)?;
-        let overflowed = ConstCounter::new(stats.overflowed);
-        overflowed.encode(encoder.encode_descriptor(
-            "store_overflowed",
-            "Checks decided by a shared overflow bucket, because the store was full.",
-            None,
-            overflowed.metric_type(),
-        )?)?;
-        let coarsened = ConstCounter::new(stats.coarsened);
-        coarsened.encode(encoder.encode_descriptor(
-            "store_coarsened",
-            "Logs of requests made coarser for want of room.",
-            None,
-            coarsened.metric_type(),
-        )?)
     }
 }
 

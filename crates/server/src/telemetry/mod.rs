@@ -7,6 +7,8 @@
 //! | `decisions` | decisions, counted by policy, limit and outcome |
 //! | `durations` | a histogram that costs two additions |
 //! | `masked` | keys in logs |
+//! | `without_store` | decisions taken without the store |
+//! | [`store`] | how the store is, and how full |
 //! | `stopwatch` | real time, for latencies alone |
 
 pub(crate) mod decisions;
@@ -15,3 +17,5 @@ pub mod logs;
 pub(crate) mod masked;
 pub(crate) mod metrics;
 pub(crate) mod stopwatch;
+pub mod store;
+pub(crate) mod without_store;

@@ -1,13 +1,15 @@
 //! A decision, as JSON.
 
 use super::json::write_string;
-use tidegate::{Applied, Decision};
+use tidegate::{Applied, DecidedBy, Decision};
 
 /// Writes a decision: `{"allowed","limit","band","remaining","retry_after_ms","reset_ms"}`.
 ///
 /// Where no limit applied it is `{"allowed":true,"limit":null}` and nothing else. `band` is null
-/// where the limit refused before any band was asked, for want of an identity; `retry_after_ms` is
-/// null where waiting is of no use. Times are rounded up, so that nobody comes back too early.
+/// where the limit refused without any band being asked, for want of an identity or of a store;
+/// `retry_after_ms` is null where waiting is of no use. Times are rounded up, so that nobody comes
+/// back too early. Where the store did not answer there is one more field, `"decided_by"`: `"local"`
+/// or `"failure"`.
 #[inline]
 pub fn write(decision: &Decision, out: &mut Vec<u8>) {
     let allowed: &[u8] = if decision.is_allowed() {
@@ -18,8 +20,16 @@ pub fn write(decision: &Decision, out: &mut Vec<u8>) {
     out.extend_from_slice(allowed);
     match decision.binding() {
         Some(binding) => write_binding(&binding, out),
-        None => out.extend_from_slice(b"null}"),
+        None => out.extend_from_slice(b"null"),
     }
+    match decision.decided_by() {
+        DecidedBy::Store => {}
+        other => {
+            out.extend_from_slice(b",\"decided_by\":");
+            write_string(other.as_str(), out);
+        }
+    }
+    out.push(b'}');
 }
 
 #[inline]
@@ -40,7 +50,6 @@ fn write_binding(binding: &Applied<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"reset_ms\":");
     let reset_ms = binding.reset_after().as_micros().div_ceil(1_000);
     write_number(u64::try_from(reset_ms).unwrap_or(u64::MAX), out);
-    out.push(b'}');
 }
 
 #[inline]

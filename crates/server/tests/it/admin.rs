@@ -110,7 +110,7 @@ async fn metrics_count_decisions_by_policy_limit_and_outcome() {
 
 /// The samples of a page, which must be well formed: every sample belongs to the family described
 /// last, under a suffix that its type allows, and there is an end.
-fn samples(page: &str) -> BTreeMap<String, f64> {
+pub(crate) fn samples(page: &str) -> BTreeMap<String, f64> {
     let page = page.strip_suffix("# EOF\n").expect("a page has an end");
     let (mut family, mut kind, mut helped) = ("", "", "");
     let mut samples = BTreeMap::new();

@@ -18,12 +18,22 @@ mod admin;
 mod bounds;
 /// `POST /v1/check`: decisions.
 mod check;
+/// `tidegate doctor`.
+mod doctor;
 /// Stopping without losing anything.
 mod drain;
+/// What doors say when the store does not answer.
+mod failure;
+/// `tidegate inspect`.
+mod inspect;
 /// `POST /v1/check`: everything but decisions, word for word.
 mod problems;
 /// The program as a process: what it prints, how it exits.
 mod program;
+/// Every key that is ever in Redis is on the page that lists them.
+mod redis_keys;
+/// `tidegate reset`.
+mod reset;
 /// `tidegate simulate` as a process, and at the edges of what it is given.
 mod simulate;
 /// TLS, with and without certificates of callers.

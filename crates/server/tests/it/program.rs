@@ -166,6 +166,9 @@ async fn help_and_version_are_there() {
         "validate",
         "simulate",
         "schema",
+        "inspect",
+        "reset",
+        "doctor",
         "TIDEGATE_CONFIG",
         "Examples:",
     ] {

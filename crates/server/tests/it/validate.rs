@@ -31,6 +31,25 @@ async fn a_sound_file_is_said_to_be() {
 }
 
 #[tokio::test]
+async fn what_a_policy_costs_in_a_cluster_is_told() {
+    let folder = Folder::make();
+    let text = format!("store: {{ url: \"redis://:hunter2@a,b\" }}{SOUND}");
+    let file = folder.write("cluster.yaml", text);
+    let ended = run(tidegate(&["validate", &file])).await;
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    for said in [
+        "Policy `api`: a request costs one round trip, to up to 2 groups",
+        "`tag: policy`",
+        "Policy `web`: a request costs one round trip to one group",
+    ] {
+        assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    }
+    let explained = run(tidegate(&["validate", "--explain", &file])).await;
+    assert_eq!(explained.stdout.matches("up to 2 groups").count(), 1);
+    assert!(!explained.stdout.contains("hunter2"));
+}
+
+#[tokio::test]
 async fn every_error_is_told_at_once() {
     let folder = Folder::make();
     let text = SOUND

@@ -1,6 +1,6 @@
 //! One limit in plain words.
 
-use super::{band, subject};
+use super::{band, redis, subject};
 use crate::config::{Config, LocalShare};
 use crate::limit::{Limit, OnFailure, Policy};
 use tidegate_core::Mode;
@@ -15,7 +15,8 @@ pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String
     lines.extend(bands.map(|band| band::explain(band, limit.charge_always)));
     lines.extend(charge(limit));
     // In this process there is nothing that could fail to answer.
-    if !config.store.url.is_memory() {
+    if let Some(redis) = config.store.target.redis() {
+        lines.push(redis::keys(redis, policy, limit));
         lines.push(failure(config, limit));
     }
     lines.join("\n  ")

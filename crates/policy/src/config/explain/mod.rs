@@ -2,11 +2,13 @@
 
 mod band;
 mod limit;
+mod redis;
 mod subject;
 mod words;
 
 use super::{Config, Listener};
 use crate::limit::{Evaluate, Policy};
+pub use redis::costs;
 use words::list;
 
 /// What a configuration means, in plain words: one paragraph for each limit.
@@ -18,7 +20,7 @@ use words::list;
 pub fn explain(config: &Config) -> String {
     let mut paragraphs = vec![doors(config), store(config)];
     for policy in &config.policies {
-        paragraphs.push(heading(policy));
+        paragraphs.push(heading(config, policy));
         for limit in &policy.limits {
             paragraphs.push(limit::explain(config, policy, limit));
         }
@@ -50,25 +52,23 @@ fn address(door: &Listener) -> String {
 }
 
 fn store(config: &Config) -> String {
-    let store = &config.store;
-    if store.url.is_memory() {
-        return format!(
+    match config.store.target.redis() {
+        Some(redis) => redis::store(config, redis),
+        None => format!(
             "Buckets live in this process, up to {}: nothing to install, and nothing is shared with other instances.",
-            store.max_keys
-        );
+            config.store.max_keys
+        ),
     }
-    let timeout = u64::try_from(store.timeout.as_micros()).unwrap_or(u64::MAX);
-    format!(
-        "Buckets live in {}, which has {} to answer.",
-        store.url,
-        words::period(timeout)
-    )
 }
 
-fn heading(policy: &Policy) -> String {
+fn heading(config: &Config, policy: &Policy) -> String {
     let how = match policy.evaluate {
         Evaluate::All => "every limit that matches must allow",
         Evaluate::First => "the first limit that matches decides alone",
     };
-    format!("Policy `{}`: {how}.", policy.name)
+    let heading = format!("Policy `{}`: {how}.", policy.name);
+    match config.store.target.redis() {
+        Some(redis) => format!("{heading}\n  In Redis, {}", redis::cost(redis, policy)),
+        None => heading,
+    }
 }

@@ -68,7 +68,7 @@ async fn serve(config: Config, is_built_in: bool, bounds: Bounds) -> Result<(), 
     let mut signals = Signals::listen()
         .map_err(|error| Failure::runtime(format!("cannot listen to signals: {error}")))?;
     let listen = config.listen.clone();
-    let decider = Decider::new(config).map_err(Failure::input)?;
+    let decider = Decider::start(config).await.map_err(Failure::input)?;
     let listeners = server::bind(&listen).await?;
     report::listening(&listeners);
     if is_built_in {

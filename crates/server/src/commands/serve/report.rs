@@ -18,7 +18,7 @@ pub(super) fn configuration(
         version = env!("CARGO_PKG_VERSION"),
         configuration = file,
         policies = config.policies.len(),
-        store = %config.store.url,
+        store = %config.store.target,
         "tidegate"
     );
     let variables = environment.taken();

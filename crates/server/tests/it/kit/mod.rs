@@ -4,6 +4,7 @@ pub(crate) mod certificates;
 pub(crate) mod client;
 pub(crate) mod folder;
 pub(crate) mod process;
+pub(crate) mod redis;
 pub(crate) mod server;
 pub(crate) mod simulation;
 

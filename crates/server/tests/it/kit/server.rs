@@ -1,8 +1,9 @@
 //! A server in this process.
 
 use std::net::SocketAddr;
+use tidegate::Store;
 use tidegate_policy::Config;
-use tidegate_policy::config::NoEnvironment;
+use tidegate_policy::config::{Listen, NoEnvironment};
 use tidegate_server::bounds::Bounds;
 use tidegate_server::decider::Decider;
 use tidegate_server::server::{self, End};
@@ -33,10 +34,20 @@ impl Server {
     pub(crate) async fn with(config: &str, bounds: Bounds) -> Self {
         let config = Config::parse(config, "test.yaml", &NoEnvironment)
             .unwrap_or_else(|errors| panic!("{errors}"));
-        let listeners = server::bind(&config.listen).await.unwrap();
+        let listen = config.listen.clone();
+        let decider = Decider::start(config).await.unwrap();
+        Self::of(&listen, decider, bounds).await
+    }
+
+    /// A server that decides by `decider`.
+    pub(crate) async fn of<S: Store + 'static>(
+        listen: &Listen,
+        decider: Decider<S>,
+        bounds: Bounds,
+    ) -> Self {
+        let listeners = server::bind(listen).await.unwrap();
         let http = listeners.http.as_ref().unwrap().address;
         let admin = listeners.admin.address;
-        let decider = Decider::new(config).unwrap();
         let (stop, stopped) = oneshot::channel();
         let (ended, end) = oneshot::channel();
         let tasks = Tasks::new();

@@ -1,0 +1,62 @@
+//! Whichever store a configuration names.
+
+use tidegate_core::{Ask, Clock, Inspection, Quota, Reply, Store, StoreError};
+use tidegate_memory::{MemoryStore, SystemClock};
+
+/// Whichever store a configuration names, told apart while running.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AnyStore<C = SystemClock> {
+    /// Buckets in this process.
+    Memory(MemoryStore<C>),
+    /// Buckets in Redis or Valkey.
+    #[cfg(feature = "redis")]
+    Redis(Box<crate::redis::SharedStore>),
+}
+
+impl<C: Clock> Store for AnyStore<C> {
+    async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+        match self {
+            Self::Memory(store) => store.decide(asks).await,
+            #[cfg(feature = "redis")]
+            Self::Redis(shared) => shared.store.decide(asks).await,
+        }
+    }
+
+    async fn inspect(
+        &self,
+        bucket: &[u8],
+        quota: &Quota,
+    ) -> Result<Option<Inspection>, StoreError> {
+        match self {
+            Self::Memory(store) => store.inspect(bucket, quota).await,
+            #[cfg(feature = "redis")]
+            Self::Redis(shared) => shared.store.inspect(bucket, quota).await,
+        }
+    }
+
+    async fn reset(&self, bucket: &[u8], quota: &Quota) -> Result<bool, StoreError> {
+        match self {
+            Self::Memory(store) => store.reset(bucket, quota).await,
+            #[cfg(feature = "redis")]
+            Self::Redis(shared) => shared.store.reset(bucket, quota).await,
+        }
+    }
+
+    fn can_fail(&self) -> bool {
+        match self {
+            Self::Memory(store) => store.can_fail(),
+            #[cfg(feature = "redis")]
+            Self::Redis(shared) => shared.store.can_fail(),
+        }
+    }
+
+    #[inline]
+    fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
+        match self {
+            Self::Memory(store) => store.decide_at_once(asks),
+            #[cfg(feature = "redis")]
+            Self::Redis(shared) => shared.store.decide_at_once(asks),
+        }
+    }
+}

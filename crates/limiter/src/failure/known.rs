@@ -1,0 +1,150 @@
+//! What was last heard of each bucket: a table of fixed size that forgets rather than grows.
+
+use foldhash::fast::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tidegate_core::{Algorithm, Ask, Outcome, Timestamp};
+
+/// How many buckets are remembered; of two that want one place, the last. A power of two.
+const PLACES: usize = 1 << 16;
+
+/// Odd numbers without a pattern.
+const MIX: [u64; 2] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f];
+
+/// What was last heard of each bucket, for a while.
+#[derive(Debug)]
+pub(super) struct LastKnown {
+    /// This process's own, so that nobody outside can choose keys that collide.
+    hasher: RandomState,
+    places: Box<[Place]>,
+}
+
+/// Written by anybody without a lock. A reader that comes between two writes finds a `check` that
+/// does not go with the rest, and has found nothing.
+#[derive(Debug, Default)]
+struct Place {
+    check: AtomicU64,
+    remaining: AtomicU64,
+    instant: AtomicU64,
+}
+
+/// What was last heard of one bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Heard {
+    /// Whole units that were left.
+    pub(super) remaining: u64,
+    /// Of a token bucket, when that was; of a window, when it will be as good as new. By the clock
+    /// of this process, for the store's may differ by hours.
+    pub(super) instant: Timestamp,
+}
+
+impl Default for LastKnown {
+    fn default() -> Self {
+        Self {
+            hasher: RandomState::default(),
+            places: (0..PLACES).map(|_| Place::default()).collect(),
+        }
+    }
+}
+
+impl LastKnown {
+    /// Remembers what a bucket answered.
+    pub(super) fn note(&self, ask: &Ask<'_>, outcome: &Outcome, now: Timestamp) {
+        let instant = match ask.quota.algorithm() {
+            Algorithm::TokenBucket => now,
+            _ => now.plus(outcome.reset_us),
+        };
+        let fingerprint = self.fingerprint(ask);
+        if let Some(place) = self.place(fingerprint) {
+            let (remaining, instant) = (outcome.remaining, instant.as_micros());
+            place.remaining.store(remaining, Relaxed);
+            place.instant.store(instant, Relaxed);
+            let check = mixed(fingerprint, remaining, instant);
+            place.check.store(check, Relaxed);
+        }
+    }
+
+    /// What was last heard of a bucket, if that is still remembered.
+    pub(super) fn get(&self, ask: &Ask<'_>) -> Option<Heard> {
+        let fingerprint = self.fingerprint(ask);
+        let place = self.place(fingerprint)?;
+        let (remaining, instant) = (place.remaining.load(Relaxed), place.instant.load(Relaxed));
+        let is_this = place.check.load(Relaxed) == mixed(fingerprint, remaining, instant);
+        is_this.then_some(Heard {
+            remaining,
+            instant: Timestamp::from_micros(instant),
+        })
+    }
+
+    /// Tells buckets apart; never 0, so that an empty place is nobody's.
+    fn fingerprint(&self, ask: &Ask<'_>) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(ask.bucket);
+        hasher.write_u64(ask.quota.id().as_u64());
+        hasher.finish().max(1)
+    }
+
+    fn place(&self, fingerprint: u64) -> Option<&Place> {
+        let last = self.places.len().saturating_sub(1);
+        self.places
+            .get(usize::try_from(fingerprint >> 32).ok()? & last)
+    }
+}
+
+fn mixed(fingerprint: u64, remaining: u64, instant: u64) -> u64 {
+    let [a, b] = MIX;
+    fingerprint ^ remaining.wrapping_mul(a) ^ instant.wrapping_mul(b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_core::{Quota, Wait};
+
+    #[test]
+    fn the_last_that_was_heard_counts_and_what_was_not_heard_does_not() {
+        let known = LastKnown::default();
+        let quota = Quota::new(10, 1_000_000).build().unwrap();
+        let other = Quota::new(10, 2_000_000).build().unwrap();
+        let outcome = |remaining| Outcome {
+            remaining,
+            wait: Wait::NONE,
+            reset_us: 7,
+        };
+        let now = Timestamp::from_micros(1_000);
+        let ask = Ask::look(b"a", &quota);
+        assert_eq!(known.get(&ask), None);
+        for remaining in [3, 9] {
+            known.note(&ask, &outcome(remaining), now);
+            assert_eq!(known.get(&ask).unwrap().remaining, remaining);
+        }
+        assert_eq!(known.get(&ask).unwrap().instant, now);
+        assert_eq!(known.get(&Ask::look(b"a", &other)), None);
+        assert_eq!(known.get(&Ask::look(b"b", &quota)), None);
+    }
+
+    #[test]
+    fn strangers_push_out_and_never_answer_for_each_other() {
+        let known = LastKnown::default();
+        let quota = Quota::new(10, 1_000_000).build().unwrap();
+        let count = 3 * PLACES as u64;
+        let note = |n: u64| {
+            let outcome = Outcome {
+                remaining: n,
+                wait: Wait::NONE,
+                reset_us: 0,
+            };
+            let name = n.to_be_bytes();
+            known.note(&Ask::look(&name, &quota), &outcome, Timestamp::default());
+        };
+        (0..count).for_each(note);
+        let mut found = 0;
+        for n in 0..count {
+            if let Some(heard) = known.get(&Ask::look(&n.to_be_bytes(), &quota)) {
+                assert_eq!(heard.remaining, n);
+                found += 1;
+            }
+        }
+        assert!((1..=PLACES).contains(&found), "{found}");
+    }
+}

@@ -1,0 +1,114 @@
+//! Deciding in this process, at a share of the policy.
+
+use super::SharedClock;
+use super::known::LastKnown;
+use super::share::Share;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use tidegate_core::{Algorithm, Ask, Clock, Mode, Op, Quota, Reply, Wait};
+use tidegate_memory::MemoryStore;
+
+/// When to come back with a cost that is too large for the share, though not for the limit: the
+/// store may be there again.
+pub(crate) const COME_BACK_US: u64 = 1_000_000;
+
+/// How many buckets may begin at once.
+const GATES: usize = 64;
+
+/// Buckets of this process alone, each under the band of the store's bucket that it stands in for.
+///
+/// A bucket begins with the share of what was last known to remain, and then lives as any other, so
+/// that a store that comes and goes never brings a full one back: it is there until it is as good as
+/// new by its own, slower, rate.
+#[derive(Debug)]
+pub(super) struct Local {
+    clock: SharedClock,
+    store: MemoryStore<SharedClock>,
+    known: LastKnown,
+    /// Held while a bucket begins, so that it begins once.
+    gates: Box<[Mutex<()>]>,
+}
+
+impl Local {
+    pub(super) fn new(clock: SharedClock, max_keys: usize) -> Option<Self> {
+        let store = MemoryStore::builder()
+            .clock(clock.clone())
+            .max_keys(max_keys);
+        Some(Self {
+            clock,
+            store: store.try_build()?,
+            known: LastKnown::default(),
+            gates: (0..GATES).map(|_| Mutex::default()).collect(),
+        })
+    }
+
+    /// What was last heard of the store's buckets.
+    pub(super) fn known(&self) -> &LastKnown {
+        &self.known
+    }
+
+    /// Decides `asks` in one step, at `share` of their quotas.
+    pub(super) fn decide(&self, asks: &[Ask<'_>], share: Share) -> Reply {
+        let quotas: SmallVec<[Quota; 4]> = asks
+            .iter()
+            .map(|ask| ask.quota.at_share(share.numerator, share.denominator))
+            .collect();
+        let shared = asks.iter().zip(&quotas);
+        let shared: SmallVec<[Ask<'_>; 4]> =
+            shared.map(|(ask, quota)| Ask { quota, ..*ask }).collect();
+        for (ask, local) in asks.iter().zip(&shared) {
+            self.begin(ask, local, share);
+        }
+        let mut reply = self.store.decide_now(&shared);
+        for (ask, outcome) in asks.iter().zip(reply.outcomes.iter_mut()) {
+            if outcome.wait.is_never()
+                && matches!(ask.op, Op::Take(cost) if cost <= ask.quota.cost_max())
+            {
+                outcome.wait = Wait::from_micros(COME_BACK_US);
+            }
+        }
+        reply
+    }
+
+    /// Charges a bucket that is not there with what the share of the last known remaining lacks.
+    ///
+    /// One that is as good as new is not there either. It lacks nothing any more by then, for it
+    /// began to refill no earlier than what is known, and with no less to refill.
+    fn begin(&self, ask: &Ask<'_>, local: &Ask<'_>, share: Share) {
+        if self.lacks(ask, local, share) == 0 {
+            return;
+        }
+        let gate = ask.bucket.iter().fold(0_usize, |sum, byte| {
+            sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
+        });
+        let _begins = self.gates.get(gate % GATES).map(Mutex::lock);
+        if self.store.inspect_now(ask.bucket, local.quota).is_none() {
+            let lacks = self.lacks(ask, local, share);
+            self.store.decide_one(&Ask {
+                op: Op::Force(lacks),
+                mode: Mode::Enforce,
+                ..*local
+            });
+        }
+    }
+
+    /// How many units a local bucket that begins now lacks.
+    fn lacks(&self, ask: &Ask<'_>, local: &Ask<'_>, share: Share) -> u64 {
+        let Some(heard) = self.known.get(ask) else {
+            return 0;
+        };
+        if heard.remaining >= ask.quota.capacity() {
+            return 0;
+        }
+        let quota = local.quota;
+        let lacked = quota.capacity().saturating_sub(share.part(heard.remaining));
+        let now = self.clock.now();
+        if quota.algorithm() != Algorithm::TokenBucket {
+            return if now < heard.instant { lacked } else { 0 };
+        }
+        let (drain, price) = quota.drain_and_price();
+        let ticks = now.since(heard.instant) / quota.tick_us().max(1);
+        let refilled = u128::from(ticks) * u128::from(drain) / u128::from(price.max(1));
+        lacked.saturating_sub(u64::try_from(refilled).unwrap_or(u64::MAX))
+    }
+}

@@ -1,0 +1,123 @@
+//! Building a limiter over the store that the configuration names, wherever that is.
+
+use crate::any::AnyStore;
+use crate::build::{Builder, memory};
+use crate::error::BuildError;
+use crate::limiter::Limiter;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use tidegate_core::{Clock, StoreError};
+use tidegate_policy::{Config, Tag};
+
+/// A store that was opened, whether or not it is there.
+struct Opened<C> {
+    store: AnyStore<C>,
+    /// Why it is not there yet.
+    late: Option<StoreError>,
+    /// Where it counts the instances that share it.
+    instances: Option<Arc<AtomicU32>>,
+    /// What holds buckets together, where a request may need several steps.
+    tag: Option<Tag>,
+}
+
+impl<C: Clock + Clone + 'static> Builder<C> {
+    /// The limiter, with its buckets where the configuration says; fails if that cannot be reached.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// use tidegate::{Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .yaml("policies: [{ name: api, limits: [{ name: everyone, rate: 10/s }] }]")?
+    ///     .connect()
+    ///     .await?;
+    /// assert!(limiter.check(&Request::new()).await?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn connect(self) -> Result<Limiter<AnyStore<C>>, BuildError> {
+        let mut opened = self.open().await?;
+        match opened.late.take() {
+            Some(source) => Err(BuildError::Unreachable { source }),
+            None => self.over(opened),
+        }
+    }
+
+    /// The limiter, with its buckets where the configuration says. If that cannot be reached, it is
+    /// told once, decided without it as `on_failure` says, and joined as soon as it is there.
+    ///
+    /// With `required_at_start` in the configuration, this is [`connect`](Self::connect).
+    pub async fn start(self) -> Result<Limiter<AnyStore<C>>, BuildError> {
+        let config = self.config.as_ref();
+        let redis = config.and_then(|config| config.store.target.redis());
+        if redis.is_some_and(|redis| redis.required_at_start) {
+            return self.connect().await;
+        }
+        let opened = self.open().await?;
+        self.over(opened)
+    }
+
+    async fn open(&self) -> Result<Opened<C>, BuildError> {
+        match &self.config {
+            Some(config) if !config.store.target.is_memory() => open_shared(config).await,
+            _ => Ok(Opened {
+                store: AnyStore::Memory(memory(self.clock.clone(), self.keys())?),
+                late: None,
+                instances: None,
+                tag: None,
+            }),
+        }
+    }
+
+    fn over(self, opened: Opened<C>) -> Result<Limiter<AnyStore<C>>, BuildError> {
+        let mut builder = match opened.instances {
+            Some(count) => self.instances(count),
+            None => self,
+        };
+        builder.tag = opened.tag;
+        let limiter = builder.build_with(opened.store)?;
+        if let Some(error) = opened.late {
+            limiter.note_store(Err(&error));
+        }
+        Ok(limiter)
+    }
+}
+
+/// Opens the store across the network that `config` names.
+#[cfg(feature = "redis")]
+async fn open_shared<C>(config: &Config) -> Result<Opened<C>, BuildError> {
+    use crate::redis::{self, Heartbeat, RedisStore, SharedStore};
+    use tidegate_policy::config::{LocalShare, RedisMode};
+
+    let (settings, options) = redis::settings(&config.store, &config.policies)?;
+    let prefix = options.prefix_text().to_owned();
+    let store = RedisStore::start(settings, options).map_err(unreachable)?;
+    let late = store.connection().settled().await.err();
+    let is_shared = config.store.local_share == LocalShare::Auto;
+    let heartbeat = is_shared.then(|| Heartbeat::start(store.connection(), &prefix));
+    let redis = config.store.target.redis();
+    let cluster = redis.filter(|redis| redis.mode == RedisMode::Cluster);
+    Ok(Opened {
+        late: late.map(StoreError::from),
+        instances: heartbeat.as_ref().map(Heartbeat::count),
+        tag: cluster.map(|redis| redis.tag),
+        store: AnyStore::Redis(Box::new(SharedStore { store, heartbeat })),
+    })
+}
+
+#[cfg(feature = "redis")]
+fn unreachable(error: tidegate_redis::ConnectError) -> BuildError {
+    BuildError::Unreachable {
+        source: error.into(),
+    }
+}
+
+/// There is none without the feature.
+#[cfg(not(feature = "redis"))]
+#[expect(clippy::unused_async, reason = "with the feature, it waits")]
+async fn open_shared<C>(config: &Config) -> Result<Opened<C>, BuildError> {
+    Err(BuildError::Store {
+        url: config.store.target.to_string(),
+    })
+}

@@ -1,0 +1,136 @@
+//! From what a configuration says of Redis to a store there.
+
+use crate::error::BuildError;
+use std::path::Path;
+use tidegate_policy::config::{self, RedisMode, RedisSettings, Secret, StoreSettings};
+use tidegate_policy::matching::bucket_scope;
+use tidegate_policy::template::{self, band_name};
+use tidegate_policy::{Policy, Tag};
+use tidegate_redis::{
+    Address, Credentials, Layout, Mode, OpenLayout, OpenLimit, Options, Password, Piece, Settings,
+    TlsSettings,
+};
+
+pub use tidegate_redis::{Connection, Counter, Heartbeat, RedisStore, Stats};
+
+/// How to reach Redis, and how buckets are kept there, as `store` says; `policies` are those whose
+/// buckets they are.
+///
+/// Reads the files that `store.tls` names. Fails where one cannot be read, or where buckets live in
+/// this process.
+pub fn settings(
+    store: &StoreSettings,
+    policies: &[Policy],
+) -> Result<(Settings, Options), BuildError> {
+    let Some(redis) = store.target.redis() else {
+        return Err(BuildError::Store {
+            url: store.target.to_string(),
+        });
+    };
+    let options = Options::default()
+        .prefix(redis.prefix.clone())
+        .tag(match redis.tag {
+            Tag::Subject => tidegate_redis::Tag::Subject,
+            Tag::Policy => tidegate_redis::Tag::Policy,
+        })
+        .deny_cache(redis.deny_cache)
+        .layout(match redis.layout {
+            config::Layout::Packed => Layout::Packed,
+            config::Layout::Open => Layout::Open(open_layout(policies)),
+        });
+    Ok((connection(redis)?.timeout(store.timeout), options))
+}
+
+/// How the keys of `policies` are named in the open layout.
+pub fn open_layout(policies: &[Policy]) -> OpenLayout {
+    let mut layout = OpenLayout::new();
+    for policy in policies {
+        for limit in &policy.limits {
+            let Some(template) = &limit.template else {
+                continue;
+            };
+            let bands = limit.bands.iter();
+            let bands = bands.map(|band| (band.quota.id(), band_name(band).to_owned()));
+            let open = OpenLimit {
+                template: template.pieces().iter().map(piece).collect(),
+                bands: bands.collect(),
+            };
+            layout = layout.limit(&bucket_scope(&policy.name, &limit.name), open);
+        }
+    }
+    layout
+}
+
+fn piece(piece: &template::Piece) -> Piece {
+    match piece {
+        template::Piece::Text(text) => Piece::Text(text.clone()),
+        template::Piece::Policy => Piece::Policy,
+        template::Piece::Limit => Piece::Limit,
+        template::Piece::Band => Piece::Band,
+        template::Piece::Subject => Piece::Subject,
+        template::Piece::Key => Piece::Key,
+        template::Piece::Part { label, .. } => Piece::Part(label.clone()),
+    }
+}
+
+/// A store in Redis, and the count of those who share it.
+#[derive(Debug)]
+pub struct SharedStore {
+    /// The store.
+    pub store: RedisStore,
+    /// Tells the others that we live, and counts them; only where the configuration asks for it.
+    pub heartbeat: Option<Heartbeat>,
+}
+
+fn connection(redis: &RedisSettings) -> Result<Settings, BuildError> {
+    let addresses = redis.addresses.iter();
+    let addresses = addresses.map(|it| Address::new(it.host.clone(), it.port));
+    let mode = match &redis.mode {
+        RedisMode::Standalone => Mode::Standalone,
+        RedisMode::Cluster => Mode::Cluster,
+        RedisMode::Sentinel { master, .. } => Mode::Sentinel {
+            master: master.clone(),
+        },
+    };
+    let mut settings = Settings::new(mode, addresses.collect())
+        .database(redis.database)
+        .connections(redis.connections.into())
+        .connect_timeout(redis.connect_timeout)
+        .retries(redis.retries.into());
+    settings.user.clone_from(&redis.user);
+    settings.password = redis.password.as_ref().map(password);
+    if let RedisMode::Sentinel {
+        user,
+        password: secret,
+        ..
+    } = &redis.mode
+        && (user.is_some() || secret.is_some())
+    {
+        settings.sentinel = Some(Credentials {
+            user: user.clone(),
+            password: secret.as_ref().map(password),
+        });
+    }
+    if let Some(files) = &redis.tls {
+        let mut tls = TlsSettings::new();
+        if let Some(path) = &files.ca_file {
+            tls = tls.ca(read(path)?);
+        }
+        if let Some(identity) = &files.identity {
+            tls = tls.identity(read(&identity.cert_file)?, read(&identity.key_file)?);
+        }
+        settings = settings.tls(tls);
+    }
+    Ok(settings)
+}
+
+fn password(secret: &Secret) -> Password {
+    Password::new(secret.expose())
+}
+
+fn read(path: &str) -> Result<Vec<u8>, BuildError> {
+    std::fs::read(path).map_err(|source| BuildError::Read {
+        path: Path::new(path).into(),
+        source,
+    })
+}

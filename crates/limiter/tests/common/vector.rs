@@ -1,0 +1,80 @@
+//! Vectors: from a line of a trace to a question, from a decision to the line that is expected.
+
+use serde_json::{Value, json};
+use tidegate::{Decision, Limiter, ManualClock, Request, Store, Timestamp};
+use tidegate_testkit::vectors::Vector;
+
+/// Puts a whole trace to `limiter`, whose clock is `clock`, and compares each decision with what is
+/// expected. `settle` runs after each.
+pub(crate) async fn replay<S: Store>(
+    vector: &Vector,
+    limiter: &Limiter<S>,
+    clock: &ManualClock,
+    settle: impl Fn(),
+) {
+    for (nth, (question, expected)) in vector.trace.iter().zip(&vector.expected).enumerate() {
+        let question: Value = serde_json::from_str(question).expect("JSON");
+        let expected: Value = serde_json::from_str(expected).expect("JSON");
+        let at_ms = question["at_ms"].as_u64().expect("an instant");
+        clock.set(Timestamp::from_millis(at_ms));
+        let decided = answer(&decide(limiter, &question).await);
+        let (name, line) = (&vector.name, nth + 1);
+        assert_eq!(decided, expected, "{name}, line {line}: {question}");
+        settle();
+    }
+}
+
+/// Names and values of an object; a list of values is several of them.
+fn pairs(object: &Value) -> Vec<(&str, &str)> {
+    let mut pairs = Vec::new();
+    for (name, value) in object.as_object().into_iter().flatten() {
+        match value {
+            Value::Array(values) => {
+                pairs.extend(
+                    values
+                        .iter()
+                        .map(|value| (&**name, value.as_str().expect("a string"))),
+                );
+            }
+            value => pairs.push((name, value.as_str().expect("a string"))),
+        }
+    }
+    pairs
+}
+
+/// Puts the question of a trace to a limiter.
+pub(crate) async fn decide<S: Store>(limiter: &Limiter<S>, question: &Value) -> Decision {
+    let (headers, attributes) = (pairs(&question["headers"]), pairs(&question["attributes"]));
+    let request = Request {
+        policy: question["policy"].as_str(),
+        ip: question["ip"]
+            .as_str()
+            .map(|ip| ip.parse().expect("an address")),
+        user: question["user"].as_str(),
+        api_key: question["api_key"].as_str(),
+        method: question["method"].as_str(),
+        host: question["host"].as_str(),
+        path: question["path"].as_str(),
+        route: question["route"].as_str(),
+        headers: &headers,
+        attributes: &attributes,
+        cost: question["cost"].as_u64().unwrap_or(1),
+    };
+    limiter.check(&request).await.expect("the store answers")
+}
+
+/// A decision as the vectors write it.
+pub(crate) fn answer(decision: &Decision) -> Value {
+    let Some(binding) = decision.binding() else {
+        return json!({ "allowed": decision.is_allowed(), "limit": null });
+    };
+    let reset_us = u64::try_from(binding.reset_after().as_micros()).expect("it fits");
+    json!({
+        "allowed": decision.is_allowed(),
+        "limit": binding.limit(),
+        "band": binding.band(),
+        "remaining": binding.remaining(),
+        "retry_after_ms": binding.wait().as_millis(),
+        "reset_ms": reset_us.div_ceil(1_000),
+    })
+}

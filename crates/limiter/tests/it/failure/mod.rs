@@ -1,0 +1,231 @@
+//! What happens when the store cannot tell.
+
+/// N instances cut off: what they admit above the policy, and what flaps do not add.
+mod bounds;
+/// Where local buckets begin, and what becomes of them.
+mod local;
+/// Warnings, the way back, counters.
+mod visible;
+/// Every `on_failure` beside every other, whole and in part; what is given back.
+mod words;
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use tidegate::{
+    Config, Decision, Limiter, ManualClock, MemoryStore, Request, Store, StoreError,
+    StoreErrorKind, Timestamp,
+};
+use tidegate_core::{Answered, Ask, Inspection, Op, Quota, Reply};
+use tidegate_policy::config::NoEnvironment;
+use tidegate_testkit::laws::{Manual, Subject, block_on, law_12_unknown_is_an_error};
+
+/// A store of memory behind a wire that can be cut, wholly or for buckets of one limit. Shared by
+/// as many instances as there are clones, each with a wire of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Wired {
+    memory: Arc<MemoryStore<ManualClock>>,
+    is_cut: Arc<AtomicBool>,
+    /// Buckets whose name contains this do not answer, though the others do.
+    lost: Arc<Mutex<Option<&'static str>>>,
+    /// What was given back, and whether the giving back itself got lost.
+    given_back: Arc<Mutex<Vec<(String, u64)>>>,
+}
+
+impl Wired {
+    pub(crate) fn new(clock: &ManualClock) -> Self {
+        Self {
+            memory: Arc::new(MemoryStore::builder().clock(clock.clone()).build()),
+            is_cut: Arc::default(),
+            lost: Arc::default(),
+            given_back: Arc::default(),
+        }
+    }
+
+    /// The same store, over another wire.
+    pub(crate) fn beside(&self) -> Self {
+        Self {
+            memory: Arc::clone(&self.memory),
+            is_cut: Arc::default(),
+            lost: Arc::default(),
+            given_back: Arc::default(),
+        }
+    }
+
+    pub(crate) fn cut(&self) {
+        self.is_cut.store(true, Relaxed);
+    }
+
+    pub(crate) fn mend(&self) {
+        self.is_cut.store(false, Relaxed);
+        *self.lost.lock() = None;
+    }
+
+    /// Loses the answers of buckets whose name contains `part`.
+    pub(crate) fn lose(&self, part: &'static str) {
+        *self.lost.lock() = Some(part);
+    }
+
+    pub(crate) fn given_back(&self) -> Vec<(String, u64)> {
+        self.given_back.lock().clone()
+    }
+
+    fn reach(&self) -> Result<&MemoryStore<ManualClock>, StoreError> {
+        if self.is_cut.load(Relaxed) {
+            let cause = std::io::Error::other("connection refused");
+            return Err(StoreError::transient("the wire is cut")
+                .with_kind(StoreErrorKind::Unreachable)
+                .caused_by(cause));
+        }
+        Ok(&self.memory)
+    }
+
+    /// Each ask is a group of its own, as far as it can be reached.
+    fn decide_groups(&self, asks: &[Ask<'_>], lost: &str) -> Result<Reply, StoreError> {
+        let is_lost = |ask: &Ask<'_>| String::from_utf8_lossy(ask.bucket).contains(lost);
+        if !asks.iter().any(is_lost) {
+            return Ok(self.memory.decide_now(asks));
+        }
+        let mut answers = Vec::new();
+        for ask in asks {
+            answers.push((!is_lost(ask)).then(|| {
+                let reply = self.memory.decide_now(std::slice::from_ref(ask));
+                Answered {
+                    at: reply.at,
+                    outcome: reply.outcomes[0],
+                    charged: reply.passed && matches!(ask.op, Op::Take(_) | Op::Force(_)),
+                }
+            }));
+        }
+        Err(StoreError::transient("a group did not answer")
+            .with_kind(StoreErrorKind::Timeout)
+            .with_answers(answers.into()))
+    }
+}
+
+impl Store for Wired {
+    async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+        for ask in asks {
+            if let Op::GiveBack(receipt) = ask.op {
+                let name = String::from_utf8_lossy(ask.bucket).into_owned();
+                self.given_back.lock().push((name, receipt.cost));
+            }
+        }
+        let memory = self.reach()?;
+        let lost = *self.lost.lock();
+        match lost {
+            Some(lost) => self.decide_groups(asks, lost),
+            None => Ok(memory.decide_now(asks)),
+        }
+    }
+
+    async fn inspect(
+        &self,
+        bucket: &[u8],
+        quota: &Quota,
+    ) -> Result<Option<Inspection>, StoreError> {
+        Ok(self.reach()?.inspect_now(bucket, quota))
+    }
+
+    async fn reset(&self, bucket: &[u8], quota: &Quota) -> Result<bool, StoreError> {
+        Ok(self.reach()?.reset_now(bucket, quota))
+    }
+}
+
+pub(crate) fn clock() -> ManualClock {
+    ManualClock::at(Timestamp::from_millis(1_700_000_000_000))
+}
+
+pub(crate) fn config(yaml: &str) -> Config {
+    Config::parse(yaml, "test.yaml", &NoEnvironment).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// One instance, its store and its clock.
+pub(crate) struct Instance {
+    pub(crate) limiter: Limiter<Wired>,
+    pub(crate) store: Wired,
+    pub(crate) clock: ManualClock,
+    pub(crate) instances: Arc<AtomicU32>,
+}
+
+impl Instance {
+    pub(crate) fn new(yaml: &str) -> Self {
+        let clock = clock();
+        Self::over(Wired::new(&clock), clock, yaml)
+    }
+
+    /// One more instance of the same store.
+    pub(crate) fn beside(&self, yaml: &str) -> Self {
+        Self::over(self.store.beside(), self.clock.clone(), yaml)
+    }
+
+    fn over(store: Wired, clock: ManualClock, yaml: &str) -> Self {
+        let instances = Arc::<AtomicU32>::default();
+        let limiter = Limiter::builder()
+            .config(config(yaml))
+            .clock(clock.clone())
+            .instances(Arc::clone(&instances))
+            .max_keys(1_000)
+            .build_with(store.clone())
+            .expect("a limiter");
+        Self {
+            limiter,
+            store,
+            clock,
+            instances,
+        }
+    }
+
+    pub(crate) fn ask(&self) -> Decision {
+        self.ask_for(1)
+    }
+
+    pub(crate) fn ask_for(&self, cost: u64) -> Decision {
+        block_on(self.limiter.check(&Request::new().user("ann").cost(cost)))
+            .expect("it is decided, one way or another")
+    }
+
+    /// How many pass until one does not.
+    pub(crate) fn admitted(&self) -> u64 {
+        let mut admitted = 0;
+        while admitted < 10_000 && self.ask().is_allowed() {
+            admitted += 1;
+        }
+        admitted
+    }
+}
+
+#[test]
+fn the_store_of_these_tests_obeys_the_law() {
+    let clock = clock();
+    let store = Wired::new(&clock);
+    let subject = Manual::new(store.clone(), clock);
+    assert!(subject.store().can_fail());
+    law_12_unknown_is_an_error(&subject, || store.cut());
+}
+
+#[test]
+fn a_store_that_cannot_fail_needs_none_of_this() {
+    let limiter = Limiter::from_yaml("policies: [{name: a, limits: [{name: x, rate: 1/s}]}]");
+    let limiter = limiter.unwrap();
+    assert!(limiter.store_health().is_none());
+    assert!(block_on(limiter.probe_store()).is_none());
+    assert!(
+        block_on(limiter.check(&Request::new()))
+            .unwrap()
+            .is_allowed()
+    );
+}
+
+#[tokio::test]
+async fn memory_is_what_both_ends_build_where_the_configuration_says_so() {
+    let yaml = "policies: [{name: a, limits: [{name: x, rate: 1/h}]}]";
+    let connected = Limiter::builder().yaml(yaml).unwrap().connect().await;
+    let started = Limiter::builder().yaml(yaml).unwrap().start().await;
+    for limiter in [connected.unwrap(), started.unwrap()] {
+        let allowed = |decision: Decision| decision.is_allowed();
+        assert!(limiter.check(&Request::new()).await.is_ok_and(allowed));
+        assert!(!limiter.check(&Request::new()).await.is_ok_and(allowed));
+        assert!(limiter.store_health().is_none());
+    }
+}

@@ -1,0 +1,260 @@
+use super::{Instance, config};
+use tidegate::{CheckError, DecidedBy, Request};
+use tidegate_testkit::laws::block_on;
+
+const WORDS: [&str; 4] = ["local", "allow", "deny", "error"];
+
+/// Two limits on every request, each with its own word; plenty of room but for the local share.
+fn two(first: &str, second: &str) -> Instance {
+    Instance::new(&format!(
+        "
+policies:
+  - name: api
+    limits:
+      - {{ name: first, key: user, rate: 4/h, on_failure: {first} }}
+      - {{ name: second, rate: 100/h, on_failure: {second} }}
+"
+    ))
+}
+
+/// What law 8 says of two limits, both of them unknown.
+fn expected(first: &str, second: &str) -> &'static str {
+    let either = |word| first == word || second == word;
+    match () {
+        () if either("error") => "error",
+        () if either("deny") => "deny",
+        () if either("local") => "local",
+        () => "allow",
+    }
+}
+
+fn answer(instance: &Instance) -> (&'static str, Option<bool>) {
+    let decided = block_on(instance.limiter.check(&Request::new().user("ann")));
+    match decided {
+        Err(CheckError::Store(_)) => ("error", None),
+        Err(other) => panic!("{other}"),
+        Ok(decision) => match (decision.decided_by(), decision.is_allowed()) {
+            (DecidedBy::Local, allowed) => ("local", Some(allowed)),
+            (DecidedBy::Failure, true) => ("allow", Some(true)),
+            (DecidedBy::Failure, false) => ("deny", Some(false)),
+            other => panic!("{other:?}"),
+        },
+    }
+}
+
+#[test]
+fn every_word_beside_every_other() {
+    for first in WORDS {
+        for second in WORDS {
+            let instance = two(first, second);
+            instance.store.cut();
+            let (word, allowed) = answer(&instance);
+            assert_eq!(word, expected(first, second), "{first} and {second}");
+            assert_eq!(
+                allowed,
+                [Some(true), Some(true), Some(false), None]
+                    [WORDS.iter().position(|it| *it == word).unwrap()]
+            );
+            instance.store.mend();
+            assert_eq!(instance.ask().decided_by(), DecidedBy::Store);
+        }
+    }
+}
+
+#[test]
+fn the_stores_word_counts_where_a_limit_has_none() {
+    let yaml = |word: &str| {
+        format!(
+            "{{store: {{on_failure: {word}}}, policies: [{{name: a, limits: [{{name: x, rate: 4/h}}]}}]}}"
+        )
+    };
+    for word in WORDS {
+        let instance = Instance::new(&yaml(word));
+        instance.store.cut();
+        assert_eq!(answer(&instance).0, word);
+    }
+    // A reload while the store is away may change its mind.
+    let instance = Instance::new(&yaml("deny"));
+    instance.store.cut();
+    assert_eq!(answer(&instance).0, "deny");
+    instance.limiter.reload(config(&yaml("allow")));
+    assert_eq!(answer(&instance).0, "allow");
+}
+
+#[test]
+fn a_denial_names_its_limit_and_says_to_come_back() {
+    let instance = two("allow", "deny");
+    instance.store.cut();
+    let decision = instance.ask();
+    let binding = decision.binding().unwrap();
+    assert_eq!((binding.limit(), binding.band()), ("second", None));
+    assert_eq!(binding.retry_after().map(|it| it.as_secs()), Some(1));
+    assert!(!binding.wait().is_never());
+}
+
+#[test]
+fn what_is_allowed_without_the_store_reports_no_limit() {
+    let instance = two("allow", "allow");
+    instance.store.cut();
+    let decision = instance.ask();
+    assert!(decision.is_allowed() && decision.binding().is_none());
+    assert_eq!(decision.applied().count(), 0);
+}
+
+#[test]
+fn local_limits_are_decided_together_or_not_at_all() {
+    let instance = Instance::new(
+        "
+policies:
+  - name: api
+    limits:
+      - { name: tight, key: user, rate: 4/h }
+      - { name: wide, rate: 20/h }
+      - { name: open, rate: 1/h, on_failure: allow }
+",
+    );
+    instance.store.cut();
+    assert_eq!(instance.admitted(), 2, "half of four");
+    for _ in 0..20 {
+        let refused = instance.ask();
+        assert_eq!(refused.decided_by(), DecidedBy::Local);
+        assert_eq!(refused.binding().unwrap().limit(), "tight");
+    }
+    let look = block_on(instance.limiter.check(&Request::new().user("bob").cost(0)));
+    let look = look.unwrap();
+    let wide = look.applied().find(|it| it.limit() == "wide").unwrap();
+    assert_eq!(wide.remaining(), 8, "refusals cost nothing");
+    assert!(look.applied().all(|it| it.limit() != "open"));
+}
+
+#[test]
+fn a_group_that_answered_counts() {
+    for word in WORDS {
+        let instance = two("local", word);
+        instance.store.lose("/second");
+        let (said, allowed) = answer(&instance);
+        assert_eq!(
+            said, word,
+            "the first is known, so only the second's counts"
+        );
+        let given_back = instance.store.given_back();
+        match allowed {
+            Some(true) => assert!(given_back.is_empty(), "{word}: it passed"),
+            _ => assert_eq!(given_back, [("api/first/user:ann".to_owned(), 1)], "{word}"),
+        }
+        instance.store.mend();
+        let left = instance.ask_for(0).applied().next().unwrap().remaining();
+        assert_eq!(left, if allowed == Some(true) { 3 } else { 4 }, "{word}");
+    }
+}
+
+#[test]
+fn a_group_that_refused_refuses_whatever_the_others_would_do() {
+    for word in WORDS {
+        let instance = two("local", word);
+        assert!(instance.ask_for(4).is_allowed());
+        instance.store.lose("/second");
+        let refused = instance.ask();
+        assert!(!refused.is_allowed(), "{word}");
+        assert_eq!(refused.decided_by(), DecidedBy::Store, "{word}");
+        assert_eq!(refused.binding().unwrap().limit(), "first");
+        assert_eq!(instance.store.given_back(), [], "{word}: it took nothing");
+    }
+}
+
+#[test]
+fn what_others_charged_is_given_back_once_when_this_process_refuses() {
+    let instance = two("error", "local");
+    instance.store.lose("/second");
+    instance.limiter.reload(config(
+        "
+policies:
+  - name: api
+    limits:
+      - { name: first, key: user, rate: 1000/h, on_failure: error }
+      - { name: second, rate: 100/h, on_failure: local }
+",
+    ));
+    assert!(instance.ask_for(50).is_allowed());
+    assert_eq!(instance.store.given_back(), []);
+    let refused = instance.ask_for(7);
+    assert!(!refused.is_allowed());
+    assert_eq!(refused.decided_by(), DecidedBy::Local);
+    assert_eq!(refused.binding().unwrap().limit(), "second");
+    assert_eq!(
+        instance.store.given_back(),
+        [("api/first/user:ann".to_owned(), 7)]
+    );
+    instance.store.mend();
+    let left = instance.ask_for(0).applied().next().unwrap().remaining();
+    assert_eq!(left, 950);
+}
+
+#[test]
+fn a_give_back_that_is_lost_is_not_sent_again() {
+    let instance = two("local", "deny");
+    instance.store.lose("/");
+    assert_eq!(answer(&instance).0, "deny");
+    assert_eq!(instance.store.given_back(), [], "nobody charged anything");
+
+    let instance = two("local", "deny");
+    instance.store.lose("/second");
+    for _ in 0..3 {
+        assert_eq!(answer(&instance).0, "deny");
+    }
+    assert_eq!(
+        instance.store.given_back().len(),
+        3,
+        "once for each request"
+    );
+}
+
+#[test]
+fn shadows_that_are_not_known_change_nothing() {
+    for word in WORDS {
+        let instance = Instance::new(&format!(
+            "
+policies:
+  - name: api
+    limits:
+      - {{ name: real, rate: 100/h }}
+      - {{ name: watched, rate: 2/h, mode: shadow, on_failure: {word} }}
+"
+        ));
+        instance.store.lose("/watched");
+        for _ in 0..4 {
+            let decision = instance.ask();
+            assert!(decision.is_allowed(), "{word}");
+            assert_eq!(decision.decided_by(), DecidedBy::Store, "{word}");
+            assert_eq!(decision.binding().unwrap().limit(), "real");
+        }
+        instance.store.cut();
+        let decision = instance.ask();
+        assert!(decision.is_allowed(), "{word}");
+        assert_eq!(decision.decided_by(), DecidedBy::Local, "{word}");
+        assert_eq!(instance.store.given_back(), []);
+    }
+}
+
+#[test]
+fn a_cost_that_only_the_share_is_too_small_for_is_not_told_never() {
+    let instance = two("local", "local");
+    instance.store.cut();
+    let refused = instance.ask_for(3);
+    assert!(!refused.is_allowed());
+    assert!(!refused.binding().unwrap().wait().is_never());
+    assert!(instance.ask_for(5).binding().unwrap().wait().is_never());
+}
+
+#[test]
+fn whether_anything_goes_on_is_for_the_limits_to_say() {
+    for (first, second, goes_on) in [
+        ("deny", "error", false),
+        ("deny", "local", true),
+        ("allow", "error", true),
+        ("local", "local", true),
+    ] {
+        let instance = two(first, second);
+        assert_eq!(instance.limiter.goes_on_without_store(), goes_on);
+    }
+}

@@ -1,0 +1,178 @@
+//! How: every vector is put to a limiter over Redis, over every topology and layout, by a clock that
+//! its trace sets; each decision is compared with what an independent model decided.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, its helpers as well"
+)]
+
+#[path = "../common/vector.rs"]
+mod vector;
+
+use std::time::Duration;
+use tidegate::{Config, Limiter, ManualClock};
+use tidegate_policy::config::NoEnvironment;
+use tidegate_redis::{
+    Address, Layout, Mode, OpenLayout, Options, RedisStore, Settings, Tag, TlsSettings,
+};
+use tidegate_testkit::redis::{
+    Acl, Certificates, Cluster, Flavour, Login, SentinelGroup, Server, until,
+};
+use tidegate_testkit::vectors::{self, Vector};
+use tokio::runtime::Runtime;
+
+/// What the limiter needs to be allowed; see `docs/operating-redis.md`.
+const RULES: &str = "~tg* resetchannels -@all +@connection +evalsha +script|load +get +mget +set \
+     +del +time +info +role +cluster|slots";
+
+fn address(server: &Server) -> Address {
+    Address::new("127.0.0.1", server.port())
+}
+
+/// Puts all vectors that `fits` lets through to stores that `settings` reach.
+fn replay_all(settings: &Settings, options: &Options, fits: impl Fn(&Vector) -> bool) {
+    let patience = Duration::from_secs(10);
+    let settings = settings.clone().timeout(patience).connect_timeout(patience);
+    let runtime = Runtime::new().unwrap();
+    for (nth, vector) in vectors::all().into_iter().filter(fits).enumerate() {
+        let clock = ManualClock::default();
+        let options = options
+            .clone()
+            .prefix(format!("tg{nth}:"))
+            // It goes by real time.
+            .deny_cache(0)
+            .clock(clock.clone());
+        runtime.block_on(async {
+            let store = RedisStore::connect(settings.clone(), options)
+                .await
+                .unwrap();
+            let builder = Limiter::builder().clock(clock.clone());
+            let builder = builder.yaml(&vector.config).unwrap();
+            let limiter = builder.build_with(store.clone()).unwrap();
+            // On several slots of a Cluster, a refusal holds its cost until it is given back.
+            let stats = store.stats();
+            let settled = || stats.refunds.get() == stats.refunds_due.get();
+            vector::replay(&vector, &limiter, &clock, || {
+                until("everything is given back", settled);
+            })
+            .await;
+        });
+    }
+}
+
+fn every(_: &Vector) -> bool {
+    true
+}
+
+#[test]
+fn standalone() {
+    let server = Server::start();
+    let settings = Settings::new(Mode::Standalone, vec![address(&server)]);
+    replay_all(&settings, &Options::default(), every);
+}
+
+#[test]
+fn redis_8_and_valkey_9() {
+    for flavour in [Flavour::Redis8, Flavour::Valkey9] {
+        if flavour.available() {
+            let server = Server::builder().flavour(flavour).start();
+            let settings = Settings::new(Mode::Standalone, vec![address(&server)]);
+            replay_all(&settings, &Options::default(), every);
+        }
+    }
+}
+
+#[test]
+fn tls_and_users() {
+    let certificates = Certificates::make();
+    let builder = Server::builder().tls(&certificates).ask_clients();
+    let server = builder.acl(Acl::limiter(RULES)).start();
+    let read = |path| std::fs::read(path).unwrap();
+    let tls = TlsSettings::new()
+        .ca(read(certificates.authority()))
+        .identity(
+            read(certificates.client_certificate()),
+            read(certificates.client_key()),
+        );
+    let Login { user, password } = Login::limiter();
+    let settings = Settings::new(Mode::Standalone, vec![address(&server)])
+        .tls(tls)
+        .user(user)
+        .password(password);
+    replay_all(&settings, &Options::default(), every);
+}
+
+#[test]
+fn sentinel() {
+    let group = SentinelGroup::start();
+    let master = group.name().to_owned();
+    let sentinels = group.sentinels().iter().map(address).collect();
+    let settings = Settings::new(Mode::Sentinel { master }, sentinels);
+    replay_all(&settings, &Options::default(), every);
+}
+
+#[test]
+fn cluster_by_subject_and_by_policy() {
+    let cluster = Cluster::start(3, 0);
+    let settings = Settings::new(Mode::Cluster, cluster.nodes().iter().map(address).collect());
+    for tag in [Tag::Subject, Tag::Policy] {
+        for node in cluster.nodes() {
+            node.command(&["FLUSHALL"]).done();
+        }
+        replay_all(&settings, &Options::default().tag(tag), every);
+    }
+}
+
+#[test]
+fn open_layout() {
+    let server = Server::start();
+    let settings = Settings::new(Mode::Standalone, vec![address(&server)]);
+    let options = Options::default().layout(Layout::Open(OpenLayout::new()));
+    // Windows of the open layout begin with a whole second, as its document has them.
+    let has_fixed_windows = |vector: &Vector| vector.config.contains("fixed-window");
+    replay_all(&settings, &options, |vector| !has_fixed_windows(vector));
+}
+
+/// Names of keys are made in two places that do not know each other: where a configuration is
+/// explained, and where keys are written.
+#[test]
+fn both_name_keys_of_the_open_layout_alike() {
+    let text = "
+store: { url: 'redis://127.0.0.1:1', layout: open }
+policies:
+  - name: api
+    limits:
+      - { name: burst, key: ip, rate: 10/s burst 50 }
+      - { name: several, key: [user, route], bands: [{ rate: 10/s, label: second }, { rate: 100/min, label: minute }] }
+      - { name: log, key: ip, rate: 5/s, algorithm: sliding-log, template: 'log:{ip}' }
+      - { name: window, key: attr:project, rate: 5/min, algorithm: fixed-window }
+";
+    let config = Config::parse(text, "test", &NoEnvironment).unwrap();
+    let layout = tidegate::redis::open_layout(&config.policies);
+    let subjects = [
+        "ip:192.0.2.1",
+        "user:ann,route:r%2F1",
+        "ip:2001:db8::",
+        "attr.project:7",
+    ];
+    for (limit, subject) in config.policies[0].limits.iter().zip(subjects) {
+        let template = limit.template.as_ref().unwrap();
+        for band in &limit.bands {
+            let of = tidegate_policy::template::KeyOf {
+                policy: "api",
+                limit: &limit.name,
+                subject,
+                band: tidegate_policy::template::band_name(band),
+            };
+            let bucket = format!("api/{}/{subject}", limit.name);
+            let (name, field) = layout.name(bucket.as_bytes(), &band.quota).unwrap();
+            assert_eq!(String::from_utf8(name).unwrap(), template.render(&of));
+            if let Some(field) = field {
+                let mut key = String::new();
+                tidegate_policy::template::push_key(&mut key, subject);
+                assert_eq!(String::from_utf8(field).unwrap(), key);
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What a Redis store means: where keys are, what they are called, what a request costs.
+
+use super::words::{self, list};
+use crate::config::{Config, Layout, RedisMode, RedisSettings};
+use crate::group::{Group, Tag, subject_of};
+use crate::limit::{KeyPart, Limit, Policy};
+use crate::template::{KeyOf, band_name, push_key};
+use std::time::Duration;
+use tidegate_core::Algorithm;
+
+/// For each policy, in a sentence or two, how many round trips and groups a request costs, and
+/// what would save one. Empty where buckets live in this process.
+///
+/// ```
+/// use tidegate_policy::config::{Config, NoEnvironment, costs};
+///
+/// let text = "
+/// store: { url: \"redis://a:6379,b:6379\" }
+/// policies:
+///   - name: api
+///     limits:
+///       - { name: per-ip, key: ip, rate: 10/s }
+///       - { name: per-user, key: user, rate: 10/s }
+/// ";
+/// let config = Config::parse(text, "limits.yaml", &NoEnvironment)?;
+/// assert!(costs(&config)[0].contains("up to 2 groups"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+pub fn costs(config: &Config) -> Vec<String> {
+    let Some(redis) = config.store.target.redis() else {
+        return Vec::new();
+    };
+    let policies = config.policies.iter();
+    policies
+        .map(|policy| format!("Policy `{}`: {}", policy.name, cost(redis, policy)))
+        .collect()
+}
+
+/// What the store is, and what is in it.
+pub(super) fn store(config: &Config, redis: &RedisSettings) -> String {
+    let what = match &redis.mode {
+        RedisMode::Standalone => "one server".to_owned(),
+        RedisMode::Sentinel { master, .. } => {
+            format!("the server that sentinels know as `{master}`")
+        }
+        RedisMode::Cluster => "a Cluster".to_owned(),
+    };
+    let connections = match redis.connections {
+        1 => "One connection".to_owned(),
+        count => format!("{count} connections"),
+    };
+    let without = if redis.required_at_start {
+        "Nothing is served before the store is there."
+    } else {
+        "Serving starts without the store, as `on_failure` says."
+    };
+    [
+        format!(
+            "Buckets live in {redis}, {what}, which has {} to answer.",
+            period(config.store.timeout)
+        ),
+        format!(
+            "{connections} to each node, with {} to be there. {without}",
+            period(redis.connect_timeout)
+        ),
+        layout(redis),
+        "A key expires when all that it counts is as good as new.".to_owned(),
+    ]
+    .join("\n  ")
+}
+
+fn layout(redis: &RedisSettings) -> String {
+    let prefix = &redis.prefix;
+    match redis.layout {
+        Layout::Packed => {
+            format!("Keys begin with `{prefix}`; one holds all bands of a limit for one subject.")
+        }
+        Layout::Open => format!(
+            "Keys are named by templates, one for each band; what has no open form is packed under `{prefix}`."
+        ),
+    }
+}
+
+fn period(time: Duration) -> String {
+    words::period(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+}
+
+/// What a request costs, and what would save something.
+pub(super) fn cost(redis: &RedisSettings, policy: &Policy) -> String {
+    let most = policy.groups_at_most(redis.tag);
+    if redis.mode != RedisMode::Cluster {
+        return "a request costs one round trip, whichever limits it meets.".to_owned();
+    }
+    if most < 2 {
+        return "a request costs one round trip to one group (hash slot).".to_owned();
+    }
+    let groups = policy.groups(redis.tag);
+    let shown: Vec<String> = groups
+        .iter()
+        .map(|group| format!("{} by `{}`", names(policy, group), group.by))
+        .collect();
+    let are = match groups.len() {
+        all if all == most => "They are:".to_owned(),
+        all => format!("The policy has {all}:"),
+    };
+    format!(
+        "a request costs one round trip, to up to {most} groups (hash slots) at the same time; if one refuses, the others are told to give back. {are} {}.\n  {}",
+        shown.join("; "),
+        advice(policy, &groups)
+    )
+}
+
+fn names(policy: &Policy, group: &Group) -> String {
+    let limits = group.limits.iter();
+    let names: Vec<String> = limits
+        .filter_map(|index| Some(format!("`{}`", policy.limits.get(*index)?.name)))
+        .collect();
+    list(&names, "and")
+}
+
+/// What would make one group of several.
+fn advice(policy: &Policy, groups: &[Group]) -> String {
+    let is_open = |group: &Group| {
+        let mut limits = group
+            .limits
+            .iter()
+            .filter_map(|index| policy.limits.get(*index));
+        limits.any(|limit| limit.template.is_some())
+    };
+    if groups.iter().any(is_open) {
+        return "To save a group, put a hash tag into the templates, such as {{{key}}}: keys with the same text in braces share a slot; or use `layout: packed`.".to_owned();
+    }
+    let same_key = match groups {
+        [a, b] => format!(
+            "; or give {} and {} the same key",
+            names(policy, a),
+            names(policy, b)
+        ),
+        _ => "; or let more limits have the same key".to_owned(),
+    };
+    format!(
+        "To save all but one, write `tag: policy` in `store`: it keeps each policy in one slot, and so on one node{same_key}."
+    )
+}
+
+/// "Its keys look like …"
+pub(super) fn keys(redis: &RedisSettings, policy: &Policy, limit: &Limit) -> String {
+    let subject = subject_of(&limit.key, |part| sample(part).to_owned());
+    let (policy, name) = (&policy.name, &limit.name);
+    let Some(template) = &limit.template else {
+        let prefix = &redis.prefix;
+        return match redis.tag {
+            Tag::Subject => format!("Key in Redis: `{prefix}{{{subject}}}{policy}/{name}`."),
+            Tag::Policy => format!("Key in Redis: `{prefix}{{{policy}}}{name}/{subject}`."),
+        };
+    };
+    let names = limit.bands.iter().map(|band| {
+        let name = template.render(&KeyOf {
+            policy,
+            limit: name,
+            subject: &subject,
+            band: band_name(band),
+        });
+        format!("`{name}`")
+    });
+    let names = list(&names.collect::<Vec<_>>(), "and");
+    let keys = if limit.bands.len() == 1 {
+        "Key"
+    } else {
+        "Keys"
+    };
+    match limit.algorithm {
+        Algorithm::FixedWindow(_) => {
+            let mut field = String::new();
+            push_key(&mut field, &subject);
+            format!("{keys} in Redis: {names} (a hash, field `{field}`).")
+        }
+        Algorithm::SlidingLog => format!("{keys} in Redis: {names} (a sorted set)."),
+        _ => format!("{keys} in Redis: {names} (a hash)."),
+    }
+}
+
+/// A value such as the part may have.
+fn sample(part: &KeyPart) -> &'static str {
+    match part {
+        KeyPart::Ip => "192.0.2.1",
+        KeyPart::User => "ann",
+        KeyPart::ApiKey => "#<hash>",
+        KeyPart::Header(name) | KeyPart::Attr(name) if crate::matching::is_secret_name(name) => {
+            "#<hash>"
+        }
+        KeyPart::Header(_) | KeyPart::Attr(_) => "value",
+        KeyPart::Route => "orders",
+        KeyPart::Host => "example.com",
+        KeyPart::Method => "GET",
+        KeyPart::Path => "%2Forders",
+        KeyPart::Global => "",
+    }
+}

@@ -1,0 +1,273 @@
+//! Which template names the keys of a limit, and whether that is safe: no two buckets may share a
+//! key, and no client may choose one.
+
+use super::fault::Fault;
+use super::reader::{Reader, Value};
+use super::store::{Layout, StoreTarget};
+use super::template;
+use crate::group::{part_as_written, subject_of};
+use crate::limit::{KeyPart, Limit};
+use crate::template::{KeyOf, Piece, Template, band_name};
+use std::collections::BTreeMap;
+use tidegate_core::Algorithm;
+
+/// Stands for whatever a client may send, where names are compared.
+const ANYTHING: &str = "*";
+
+/// How keys are named, and the names that are taken.
+#[derive(Debug)]
+pub(super) struct Naming {
+    /// `None` in the store of this process.
+    layout: Option<Layout>,
+    /// What `store` says.
+    template: Option<Template>,
+    /// What Tidegate's own keys begin with.
+    prefix: String,
+    /// The policy that is being read.
+    policy: String,
+    /// Names of keys, and the limit that has them.
+    taken: BTreeMap<String, String>,
+}
+
+/// A template and where it comes from.
+struct Chosen<'a> {
+    template: Template,
+    whose: Whose,
+    value: Value<'a>,
+}
+
+/// Who says how keys are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Limit,
+    Store,
+    Nobody,
+}
+
+impl Naming {
+    pub(super) fn new(target: &StoreTarget, template: Option<Template>) -> Self {
+        let redis = target.redis();
+        Self {
+            layout: redis.map(|redis| redis.layout),
+            template,
+            prefix: redis.map(|redis| redis.prefix.clone()).unwrap_or_default(),
+            policy: String::new(),
+            taken: BTreeMap::new(),
+        }
+    }
+
+    /// What follows are limits of this policy.
+    pub(super) fn enter(&mut self, policy: Option<&str>) {
+        policy.unwrap_or_default().clone_into(&mut self.policy);
+    }
+
+    /// The template of a limit, unless its keys are packed. `written` is what it says itself.
+    pub(super) fn template<'a>(
+        &mut self,
+        reader: &mut Reader<'_>,
+        value: &Value<'a>,
+        limit: &Limit,
+        written: Option<(Template, Value<'a>)>,
+    ) -> Option<Template> {
+        let why_not = match (self.layout, default(limit)) {
+            (None, _) => "buckets live in this process",
+            (Some(Layout::Packed), _) => "the store's layout is `packed`",
+            (Some(Layout::Open), None) => "the algorithm has no open form, so its keys are packed",
+            (Some(Layout::Open), Some(default)) => {
+                let chosen = self.choose(value, limit, written, default);
+                return self.check(reader, limit, chosen);
+            }
+        };
+        if let Some((_, value)) = written {
+            let fault = Fault::new(format!("`template` has no effect: {why_not}"));
+            reader.warn(value.key_spot(), fault.help("remove it"));
+        }
+        None
+    }
+
+    fn choose<'a>(
+        &self,
+        value: &Value<'a>,
+        limit: &Limit,
+        written: Option<(Template, Value<'a>)>,
+        default: Template,
+    ) -> Chosen<'a> {
+        let (template, whose, value) = match (written, &self.template) {
+            (Some((template, value)), _) => (template, Whose::Limit, value),
+            // One hash for all keys is another thing than a key for each.
+            (None, Some(template)) if !is_window(limit) => {
+                (template.clone(), Whose::Store, value.clone())
+            }
+            (None, _) => (default, Whose::Nobody, value.clone()),
+        };
+        Chosen {
+            template,
+            whose,
+            value,
+        }
+    }
+
+    fn check(
+        &mut self,
+        reader: &mut Reader<'_>,
+        limit: &Limit,
+        chosen: Chosen<'_>,
+    ) -> Option<Template> {
+        let fault = check_parts(limit, &chosen)
+            .and_then(|()| check_bands(limit, &chosen))
+            .and_then(|()| self.check_names(limit, &chosen));
+        let Err(fault) = fault else {
+            return Some(chosen.template);
+        };
+        let spot = if chosen.whose == Whose::Limit {
+            chosen.value.spot()
+        } else {
+            chosen.value.node.get("name").map_or_else(
+                || chosen.value.spot(),
+                |name| (name.place, format!("{}.template", chosen.value.path)),
+            )
+        };
+        reader.error(spot, fault);
+        None
+    }
+
+    /// No client may choose a key, and no two buckets may share one.
+    fn check_names(&mut self, limit: &Limit, chosen: &Chosen<'_>) -> Result<(), Fault> {
+        let subject = subject_of(&limit.key, |_| ANYTHING.to_owned());
+        let shown = chosen.show();
+        for band in &limit.bands {
+            let name = chosen.template.render(&KeyOf {
+                policy: &self.policy,
+                limit: &limit.name,
+                subject: &subject,
+                band: band_name(band),
+            });
+            if name.starts_with(ANYTHING) {
+                let message = format!("{shown} begins with what a client sends");
+                let help = "begin with text of your own, so that no client can name any key";
+                return Err(Fault::new(message).help(help));
+            }
+            if name.starts_with(&self.prefix) {
+                let message = format!(
+                    "{shown} begins with {}, as Tidegate's own keys do",
+                    Fault::quote(&self.prefix)
+                );
+                return Err(
+                    Fault::new(message).help("begin with something else, or change `prefix`")
+                );
+            }
+            if !limit.enabled {
+                continue;
+            }
+            let owner = format!("`{}` of policy `{}`", limit.name, self.policy);
+            if let Some(other) = self.taken.insert(name, owner.clone()) {
+                let message =
+                    format!("{owner} and {other} would share keys: {shown} names them alike");
+                let help = if is_window(limit) {
+                    "give one of them a template with {limit}, such as rate_limits:{limit}"
+                } else {
+                    "put {limit} into the template, and {policy} if both policies have a limit of that name"
+                };
+                return Err(Fault::new(message).help(help));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Chosen<'_> {
+    /// Such as "its template `a:{key}`".
+    fn show(&self) -> String {
+        let template = Fault::quote(self.template.as_str());
+        match self.whose {
+            Whose::Limit => format!("its template {template}"),
+            Whose::Store => format!("the template {template} of `store`"),
+            Whose::Nobody => format!("the usual template {template}"),
+        }
+    }
+}
+
+/// The documented name of keys, for algorithms that have one.
+fn default(limit: &Limit) -> Option<Template> {
+    let text = match limit.algorithm {
+        Algorithm::TokenBucket if limit.bands.len() > 1 => "fluxgate:{policy}:{limit}:{key}:{band}",
+        Algorithm::TokenBucket => "ratelimit:{limit}:{key}",
+        Algorithm::SlidingLog => "{subject}",
+        Algorithm::FixedWindow(_) => "rate_limits",
+        _ => return None,
+    };
+    template::parse(text).ok()
+}
+
+/// Whether all keys of a limit are fields of one hash.
+fn is_window(limit: &Limit) -> bool {
+    matches!(limit.algorithm, Algorithm::FixedWindow(_))
+}
+
+/// Every part of the key must be in the name, and no other; in the name of a hash, none.
+fn check_parts(limit: &Limit, chosen: &Chosen<'_>) -> Result<(), Fault> {
+    let shown = chosen.show();
+    let mut has_all = false;
+    let mut named = Vec::new();
+    for piece in chosen.template.pieces() {
+        match piece {
+            Piece::Key | Piece::Subject => has_all = true,
+            Piece::Part { of, .. } => named.push(of),
+            _ => {}
+        }
+    }
+    if is_window(limit) {
+        if !has_all && named.is_empty() {
+            return Ok(());
+        }
+        let message =
+            format!("{shown} holds a part of the key, and the algorithm has one hash for all keys");
+        return Err(Fault::new(message)
+            .help("write its name alone, such as rate_limits:{limit}; each key is a field of it"));
+    }
+    if let Some(foreign) = named.iter().find(|part| !limit.key.contains(part)) {
+        let foreign = part_as_written(foreign);
+        let message = format!(
+            "{shown} names {{{foreign}}}, and the key of `{}` has no such part",
+            limit.name
+        );
+        return Err(Fault::new(message).help("use {key} for all parts of the key"));
+    }
+    let is_absent = |part: &&KeyPart| **part != KeyPart::Global && !named.contains(part);
+    if let Some(absent) = limit.key.iter().find(is_absent).filter(|_| !has_all) {
+        let absent = part_as_written(absent);
+        let message =
+            format!("{shown} leaves out {{{absent}}}, so that several would share a bucket");
+        return Err(Fault::new(message).help("add it, or use {key} for all parts of the key"));
+    }
+    Ok(())
+}
+
+/// Each of several bands needs a name of its own.
+fn check_bands(limit: &Limit, chosen: &Chosen<'_>) -> Result<(), Fault> {
+    if limit.bands.len() < 2 {
+        return Ok(());
+    }
+    if !chosen.template.pieces().contains(&Piece::Band) {
+        let message = format!(
+            "{} has no {{band}}, and `{}` has several bands",
+            chosen.show(),
+            limit.name
+        );
+        return Err(Fault::new(message).help(format!(
+            "add it: template: \"{}:{{band}}\"",
+            chosen.template
+        )));
+    }
+    if let Some(band) = limit.bands.iter().find(|band| band.label.is_none()) {
+        let message = format!(
+            "{} names bands by their labels, and `{}` has none",
+            chosen.show(),
+            band.text
+        );
+        return Err(
+            Fault::new(message).help(format!("write {{ rate: {}, label: NAME }}", band.text))
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! `store`: where buckets live.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `target` | which store, as plain data |
+//! | `url` | the URLs of Redis |
+//! | `options` | the settings beside the URL |
+//! | `redis` | both taken together |
+
+mod options;
+mod redis;
+mod target;
+#[cfg(test)]
+mod tests;
+mod url;
+
+pub(super) use options::ModeWord;
+pub use target::{
+    Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls, StoreTarget,
+};
+
+use super::duration;
+use super::fault::Fault;
+use super::fields::{MAX_KEYS, STORE};
+use super::local_share::{self, LocalShare};
+use super::reader::{Reader, Value};
+use super::scalar::whole;
+use super::secret::Secret;
+use super::secret_setting::secret;
+use super::words::ON_FAILURE;
+use crate::limit::OnFailure;
+use crate::template::Template;
+use std::time::Duration;
+
+/// Where buckets live, and what to do without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoreSettings {
+    /// Which store.
+    pub target: StoreTarget,
+    /// How long to wait for it.
+    pub timeout: Duration,
+    /// What a limit does when the store does not answer in time, unless it says otherwise.
+    pub on_failure: OnFailure,
+    /// How much of the policy this instance may grant while the store is away.
+    pub local_share: LocalShare,
+    /// Keys the hashes of identities; the same on all instances.
+    pub key_secret: Option<Secret>,
+    /// How many buckets the store in this process may hold.
+    pub max_keys: u64,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        Self {
+            target: StoreTarget::Memory,
+            timeout: Duration::from_millis(20),
+            on_failure: OnFailure::Local,
+            local_share: LocalShare::default(),
+            key_secret: None,
+            max_keys: 1_000_000,
+        }
+    }
+}
+
+/// Reads `store`, and how it wants keys to be named unless a limit says otherwise.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    value: Option<&Value<'_>>,
+) -> (StoreSettings, Option<Template>) {
+    let default = StoreSettings::default();
+    let Some(fields) = value.and_then(|value| reader.fields(value, &STORE)) else {
+        return (default, None);
+    };
+    let (target, template) = redis::read(reader, &fields);
+    let timeout = reader.setting(&fields, "timeout", timeout);
+    let on_failure = reader.setting(&fields, "on_failure", |word| ON_FAILURE.parse(word));
+    let local_share = reader.setting(&fields, "local_share", local_share::parse);
+    let max_keys = reader.setting(&fields, "max_keys", |text| whole(text, &(1..=MAX_KEYS)));
+    let settings = StoreSettings {
+        target,
+        timeout: timeout.unwrap_or(default.timeout),
+        on_failure: on_failure.unwrap_or(default.on_failure),
+        local_share: local_share.unwrap_or(default.local_share),
+        key_secret: secret(reader, &fields, "key_secret", "key_secret_file"),
+        max_keys: max_keys.unwrap_or(default.max_keys),
+    };
+    (settings, template)
+}
+
+fn timeout(text: &str) -> Result<Duration, Fault> {
+    duration_within(
+        text,
+        1,
+        "1us",
+        "a store in the same network answers within `20ms`",
+    )
+}
+
+/// A length of time up to a minute: longer, a request has given up by itself.
+fn duration_within(text: &str, least_us: u64, least: &str, help: &str) -> Result<Duration, Fault> {
+    const LONGEST_US: u64 = 60_000_000;
+    let micros = duration::parse(text)?;
+    if (least_us..=LONGEST_US).contains(&micros) {
+        return Ok(Duration::from_micros(micros));
+    }
+    let message = format!("{} is not from {least} to 1min", Fault::quote(text));
+    Err(Fault::new(message).help(help))
+}

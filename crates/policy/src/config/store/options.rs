@@ -1,0 +1,207 @@
+//! The settings that stand beside the URL of Redis.
+
+use super::duration_within;
+use super::target::{Layout, RedisIdentity, RedisTls};
+use super::url::is_master;
+use crate::config::fault::Fault;
+use crate::config::fields::{CONNECTIONS_MAX, DENY_CACHE_MAX, RETRIES_MAX, STORE_TLS};
+use crate::config::reader::{Reader, Value};
+use crate::config::scalar::{pem_path, whole};
+use crate::config::secret::Secret;
+use crate::config::secret_setting::secret;
+use crate::config::table::Fields;
+use crate::config::template;
+use crate::config::words::{FLAG, LAYOUT, STORE_MODE, TAG};
+use crate::group::Tag;
+use crate::template::Template;
+use std::time::Duration;
+
+/// What `store.mode` may say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::config) enum ModeWord {
+    /// Whatever the URL looks like.
+    #[default]
+    Auto,
+    Standalone,
+    Sentinel,
+    Cluster,
+}
+
+/// Fields that have no effect where buckets live in this process.
+const ONLY_REDIS: [&str; 19] = [
+    "mode",
+    "master",
+    "user",
+    "password",
+    "password_file",
+    "sentinel_user",
+    "sentinel_password",
+    "sentinel_password_file",
+    "tls",
+    "connections",
+    "connect_timeout",
+    "retries",
+    "required_at_start",
+    "prefix",
+    "tag",
+    "layout",
+    "template",
+    "deny_cache",
+    "urls",
+];
+
+/// Prefixes are at most this long.
+const PREFIX_MAX: usize = 64;
+
+/// The settings, as far as they are written and sound.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) mode: ModeWord,
+    pub(super) master: Option<String>,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<Secret>,
+    pub(super) sentinel_user: Option<String>,
+    pub(super) sentinel_password: Option<Secret>,
+    pub(super) tls: Option<RedisTls>,
+    pub(super) connections: u16,
+    pub(super) connect_timeout: Duration,
+    pub(super) retries: u8,
+    pub(super) required_at_start: bool,
+    pub(super) prefix: String,
+    pub(super) tag: Tag,
+    pub(super) layout: Layout,
+    pub(super) template: Option<Template>,
+    pub(super) deny_cache: usize,
+}
+
+impl Options {
+    /// Reads them all, whichever store they stand beside: a mistake is one anywhere.
+    pub(super) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Self {
+        let mode = reader.setting(fields, "mode", |word| STORE_MODE.parse(word));
+        let master = reader.setting(fields, "master", master);
+        let user = reader.setting(fields, "user", |text| not_empty("user", text));
+        let sentinel_user = reader.setting(fields, "sentinel_user", |text| {
+            not_empty("sentinel_user", text)
+        });
+        let tls = fields.get("tls").and_then(|value| tls(reader, &value));
+        let connections = number(reader, fields, "connections", 1..=CONNECTIONS_MAX);
+        let connect_timeout = reader.setting(fields, "connect_timeout", connect_timeout);
+        let retries = number(reader, fields, "retries", 0..=RETRIES_MAX);
+        let required = reader.setting(fields, "required_at_start", |word| FLAG.parse(word));
+        let prefix = reader.setting(fields, "prefix", prefix);
+        let tag = reader.setting(fields, "tag", |word| TAG.parse(word));
+        let layout = reader.setting(fields, "layout", |word| LAYOUT.parse(word));
+        let template = fields.get("template");
+        let deny_cache = number(reader, fields, "deny_cache", 0..=DENY_CACHE_MAX);
+        Self {
+            mode: mode.unwrap_or_default(),
+            master,
+            user,
+            password: secret(reader, fields, "password", "password_file"),
+            sentinel_user,
+            sentinel_password: secret(
+                reader,
+                fields,
+                "sentinel_password",
+                "sentinel_password_file",
+            ),
+            tls,
+            connections: connections.unwrap_or(1),
+            connect_timeout: connect_timeout.unwrap_or(Duration::from_secs(1)),
+            retries: retries.unwrap_or(1),
+            required_at_start: required.unwrap_or(false),
+            prefix: prefix.unwrap_or_else(|| "tg:".to_owned()),
+            tag: tag.unwrap_or_default(),
+            layout: layout.unwrap_or_default(),
+            template: template.and_then(|value| template::read(reader, &value)),
+            deny_cache: deny_cache.unwrap_or(100_000),
+        }
+    }
+}
+
+/// Says which settings are written in vain where buckets live in this process.
+pub(super) fn warn_beside_memory(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+    let written = ONLY_REDIS.iter().filter_map(|name| fields.get(name));
+    let mut written: Vec<Value<'_>> = written.collect();
+    written.sort_by_key(|value| value.key_spot().0);
+    let Some(first) = written.first() else {
+        return;
+    };
+    let names: Vec<String> = written.iter().map(Value::name).collect();
+    let (names, have) = match names.as_slice() {
+        [only] => (only.clone(), "has"),
+        [before @ .., last] => (format!("{} and {last}", before.join(", ")), "have"),
+        [] => return,
+    };
+    let message = format!("{names} {have} no effect: buckets live in this process");
+    let fault =
+        Fault::new(message).help("name a server, for example `url: redis://127.0.0.1:6379`");
+    reader.warn(first.key_spot(), fault);
+}
+
+fn number<T: TryFrom<u64>>(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    name: &str,
+    range: std::ops::RangeInclusive<u64>,
+) -> Option<T> {
+    let number = reader.setting(fields, name, |text| whole(text, &range))?;
+    T::try_from(number).ok()
+}
+
+fn not_empty(name: &str, text: &str) -> Result<String, Fault> {
+    match text {
+        "" => Err(Fault::new(format!("`{name}` is empty")).help("leave it out")),
+        text => Ok(text.to_owned()),
+    }
+}
+
+fn master(text: &str) -> Result<String, Fault> {
+    if is_master(text) {
+        return Ok(text.to_owned());
+    }
+    let message = format!("{} cannot be the name of a master", Fault::quote(text));
+    Err(Fault::new(message).help("use letters, digits, `-`, `_` and `.`, for example `mymaster`"))
+}
+
+fn connect_timeout(text: &str) -> Result<Duration, Fault> {
+    duration_within(
+        text,
+        1_000,
+        "1ms",
+        "a connection in the same network takes a few milliseconds; `1s` leaves room",
+    )
+}
+
+fn prefix(text: &str) -> Result<String, Fault> {
+    let belongs = |c: char| c.is_ascii_graphic() && !matches!(c, '{' | '}');
+    if !text.is_empty() && text.len() <= PREFIX_MAX && text.chars().all(belongs) {
+        return Ok(text.to_owned());
+    }
+    let message = format!("{} cannot be a prefix", Fault::quote(text));
+    Err(Fault::new(message).help(format!(
+        "use up to {PREFIX_MAX} visible ASCII characters without braces, for example `tg:`"
+    )))
+}
+
+fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<RedisTls> {
+    let fields = reader.fields(value, &STORE_TLS)?;
+    let ca_file = pem_path(reader, &fields, "ca_file");
+    let cert_file = pem_path(reader, &fields, "cert_file");
+    let key_file = pem_path(reader, &fields, "key_file");
+    for (name, other) in [("cert_file", "key_file"), ("key_file", "cert_file")] {
+        if let (Some(value), None) = (fields.get(name), fields.get(other)) {
+            let fault = Fault::new(format!("`{name}` needs `{other}`"));
+            let help = "a certificate and its private key come together";
+            reader.error(value.key_spot(), fault.help(help));
+        }
+    }
+    let identity = cert_file.zip(key_file);
+    Some(RedisTls {
+        ca_file,
+        identity: identity.map(|(cert_file, key_file)| RedisIdentity {
+            cert_file,
+            key_file,
+        }),
+    })
+}

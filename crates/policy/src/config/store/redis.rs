@@ -1,0 +1,335 @@
+//! `store` as a whole: the URL and the settings beside it must agree.
+
+use super::options::{ModeWord, Options, warn_beside_memory};
+use super::target::{Layout, RedisAddress, RedisMode, RedisSettings, RedisTls, StoreTarget};
+use super::url::{self, Url};
+use crate::config::fault::Fault;
+use crate::config::reader::{Reader, Value};
+use crate::config::secret::Secret;
+use crate::config::table::Fields;
+use crate::template::Template;
+
+const PORT: u16 = 6379;
+const SENTINEL_PORT: u16 = 26379;
+
+/// Where the file says that buckets live.
+enum Said<'a> {
+    Memory,
+    /// In Redis, as this value says.
+    Redis(Url, Value<'a>),
+    /// Nothing that can be understood; that has been reported.
+    Broken,
+}
+
+/// Reads what `store` says of the place where buckets live.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+) -> (StoreTarget, Option<Template>) {
+    let mut options = Options::read(reader, fields);
+    match said(reader, fields) {
+        Said::Broken => (StoreTarget::Memory, None),
+        Said::Memory => {
+            warn_beside_memory(reader, fields);
+            (StoreTarget::Memory, None)
+        }
+        Said::Redis(url, value) => {
+            let template = options.template.take();
+            warn_about_template(reader, fields, options.layout);
+            let settings = settings(reader, &Both { fields, value }, url, options);
+            let target = settings.map_or(StoreTarget::Memory, |settings| {
+                StoreTarget::Redis(Box::new(settings))
+            });
+            (target, template)
+        }
+    }
+}
+
+fn said<'a>(reader: &mut Reader<'_>, fields: &Fields<'a>) -> Said<'a> {
+    let (one, several) = (fields.get("url"), fields.get("urls"));
+    if let (Some(_), Some(several)) = (&one, &several) {
+        let fault = Fault::new("`url` and `urls` are both there").help("write one of the two");
+        reader.error(several.key_spot(), fault);
+        return Said::Broken;
+    }
+    let Some(value) = one.or(several) else {
+        return Said::Memory;
+    };
+    let items = match value.key {
+        Some(key) if key.text == "url" => vec![value.clone()],
+        _ => reader.list(&value),
+    };
+    let mut url = None;
+    for item in &items {
+        let Some(text) = reader.text(item) else {
+            return Said::Broken;
+        };
+        if text.trim() == "memory" && items.len() == 1 {
+            return Said::Memory;
+        }
+        if text.trim() == "memory" {
+            let fault = Fault::new("`memory` is no server").help("remove it, or the others");
+            reader.error(item.spot(), fault);
+            return Said::Broken;
+        }
+        match url::add(url, &text) {
+            Ok(read) => url = read,
+            Err(fault) => {
+                reader.error(item.spot(), fault);
+                return Said::Broken;
+            }
+        }
+    }
+    match url {
+        Some(url) => Said::Redis(url, value),
+        None => {
+            if !items.is_empty() {
+                let fault = Fault::new("there is no URL here")
+                    .help("expected `memory` or a URL, for example `redis://127.0.0.1:6379`");
+                reader.error(value.spot(), fault);
+            }
+            Said::Broken
+        }
+    }
+}
+
+fn warn_about_template(reader: &mut Reader<'_>, fields: &Fields<'_>, layout: Layout) {
+    if let (Layout::Packed, Some(value)) = (layout, fields.get("template")) {
+        let fault = Fault::new("`template` has no effect: packed keys are named by `prefix`");
+        reader.warn(
+            value.key_spot(),
+            fault.help("add `layout: open`, or remove it"),
+        );
+    }
+}
+
+/// Both places that speak of the store: the fields, and the one that holds the URL.
+struct Both<'a, 'f> {
+    fields: &'f Fields<'a>,
+    value: Value<'a>,
+}
+
+impl Both<'_, '_> {
+    /// Where to point at a setting: at its field if it is written, else at the URL.
+    fn refuse(&self, reader: &mut Reader<'_>, name: &str, fault: Fault) {
+        let spot = match self.fields.get(name) {
+            Some(field) => field.key_spot(),
+            None => self.value.spot(),
+        };
+        reader.error(spot, fault);
+    }
+
+    /// Refuses a field that is written though it can have no meaning.
+    fn refuse_if_written(&self, reader: &mut Reader<'_>, name: &str, why: &str, help: &str) {
+        if let Some(field) = self.fields.get(name) {
+            let fault = Fault::new(format!("`{name}` {why}")).help(help);
+            reader.error(field.key_spot(), fault);
+        }
+    }
+}
+
+fn settings(
+    reader: &mut Reader<'_>,
+    both: &Both<'_, '_>,
+    mut url: Url,
+    options: Options,
+) -> Option<RedisSettings> {
+    let word = mode_word(reader, both, &mut url, options.mode)?;
+    let (user, password) = identity(reader, both, &url, &options);
+    let tls = tls(reader, both, &url, options.tls.clone());
+    let mode = mode(reader, both, word, &url, &options)?;
+    let port = match mode {
+        RedisMode::Sentinel { .. } => SENTINEL_PORT,
+        RedisMode::Standalone | RedisMode::Cluster => PORT,
+    };
+    let mut addresses: Vec<RedisAddress> = Vec::new();
+    for (host, written) in url.hosts {
+        let port = written.unwrap_or(port);
+        let address = RedisAddress { host, port };
+        // One with its port and one without may be the same.
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    Some(RedisSettings {
+        mode,
+        addresses,
+        database: url.database.unwrap_or(0),
+        user,
+        password,
+        tls,
+        connections: options.connections,
+        connect_timeout: options.connect_timeout,
+        retries: options.retries,
+        required_at_start: options.required_at_start,
+        prefix: options.prefix,
+        tag: options.tag,
+        layout: options.layout,
+        deny_cache: options.deny_cache,
+    })
+}
+
+/// What stands at the addresses: never `auto`.
+fn mode_word(
+    reader: &mut Reader<'_>,
+    both: &Both<'_, '_>,
+    url: &mut Url,
+    written: ModeWord,
+) -> Option<ModeWord> {
+    match (written, url.scheme.sentinel) {
+        (ModeWord::Auto | ModeWord::Sentinel, true) | (ModeWord::Sentinel, false) => {
+            Some(ModeWord::Sentinel)
+        }
+        (ModeWord::Standalone | ModeWord::Cluster, true) => {
+            let fault = Fault::new("the URL names sentinels, and `mode` says otherwise");
+            let help = "remove `mode`, or begin the URL with `redis://`";
+            both.refuse(reader, "mode", fault.help(help));
+            None
+        }
+        (ModeWord::Auto, false) if url.hosts.len() > 1 => Some(ModeWord::Cluster),
+        (ModeWord::Cluster, false) => Some(ModeWord::Cluster),
+        (ModeWord::Auto | ModeWord::Standalone, false) => {
+            warn_about_others(reader, both, url);
+            Some(ModeWord::Standalone)
+        }
+    }
+}
+
+fn warn_about_others(reader: &mut Reader<'_>, both: &Both<'_, '_>, url: &mut Url) {
+    let ignored = url.hosts.len().saturating_sub(1);
+    if ignored > 0 {
+        let only =
+            "only the first of the addresses is used: `mode` says that the server stands alone";
+        let fault = Fault::new(only)
+            .help("remove the others, or write `mode: cluster` if they are nodes of one");
+        reader.warn(both.value.spot(), fault);
+        url.hosts.truncate(1);
+    }
+}
+
+/// Who asks: said in the URL or beside it.
+fn identity(
+    reader: &mut Reader<'_>,
+    both: &Both<'_, '_>,
+    url: &Url,
+    options: &Options,
+) -> (Option<String>, Option<Secret>) {
+    for (name, is_twice) in [
+        ("user", url.user.is_some() && options.user.is_some()),
+        (
+            "password",
+            url.password.is_some() && both.fields.get("password").is_some(),
+        ),
+        (
+            "password_file",
+            url.password.is_some() && both.fields.get("password_file").is_some(),
+        ),
+    ] {
+        if is_twice {
+            let what = name.trim_end_matches("_file");
+            let fault = Fault::new(format!(
+                "the {what} is there twice: in the URL and as `{name}`"
+            ));
+            both.refuse(reader, name, fault.help("write one of the two"));
+        }
+    }
+    let user = url.user.clone().or_else(|| options.user.clone());
+    let password = url.password.clone().or_else(|| options.password.clone());
+    let says_password =
+        both.fields.get("password").is_some() || both.fields.get("password_file").is_some();
+    if user.is_some() && password.is_none() && !says_password {
+        let fault = Fault::new("there is a user and no password").help(
+            "add `password_file` or `password`; in a URL, a password without a user is written `redis://:PASSWORD@HOST`",
+        );
+        both.refuse(reader, "user", fault);
+    }
+    (user, password)
+}
+
+fn tls(
+    reader: &mut Reader<'_>,
+    both: &Both<'_, '_>,
+    url: &Url,
+    written: Option<RedisTls>,
+) -> Option<RedisTls> {
+    if !url.scheme.tls {
+        let help = "begin the URL with `rediss://`, or remove `tls`";
+        both.refuse_if_written(
+            reader,
+            "tls",
+            "has no effect: the URL says to speak without TLS",
+            help,
+        );
+        return None;
+    }
+    Some(written.unwrap_or_default())
+}
+
+fn mode(
+    reader: &mut Reader<'_>,
+    both: &Both<'_, '_>,
+    word: ModeWord,
+    url: &Url,
+    options: &Options,
+) -> Option<RedisMode> {
+    if word == ModeWord::Sentinel {
+        return sentinel(reader, both, url, options);
+    }
+    for name in [
+        "master",
+        "sentinel_user",
+        "sentinel_password",
+        "sentinel_password_file",
+    ] {
+        let help = "begin the URL with `redis+sentinel://`, write `mode: sentinel`, or remove it";
+        both.refuse_if_written(reader, name, "is for sentinels, and there are none", help);
+    }
+    if word == ModeWord::Standalone {
+        return Some(RedisMode::Standalone);
+    }
+    if url.database.is_some_and(|database| database > 0) {
+        let fault = Fault::new("a Cluster has no databases").help(
+            "remove the number from the URL; `prefix` keeps several users of one Cluster apart",
+        );
+        reader.error(both.value.spot(), fault);
+        return None;
+    }
+    Some(RedisMode::Cluster)
+}
+
+fn sentinel(
+    reader: &mut Reader<'_>,
+    both: &Both<'_, '_>,
+    url: &Url,
+    options: &Options,
+) -> Option<RedisMode> {
+    if options.sentinel_user.is_some()
+        && both.fields.get("sentinel_password").is_none()
+        && both.fields.get("sentinel_password_file").is_none()
+    {
+        let fault = Fault::new("`sentinel_user` needs a password")
+            .help("add `sentinel_password_file` or `sentinel_password`");
+        both.refuse(reader, "sentinel_user", fault);
+    }
+    let master = match (&url.master, &options.master) {
+        (Some(a), Some(b)) if a != b => {
+            let fault = Fault::new("the URL and `master` name different masters");
+            both.refuse(reader, "master", fault.help("write it once"));
+            return None;
+        }
+        (Some(master), _) | (None, Some(master)) => master.clone(),
+        (None, None) => {
+            if both.fields.get("master").is_none() {
+                let fault = Fault::new("sentinels need to be told the name of the master")
+                    .help("write it after the hosts, `redis+sentinel://a:26379,b:26379/mymaster`, or as `master: mymaster`");
+                reader.error(both.value.spot(), fault);
+            }
+            return None;
+        }
+    };
+    Some(RedisMode::Sentinel {
+        master,
+        user: options.sentinel_user.clone(),
+        password: options.sentinel_password.clone(),
+    })
+}

@@ -1,0 +1,345 @@
+//! The URLs of Redis: one server, a list of nodes, or sentinels with the name of a master.
+//!
+//! All of them are lists of *places*, separated by commas: `[scheme://][user[:password]@]host[:port][/path]`.
+//! No message quotes a place, for it is anybody's guess where a password stands in a broken one:
+//! they quote the whole text, with everything that may be a password hidden.
+
+use crate::config::excerpt::hide_passwords;
+use crate::config::fault::Fault;
+use crate::config::secret::Secret;
+use crate::config::suggest::closest;
+use crate::config::words::one_of;
+use std::net::Ipv6Addr;
+
+/// What a URL says, all of its places taken together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Url {
+    pub(super) scheme: Scheme,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<Secret>,
+    /// Each once, in the order written. Which port is meant where none is written, only the mode
+    /// can tell.
+    pub(super) hosts: Vec<(String, Option<u16>)>,
+    /// The name of the master, with sentinels.
+    pub(super) master: Option<String>,
+    pub(super) database: Option<u32>,
+}
+
+/// How to speak, and to whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scheme {
+    pub(super) tls: bool,
+    pub(super) sentinel: bool,
+}
+
+const SCHEMES: [(&str, Scheme); 8] = [
+    ("redis", scheme(false, false)),
+    ("rediss", scheme(true, false)),
+    ("redis+sentinel", scheme(false, true)),
+    ("rediss+sentinel", scheme(true, true)),
+    ("valkey", scheme(false, false)),
+    ("valkeys", scheme(true, false)),
+    ("valkey+sentinel", scheme(false, true)),
+    ("valkeys+sentinel", scheme(true, true)),
+];
+
+const EXAMPLE: &str = "expected `memory` or a URL, for example `redis://127.0.0.1:6379`";
+
+const ESCAPES: &str = "in a user or password, write %2C for a comma, %2F for a slash, %3A for a colon, %40 for @, %25 for %";
+
+/// Hosts are at most this long.
+const HOST_MAX: usize = 253;
+
+const fn scheme(tls: bool, sentinel: bool) -> Scheme {
+    Scheme { tls, sentinel }
+}
+
+/// One place of a list, as written.
+struct Place {
+    scheme: Option<Scheme>,
+    user: Option<String>,
+    password: Option<Secret>,
+    host: (String, Option<u16>),
+    /// What follows the slash; empty where nothing does.
+    path: String,
+}
+
+/// Adds the places of `text` to `url`. What the first place says of scheme and identity holds for
+/// all; the path may stand after any of them.
+pub(super) fn add(url: Option<Url>, text: &str) -> Result<Option<Url>, Fault> {
+    let mut url = url;
+    let places = text.split(',').map(str::trim).filter(|it| !it.is_empty());
+    for place in places {
+        let read = place_of(place).map_err(|why| why.about(text, place))?;
+        let joined = join(url, read).map_err(|why| why.about(text, place))?;
+        url = Some(joined);
+    }
+    Ok(url)
+}
+
+/// Why a text is not a URL; [`Wrong::about`] adds which text.
+struct Wrong {
+    what: String,
+    help: Option<String>,
+}
+
+impl Wrong {
+    fn new(what: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            help: Some(help.into()),
+        }
+    }
+
+    /// Something that a stray character in a password may be to blame for.
+    fn shape(what: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            help: None,
+        }
+    }
+
+    fn about(self, text: &str, place: &str) -> Fault {
+        let help = self.help.unwrap_or_else(|| {
+            let after_scheme = place.split_once("://").map_or(place, |(_, rest)| rest);
+            let authority = after_scheme.split('/').next().unwrap_or_default();
+            // An `@` that belongs elsewhere: a comma or slash of a password cut it off.
+            let is_cut = text.contains('@') && !authority.contains('@');
+            let help = if is_cut { ESCAPES } else { EXAMPLE };
+            help.to_owned()
+        });
+        if !text.contains("://") {
+            return Fault::new("this is not the URL of a store").help(EXAMPLE);
+        }
+        let shown = Fault::quote(&hide_passwords(text));
+        Fault::new(format!("{shown} {}", self.what)).help(help)
+    }
+}
+
+fn place_of(text: &str) -> Result<Place, Wrong> {
+    if text == "memory" {
+        let help = "remove it, or the others: a configuration has one store";
+        return Err(Wrong::new("has `memory` among servers", help));
+    }
+    let (scheme, rest) = match text.split_once("://") {
+        Some((name, rest)) => (Some(scheme_of(name)?), rest),
+        None => (None, text),
+    };
+    if rest.contains(['?', '#']) {
+        let help = "settings stand beside it: `timeout`, `connections`, `tls` and so on; in a password, write %3F for ? and %23 for #";
+        return Err(Wrong::new("has a `?` or `#`", help));
+    }
+    let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+    if path.contains('@') {
+        return Err(Wrong::shape("has a `/` before its `@`"));
+    }
+    let (who, host) = match authority.rsplit_once('@') {
+        Some((who, host)) => (Some(who), host),
+        None => (None, authority),
+    };
+    let (user, password) = identity(who)?;
+    Ok(Place {
+        scheme,
+        user,
+        password,
+        host: host_of(host)?,
+        path: path.to_owned(),
+    })
+}
+
+fn scheme_of(name: &str) -> Result<Scheme, Wrong> {
+    let found = SCHEMES.iter().find(|(known, _)| *known == name);
+    found.map(|(_, scheme)| *scheme).ok_or_else(|| {
+        let names: Vec<&str> = SCHEMES.iter().map(|(known, _)| *known).collect();
+        let help = match closest(name, names.iter().copied()) {
+            Some(meant) => format!("did you mean `{meant}://`?"),
+            None => format!("expected `memory`, or a URL with {}", one_of(&names)),
+        };
+        Wrong::new("is not the URL of a store that is known here", help)
+    })
+}
+
+/// `user:password`, `:password` or `user`.
+fn identity(who: Option<&str>) -> Result<(Option<String>, Option<Secret>), Wrong> {
+    let Some(who) = who else {
+        return Ok((None, None));
+    };
+    let (user, password) = match who.split_once(':') {
+        Some((user, password)) => (user, Some(decode(password)?)),
+        None => (who, None),
+    };
+    let user = Some(decode(user)?).filter(|user| !user.is_empty());
+    if user.is_some() && password.as_deref() == Some("") {
+        return Err(Wrong::shape("has an empty password"));
+    }
+    let password = password.filter(|it| !it.is_empty());
+    Ok((user, password.map(Secret::new)))
+}
+
+/// Text in which `%` and two digits stand for a byte.
+fn decode(text: &str) -> Result<String, Wrong> {
+    let refused = || {
+        Wrong::new(
+            "has a `%` in its user or password that two digits must follow",
+            ESCAPES,
+        )
+    };
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        rest = after;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let [high, low, after @ ..] = rest else {
+            return Err(refused());
+        };
+        let digit = |byte: u8| {
+            char::from(byte)
+                .to_digit(16)
+                .and_then(|it| u8::try_from(it).ok())
+        };
+        let (high, low) = digit(*high).zip(digit(*low)).ok_or_else(refused)?;
+        bytes.push(high << 4 | low);
+        rest = after;
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| Wrong::new("has a user or password that is not UTF-8", ESCAPES))
+}
+
+fn host_of(text: &str) -> Result<(String, Option<u16>), Wrong> {
+    let (host, port) = if let Some(after) = text.strip_prefix('[') {
+        let (host, after) = after
+            .split_once(']')
+            .ok_or_else(|| Wrong::shape("has a `[` without its `]`"))?;
+        if host.parse::<Ipv6Addr>().is_err() {
+            return Err(Wrong::shape("has no IPv6 address between its brackets"));
+        }
+        let port = match after.strip_prefix(':') {
+            None if !after.is_empty() => {
+                return Err(Wrong::shape(
+                    "has something other than a port after its `]`",
+                ));
+            }
+            port => port,
+        };
+        (host, port)
+    } else {
+        match text.split_once(':') {
+            Some((_, port)) if port.contains(':') => {
+                let help = "write an IPv6 address in brackets, for example `redis://[::1]:6379`";
+                return Err(Wrong::new("has too many colons in its host", help));
+            }
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        }
+    };
+    let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+    if host.is_empty() {
+        return Err(Wrong::shape("names no host"));
+    }
+    if host.len() > HOST_MAX || !host.chars().all(belongs) {
+        return Err(Wrong::shape("has a host that cannot be one"));
+    }
+    let port = port.map(port_of).transpose()?;
+    Ok((host.to_ascii_lowercase(), port))
+}
+
+fn port_of(text: &str) -> Result<u16, Wrong> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let port = text.parse().ok().filter(|port| *port > 0 && digits);
+    port.ok_or_else(|| Wrong::shape("has a port that is not a number from 1 to 65535"))
+}
+
+/// Takes one more place into a URL.
+fn join(url: Option<Url>, place: Place) -> Result<Url, Wrong> {
+    let mut url = match url {
+        None => Url {
+            scheme: place.scheme.ok_or_else(|| Wrong::shape("has no scheme"))?,
+            user: place.user,
+            password: place.password,
+            hosts: Vec::new(),
+            master: None,
+            database: None,
+        },
+        Some(url) => {
+            if place.scheme.is_some_and(|scheme| scheme != url.scheme) {
+                let help = "all of them speak the same; later ones may leave the scheme out";
+                return Err(Wrong::new("has places with different schemes", help));
+            }
+            let says_who = place.user.is_some() || place.password.is_some();
+            if says_who && (place.user != url.user || place.password != url.password) {
+                let help = "what the first says holds for all: write the user and password there, and leave them out later. In a password, write %2C for a comma";
+                return Err(Wrong::new(
+                    "has places with different users or passwords",
+                    help,
+                ));
+            }
+            url
+        }
+    };
+    if !url.hosts.contains(&place.host) {
+        url.hosts.push(place.host);
+    }
+    path(&mut url, &place.path)?;
+    Ok(url)
+}
+
+/// The path: a database, or with sentinels the name of a master and a database.
+fn path(url: &mut Url, path: &str) -> Result<(), Wrong> {
+    let mut segments = path.trim_end_matches('/').split('/').map(str::to_owned);
+    if url.scheme.sentinel {
+        let master = segments.next().filter(|it| !it.is_empty());
+        if master.as_deref().is_some_and(|it| !is_master(it)) {
+            let help = "use letters, digits, `-`, `_` and `.`, for example `redis+sentinel://a,b/mymaster`";
+            return Err(Wrong::new("has a master whose name cannot be one", help));
+        }
+        agree(&mut url.master, master, "masters")?;
+    }
+    let database = segments.next().filter(|it| !it.is_empty());
+    let database = database.map(|text| database_of(&text, url.scheme));
+    agree(&mut url.database, database.transpose()?, "databases")?;
+    match segments.next() {
+        None => Ok(()),
+        Some(_) => Err(Wrong::shape("has too many slashes")),
+    }
+}
+
+/// Whether a master can have this name: sentinels allow no other.
+pub(super) fn is_master(name: &str) -> bool {
+    let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    !name.is_empty() && name.len() <= HOST_MAX && name.chars().all(belongs)
+}
+
+fn database_of(text: &str, scheme: Scheme) -> Result<u32, Wrong> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let number: Option<u32> = text.parse().ok().filter(|_| digits);
+    number
+        .filter(|number| i32::try_from(*number).is_ok())
+        .ok_or_else(|| {
+            let help = if scheme.sentinel {
+                "write /MASTER or /MASTER/NUMBER after the hosts"
+            } else {
+                "write a number such as /0 after the host; for a master's name, begin with `redis+sentinel://`"
+            };
+            Wrong::new("has a database that is not a number", help)
+        })
+}
+
+/// Notes what one place says, unless another has said something else.
+fn agree<T: PartialEq>(known: &mut Option<T>, said: Option<T>, what: &str) -> Result<(), Wrong> {
+    match (&known, said) {
+        (_, None) => {}
+        (Some(known), Some(said)) if *known == said => {}
+        (Some(_), Some(_)) => {
+            let help = "write it once, after the last host";
+            return Err(Wrong::new(
+                format!("has places with different {what}"),
+                help,
+            ));
+        }
+        (None, said) => *known = said,
+    }
+    Ok(())
+}

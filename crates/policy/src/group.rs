@@ -1,0 +1,241 @@
+//! Which limits are decided in one place: in a Cluster, the keys of a group share a hash slot.
+
+use crate::limit::{Evaluate, KeyPart, Limit, Missing, Policy};
+use crate::matching::part_label;
+use crate::template::{KeyOf, band_name};
+use std::collections::BTreeSet;
+use tidegate_core::Mode;
+
+/// Which part of a key holds the keys of a Cluster together (`store.tag`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tag {
+    /// The subject: keys spread over all nodes.
+    #[default]
+    Subject,
+    /// The policy: all its keys live in one slot.
+    Policy,
+}
+
+/// Limits whose buckets, for one and the same request, share a hash slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// What they have in common, for people: the key, the policy, or the name of a key.
+    pub by: String,
+    /// Their indices in [`Policy::limits`], in order. In the open layout the bands of one limit may
+    /// lie in several groups; then it is in each.
+    pub limits: Vec<usize>,
+}
+
+impl Policy {
+    /// The groups of the limits that are enabled, in the order written.
+    pub fn groups(&self, tag: Tag) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        let enabled = self.limits.iter().enumerate().filter(|(_, it)| it.enabled);
+        for (index, limit) in enabled {
+            for by in self.slots(limit, tag) {
+                match groups.iter_mut().find(|group| group.by == by) {
+                    Some(group) => group.limits.push(index),
+                    None => groups.push(Group {
+                        by,
+                        limits: vec![index],
+                    }),
+                }
+            }
+        }
+        groups
+    }
+
+    /// The most groups that one request can meet. Limits whose conditions exclude each other are
+    /// counted as if they did not.
+    pub fn groups_at_most(&self, tag: Tag) -> usize {
+        if self.evaluate == Evaluate::All {
+            return self.groups(tag).len();
+        }
+        // An enforced limit decides alone; those that only watch may come before it.
+        let mut most = 0;
+        let mut watched = BTreeSet::new();
+        for limit in self.limits.iter().filter(|limit| limit.enabled) {
+            let slots = self.slots(limit, tag);
+            if limit.mode == Mode::Shadow {
+                watched.extend(slots);
+                continue;
+            }
+            most = most.max(watched.union(&slots).count());
+            if limit.conditions.is_empty() && limit.missing != Missing::Skip {
+                return most;
+            }
+        }
+        most.max(watched.len())
+    }
+
+    /// Whether a request can meet limits in more than one group. In a Cluster, such a policy takes
+    /// in each group and gives back where another refuses.
+    pub fn spans_groups(&self, tag: Tag) -> bool {
+        self.groups_at_most(tag) > 1
+    }
+
+    /// What the slots of a limit depend on: usually one thing.
+    fn slots(&self, limit: &Limit, tag: Tag) -> BTreeSet<String> {
+        let Some(template) = &limit.template else {
+            return BTreeSet::from([match tag {
+                Tag::Subject => key_as_written(&limit.key),
+                Tag::Policy => "the policy".to_owned(),
+            }]);
+        };
+        let subject = subject_of(&limit.key, |part| format!("<{}>", part_as_written(part)));
+        let names = limit.bands.iter().map(|band| {
+            template.render(&KeyOf {
+                policy: &self.name,
+                limit: &limit.name,
+                subject: &subject,
+                band: band_name(band),
+            })
+        });
+        names.map(|name| hash_tag(&name).to_owned()).collect()
+    }
+}
+
+/// What Redis hashes of a key: what stands in its first braces, or all of it.
+fn hash_tag(key: &str) -> &str {
+    let inside = key
+        .split_once('{')
+        .and_then(|(_, after)| Some(after.split_once('}')?.0));
+    inside.filter(|tag| !tag.is_empty()).unwrap_or(key)
+}
+
+/// A key as the configuration has it: `ip`, `[user, header:x-tenant]`.
+pub(crate) fn key_as_written(key: &[KeyPart]) -> String {
+    match key {
+        [] => "global".to_owned(),
+        [part] => part_as_written(part),
+        parts => {
+            let parts: Vec<String> = parts.iter().map(part_as_written).collect();
+            format!("[{}]", parts.join(", "))
+        }
+    }
+}
+
+/// A part of a key as the configuration has it.
+pub(crate) fn part_as_written(part: &KeyPart) -> String {
+    match part {
+        KeyPart::Header(name) => format!("header:{name}"),
+        KeyPart::Attr(name) => format!("attr:{name}"),
+        part => part_label(part),
+    }
+}
+
+/// A subject with these values, written as the matcher writes it.
+pub(crate) fn subject_of(key: &[KeyPart], value: impl Fn(&KeyPart) -> String) -> String {
+    let parts = key.iter().map(|part| match part {
+        KeyPart::Global => part_label(part),
+        part => format!("{}:{}", part_label(part), value(part)),
+    });
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() {
+        return part_label(&KeyPart::Global);
+    }
+    parts.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tag;
+    use crate::config::NoEnvironment;
+    use crate::{Config, Policy};
+
+    fn policy(text: &str) -> Policy {
+        policy_in("layout: packed", text)
+    }
+
+    fn policy_in(store: &str, text: &str) -> Policy {
+        let text = format!(
+            "store: {{ url: \"redis://a,b\", {store} }}\npolicies: [{{ name: p, {text} }}]"
+        );
+        let config = Config::parse(&text, "x", &NoEnvironment).unwrap_or_else(|e| panic!("{e}"));
+        config.policies.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn the_same_key_is_one_group() {
+        let policy = policy(
+            "limits: [{ name: a, key: ip, rate: 1/s }, { name: b, key: user, rate: 1/s },
+            { name: c, key: [ip], rate: 1/h, missing: skip }, { name: d, enabled: false, key: path, rate: 1/s }]",
+        );
+        let groups = policy.groups(Tag::Subject);
+        let [ip, user] = groups.as_slice() else {
+            panic!("{groups:?}")
+        };
+        assert_eq!(
+            (ip.by.as_str(), ip.limits.as_slice()),
+            ("ip", [0, 2].as_slice())
+        );
+        assert_eq!(
+            (user.by.as_str(), user.limits.as_slice()),
+            ("user", [1].as_slice())
+        );
+        assert!(policy.spans_groups(Tag::Subject));
+        assert!(!policy.spans_groups(Tag::Policy));
+        assert_eq!(policy.groups(Tag::Policy).len(), 1);
+    }
+
+    #[test]
+    fn the_order_of_a_key_matters() {
+        let policy = policy(
+            "limits: [{ name: a, key: [ip, user], rate: 1/s }, { name: b, key: [user, ip], rate: 1/s }]",
+        );
+        assert_eq!(policy.groups_at_most(Tag::Subject), 2);
+    }
+
+    #[test]
+    fn where_the_first_decides_only_watchers_come_along() {
+        for (limits, most) in [
+            (
+                "{ name: a, key: ip, match: { path: /a }, rate: 1/s }, { name: b, key: user, rate: 1/s }",
+                1,
+            ),
+            (
+                "{ name: a, key: ip, mode: shadow, rate: 1/s }, { name: b, key: user, rate: 1/s }",
+                2,
+            ),
+            (
+                "{ name: a, key: ip, mode: shadow, rate: 1/s }, { name: b, key: ip, rate: 1/s }",
+                1,
+            ),
+            (
+                "{ name: b, key: user, rate: 1/s }, { name: a, key: ip, mode: shadow, rate: 1/s }",
+                1,
+            ),
+            (
+                "{ name: a, key: ip, mode: shadow, rate: 1/s }, { name: b, key: user, mode: shadow, rate: 1/s }",
+                2,
+            ),
+            (
+                "{ name: b, key: user, missing: skip, rate: 1/s }, { name: a, key: ip, mode: shadow, rate: 1/s }, { name: c, key: host, rate: 1/s }",
+                2,
+            ),
+        ] {
+            let policy = policy(&format!("evaluate: first, limits: [{limits}]"));
+            assert_eq!(policy.groups_at_most(Tag::Subject), most, "{limits}");
+        }
+    }
+
+    #[test]
+    fn in_the_open_layout_the_name_decides() {
+        let bands = "bands: [{ rate: 1/s, label: s }, { rate: 1/h, label: h }]";
+        let apart = policy_in(
+            "layout: open",
+            &format!("limits: [{{ name: a, key: ip, {bands} }}]"),
+        );
+        let groups = apart.groups(Tag::Policy);
+        assert_eq!(groups[0].by, "fluxgate:p:a:<ip>:h");
+        assert_eq!(groups[1].limits, [0]);
+        assert!(apart.spans_groups(Tag::Policy));
+        let together = policy_in(
+            "layout: open, template: \"x:{{{key}}}:{limit}:{band}\"",
+            &format!(
+                "limits: [{{ name: a, key: ip, {bands} }}, {{ name: b, key: ip, rate: 1/s }}]"
+            ),
+        );
+        assert!(!together.spans_groups(Tag::Subject));
+    }
+}

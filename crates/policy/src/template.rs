@@ -1,0 +1,261 @@
+//! How the keys of a limit are named in the open layout: text with placeholders.
+//!
+//! | placeholder | stands for |
+//! |---|---|
+//! | `{policy}`, `{limit}` | their names |
+//! | `{band}` | the band's label; `default` where the limit has one band without |
+//! | `{subject}` | labels and values, `ip:192.0.2.1`, as everywhere in Tidegate |
+//! | `{key}` | the values alone, joined by `:` |
+//! | `{ip}`, `{user}`, `{header:NAME}`, … | the value of one part of the key |
+//!
+//! `{{` and `}}` stand for braces, which make a hash tag in a Cluster.
+
+use crate::limit::{Band, KeyPart};
+use crate::matching::part_label;
+use std::fmt;
+
+/// What `{band}` stands for where a limit has one band without a label.
+const ONLY_BAND: &str = "default";
+
+/// How the keys of a limit are named: text with placeholders, known to be sound.
+///
+/// ```
+/// use tidegate_policy::template::{KeyOf, Template};
+///
+/// let template = Template::parse("ratelimit:{limit}:{key}").unwrap();
+/// let of = KeyOf { policy: "api", limit: "reads", subject: "ip:192.0.2.1", band: "default" };
+/// assert_eq!(template.render(&of), "ratelimit:reads:192.0.2.1");
+///
+/// let error = Template::parse("ratelimit:{client}").unwrap_err();
+/// assert!(error.contains("`{client}` is not a placeholder"));
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Template {
+    text: String,
+    pieces: Vec<Piece>,
+}
+
+/// A piece of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Text as it is.
+    Text(String),
+    /// The name of the policy.
+    Policy,
+    /// The name of the limit.
+    Limit,
+    /// The band.
+    Band,
+    /// The subject: labels and values.
+    Subject,
+    /// The values of the subject, joined by `:`.
+    Key,
+    /// The value of one part of the subject.
+    Part {
+        /// Which part.
+        of: KeyPart,
+        /// What stands before it in a subject.
+        label: String,
+    },
+}
+
+/// What a key is named after.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyOf<'a> {
+    /// The name of the policy.
+    pub policy: &'a str,
+    /// The name of the limit.
+    pub limit: &'a str,
+    /// The subject as [`Meeting::subject`](crate::Meeting::subject) tells it.
+    pub subject: &'a str,
+    /// The band as [`band_name`] tells it.
+    pub band: &'a str,
+}
+
+// === impl Piece ===
+
+impl Piece {
+    /// The value of one part of the subject.
+    pub(crate) fn part(of: KeyPart) -> Self {
+        let label = part_label(&of);
+        Self::Part { of, label }
+    }
+}
+
+// === impl Template ===
+
+impl Template {
+    /// Reads a template that stands alone, outside any configuration. The error says what is wrong
+    /// and what would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        crate::config::parse_template(text)
+    }
+
+    pub(crate) fn new(text: String, pieces: Vec<Piece>) -> Self {
+        Self { text, pieces }
+    }
+
+    /// As written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// What it consists of.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The name of a key.
+    pub fn render(&self, of: &KeyOf<'_>) -> String {
+        let mut name = String::new();
+        self.render_into(of, &mut name);
+        name
+    }
+
+    /// Appends the name of a key to `name`.
+    pub fn render_into(&self, of: &KeyOf<'_>, name: &mut String) {
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => name.push_str(text),
+                Piece::Policy => name.push_str(of.policy),
+                Piece::Limit => name.push_str(of.limit),
+                Piece::Band => name.push_str(of.band),
+                Piece::Subject => name.push_str(of.subject),
+                Piece::Key => push_key(name, of.subject),
+                Piece::Part { label, .. } => push_part(name, of.subject, label),
+            }
+        }
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+/// What `{band}` stands for: the label, or `default`. In the open layout, each of several bands
+/// has a label.
+pub fn band_name(band: &Band) -> &str {
+    band.label.as_deref().unwrap_or(ONLY_BAND)
+}
+
+/// Appends the values of `subject`, joined by `:`, as `{key}` stands for them: `192.0.2.1` for
+/// `ip:192.0.2.1`. It is the field of a fixed window in its hash.
+///
+/// ```
+/// let mut key = String::new();
+/// tidegate_policy::template::push_key(&mut key, "route:orders,user~ip:192.0.2.1");
+/// assert_eq!(key, "orders:~ip:192.0.2.1");
+/// ```
+pub fn push_key(text: &mut String, subject: &str) {
+    // A comma within a value is escaped.
+    for (i, part) in subject.split(',').enumerate() {
+        if i > 0 {
+            text.push(':');
+        }
+        push_value(text, value_of(part));
+    }
+}
+
+fn push_part(text: &mut String, subject: &str, label: &str) {
+    let found = subject.split(',').find_map(|part| {
+        let rest = part.strip_prefix(label)?;
+        rest.starts_with([':', '~']).then(|| value_of(part))
+    });
+    if let Some(value) = found {
+        push_value(text, value);
+    }
+}
+
+/// What follows the label, and whether it stands in for something that is absent.
+#[derive(Clone, Copy)]
+enum ValueOf<'a> {
+    Itself(&'a str),
+    StandIn(&'a str),
+}
+
+fn value_of(part: &str) -> ValueOf<'_> {
+    match part
+        .find([':', '~'])
+        .and_then(|at| part.split_at_checked(at))
+    {
+        Some((_, stand_in)) if stand_in.starts_with('~') => ValueOf::StandIn(stand_in),
+        Some((_, value)) => ValueOf::Itself(value.strip_prefix(':').unwrap_or(value)),
+        // One bucket for all has a label and no value.
+        None => ValueOf::Itself(part),
+    }
+}
+
+fn push_value(text: &mut String, value: ValueOf<'_>) {
+    match value {
+        ValueOf::StandIn(stand_in) => text.push_str(stand_in),
+        // Nobody can pose as one whose identity is absent.
+        ValueOf::Itself(value) => match value.strip_prefix('~') {
+            Some(rest) => {
+                text.push_str("%7E");
+                text.push_str(rest);
+            }
+            None => text.push_str(value),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KeyOf, Template};
+
+    fn render(template: &str, subject: &str) -> String {
+        let of = KeyOf {
+            policy: "api-limits",
+            limit: "per-ip-rule",
+            subject,
+            band: "100-per-minute",
+        };
+        Template::parse(template).unwrap().render(&of)
+    }
+
+    #[test]
+    fn keys_are_as_documented_elsewhere() {
+        for (template, subject, key) in [
+            (
+                "fluxgate:{policy}:{limit}:{key}:{band}",
+                "ip:192.168.1.100",
+                "fluxgate:api-limits:per-ip-rule:192.168.1.100:100-per-minute",
+            ),
+            (
+                "fluxgate:{policy}:{limit}:{key}:{band}",
+                "global",
+                "fluxgate:api-limits:per-ip-rule:global:100-per-minute",
+            ),
+            (
+                "ratelimit:{route}:{ip}",
+                "ip:192.168.1.100,route:550e8400-e29b-41d4-a716-446655440000",
+                "ratelimit:550e8400-e29b-41d4-a716-446655440000:192.168.1.100",
+            ),
+            ("{subject}", "ip:192.168.1.1", "ip:192.168.1.1"),
+            ("token:{user}", "user:abc123", "token:abc123"),
+            ("rl:{{{key}}}:{limit}", "user:a", "rl:{a}:per-ip-rule"),
+            ("x:{header:X-Tenant}", "header.x-tenant:acme", "x:acme"),
+            ("x:{attr:project}", "attr.project:a1", "x:a1"),
+        ] {
+            assert_eq!(render(template, subject), key, "{template}");
+        }
+    }
+
+    #[test]
+    fn nobody_can_pose_as_another() {
+        assert_eq!(render("x:{key}", "user~ip:192.0.2.1"), "x:~ip:192.0.2.1");
+        assert_eq!(render("x:{key}", "user~unknown"), "x:~unknown");
+        assert_eq!(render("x:{key}", "user:~unknown"), "x:%7Eunknown");
+        assert_eq!(render("x:{user}", "user:~unknown"), "x:%7Eunknown");
+        assert_eq!(render("x:{user}", "user~unknown"), "x:~unknown");
+        assert_eq!(render("x:{ip}", "ip:2001:db8::/64"), "x:2001:db8::/64");
+    }
+}

@@ -1,0 +1,65 @@
+//! Where a bucket is in Redis.
+
+use super::Named;
+use super::pattern::glob;
+use tidegate_policy::config::RedisSettings;
+use tidegate_policy::template::band_name;
+use tidegate_policy::{Band, Limit, Tag};
+use tidegate_redis::RedisStore;
+
+/// Where the bucket of a band is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) key: Vec<u8>,
+    /// The field, where the key is a hash that others have their buckets in, too.
+    pub(crate) field: Option<Vec<u8>>,
+}
+
+/// Where the bucket of `band` is.
+pub(crate) fn place_of(store: &RedisStore, named: &Named, band: &Band) -> Place {
+    let (key, field) = store.place(named.bucket.as_bytes(), &band.quota);
+    Place { key, field }
+}
+
+/// Patterns, in the words of `SCAN`, that match every key of a limit, and of no other limit.
+pub(crate) fn keys_of_all(redis: &RedisSettings, policy: &str, limit: &Limit) -> Vec<String> {
+    if limit.template.is_none() {
+        let (prefix, name) = (escape_glob(&redis.prefix), &limit.name);
+        return vec![match redis.tag {
+            // No subject holds a brace.
+            Tag::Subject => format!("{prefix}{{*}}{policy}/{name}"),
+            Tag::Policy => format!("{prefix}{{{policy}}}{name}/*"),
+        }];
+    }
+    let patterns = limit.bands.iter();
+    let patterns = patterns.filter_map(|band| glob(policy, limit, Some(band_name(band))));
+    let mut patterns: Vec<String> = patterns.collect();
+    patterns.dedup();
+    patterns
+}
+
+/// A pattern of the keys whose names were too long and stand as a hash, if keys of this limit may be
+/// among them: they do not tell whose they are.
+pub(crate) fn keys_of_nobody(redis: &RedisSettings, limit: &Limit) -> Option<String> {
+    if limit.template.is_some() || limit.key.len() < 2 {
+        // A single part is never as long as that.
+        return None;
+    }
+    let prefix = escape_glob(&redis.prefix);
+    Some(match redis.tag {
+        Tag::Subject => format!("{prefix}{{#*}}"),
+        Tag::Policy => format!("{prefix}{{-}}#*"),
+    })
+}
+
+/// Text as it is, in the words of `SCAN` and `ACL`.
+pub(crate) fn escape_glob(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}

@@ -1,0 +1,177 @@
+//! Which bucket is meant: by its name, by its key in Redis, or by whose it is.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | the arguments, and from them to a bucket |
+//! | `identity` | from `--key user=ann` to a bucket, by the matcher that decisions use |
+//! | `name` | from a bucket's name or a key in Redis to its policy, limit and subject |
+//! | `keys` | where a bucket is in Redis |
+//! | `pattern` | templates of the open layout, read backwards |
+
+mod identity;
+mod keys;
+mod name;
+mod pattern;
+
+pub(super) use keys::{Place, escape_glob, keys_of_all, keys_of_nobody, place_of};
+pub(super) use pattern::{glob, is_only_of};
+
+use crate::failure::Failure;
+use clap::Args;
+use std::path::PathBuf;
+use tidegate_policy::{Band, Config, Evaluate, Limit, Policy};
+
+/// Which bucket.
+#[derive(Args, Debug)]
+pub struct BucketArgs {
+    /// The bucket: its name, such as `api/per-client/ip:192.0.2.1`, or its key in Redis
+    #[arg(
+        value_name = "KEY",
+        required_unless_present = "limit",
+        conflicts_with_all = ["policy", "limit", "key"]
+    )]
+    pub bucket: Option<String>,
+    /// The configuration
+    #[arg(long, env = "TIDEGATE_CONFIG", value_name = "FILE")]
+    pub config: PathBuf,
+    /// The policy; the first one unless told
+    #[arg(long, value_name = "NAME", requires = "limit")]
+    pub policy: Option<String>,
+    /// The limit
+    #[arg(long, value_name = "NAME")]
+    pub limit: Option<String>,
+    /// Whose bucket: a value for each part of the limit's key, `ip=192.0.2.1`, `user=ann`,
+    /// `api-key=…`, `header:x-tenant=acme`, or the values alone, in order
+    #[arg(long, value_name = "PART=VALUE", requires = "limit", num_args = 1..)]
+    pub key: Vec<String>,
+    /// One band only, by its label or as it is written
+    #[arg(long, value_name = "BAND")]
+    pub band: Option<String>,
+}
+
+/// A bucket and the limit that it belongs to.
+#[derive(Debug)]
+pub(super) struct Named {
+    /// A policy of its name that holds the one limit, without conditions.
+    policy: Policy,
+    /// `policy/limit/subject`.
+    pub(super) bucket: String,
+    band: Option<String>,
+}
+
+impl Named {
+    /// The bucket that `args` mean.
+    pub(super) fn find(config: &mut Config, args: &BucketArgs) -> Result<Self, Failure> {
+        let (policy, bucket) = match (&args.bucket, &args.limit) {
+            (Some(text), _) => {
+                let found = name::read(config, text)?;
+                let policy = take(config, &found.policy, &found.limit)?;
+                (policy, found.bucket())
+            }
+            (None, Some(limit)) => {
+                let name = policy_name(config, args.policy.as_deref())?;
+                let policy = take(config, &name, limit)?;
+                let bucket = identity::bucket(&policy, &config.key_rules(), &args.key)?;
+                (policy, bucket)
+            }
+            // clap asks for one of them.
+            (None, None) => return Err(Failure::input("which bucket? Give KEY or --limit")),
+        };
+        let named = Self {
+            policy,
+            bucket,
+            band: args.band.clone(),
+        };
+        named.check_band()?;
+        Ok(named)
+    }
+
+    pub(super) fn policy(&self) -> &str {
+        &self.policy.name
+    }
+
+    pub(super) fn limit(&self) -> Option<&Limit> {
+        self.policy.limits.first()
+    }
+
+    /// Whose it is: `ip:192.0.2.1`.
+    pub(super) fn subject(&self) -> &str {
+        self.bucket.splitn(3, '/').nth(2).unwrap_or_default()
+    }
+
+    /// The bands that are meant.
+    pub(super) fn bands(&self) -> Vec<&Band> {
+        let bands = self.limit().into_iter().flat_map(|limit| &limit.bands);
+        bands.filter(|band| self.is_meant(band)).collect()
+    }
+
+    /// Whether some bands are not meant.
+    pub(super) fn is_partial(&self) -> bool {
+        self.band.is_some()
+    }
+
+    fn is_meant(&self, band: &Band) -> bool {
+        let Some(wanted) = &self.band else {
+            return true;
+        };
+        band.label.as_ref() == Some(wanted) || band.text == *wanted
+    }
+
+    fn check_band(&self) -> Result<(), Failure> {
+        let Some(limit) = self.limit() else {
+            return Err(Failure::runtime("a policy without a limit"));
+        };
+        if !self.bands().is_empty() {
+            return Ok(());
+        }
+        let names = limit.bands.iter();
+        let names = names.map(|band| band.label.as_ref().unwrap_or(&band.text));
+        Err(Failure::input(format!(
+            "limit `{}` has no band `{}`; it has {}",
+            limit.name,
+            self.band.as_deref().unwrap_or_default(),
+            listed(names)
+        )))
+    }
+}
+
+/// The limit, taken out of the configuration into a policy that every request meets.
+pub(super) fn take(config: &mut Config, policy: &str, limit: &str) -> Result<Policy, Failure> {
+    let known = || listed(config.policies.iter().map(|policy| &policy.name));
+    let Some(at) = config.policies.iter().position(|it| it.name == policy) else {
+        let known = known();
+        return Err(Failure::input(format!(
+            "there is no policy `{policy}`; there is {known}"
+        )));
+    };
+    let Some(of) = config.policies.get_mut(at) else {
+        return Err(Failure::runtime("the policy is gone"));
+    };
+    let Some(at) = of.limits.iter().position(|it| it.name == limit) else {
+        let known = listed(of.limits.iter().map(|limit| &limit.name));
+        return Err(Failure::input(format!(
+            "policy `{policy}` has no limit `{limit}`; it has {known}"
+        )));
+    };
+    let mut limit = of.limits.swap_remove(at);
+    // Whoever looks at a bucket need not know which requests would meet it.
+    limit.enabled = true;
+    limit.conditions.clear();
+    Ok(Policy::new(policy.to_owned(), Evaluate::All, vec![limit]))
+}
+
+/// The policy of this name, or the first.
+pub(super) fn policy_name(config: &Config, name: Option<&str>) -> Result<String, Failure> {
+    let first = || config.policies.first().map(|policy| policy.name.clone());
+    let name = name.map(str::to_owned).or_else(first);
+    name.ok_or_else(|| Failure::input("the configuration has no policy"))
+}
+
+/// `a`, `b`.
+fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

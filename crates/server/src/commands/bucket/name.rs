@@ -1,0 +1,87 @@
+//! From a bucket's name, or a key as Redis shows it, to its policy, limit and subject.
+
+use super::pattern;
+use crate::failure::Failure;
+use tidegate_policy::{Config, Policy, Tag};
+
+/// What a name says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Name {
+    pub(super) policy: String,
+    pub(super) limit: String,
+    pub(super) subject: String,
+}
+
+impl Name {
+    fn new(policy: &str, limit: &str, subject: &str) -> Self {
+        Self {
+            policy: policy.to_owned(),
+            limit: limit.to_owned(),
+            subject: subject.to_owned(),
+        }
+    }
+
+    /// `policy/limit/subject`.
+    pub(super) fn bucket(&self) -> String {
+        format!("{}/{}/{}", self.policy, self.limit, self.subject)
+    }
+
+    fn is_known(&self, config: &Config) -> bool {
+        let of = |policy: &Policy| policy.limits.iter().any(|limit| limit.name == self.limit);
+        config.policy(Some(&self.policy)).is_some_and(of)
+    }
+}
+
+/// Reads a bucket's name or a key of Redis.
+pub(super) fn read(config: &Config, text: &str) -> Result<Name, Failure> {
+    if let Some(redis) = config.store.target.redis()
+        && let Some(rest) = text.strip_prefix(redis.prefix.as_str())
+    {
+        if rest == "instances" {
+            return Err(Failure::input(format!(
+                "`{text}` is no bucket, but the list of the instances that share this store"
+            )));
+        }
+        if rest.contains("{#") || rest.starts_with("{-}#") {
+            return Err(Failure::input(format!(
+                "`{text}` is the key of a bucket whose name was too long, and a hash does not \
+                 tell which\n   help: say whose it is, with --limit and --key"
+            )));
+        }
+        if let Some(name) = packed(rest, redis.tag).filter(|name| name.is_known(config)) {
+            return Ok(name);
+        }
+    }
+    if let Some(name) = pattern::find(config, text) {
+        return Ok(name);
+    }
+    if let Some(limit) = pattern::hash_of(config, text) {
+        return Err(Failure::input(format!(
+            "`{text}` holds many buckets, a field for each\n   help: say whose is meant: \
+             --limit {limit} --key …"
+        )));
+    }
+    let mut parts = text.splitn(3, '/');
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some(policy), Some(limit), Some(subject)) => Ok(Name::new(policy, limit, subject)),
+        _ => Err(Failure::input(format!(
+            "`{text}` is neither the name of a bucket, such as `api/per-client/ip:192.0.2.1`, \
+             nor a key that this configuration makes\n   help: say whose it is, with --limit \
+             and --key"
+        ))),
+    }
+}
+
+/// `{subject}policy/limit` or `{policy}limit/subject`.
+fn packed(rest: &str, tag: Tag) -> Option<Name> {
+    let (tagged, rest) = rest.strip_prefix('{')?.split_once('}')?;
+    let (first, second) = rest.split_once('/')?;
+    Some(match tag {
+        Tag::Subject => Name::new(first, second, tagged),
+        Tag::Policy => Name::new(tagged, first, second),
+    })
+}
+
+pub(super) fn named(policy: &str, limit: &str, subject: &str) -> Name {
+    Name::new(policy, limit, subject)
+}

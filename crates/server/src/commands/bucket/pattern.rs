@@ -1,0 +1,235 @@
+//! Templates of the open layout, read backwards: from a key to whose it is.
+
+use super::identity::labels;
+use super::keys::escape_glob;
+use super::name::{Name, named};
+use tidegate::Algorithm;
+use tidegate_policy::template::{KeyOf, Piece, Template, band_name};
+use tidegate_policy::{Config, Evaluate, Limit, Policy};
+
+/// The bucket that `key` belongs to, if a template of the configuration makes such keys.
+pub(super) fn find(config: &Config, key: &str) -> Option<Name> {
+    config.policies.iter().find_map(|policy| {
+        let limits = policy.limits.iter();
+        limits
+            .filter_map(|limit| Some((limit, limit.template.as_ref()?)))
+            .find_map(|(limit, template)| {
+                let subject = subject(policy, limit, template, key)?;
+                Some(named(&policy.name, &limit.name, &subject))
+            })
+    })
+}
+
+/// The limit whose buckets are all fields of the hash `key`.
+pub(super) fn hash_of<'a>(config: &'a Config, key: &str) -> Option<&'a str> {
+    config.policies.iter().find_map(|policy| {
+        let mut limits = policy.limits.iter();
+        let limit = limits.find(|limit| {
+            matches!(limit.algorithm, Algorithm::FixedWindow(_))
+                && glob(&policy.name, limit, None).is_some_and(|glob| glob == key)
+        })?;
+        Some(limit.name.as_str())
+    })
+}
+
+/// A pattern, in the words of `SCAN` and `ACL`, that matches the keys that a template of the limit
+/// makes, of one band or of all.
+pub(crate) fn glob(policy: &str, limit: &Limit, band: Option<&str>) -> Option<String> {
+    let pieces = limit.template.as_ref()?.pieces().iter();
+    let pieces = pieces.map(|piece| match piece {
+        Piece::Text(text) => escape_glob(text),
+        Piece::Policy => policy.to_owned(),
+        Piece::Limit => limit.name.clone(),
+        Piece::Band => band.unwrap_or("*").to_owned(),
+        Piece::Subject => subjects(policy, limit),
+        Piece::Key | Piece::Part { .. } => "*".to_owned(),
+    });
+    Some(pieces.collect())
+}
+
+/// Every subject of a limit: it begins with a label, and then a value or what stands in for one.
+fn subjects(policy: &str, limit: &Limit) -> String {
+    let labels = labels(&alone(policy, limit)).unwrap_or_default();
+    match labels.first().map(String::as_str) {
+        Some("global") if labels.len() == 1 => "global".to_owned(),
+        Some("global") | None => "*".to_owned(),
+        Some(label) => format!("{}[:~]*", escape_glob(label)),
+    }
+}
+
+/// Whether `key` is one of this limit's and can be no other's.
+pub(crate) fn is_only_of(config: &Config, policy: &str, limit: &str, key: &str) -> bool {
+    let all = config.policies.iter().flat_map(|policy| {
+        let limits = policy.limits.iter();
+        limits.map(move |limit| (policy.name.as_str(), limit))
+    });
+    let mut owners = all.filter(|(policy, limit)| {
+        let Some(template) = &limit.template else {
+            return false;
+        };
+        let labels = labels(&alone(policy, limit)).unwrap_or_default();
+        limit.bands.iter().any(|band| {
+            let names = Names {
+                policy,
+                limit: &limit.name,
+                band: band_name(band),
+                labels: &labels,
+            };
+            walk(template.pieces(), key, &names, &mut Vec::new())
+        })
+    });
+    let first = owners
+        .next()
+        .map(|(policy, limit)| (policy, limit.name.as_str()));
+    first == Some((policy, limit)) && owners.next().is_none()
+}
+
+/// Whose key it is, if it is one of this limit's.
+fn subject(policy: &Policy, limit: &Limit, template: &Template, key: &str) -> Option<String> {
+    let labels = labels(&alone(&policy.name, limit))?;
+    limit.bands.iter().find_map(|band| {
+        let names = Names {
+            policy: &policy.name,
+            limit: &limit.name,
+            band: band_name(band),
+            labels: &labels,
+        };
+        let mut found = Vec::new();
+        if !walk(template.pieces(), key, &names, &mut found) {
+            return None;
+        }
+        let subject = assemble(&labels, &found)?;
+        let of = KeyOf {
+            policy: names.policy,
+            limit: names.limit,
+            subject: &subject,
+            band: names.band,
+        };
+        (template.render(&of) == key).then_some(subject)
+    })
+}
+
+/// A policy with a limit of the same key and nothing else.
+fn alone(policy: &str, limit: &Limit) -> Policy {
+    let limit = Limit {
+        name: limit.name.clone(),
+        enabled: true,
+        conditions: Vec::new(),
+        key: limit.key.clone(),
+        missing: limit.missing,
+        bands: Vec::new(),
+        algorithm: limit.algorithm,
+        mode: limit.mode,
+        charge_always: limit.charge_always,
+        on_failure: limit.on_failure,
+        template: None,
+    };
+    Policy::new(policy.to_owned(), Evaluate::All, vec![limit])
+}
+
+/// What stands in a key and is known beforehand.
+struct Names<'a> {
+    policy: &'a str,
+    limit: &'a str,
+    band: &'a str,
+    /// What the parts of a subject begin with.
+    labels: &'a [String],
+}
+
+/// What was found where a template has a placeholder for whose key it is.
+enum Found<'a> {
+    Subject(&'a str),
+    Key(&'a str),
+    Part(&'a str, &'a str),
+}
+
+/// Matches `text` with what is left of a template; the shortest reading wins.
+fn walk<'a>(
+    pieces: &'a [Piece],
+    text: &'a str,
+    names: &Names<'_>,
+    found: &mut Vec<Found<'a>>,
+) -> bool {
+    let Some((piece, rest)) = pieces.split_first() else {
+        return text.is_empty();
+    };
+    let known = match piece {
+        Piece::Text(known) => known.as_str(),
+        Piece::Policy => names.policy,
+        Piece::Limit => names.limit,
+        Piece::Band => names.band,
+        Piece::Subject | Piece::Key | Piece::Part { .. } => {
+            let ends = text.char_indices().map(|(at, _)| at).skip(1);
+            return ends.chain([text.len()]).any(|end| {
+                let Some((value, after)) = text.split_at_checked(end) else {
+                    return false;
+                };
+                if *piece == Piece::Subject && !is_subject(value, names.labels) {
+                    return false;
+                }
+                found.push(match piece {
+                    Piece::Subject => Found::Subject(value),
+                    Piece::Part { label, .. } => Found::Part(label, value),
+                    _ => Found::Key(value),
+                });
+                let fits = walk(rest, after, names, found);
+                if !fits {
+                    found.pop();
+                }
+                fits
+            });
+        }
+    };
+    text.strip_prefix(known)
+        .is_some_and(|text| walk(rest, text, names, found))
+}
+
+/// Whether each part of `text` has the label that it should have.
+fn is_subject(text: &str, labels: &[String]) -> bool {
+    let parts: Vec<&str> = text.split(',').collect();
+    let has_label = |(part, label): (&&str, &String)| match part.strip_prefix(label.as_str()) {
+        Some("") => label == "global",
+        Some(rest) => rest.starts_with([':', '~']),
+        None => false,
+    };
+    parts.len() == labels.len() && parts.iter().zip(labels).all(has_label)
+}
+
+/// The subject, from what was found of it.
+fn assemble(labels: &[String], found: &[Found<'_>]) -> Option<String> {
+    for it in found {
+        match (it, labels) {
+            (Found::Subject(subject), _) => return Some((*subject).to_owned()),
+            (Found::Key(value), [label]) => return Some(part(label, value)),
+            (Found::Key(values), labels) => {
+                let values: Vec<&str> = values.split(':').collect();
+                if values.len() != labels.len() {
+                    // An address may hold the sign that separates values.
+                    return None;
+                }
+                let parts = labels.iter().zip(values);
+                let parts: Vec<_> = parts.map(|(label, value)| part(label, value)).collect();
+                return Some(parts.join(","));
+            }
+            (Found::Part(..), _) => {}
+        }
+    }
+    let value = |label: &String| {
+        found.iter().find_map(|it| match it {
+            Found::Part(of, value) if of == label => Some(part(label, value)),
+            _ => None,
+        })
+    };
+    let parts: Option<Vec<String>> = labels.iter().map(value).collect();
+    Some(parts?.join(","))
+}
+
+/// A label and a value, as they stand in a subject.
+fn part(label: &str, value: &str) -> String {
+    match (label, value.strip_prefix("%7E")) {
+        ("global", _) => label.to_owned(),
+        (label, Some(rest)) => format!("{label}:~{rest}"),
+        (label, None) if value.starts_with('~') => format!("{label}{value}"),
+        (label, None) => format!("{label}:{value}"),
+    }
+}

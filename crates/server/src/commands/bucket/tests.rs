@@ -1,0 +1,205 @@
+use super::*;
+use tidegate_policy::config::NoEnvironment;
+
+fn config(store: &str) -> Config {
+    let text = format!(
+        "
+store: {{ url: 'redis://127.0.0.1', {store} }}
+policies:
+  - name: api
+    limits:
+      - {{ name: per-client, key: ip, match: {{ path: /api }}, rate: 10/s burst 50 }}
+      - {{ name: per-user, key: user, rate: 10/s }}
+      - {{ name: per-key, key: api-key, missing: skip, rate: 10/s }}
+      - {{ name: all, rate: 100/s }}
+  - name: web
+    limits:
+      - name: per-tenant
+        key: ['header:X-Tenant', route]
+        missing: refuse
+        bands: [{{ rate: 10/s, label: s }}, {{ rate: 100/h, label: h }}]
+      - {{ name: log, key: user, algorithm: sliding-log, rate: 10/min }}
+      - {{ name: window, key: user, algorithm: fixed-window, rate: 10/min }}
+"
+    );
+    Config::parse(&text, "x", &NoEnvironment).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+fn args(words: &[&str]) -> BucketArgs {
+    #[derive(clap::Parser)]
+    struct Alone {
+        #[command(flatten)]
+        bucket: BucketArgs,
+    }
+    let words = ["x", "--config", "y"].iter().chain(words);
+    <Alone as clap::Parser>::try_parse_from(words)
+        .unwrap_or_else(|error| panic!("{error}"))
+        .bucket
+}
+
+fn found_in(store: &str, words: &[&str]) -> String {
+    match Named::find(&mut config(store), &args(words)) {
+        Ok(named) => named.bucket,
+        Err(failure) => format!("error: {failure}"),
+    }
+}
+
+fn found(words: &[&str]) -> String {
+    found_in("layout: packed", words)
+}
+
+#[test]
+fn a_bucket_is_found_by_its_name_and_by_its_key() {
+    let name = "api/per-client/ip:192.0.2.1";
+    assert_eq!(found(&[name]), name);
+    assert_eq!(found(&["tg:{ip:192.0.2.1}api/per-client"]), name);
+    assert_eq!(
+        found_in("tag: policy", &["tg:{api}per-client/ip:192.0.2.1"]),
+        name
+    );
+    let other = "web/per-tenant/header.x-tenant:a,route:b";
+    assert_eq!(
+        found_in(
+            "prefix: 'rl/'",
+            &["rl/{header.x-tenant:a,route:b}web/per-tenant"]
+        ),
+        other
+    );
+}
+
+#[test]
+fn a_bucket_is_found_by_whose_it_is() {
+    let per_client = |words: &[&str]| found(&[&["--limit", "per-client"], words].concat());
+    assert_eq!(
+        per_client(&["--key", "192.0.2.1"]),
+        "api/per-client/ip:192.0.2.1"
+    );
+    assert_eq!(
+        per_client(&["--key", "ip=192.0.2.1"]),
+        "api/per-client/ip:192.0.2.1"
+    );
+    assert_eq!(
+        per_client(&["--key", "2001:db8::7"]),
+        "api/per-client/ip:2001:db8::/64"
+    );
+    assert_eq!(found(&["--limit", "all"]), "api/all/global");
+    assert_eq!(
+        found(&["--limit", "per-user", "--key", "a=b"]),
+        "api/per-user/user:a%3Db"
+    );
+    let tenant = ["--policy", "web", "--limit", "per-tenant", "--key"];
+    let expected = "web/per-tenant/header.x-tenant:acme,route:r";
+    assert_eq!(found(&[&tenant[..], &["acme", "r"]].concat()), expected);
+    let named = ["route=r", "header:X-Tenant=acme"];
+    assert_eq!(found(&[&tenant[..], &named].concat()), expected);
+}
+
+#[test]
+fn where_an_identity_is_absent_the_address_stands_in() {
+    let bucket = found(&["--limit", "per-user", "--key", "ip=192.0.2.1"]);
+    assert_eq!(bucket, "api/per-user/user~ip:192.0.2.1");
+    let nobody = found(&["--limit", "per-user"]);
+    assert!(nobody.contains("add --key user=…"), "{nobody}");
+    let skipped = found(&["--limit", "per-key", "--key", "ip=192.0.2.1"]);
+    assert!(skipped.contains("add --key api-key=…"), "{skipped}");
+}
+
+#[test]
+fn secrets_are_hashed_as_decisions_hash_them() {
+    let plain = found(&["--limit", "per-key", "--key", "hunter2"]);
+    let keyed = found_in(
+        "key_secret: pepper",
+        &["--limit", "per-key", "--key", "hunter2"],
+    );
+    assert!(plain.starts_with("api/per-key/api-key:#"), "{plain}");
+    assert!(!plain.contains("hunter2"), "{plain}");
+    assert_ne!(plain, keyed);
+}
+
+#[test]
+fn what_is_not_there_is_said_with_what_is() {
+    for (words, said) in [
+        (vec!["nonsense"], "neither the name of a bucket"),
+        (
+            vec!["api/nope/ip:1"],
+            "has no limit `nope`; it has `per-client`, `per-user`",
+        ),
+        (
+            vec!["nope/per-client/x"],
+            "there is no policy `nope`; there is `api`, `web`",
+        ),
+        (vec!["tg:instances"], "the list of the instances"),
+        (vec!["tg:{#0123}"], "a hash does not tell which"),
+        (
+            vec!["--limit", "per-client", "--key", "nowhere"],
+            "`nowhere` is not an address",
+        ),
+        (
+            vec!["--limit", "per-client", "--key", "192.0.2.1", "x"],
+            "1 too many",
+        ),
+        (
+            vec!["--limit", "per-client", "--key", "192.0.2.1", "--band", "x"],
+            "no band `x`",
+        ),
+    ] {
+        let found = found(&words);
+        assert!(
+            found.starts_with("error: ") && found.contains(said),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn keys_of_the_open_layout_are_read_backwards() {
+    let open = |key: &str| found_in("layout: open", &[key]);
+    assert_eq!(
+        open("ratelimit:per-client:192.0.2.1"),
+        "api/per-client/ip:192.0.2.1"
+    );
+    assert_eq!(
+        open("ratelimit:per-client:2001:db8::/64"),
+        "api/per-client/ip:2001:db8::/64"
+    );
+    assert_eq!(
+        open("ratelimit:per-user:~ip:192.0.2.1"),
+        "api/per-user/user~ip:192.0.2.1"
+    );
+    assert_eq!(open("ratelimit:per-user:%7Ex"), "api/per-user/user:~x");
+    assert_eq!(open("ratelimit:all:global"), "api/all/global");
+    assert_eq!(open("user:ann"), "web/log/user:ann");
+    let shared = open("rate_limits");
+    assert!(shared.contains("holds many buckets"), "{shared}");
+    let tenant = "web/per-tenant/header.x-tenant:acme,route:r";
+    assert_eq!(open("fluxgate:web:per-tenant:acme:r:h"), tenant);
+    let named = "layout: open, template: 'x:{limit}:{key}:{band}'";
+    assert_eq!(
+        found_in(named, &["x:per-client:192.0.2.1:default"]),
+        "api/per-client/ip:192.0.2.1"
+    );
+}
+
+#[test]
+fn patterns_match_every_key_of_a_limit() {
+    let patterns = |store: &str, policy: &str, limit: &str| {
+        let mut config = config(store);
+        let redis = config.store.target.redis().unwrap().clone();
+        let policy = take(&mut config, policy, limit).unwrap();
+        keys_of_all(&redis, &policy.name, &policy.limits[0])
+    };
+    assert_eq!(patterns("prefix: 'a*b'", "api", "all"), ["a\\*b{*}api/all"]);
+    assert_eq!(patterns("tag: policy", "api", "all"), ["tg:{api}all/*"]);
+    assert_eq!(patterns("layout: open", "api", "all"), ["ratelimit:all:*"]);
+    assert_eq!(
+        patterns("layout: open", "web", "per-tenant"),
+        ["fluxgate:web:per-tenant:*:s", "fluxgate:web:per-tenant:*:h"]
+    );
+    assert_eq!(patterns("layout: open", "web", "log"), ["user[:~]*"]);
+    assert_eq!(patterns("layout: open", "web", "window"), ["rate_limits"]);
+    let config = config("layout: open");
+    assert!(is_only_of(&config, "web", "log", "user~ip:192.0.2.1"));
+    assert!(is_only_of(&config, "web", "window", "rate_limits"));
+    assert!(is_only_of(&config, "api", "all", "ratelimit:all:global"));
+    assert!(!is_only_of(&config, "api", "all", "ratelimit:per-user:x"));
+}

@@ -1,0 +1,312 @@
+//! The commands that are needed, and the line that grants them and nothing else.
+
+use super::info::Version;
+use crate::commands::bucket::{escape_glob, glob};
+use tidegate_policy::Config;
+use tidegate_policy::config::{Layout, LocalShare, RedisMode, RedisSettings};
+
+/// Who needs a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Decisions: without it every one of them fails.
+    Decisions,
+    /// Decisions go on without it; something else does not.
+    Comfort(&'static str),
+    /// `inspect`, `reset` and `doctor`.
+    Operator,
+}
+
+/// A command, in the words of `ACL SETUSER`, and a call of it that changes nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Need {
+    pub(super) name: &'static str,
+    pub(super) whose: Whose,
+    /// `KEY` stands for a key that nobody has. Empty where trying it would change something.
+    pub(super) probe: &'static [&'static str],
+}
+
+const fn need(name: &'static str, whose: Whose, probe: &'static [&'static str]) -> Need {
+    Need { name, whose, probe }
+}
+
+use Whose::{Comfort, Decisions, Operator};
+
+const INSTANCES: Whose = Comfort("counting the instances, for `local_share: auto`");
+const NAMED: Whose = Comfort("a name in CLIENT LIST");
+
+/// Whatever the layout and the topology.
+const ALWAYS: [Need; 11] = [
+    need(
+        "evalsha",
+        Decisions,
+        &["EVALSHA", "0000000000000000000000000000000000000000", "0"],
+    ),
+    need("script|load", Decisions, &["SCRIPT", "LOAD", "return 1"]),
+    need("time", Decisions, &["TIME"]),
+    need("get", Decisions, &["GET", "KEY"]),
+    need("mget", Decisions, &["MGET", "KEY"]),
+    need("set", Decisions, &["SET", "KEY", "", "XX"]),
+    need("del", Decisions, &["DEL", "KEY"]),
+    need(
+        "ping",
+        Comfort("finding out whether a server still answers"),
+        &["PING"],
+    ),
+    need(
+        "role",
+        Comfort("noticing that a master has become a replica"),
+        &["ROLE"],
+    ),
+    need(
+        "info",
+        Comfort("telling a server that is too old"),
+        &["INFO", "server"],
+    ),
+    need(
+        "client|setname",
+        NAMED,
+        &["CLIENT", "SETNAME", "tidegate-doctor"],
+    ),
+];
+
+/// With `local_share: auto`.
+const COUNTED: [Need; 4] = [
+    need("zadd", INSTANCES, &["ZADD", "KEY", "XX", "1", "x"]),
+    need("zcard", INSTANCES, &["ZCARD", "KEY"]),
+    need(
+        "zremrangebyscore",
+        INSTANCES,
+        &["ZREMRANGEBYSCORE", "KEY", "1", "0"],
+    ),
+    need("pexpire", INSTANCES, &["PEXPIRE", "KEY", "1"]),
+];
+
+const IN_A_CLUSTER: [Need; 2] = [
+    need("cluster|slots", Decisions, &["CLUSTER", "SLOTS"]),
+    need("asking", Decisions, &["ASKING"]),
+];
+
+/// What the scripts of the open layout call beside that.
+const OPEN: [Need; 14] = [
+    need("hmget", Decisions, &["HMGET", "KEY", "x"]),
+    need("hget", Decisions, &["HGET", "KEY", "x"]),
+    // An odd number of words is refused after the permission was looked at.
+    need("hset", Decisions, &["HSET", "KEY", "a", "1", "b"]),
+    need("hdel", Decisions, &["HDEL", "KEY", "x"]),
+    need("hlen", Decisions, &["HLEN", "KEY"]),
+    need("hrandfield", Decisions, &["HRANDFIELD", "KEY"]),
+    need("zadd", Decisions, &["ZADD", "KEY", "XX", "1", "x"]),
+    need("zrange", Decisions, &["ZRANGE", "KEY", "0", "0"]),
+    need("zrem", Decisions, &["ZREM", "KEY", "x"]),
+    need("zcount", Decisions, &["ZCOUNT", "KEY", "0", "0"]),
+    need(
+        "zremrangebyrank",
+        Decisions,
+        &["ZREMRANGEBYRANK", "KEY", "1", "0"],
+    ),
+    need("exists", Decisions, &["EXISTS", "KEY"]),
+    need("pttl", Decisions, &["PTTL", "KEY"]),
+    need("pexpireat", Decisions, &["PEXPIREAT", "KEY", "1"]),
+];
+
+const OPERATOR: [Need; 5] = [
+    need("pttl", Operator, &["PTTL", "KEY"]),
+    need("exists", Operator, &["EXISTS", "KEY"]),
+    need("scan", Operator, &["SCAN", "0", "COUNT", "1"]),
+    need("config|get", Operator, &["CONFIG", "GET", "maxmemory"]),
+    need("acl|whoami", Operator, &["ACL", "WHOAMI"]),
+];
+
+/// What is needed, each command once.
+pub(super) fn needs(
+    config: &Config,
+    redis: &RedisSettings,
+    version: Option<&Version>,
+) -> Vec<Need> {
+    let mut needs = ALWAYS.to_vec();
+    if redis.layout == Layout::Open {
+        needs.extend(OPEN);
+    }
+    if config.store.local_share == LocalShare::Auto {
+        needs.extend(COUNTED);
+    }
+    if redis.mode == RedisMode::Cluster {
+        needs.extend(IN_A_CLUSTER);
+    }
+    if redis.database != 0 {
+        // It cannot be tried without leaving the database.
+        needs.push(need("select", Decisions, &[]));
+    }
+    if version.is_some_and(Version::has_setinfo) {
+        needs.push(need("client|setinfo", NAMED, &[]));
+    }
+    needs.extend(OPERATOR);
+    // What decisions need comes before what is only a comfort.
+    needs.sort_by_key(|need| match need.whose {
+        Decisions => 0,
+        Comfort(_) => 1,
+        Operator => 2,
+    });
+    let mut once: Vec<Need> = Vec::new();
+    for need in needs {
+        if !once.iter().any(|other| other.name == need.name) {
+            once.push(need);
+        }
+    }
+    once
+}
+
+/// Lines that grant what is needed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Lines {
+    /// For `serve`.
+    pub(super) limiter: String,
+    /// For `inspect`, `reset` and `doctor` as well.
+    pub(super) operator: String,
+}
+
+/// The lines for this configuration.
+pub(super) fn lines(config: &Config, redis: &RedisSettings, version: Option<&Version>) -> Lines {
+    let needs = needs(config, redis, version);
+    let keys = patterns(config, redis);
+    let user = redis.user.as_deref().unwrap_or("tidegate");
+    let line = |user: &str, is_granted: &dyn Fn(Whose) -> bool| {
+        let granted = needs.iter().filter(|need| is_granted(need.whose));
+        let commands: Vec<String> = granted.map(|need| format!("+{}", need.name)).collect();
+        format!(
+            "ACL SETUSER {user} reset on >PASSWORD {} {}",
+            keys.join(" "),
+            commands.join(" ")
+        )
+    };
+    Lines {
+        limiter: line(user, &|whose| whose != Operator),
+        operator: line(&format!("{user}-operator"), &|_| true),
+    }
+}
+
+/// The keys, in the words of `ACL SETUSER`.
+fn patterns(config: &Config, redis: &RedisSettings) -> Vec<String> {
+    let mut patterns = vec![format!("~{}*", escape_glob(&redis.prefix))];
+    let limits = config.policies.iter().flat_map(|policy| {
+        let limits = policy.limits.iter();
+        limits.map(move |limit| (policy.name.as_str(), limit))
+    });
+    for (policy, limit) in limits {
+        patterns.extend(glob(policy, limit, None).map(|glob| format!("~{glob}")));
+    }
+    patterns.sort();
+    patterns.dedup();
+    patterns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::info::Info;
+    use tidegate_policy::config::NoEnvironment;
+
+    fn config(store: &str) -> Config {
+        let text = format!(
+            "store: {{ {store} }}\npolicies: [{{ name: p, limits: [{{ name: l, key: ip, rate: 1/s }}] }}]"
+        );
+        Config::parse(&text, "x", &NoEnvironment).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    fn lines_of(store: &str, version: &str) -> Lines {
+        let config = config(store);
+        let version = Info::new(version).version();
+        lines(
+            &config,
+            config.store.target.redis().unwrap(),
+            version.as_ref(),
+        )
+    }
+
+    #[test]
+    fn the_line_grants_what_is_needed_and_shows_no_secret() {
+        let lines = lines_of("url: 'redis://ann:hunter2@a'", "redis_version:7.0.15");
+        assert_eq!(
+            lines.limiter,
+            "ACL SETUSER ann reset on >PASSWORD ~tg:* +evalsha +script|load +time +get +mget +set +del \
+             +ping +role +info +client|setname"
+        );
+        assert_eq!(
+            lines.operator,
+            lines.limiter.replace("ann", "ann-operator")
+                + " +pttl +exists +scan +config|get +acl|whoami"
+        );
+    }
+
+    /// Words in the scripts' sources that look like commands and are none.
+    const NO_COMMANDS: [&str; 5] = ["NX", "PX", "PXAT", "WITHVALUES", "WRONGTYPE"];
+
+    /// The commands that sources in a folder of the crate `tidegate-redis` call.
+    fn called(folder: &std::path::Path) -> Vec<String> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() && !path.ends_with("tests") {
+                names.extend(called(&path));
+            } else if path.extension().is_some_and(|it| it == "lua")
+                || path.ends_with("heartbeat.rs")
+                || path.ends_with("script/mod.rs")
+            {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let words = text.split('\'');
+                let is_command = |word: &&str| {
+                    word.len() > 1
+                        && word.chars().all(|c| c.is_ascii_uppercase())
+                        && !NO_COMMANDS.contains(word)
+                };
+                names.extend(words.filter(is_command).map(str::to_ascii_lowercase));
+            }
+        }
+        names
+    }
+
+    #[test]
+    fn every_command_that_scripts_call_is_granted() {
+        let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/../redis/src");
+        let called = called(std::path::Path::new(sources));
+        assert!(called.contains(&"get".to_owned()) && called.contains(&"zcard".to_owned()));
+        let config = config("url: 'redis://a', layout: open, local_share: auto");
+        let needs = needs(&config, config.store.target.redis().unwrap(), None);
+        // And no other command that touches keys.
+        for need in &needs {
+            let is_data = need.whose != Operator && need.probe.contains(&"KEY");
+            let is_called = called.iter().any(|name| name == need.name);
+            assert!(
+                is_called || !is_data,
+                "`{}` is granted, and not called",
+                need.name
+            );
+        }
+        for name in called {
+            let granted = needs.iter().find(|need| need.name == name);
+            let granted = granted.filter(|need| need.whose != Operator);
+            assert!(granted.is_some(), "`{name}` is called, and not granted");
+        }
+    }
+
+    #[test]
+    fn the_line_follows_topology_version_prefix_and_layout() {
+        let cluster = lines_of("url: 'redis://a,b', prefix: 'rl*'", "valkey_version:9.0.0");
+        assert!(cluster.limiter.contains(" ~rl\\** "), "{}", cluster.limiter);
+        assert!(cluster.limiter.contains("+cluster|slots +asking"));
+        assert!(cluster.limiter.contains("+client|setinfo"));
+        let database = lines_of("url: 'redis://a/3'", "");
+        assert!(database.limiter.contains("+select"));
+        assert!(!database.limiter.contains("setinfo"));
+        let counted = lines_of("url: 'redis://a', local_share: auto", "");
+        let commands = "+zadd +zcard +zremrangebyscore +pexpire";
+        assert!(counted.limiter.ends_with(commands), "{}", counted.limiter);
+        let open = lines_of("url: 'redis://a', layout: open, local_share: auto", "");
+        assert!(
+            open.limiter.contains(" ~ratelimit:l:* ~tg:* "),
+            "{}",
+            open.limiter
+        );
+        assert_eq!(open.limiter.matches("+zadd").count(), 1);
+    }
+}

@@ -1,0 +1,313 @@
+//! Asks the servers. Changes nothing.
+
+use super::clock::Offset;
+use super::finding::Finding;
+use super::info::Info;
+use super::judge_sentinel::{self, Sentinel};
+use super::latency::{self, CALLS, Latencies};
+use super::node::{Node, SETTINGS};
+use super::{
+    Report, acl, clock, judge_cluster, judge_memory, judge_persistence, judge_replication,
+    permissions,
+};
+use crate::telemetry::stopwatch::Stopwatch;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tidegate::{Clock, Store, SystemClock};
+use tidegate_core::Quota;
+use tidegate_policy::Config;
+use tidegate_policy::config::RedisSettings;
+use tidegate_redis::protocol::{self, Cmd, Value};
+use tidegate_redis::{
+    Address, ConnectError, ConnectErrorKind, Connection, Mode, NodeInfo, Options, RedisStore, Role,
+    Route, Settings,
+};
+
+/// What `CLIENT LIST` shows.
+const NAME: &str = "tidegate-doctor";
+
+/// How often a clock is read: the quickest answer tells most.
+const CLOCK_READINGS: usize = 5;
+
+/// Examines the store.
+pub(super) async fn examine(
+    (settings, options): (Settings, Options),
+    config: &Config,
+    redis: &RedisSettings,
+) -> Report {
+    let settings = settings.client_name(NAME);
+    let sentinels = judge_sentinel::judge(&sentinels(&settings).await);
+    let mut report = match Connection::open(settings.clone(), Vec::new()).await {
+        Ok(connection) => {
+            let mut report = masters(&connection, config, redis).await;
+            report.findings.push(scripts(settings, options).await);
+            connection.close().await;
+            report
+        }
+        Err(error) => Report {
+            store: String::new(),
+            findings: vec![refused(&error)],
+            acl: Some(acl::lines(config, redis, None)),
+        },
+    };
+    report.findings.extend(sentinels);
+    report
+}
+
+fn refused(error: &ConnectError) -> Finding {
+    let check = match error.kind() {
+        ConnectErrorKind::Version => "version",
+        _ => "connection",
+    };
+    Finding::fail(check, error.to_string())
+}
+
+/// Examines every master.
+async fn masters(connection: &Connection, config: &Config, redis: &RedisSettings) -> Report {
+    let known = connection.nodes();
+    let mut findings = vec![topology(connection.mode(), &known)];
+    let mut nodes = Vec::new();
+    for node in known.iter().filter(|node| node.role == Role::Master) {
+        nodes.push(look(connection, node).await);
+    }
+    findings.extend(nodes.iter().map(version));
+    findings.extend(clock::judge(&nodes));
+    findings.extend(latency::judge(&nodes, config.store.timeout));
+    let mode = connection.mode();
+    for node in &nodes {
+        let mut of_node = judge_memory::judge(node);
+        of_node.push(judge_persistence::judge(node));
+        of_node.extend(judge_replication::judge(node, mode));
+        findings.extend(of_node.into_iter().map(|finding| finding.at(&node.address)));
+    }
+    if *mode == Mode::Cluster {
+        findings.extend(judge_cluster::judge(&nodes));
+    }
+    let mut infos = nodes.iter().filter_map(|node| node.info.as_ref());
+    let version = infos.find_map(Info::version);
+    findings.push(user(connection, redis).await);
+    let needs = acl::needs(config, redis, version.as_ref());
+    let key = format!("{}{{doctor}}nobody", redis.prefix);
+    for node in &nodes {
+        findings.extend(permissions::judge(connection, &node.address, &needs, &key).await);
+    }
+    Report {
+        store: String::new(),
+        findings,
+        acl: Some(acl::lines(config, redis, version.as_ref())),
+    }
+}
+
+fn topology(mode: &Mode, nodes: &[NodeInfo]) -> Finding {
+    let count = |role| nodes.iter().filter(|node| node.role == role).count();
+    let (masters, replicas) = (count(Role::Master), count(Role::Replica));
+    let addresses: Vec<String> = nodes.iter().map(|node| node.address.to_string()).collect();
+    let text = match mode {
+        Mode::Standalone => format!("standalone: {}", addresses.join(", ")),
+        Mode::Sentinel { master } => {
+            format!("sentinel: `{master}` is {}", addresses.join(", "))
+        }
+        Mode::Cluster => format!(
+            "cluster: {masters} masters, {replicas} replicas: {}",
+            addresses.join(", ")
+        ),
+    };
+    let lost = nodes
+        .iter()
+        .filter(|node| node.role == Role::Master && !node.is_connected);
+    match lost.count() {
+        0 => Finding::ok("topology", text),
+        lost => Finding::fail(
+            "topology",
+            format!("{text}; {lost} masters are not connected"),
+        ),
+    }
+}
+
+/// Who we are to the servers.
+async fn user(connection: &Connection, redis: &RedisSettings) -> Finding {
+    let mut command = protocol::cmd("ACL");
+    command.arg("WHOAMI");
+    let told = connection.command(Route::Key(b""), &command).await.ok();
+    let configured = redis.user.as_deref().unwrap_or("default");
+    match told.as_ref().and_then(text) {
+        Some(user) => Finding::ok("user", format!("`{user}`")),
+        None => Finding::unseen("user", format!("`{configured}`, as configured")),
+    }
+}
+
+fn version(node: &Node) -> Finding {
+    let version = node.info.as_ref().and_then(Info::version);
+    let finding = match version {
+        None => Finding::unseen("version", "could not see the version"),
+        Some(version) => match version.too_old_for() {
+            None => Finding::ok("version", version.to_string()),
+            Some(floor) => {
+                Finding::fail("version", format!("{version}: {floor} or later is needed"))
+            }
+        },
+    };
+    finding.at(&node.address)
+}
+
+/// Asks a master everything.
+async fn look(connection: &Connection, node: &NodeInfo) -> Node {
+    let address = &node.address;
+    let asker = Asker {
+        connection,
+        address,
+    };
+    Node {
+        address: address.clone(),
+        slots: node.slots.iter().map(ExactSizeIterator::len).sum(),
+        info: asker.info().await,
+        settings: asker.settings().await,
+        offset: asker.offset().await,
+        ping: asker.time(&protocol::cmd("PING")).await,
+        script: asker.script().await,
+    }
+}
+
+/// Asks one master.
+struct Asker<'a> {
+    connection: &'a Connection,
+    address: &'a Address,
+}
+
+impl Asker<'_> {
+    async fn ask(&self, command: &Cmd) -> Option<Value> {
+        let route = Route::Node(self.address);
+        self.connection.command(route, command).await.ok()
+    }
+
+    async fn info(&self) -> Option<Info> {
+        text(&self.ask(&protocol::cmd("INFO")).await?).map(Info::new)
+    }
+
+    async fn settings(&self) -> BTreeMap<&'static str, String> {
+        let mut settings = BTreeMap::new();
+        for name in SETTINGS {
+            let mut command = protocol::cmd("CONFIG");
+            command.arg("GET").arg(name);
+            // Older servers take one name at a time, and not all know all of them.
+            let Some(Value::Array(pair)) = self.ask(&command).await else {
+                continue;
+            };
+            if let Some(value) = pair.get(1).and_then(text) {
+                settings.insert(name, value);
+            }
+        }
+        settings
+    }
+
+    async fn offset(&self) -> Option<Offset> {
+        let clock = SystemClock::new();
+        let mut best: Option<Offset> = None;
+        for _ in 0..CLOCK_READINGS {
+            let asked = clock.now().as_micros();
+            let watch = Stopwatch::start();
+            let reply = self.ask(&protocol::cmd("TIME")).await?;
+            let offset = Offset::measured(asked, micros(&reply)?, watch.elapsed());
+            best = Some(best.map_or(offset, |best| best.better(offset)));
+        }
+        best
+    }
+
+    /// Times a series of calls.
+    async fn time(&self, command: &Cmd) -> Option<Latencies> {
+        let mut series: Vec<Duration> = Vec::new();
+        for _ in 0..CALLS {
+            let watch = Stopwatch::start();
+            self.ask(command).await?;
+            series.push(watch.elapsed());
+        }
+        Latencies::of(series)
+    }
+
+    async fn script(&self) -> Option<Latencies> {
+        let mut load = protocol::cmd("SCRIPT");
+        load.arg("LOAD").arg("return 1");
+        let sha = text(&self.ask(&load).await?)?;
+        let mut call = protocol::cmd("EVALSHA");
+        call.arg(sha).arg(0);
+        self.time(&call).await
+    }
+}
+
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::BulkString(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        Value::SimpleString(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// `TIME`: seconds and microseconds.
+fn micros(reply: &Value) -> Option<u64> {
+    let Value::Array(parts) = reply else {
+        return None;
+    };
+    let mut parts = parts.iter().map(|part| text(part)?.parse::<u64>().ok());
+    let (seconds, micros) = (parts.next()??, parts.next()??);
+    seconds.checked_mul(1_000_000)?.checked_add(micros)
+}
+
+/// Loads the limiter's own scripts on every master, and runs one that only looks.
+async fn scripts(settings: Settings, options: Options) -> Finding {
+    let store = match RedisStore::connect(settings, options).await {
+        Ok(store) => store,
+        Err(error) => return Finding::fail("scripts", error.to_string()),
+    };
+    let Ok(quota) = Quota::new(1, 1_000_000).build() else {
+        return Finding::unseen("scripts", "no quota to try them with");
+    };
+    let looked = store.inspect(b"tidegate/doctor/nobody", &quota).await;
+    store.connection().close().await;
+    match looked {
+        Ok(_) => Finding::ok("scripts", "they load on every master, and run"),
+        Err(error) => Finding::fail("scripts", error.to_string()),
+    }
+}
+
+/// Asks each sentinel, where there are any, what it knows of the master.
+async fn sentinels(settings: &Settings) -> Vec<Sentinel> {
+    let Mode::Sentinel { master } = &settings.mode else {
+        return Vec::new();
+    };
+    let mut sentinels = Vec::new();
+    for address in &settings.addresses {
+        let mut alone = settings.clone().database(0).connections(1);
+        alone.mode = Mode::Standalone;
+        alone.addresses = vec![address.clone()];
+        if let Some(credentials) = alone.sentinel.take() {
+            alone.user = credentials.user;
+            alone.password = credentials.password;
+        }
+        sentinels.push(Sentinel {
+            address: address.to_string(),
+            master: ask_sentinel(alone, master).await,
+        });
+    }
+    sentinels
+}
+
+async fn ask_sentinel(
+    settings: Settings,
+    master: &str,
+) -> Result<BTreeMap<String, String>, String> {
+    let connection = Connection::open(settings, Vec::new()).await;
+    let connection = connection.map_err(|error| error.to_string())?;
+    let mut command = protocol::cmd("SENTINEL");
+    command.arg("MASTER").arg(master);
+    let reply = connection.command(Route::EveryMaster, &command).await;
+    connection.close().await;
+    let Value::Array(replies) = reply.map_err(|error| error.to_string())? else {
+        return Err("an answer that makes no sense".to_owned());
+    };
+    let Some(Value::Array(fields)) = replies.first() else {
+        return Err("an answer that makes no sense".to_owned());
+    };
+    let pairs = fields.chunks_exact(2);
+    let pairs = pairs.filter_map(|pair| Some((text(pair.first()?)?, text(pair.get(1)?)?)));
+    Ok(pairs.collect())
+}

@@ -1,0 +1,79 @@
+//! What is thought of what was seen.
+
+use serde::Serialize;
+
+/// How it stands with one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Mark {
+    /// As it should be.
+    Ok,
+    /// A promise holds less far than it could.
+    Warn,
+    /// A promise is broken, or will be.
+    Fail,
+    /// The user may not ask, so nobody knows.
+    Unseen,
+}
+
+impl Mark {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "FAIL",
+            Self::Unseen => "?",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    pub(super) check: &'static str,
+    /// The node that it is about, where it is about one.
+    pub(super) node: Option<String>,
+    pub(super) mark: Mark,
+    /// What was seen.
+    pub(super) text: String,
+    /// What to do about it.
+    pub(super) help: Option<String>,
+}
+
+impl Finding {
+    fn new(check: &'static str, mark: Mark, text: impl Into<String>) -> Self {
+        Self {
+            check,
+            node: None,
+            mark,
+            text: text.into(),
+            help: None,
+        }
+    }
+
+    pub(super) fn ok(check: &'static str, text: impl Into<String>) -> Self {
+        Self::new(check, Mark::Ok, text)
+    }
+
+    pub(super) fn warn(check: &'static str, text: impl Into<String>) -> Self {
+        Self::new(check, Mark::Warn, text)
+    }
+
+    pub(super) fn fail(check: &'static str, text: impl Into<String>) -> Self {
+        Self::new(check, Mark::Fail, text)
+    }
+
+    pub(super) fn unseen(check: &'static str, text: impl Into<String>) -> Self {
+        Self::new(check, Mark::Unseen, text)
+    }
+
+    pub(super) fn at(mut self, node: &impl ToString) -> Self {
+        self.node = Some(node.to_string());
+        self
+    }
+
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}

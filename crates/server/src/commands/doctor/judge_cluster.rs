@@ -1,0 +1,85 @@
+//! A Cluster as a whole.
+
+use super::finding::Finding;
+use super::node::Node;
+
+/// How many slots a Cluster has.
+const SLOTS: usize = 16_384;
+/// The longest that a lost master may go unnoticed, in milliseconds.
+const NODE_TIMEOUT_MAX: u64 = 5_000;
+
+/// What is thought of a Cluster.
+pub(super) fn judge(nodes: &[Node]) -> Vec<Finding> {
+    let served: usize = nodes.iter().map(|node| node.slots).sum();
+    let mut findings = vec![if served == SLOTS {
+        Finding::ok(
+            "slots",
+            format!("all {SLOTS} are served by {} masters", nodes.len()),
+        )
+    } else {
+        let text = format!(
+            "{} slots are served by nobody",
+            SLOTS.saturating_sub(served)
+        );
+        Finding::fail("slots", text).help("repair the Cluster: `redis-cli --cluster fix`")
+    }];
+    for node in nodes {
+        findings.push(timeout(node).at(&node.address));
+        findings.push(coverage(node).at(&node.address));
+    }
+    findings
+}
+
+fn timeout(node: &Node) -> Finding {
+    let help = "set `cluster-node-timeout` to 5000 or less: for so long a lost master goes \
+                unnoticed, and one that is cut off goes on granting";
+    match node.number("cluster-node-timeout") {
+        None => Finding::unseen("node timeout", "could not see cluster-node-timeout"),
+        Some(ms) if ms > NODE_TIMEOUT_MAX => {
+            Finding::warn("node timeout", format!("cluster-node-timeout is {ms} ms")).help(help)
+        }
+        Some(ms) => Finding::ok("node timeout", format!("cluster-node-timeout is {ms} ms")),
+    }
+}
+
+fn coverage(node: &Node) -> Finding {
+    match node.setting("cluster-require-full-coverage") {
+        None => Finding::unseen("coverage", "could not see cluster-require-full-coverage"),
+        Some("no") => Finding::ok("coverage", "a lost shard leaves the others at work"),
+        Some(_) => Finding::warn(
+            "coverage",
+            "cluster-require-full-coverage is on: one lost shard stops all of them",
+        )
+        .help("set it to `no`: then `on_failure` decides for the lost shard alone"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::finding::Mark;
+
+    fn node(slots: usize, timeout: &'static str, coverage: &'static str) -> Node {
+        let settings = [
+            ("cluster-node-timeout", timeout),
+            ("cluster-require-full-coverage", coverage),
+        ];
+        Node {
+            slots,
+            ..Node::saying("", &settings)
+        }
+    }
+
+    #[test]
+    fn a_cluster_is_whole_quick_and_independent() {
+        use Mark::{Fail, Ok, Warn};
+        let marks = |nodes: &[Node]| -> Vec<Mark> {
+            judge(nodes)
+                .into_iter()
+                .map(|finding| finding.mark)
+                .collect()
+        };
+        assert_eq!(marks(&[node(16_384, "5000", "no")]), [Ok, Ok, Ok]);
+        assert_eq!(marks(&[node(16_000, "15000", "yes")]), [Fail, Warn, Warn]);
+    }
+}

@@ -1,0 +1,99 @@
+//! Memory: what Redis does when it is full.
+
+use super::finding::Finding;
+use super::node::Node;
+
+/// What is thought of a node's memory.
+pub(super) fn judge(node: &Node) -> Vec<Finding> {
+    let policy = node
+        .told("maxmemory_policy")
+        .or(node.setting("maxmemory-policy"));
+    let max = node.told_number("maxmemory").or(node.number("maxmemory"));
+    let mut findings = vec![match policy {
+        Some(policy) => eviction(policy, max.unwrap_or(0)),
+        None => Finding::unseen("eviction", "could not see maxmemory-policy"),
+    }];
+    findings.push(match max {
+        None => Finding::unseen("maxmemory", "could not see maxmemory"),
+        Some(0) => Finding::warn("maxmemory", "maxmemory is not set").help(
+            "set it below what the machine has: without it the system ends Redis, and every \
+             bucket with it",
+        ),
+        Some(max) => Finding::ok("maxmemory", used(node, max)),
+    });
+    findings.push(match node.told_number("evicted_keys") {
+        None => Finding::unseen("evicted", "could not see evicted_keys"),
+        Some(0) => Finding::ok("evicted", "no key was evicted since the start"),
+        Some(count) => Finding::warn(
+            "evicted",
+            format!("{count} keys were evicted since the start; a bucket among them began anew"),
+        )
+        .help("give Redis more memory, or a database server of its own to the limiter"),
+    });
+    findings
+}
+
+fn eviction(policy: &str, max: u64) -> Finding {
+    let text = format!("maxmemory-policy is {policy}");
+    match policy {
+        "noeviction" => Finding::ok(
+            "eviction",
+            format!("{text}: when memory is full, `on_failure` decides and nothing is lost"),
+        ),
+        "volatile-ttl" => Finding::ok(
+            "eviction",
+            format!("{text}: what is nearly as good as new goes first"),
+        ),
+        _ => {
+            let help = "use noeviction, or volatile-ttl where others share the server: any other \
+                        drops buckets that still count, and each begins full again";
+            if max == 0 {
+                let text = format!("{text}: harmless only as long as maxmemory is not set");
+                Finding::warn("eviction", text).help(help)
+            } else {
+                Finding::fail("eviction", text).help(help)
+            }
+        }
+    }
+}
+
+fn used(node: &Node, max: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    let total = format!("maxmemory is {} MiB", max / MIB);
+    match node.told_number("used_memory") {
+        Some(used) => format!("{total}, {} MiB in use", used / MIB),
+        None => total,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::finding::Mark;
+
+    fn marks(info: &str) -> Vec<Mark> {
+        let judged = judge(&Node::saying(info, &[]));
+        judged.into_iter().map(|finding| finding.mark).collect()
+    }
+
+    #[test]
+    fn eviction_that_drops_live_buckets_fails() {
+        use Mark::{Fail, Ok, Unseen, Warn};
+        for (policy, max, mark) in [
+            ("noeviction", 1, Ok),
+            ("volatile-ttl", 1, Ok),
+            ("allkeys-lru", 1, Fail),
+            ("allkeys-random", 1, Fail),
+            ("volatile-lru", 1, Fail),
+            ("volatile-lfu", 1, Fail),
+            ("volatile-random", 0, Warn),
+            ("allkeys-lfu", 0, Warn),
+        ] {
+            let info = format!("maxmemory:{max}\nmaxmemory_policy:{policy}\nevicted_keys:0");
+            assert_eq!(marks(&info)[0], mark, "{policy} {max}");
+        }
+        assert_eq!(marks(""), [Unseen, Unseen, Unseen]);
+        let full = "maxmemory:0\nmaxmemory_policy:noeviction\nevicted_keys:3";
+        assert_eq!(marks(full), [Ok, Warn, Warn]);
+    }
+}

@@ -1,0 +1,103 @@
+//! Persistence: what a restart forgets.
+
+use super::finding::Finding;
+use super::node::Node;
+
+const HELP: &str = "set `appendonly yes` with `appendfsync everysec`, if a restart may not give \
+                    everybody a full bucket";
+
+/// What is thought of a node's persistence.
+pub(super) fn judge(node: &Node) -> Finding {
+    let Some(aof) = node.told("aof_enabled") else {
+        return Finding::unseen(
+            "persistence",
+            "could not see whether anything is kept on disk",
+        );
+    };
+    if aof == "1" {
+        return match node.setting("appendfsync") {
+            Some("always") => Finding::ok("persistence", "a restart forgets nothing (always)"),
+            Some("everysec") => Finding::ok(
+                "persistence",
+                "a restart forgets a second or two (everysec)",
+            ),
+            Some(other) => Finding::warn(
+                "persistence",
+                format!(
+                    "appendfsync is {other}: a crash of the machine forgets up to half a minute"
+                ),
+            )
+            .help(HELP),
+            None => Finding::ok(
+                "persistence",
+                "there is an append-only file; could not see how often it is synced",
+            ),
+        };
+    }
+    match node.setting("save") {
+        Some("") => Finding::warn(
+            "persistence",
+            "nothing is kept on disk: after a restart every bucket is full",
+        )
+        .help(HELP),
+        Some(save) => Finding::warn(
+            "persistence",
+            format!("snapshots alone (save {save}): a restart forgets all since the last one"),
+        )
+        .help(HELP),
+        None => Finding::warn(
+            "persistence",
+            "there is no append-only file: a restart forgets all since the last snapshot, if any",
+        )
+        .help(HELP),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::finding::Mark;
+
+    #[test]
+    fn what_a_restart_forgets_is_told() {
+        for (info, settings, mark, word) in [
+            (
+                "aof_enabled:1",
+                vec![("appendfsync", "always")],
+                Mark::Ok,
+                "nothing",
+            ),
+            (
+                "aof_enabled:1",
+                vec![("appendfsync", "everysec")],
+                Mark::Ok,
+                "a second",
+            ),
+            (
+                "aof_enabled:1",
+                vec![("appendfsync", "no")],
+                Mark::Warn,
+                "half a minute",
+            ),
+            ("aof_enabled:1", vec![], Mark::Ok, "could not see"),
+            (
+                "aof_enabled:0",
+                vec![("save", "")],
+                Mark::Warn,
+                "every bucket",
+            ),
+            (
+                "aof_enabled:0",
+                vec![("save", "3600 1")],
+                Mark::Warn,
+                "3600 1",
+            ),
+            ("aof_enabled:0", vec![], Mark::Warn, "if any"),
+            ("", vec![], Mark::Unseen, "could not see"),
+        ] {
+            let judged = judge(&Node::saying(info, &settings));
+            assert_eq!(judged.mark, mark, "{info} {settings:?}");
+            assert!(judged.text.contains(word), "{}", judged.text);
+        }
+    }
+}

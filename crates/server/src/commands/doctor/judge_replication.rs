@@ -1,0 +1,103 @@
+//! Replication: what a failover can cost.
+
+use super::finding::Finding;
+use super::node::Node;
+use tidegate_redis::Mode;
+
+/// The longest that a master may go on without hearing of its replicas, in seconds.
+const LAG_MAX: u64 = 10;
+
+/// What is thought of a node's replication.
+pub(super) fn judge(node: &Node, mode: &Mode) -> Vec<Finding> {
+    let replicas = node.told_number("connected_slaves");
+    if *mode == Mode::Standalone {
+        // Nobody would promote a replica.
+        return vec![match replicas {
+            None => Finding::unseen("replicas", "could not see the replicas"),
+            Some(count) => Finding::ok(
+                "replicas",
+                format!(
+                    "{count}, and none takes over by itself: in an outage `on_failure` decides"
+                ),
+            ),
+        }];
+    }
+    let seen = match replicas {
+        None => Finding::unseen("replicas", "could not see the replicas"),
+        Some(0) => Finding::warn("replicas", "no replica is connected")
+            .help("without one nobody takes over when this master is lost"),
+        Some(count) => Finding::ok("replicas", format!("{count} connected")),
+    };
+    vec![seen, cut_off(node)]
+}
+
+/// What a master does that nobody hears of.
+fn cut_off(node: &Node) -> Finding {
+    let help = "set `min-replicas-to-write 1` and `min-replicas-max-lag 10`: a master that is cut \
+                off then stops granting what its successor grants again";
+    match (
+        node.number("min-replicas-to-write"),
+        node.number("min-replicas-max-lag"),
+    ) {
+        (None, _) | (_, None) => Finding::unseen(
+            "split brain",
+            "could not see min-replicas-to-write and -max-lag",
+        ),
+        (Some(0), _) | (_, Some(0)) => Finding::warn(
+            "split brain",
+            "min-replicas-to-write is 0: a master that is cut off goes on granting",
+        )
+        .help(help),
+        (Some(_), Some(lag)) if lag > LAG_MAX => Finding::warn(
+            "split brain",
+            format!("a master that is cut off goes on granting for {lag} s"),
+        )
+        .help(help),
+        (Some(_), Some(lag)) => Finding::ok(
+            "split brain",
+            format!("a master that is cut off stops granting after {lag} s"),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::finding::Mark;
+
+    fn marks(mode: &Mode, info: &str, settings: &[(&'static str, &str)]) -> Vec<Mark> {
+        let judged = judge(&Node::saying(info, settings), mode);
+        judged.into_iter().map(|finding| finding.mark).collect()
+    }
+
+    #[test]
+    fn what_a_failover_can_cost_is_told() {
+        use Mark::{Ok, Unseen, Warn};
+        let alone = Mode::Standalone;
+        assert_eq!(marks(&alone, "connected_slaves:0", &[]), [Ok]);
+        let set = |write, lag| {
+            [
+                ("min-replicas-to-write", write),
+                ("min-replicas-max-lag", lag),
+            ]
+        };
+        let cluster = Mode::Cluster;
+        assert_eq!(
+            marks(&cluster, "connected_slaves:1", &set("1", "10")),
+            [Ok, Ok]
+        );
+        assert_eq!(
+            marks(&cluster, "connected_slaves:1", &set("0", "10")),
+            [Ok, Warn]
+        );
+        assert_eq!(
+            marks(&cluster, "connected_slaves:1", &set("1", "11")),
+            [Ok, Warn]
+        );
+        assert_eq!(
+            marks(&cluster, "connected_slaves:0", &set("1", "0")),
+            [Warn, Warn]
+        );
+        assert_eq!(marks(&cluster, "", &[]), [Unseen, Unseen]);
+    }
+}

@@ -1,0 +1,109 @@
+//! Sentinels: whether they can do their work.
+
+use super::finding::Finding;
+use std::collections::BTreeMap;
+
+/// The longest that a lost master may go unnoticed, in milliseconds.
+const DOWN_AFTER_MAX: u64 = 10_000;
+
+/// What a sentinel said of the master.
+#[derive(Debug)]
+pub(super) struct Sentinel {
+    pub(super) address: String,
+    /// The fields of `SENTINEL MASTER`, or why there are none.
+    pub(super) master: Result<BTreeMap<String, String>, String>,
+}
+
+impl Sentinel {
+    fn number(&self, name: &str) -> Option<u64> {
+        self.master.as_ref().ok()?.get(name)?.parse().ok()
+    }
+}
+
+/// What is thought of the sentinels.
+pub(super) fn judge(sentinels: &[Sentinel]) -> Vec<Finding> {
+    sentinels.iter().flat_map(of).collect()
+}
+
+fn of(sentinel: &Sentinel) -> Vec<Finding> {
+    let at = |finding: Finding| finding.at(&sentinel.address);
+    if let Err(error) = &sentinel.master {
+        let text = format!("no answer: {error}");
+        return vec![at(Finding::warn("sentinel", text))];
+    }
+    let mut findings = Vec::new();
+    if let (Some(quorum), Some(others)) = (
+        sentinel.number("quorum"),
+        sentinel.number("num-other-sentinels"),
+    ) {
+        findings.push(at(quorum_of(quorum, others.saturating_add(1))));
+    }
+    if let Some(ms) = sentinel.number("down-after-milliseconds") {
+        let text = format!("a silent master is given up after {ms} ms");
+        findings.push(at(if ms > DOWN_AFTER_MAX {
+            Finding::warn("sentinel", text)
+                .help("lower `down-after-milliseconds`: until then `on_failure` decides")
+        } else {
+            Finding::ok("sentinel", text)
+        }));
+    }
+    if findings.is_empty() {
+        findings.push(at(Finding::unseen(
+            "sentinel",
+            "could not see what it knows",
+        )));
+    }
+    findings
+}
+
+fn quorum_of(quorum: u64, sentinels: u64) -> Finding {
+    let text = format!("{sentinels} sentinels, {quorum} of them have to agree");
+    if quorum > sentinels {
+        return Finding::fail("sentinel", text).help("lower the quorum: nobody can ever fail over");
+    }
+    if sentinels < 3 {
+        return Finding::warn("sentinel", text)
+            .help("run three or more: two cannot fail over when one of them is lost");
+    }
+    if quorum < 2 {
+        return Finding::warn("sentinel", text)
+            .help("raise the quorum to 2: one that is mistaken fails over by itself");
+    }
+    Finding::ok("sentinel", text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::finding::Mark;
+
+    fn marks(fields: &[(&str, &str)]) -> Vec<Mark> {
+        let fields = fields.iter();
+        let fields = fields.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let sentinel = Sentinel {
+            address: "s:26379".to_owned(),
+            master: Ok(fields.collect()),
+        };
+        judge(&[sentinel])
+            .into_iter()
+            .map(|finding| finding.mark)
+            .collect()
+    }
+
+    #[test]
+    fn sentinels_have_to_be_enough_and_quick() {
+        use Mark::{Fail, Ok, Unseen, Warn};
+        let of = |quorum, others, after| {
+            marks(&[
+                ("quorum", quorum),
+                ("num-other-sentinels", others),
+                ("down-after-milliseconds", after),
+            ])
+        };
+        assert_eq!(of("2", "2", "5000"), [Ok, Ok]);
+        assert_eq!(of("4", "2", "30000"), [Fail, Warn]);
+        assert_eq!(of("2", "1", "5000"), [Warn, Ok]);
+        assert_eq!(of("1", "2", "5000"), [Warn, Ok]);
+        assert_eq!(marks(&[]), [Unseen]);
+    }
+}

@@ -1,0 +1,114 @@
+//! How long answers take.
+
+use super::finding::Finding;
+use super::node::Node;
+use std::time::Duration;
+
+/// How many calls are timed.
+pub(super) const CALLS: usize = 200;
+
+/// What a series of calls took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Latencies {
+    p50: Duration,
+    p95: Duration,
+    p99: Duration,
+    max: Duration,
+}
+
+impl Latencies {
+    /// Of a series; nothing of an empty one.
+    pub(super) fn of(mut series: Vec<Duration>) -> Option<Self> {
+        series.sort_unstable();
+        let max = *series.last()?;
+        // The nearest rank: the least that so many of a hundred did not exceed.
+        let percentile = |percent: usize| {
+            let rank = (series.len() * percent).div_ceil(100).max(1);
+            series.get(rank - 1).copied().unwrap_or(max)
+        };
+        Some(Self {
+            p50: percentile(50),
+            p95: percentile(95),
+            p99: percentile(99),
+            max,
+        })
+    }
+}
+
+impl std::fmt::Display for Latencies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let millis = |it: Duration| {
+            let us = it.as_micros();
+            format!("{}.{:03}", us / 1_000, us % 1_000)
+        };
+        write!(
+            f,
+            "p50 {}, p95 {}, p99 {}, max {} ms",
+            millis(self.p50),
+            millis(self.p95),
+            millis(self.p99),
+            millis(self.max)
+        )
+    }
+}
+
+/// What is thought of the latency, given the deadline of decisions.
+pub(super) fn judge(nodes: &[Node], timeout: Duration) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for node in nodes {
+        let series = [("PING", node.ping), ("EVALSHA", node.script)];
+        for (what, latencies) in series {
+            let Some(latencies) = latencies else {
+                let text = format!("could not time {what}");
+                findings.push(Finding::unseen("latency", text).at(&node.address));
+                continue;
+            };
+            findings.push(of(what, latencies, timeout).at(&node.address));
+        }
+    }
+    findings
+}
+
+fn of(what: &str, latencies: Latencies, timeout: Duration) -> Finding {
+    let text = format!("{what} {latencies}; decisions have {timeout:?}");
+    let help = "raise `store.timeout`, or bring the limiter nearer to Redis: what takes longer \
+                is decided by `on_failure`";
+    if latencies.p95 >= timeout {
+        Finding::fail("latency", text).help(help)
+    } else if latencies.p99 >= timeout / 2 {
+        Finding::warn("latency", text).help(help)
+    } else {
+        Finding::ok("latency", text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::finding::Mark;
+
+    fn hundred() -> Latencies {
+        Latencies::of((1..=100).rev().map(Duration::from_millis).collect()).unwrap()
+    }
+
+    #[test]
+    fn percentiles_are_nearest_ranks() {
+        let text = "p50 50.000, p95 95.000, p99 99.000, max 100.000 ms";
+        assert_eq!(hundred().to_string(), text);
+        assert_eq!(Latencies::of(Vec::new()), None);
+        let one = Latencies::of(vec![Duration::from_micros(7)]).unwrap();
+        assert_eq!(
+            one.to_string(),
+            "p50 0.007, p95 0.007, p99 0.007, max 0.007 ms"
+        );
+    }
+
+    #[test]
+    fn the_deadline_decides() {
+        let judged = |ms| of("PING", hundred(), Duration::from_millis(ms)).mark;
+        assert_eq!(judged(95), Mark::Fail);
+        assert_eq!(judged(96), Mark::Warn);
+        assert_eq!(judged(198), Mark::Warn);
+        assert_eq!(judged(199), Mark::Ok);
+    }
+}

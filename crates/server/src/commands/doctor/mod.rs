@@ -1,0 +1,112 @@
+//! `tidegate doctor`.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `examine` | asks the servers, changes nothing |
+//! | `node`, `info` | what a server said |
+//! | `clock`, `latency` | what was measured |
+//! | `finding` | what is thought of it: ok, warn, fail, could not see |
+//! | `judge_*` | from what was said to what is thought of it, without I/O |
+//! | `acl` | the commands that are needed, and the line that grants them |
+//! | `show` | a table, or JSON |
+
+mod acl;
+mod clock;
+mod examine;
+mod finding;
+mod info;
+mod judge_cluster;
+mod judge_memory;
+mod judge_persistence;
+mod judge_replication;
+mod judge_sentinel;
+mod latency;
+mod node;
+mod permissions;
+mod show;
+
+use super::{print, redis_store};
+use crate::config_file;
+use crate::environment::ProcessEnvironment;
+use crate::failure::Failure;
+use clap::Args;
+use finding::{Finding, Mark};
+use std::path::PathBuf;
+use tidegate_policy::Config;
+
+/// What to examine.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Connects as the configuration says, asks every master, writes nothing, and says what would break a
+promise: eviction, persistence, replication, clocks, latency, missing permissions. What the user may
+not ask for is reported as such, and is no failure. Secrets are never printed.
+
+Exit code: 0 if nothing failed, 1 otherwise; with --strict, warnings count as failures.
+
+Examples:
+  tidegate doctor --config tidegate.yaml
+  tidegate doctor --config tidegate.yaml --json | jq '.findings[] | select(.mark != \"ok\")'")]
+pub struct DoctorArgs {
+    /// The configuration
+    #[arg(long, env = "TIDEGATE_CONFIG", value_name = "FILE")]
+    pub config: PathBuf,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Fail on warnings, too
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// What was found.
+#[derive(Debug)]
+struct Report {
+    /// The store, without its secrets.
+    store: String,
+    findings: Vec<Finding>,
+    /// Lines that grant what is needed.
+    acl: Option<acl::Lines>,
+}
+
+/// Examines the store that the configuration names.
+pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
+    let config = config_file::load(&args.config, &ProcessEnvironment::new())?;
+    let report = report(&config)?;
+    let text = if args.json {
+        serde_json::to_string_pretty(&show::json(&report)).map_err(Failure::runtime)?
+    } else {
+        show::text(&report)
+    };
+    print::line(text.trim_end())?;
+    verdict(&report, args.strict)
+}
+
+fn report(config: &Config) -> Result<Report, Failure> {
+    let store = config.store.target.to_string();
+    let Some(redis) = config.store.target.redis() else {
+        let told = "buckets live in the process that serves: there is no server to examine";
+        return Ok(Report {
+            store,
+            findings: vec![Finding::ok("store", told)],
+            acl: None,
+        });
+    };
+    let settings = redis_store::settings(config)?;
+    let examined =
+        redis_store::wait_for(async { Ok(examine::examine(settings, config, redis).await) })?;
+    Ok(Report { store, ..examined })
+}
+
+fn verdict(report: &Report, is_strict: bool) -> Result<(), Failure> {
+    let count = |mark| report.findings.iter().filter(|it| it.mark == mark).count();
+    let (failed, warned) = (count(Mark::Fail), count(Mark::Warn));
+    if failed > 0 {
+        return Err(Failure::runtime(format!("{failed} of the checks failed")));
+    }
+    if is_strict && warned > 0 {
+        return Err(Failure::runtime(format!(
+            "{warned} warnings, and --strict was given"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! What a master said.
+
+use super::clock::Offset;
+use super::info::Info;
+use super::latency::Latencies;
+use std::collections::BTreeMap;
+use tidegate_redis::Address;
+
+/// The settings that are asked for.
+pub(super) const SETTINGS: [&str; 8] = [
+    "appendfsync",
+    "save",
+    "min-replicas-to-write",
+    "min-replicas-max-lag",
+    "cluster-node-timeout",
+    "cluster-require-full-coverage",
+    "maxmemory",
+    "maxmemory-policy",
+];
+
+/// What a master said.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) address: Address,
+    /// How many slots of a Cluster it serves.
+    pub(super) slots: usize,
+    /// `None` where the user may not ask.
+    pub(super) info: Option<Info>,
+    /// Those that could be read.
+    pub(super) settings: BTreeMap<&'static str, String>,
+    pub(super) offset: Option<Offset>,
+    pub(super) ping: Option<Latencies>,
+    pub(super) script: Option<Latencies>,
+}
+
+impl Node {
+    /// A setting, if it could be read.
+    pub(super) fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.get(name).map(String::as_str)
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.setting(name)?.parse().ok()
+    }
+
+    /// A field of `INFO`.
+    pub(super) fn told(&self, name: &str) -> Option<&str> {
+        self.info.as_ref()?.get(name)
+    }
+
+    pub(super) fn told_number(&self, name: &str) -> Option<u64> {
+        self.info.as_ref()?.number(name)
+    }
+}
+
+#[cfg(test)]
+impl Node {
+    /// A node that said this, for tests.
+    pub(super) fn saying(info: &str, settings: &[(&'static str, &str)]) -> Self {
+        Self {
+            address: Address::new("a", 1),
+            slots: 0,
+            info: Some(Info::new(info)),
+            settings: settings
+                .iter()
+                .map(|(name, value)| (*name, (*value).to_owned()))
+                .collect(),
+            offset: None,
+            ping: None,
+            script: None,
+        }
+    }
+}

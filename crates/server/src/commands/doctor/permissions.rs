@@ -1,0 +1,124 @@
+//! Tries every command that is needed, in a way that changes nothing.
+
+use super::acl::{Need, Whose};
+use super::finding::Finding;
+use tidegate_redis::protocol::{self, Cmd};
+use tidegate_redis::{Address, Connection, Route};
+
+/// A command that the user may not run.
+#[derive(Debug, PartialEq, Eq)]
+struct Denied {
+    name: &'static str,
+    whose: Whose,
+    /// Whether the command is allowed, and the key is not.
+    is_key: bool,
+}
+
+/// What is thought of the permissions of our user on a node. `key` is one that nobody has.
+pub(super) async fn judge(
+    connection: &Connection,
+    address: &Address,
+    needs: &[Need],
+    key: &str,
+) -> Vec<Finding> {
+    let mut denied = Vec::new();
+    for need in needs {
+        let Some(command) = command(need, key) else {
+            continue;
+        };
+        let Err(error) = connection.command(Route::Node(address), &command).await else {
+            continue;
+        };
+        let text = error.to_string();
+        let is_unknown = text.contains("unknown command") || text.contains("unknown subcommand");
+        if error.code() == Some("NOPERM") || is_unknown {
+            denied.push(Denied {
+                name: need.name,
+                whose: need.whose,
+                is_key: text.contains("access"),
+            });
+        }
+    }
+    let findings = of(&denied).into_iter();
+    findings.map(|finding| finding.at(address)).collect()
+}
+
+fn command(need: &Need, key: &str) -> Option<Cmd> {
+    let (name, words) = need.probe.split_first()?;
+    let mut command = protocol::cmd(name);
+    for word in words {
+        command.arg(if *word == "KEY" { key } else { word });
+    }
+    Some(command)
+}
+
+fn of(denied: &[Denied]) -> Vec<Finding> {
+    let names = |is_meant: &dyn Fn(&Denied) -> bool| {
+        let names = denied.iter().filter(|it| is_meant(it)).map(|it| it.name);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let mut findings = Vec::new();
+    let keys = names(&|it| it.is_key && it.whose == Whose::Decisions);
+    if !keys.is_empty() {
+        let text = format!("the user may not touch our keys ({keys})");
+        findings.push(Finding::fail("permissions", text).help(HELP));
+    }
+    let commands = names(&|it| !it.is_key && it.whose == Whose::Decisions);
+    if !commands.is_empty() {
+        let text = format!("the user may not run {commands}: no decision can be made");
+        findings.push(Finding::fail("permissions", text).help(HELP));
+    }
+    if findings.is_empty() {
+        let text = "the user may do all that decisions need";
+        findings.push(Finding::ok("permissions", text));
+    }
+    for it in denied {
+        if let Whose::Comfort(what) = it.whose {
+            let text = format!("the user may not run {}, which is for {what}", it.name);
+            findings.push(Finding::warn("permissions", text).help(HELP));
+        }
+    }
+    let operator = names(&|it| it.whose == Whose::Operator);
+    if !operator.is_empty() {
+        let text = format!("the user may not run {operator}, as inspect, reset and doctor would");
+        findings.push(Finding::unseen("permissions", text));
+    }
+    findings
+}
+
+const HELP: &str = "the line below grants what is needed, and nothing else";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::doctor::finding::Mark;
+
+    fn denied(name: &'static str, whose: Whose, is_key: bool) -> Denied {
+        Denied {
+            name,
+            whose,
+            is_key,
+        }
+    }
+
+    #[test]
+    fn only_what_decisions_need_fails() {
+        let judged = |denied: &[Denied]| -> Vec<Mark> {
+            of(denied).into_iter().map(|finding| finding.mark).collect()
+        };
+        assert_eq!(judged(&[]), [Mark::Ok]);
+        assert_eq!(
+            judged(&[denied("set", Whose::Decisions, false)]),
+            [Mark::Fail]
+        );
+        assert_eq!(
+            judged(&[denied("set", Whose::Decisions, true)]),
+            [Mark::Fail]
+        );
+        let rest = [
+            denied("zadd", Whose::Comfort("counting"), false),
+            denied("scan", Whose::Operator, false),
+        ];
+        assert_eq!(judged(&rest), [Mark::Ok, Mark::Warn, Mark::Unseen]);
+    }
+}

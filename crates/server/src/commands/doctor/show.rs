@@ -1,0 +1,72 @@
+//! The report, for people and for programs.
+
+use super::Report;
+use super::finding::Mark;
+use crate::simulate::table::Table;
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+/// A table, with what to do below each line that needs it.
+pub(super) fn text(report: &Report) -> String {
+    let mut table = Table::new(["", "check", "node", "what was seen"], 4);
+    for finding in &report.findings {
+        table.row([
+            finding.mark.as_str().to_owned(),
+            finding.check.to_owned(),
+            finding.node.clone().unwrap_or_default(),
+            finding.text.clone(),
+        ]);
+    }
+    let table = table.show();
+    let mut lines = table.lines();
+    let mut text = format!("{}\n\n", report.store);
+    text.push_str(lines.next().unwrap_or_default());
+    text.push('\n');
+    for (line, finding) in lines.zip(&report.findings) {
+        text.push_str(line);
+        text.push('\n');
+        if let Some(help) = &finding.help {
+            let _ = writeln!(text, "        help: {help}");
+        }
+    }
+    let _ = writeln!(text, "\n{}", summary(report));
+    if let Some(acl) = &report.acl {
+        text.push_str("\nA user that may do what `serve` needs, and nothing else:\n  ");
+        text.push_str(&acl.limiter);
+        text.push_str("\nOne for `inspect`, `reset` and `doctor`:\n  ");
+        text.push_str(&acl.operator);
+        text.push('\n');
+    }
+    text
+}
+
+/// The same as data.
+pub(super) fn json(report: &Report) -> Value {
+    let acl = report.acl.as_ref();
+    json!({
+        "store": report.store,
+        "result": result(report),
+        "findings": report.findings,
+        "acl": acl.map(|acl| json!({ "limiter": acl.limiter, "operator": acl.operator })),
+    })
+}
+
+fn count(report: &Report, mark: Mark) -> usize {
+    report.findings.iter().filter(|it| it.mark == mark).count()
+}
+
+fn result(report: &Report) -> Mark {
+    let worst = [Mark::Fail, Mark::Warn].into_iter();
+    let mut worst = worst.filter(|mark| count(report, *mark) > 0);
+    worst.next().unwrap_or(Mark::Ok)
+}
+
+fn summary(report: &Report) -> String {
+    format!(
+        "{} ok, {} to look at, {} failed, {} could not be seen",
+        count(report, Mark::Ok),
+        count(report, Mark::Warn),
+        count(report, Mark::Fail),
+        count(report, Mark::Unseen)
+    )
+}

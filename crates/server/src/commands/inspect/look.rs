@@ -1,0 +1,198 @@
+//! What is in a bucket, as data.
+
+use crate::commands::bucket::{Named, Place, place_of};
+use crate::failure::Failure;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tidegate::{Algorithm, Align, Store, StoreError, StoreErrorKind, Timestamp};
+use tidegate_core::{Bucket, Inspection, Meter};
+use tidegate_policy::Band;
+use tidegate_redis::protocol;
+use tidegate_redis::{Connection, Mode, RedisStore, Route, Ttl};
+
+/// What was seen.
+#[derive(Debug, Serialize)]
+pub(super) struct Sight {
+    pub(super) bucket: String,
+    pub(super) policy: String,
+    pub(super) limit: String,
+    pub(super) subject: String,
+    pub(super) bands: Vec<BandSight>,
+    pub(super) keys: Vec<KeySight>,
+}
+
+/// What was seen of a band. Times are rounded up to milliseconds, as in decisions.
+#[derive(Debug, Serialize)]
+pub(super) struct BandSight {
+    pub(super) band: String,
+    pub(super) label: Option<String>,
+    pub(super) algorithm: &'static str,
+    pub(super) capacity: u64,
+    pub(super) remaining: u64,
+    /// When a cost of 1 would pass; never where it is absent.
+    pub(super) retry_after_ms: Option<u64>,
+    /// When it is as good as new.
+    pub(super) reset_ms: u64,
+    pub(super) as_good_as_new: bool,
+    /// The store's clock when it was seen, in microseconds.
+    pub(super) at_us: Option<u64>,
+    /// What is kept, as it is kept.
+    pub(super) state: Option<Value>,
+    pub(super) key: String,
+    /// The field, where the key is a hash for many.
+    pub(super) field: Option<String>,
+}
+
+/// What was seen of a key.
+#[derive(Debug, Serialize)]
+pub(super) struct KeySight {
+    pub(super) key: String,
+    pub(super) exists: bool,
+    /// When Redis forgets it; absent for a key that is not there, or never expires.
+    pub(super) expires_in_ms: Option<u64>,
+    /// The bytes of a value that is a string, as hexadecimal digits.
+    pub(super) value: Option<String>,
+    pub(super) slot: Option<u16>,
+    pub(super) node: Option<String>,
+}
+
+/// Looks at every band that is meant.
+pub(super) async fn look(store: &RedisStore, named: &Named) -> Result<Sight, Failure> {
+    let mut bands = Vec::new();
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    for band in named.bands() {
+        let place = place_of(store, named, band);
+        let seen = store.inspect(named.bucket.as_bytes(), &band.quota).await;
+        let seen = seen.map_err(|error| failure(&error, &place.key))?;
+        bands.push(band_sight(band, seen, &place));
+        if !keys.contains(&place.key) {
+            keys.push(place.key);
+        }
+    }
+    let mut key_sights = Vec::new();
+    for key in &keys {
+        key_sights.push(key_sight(store.connection(), key).await?);
+    }
+    Ok(Sight {
+        bucket: named.bucket.clone(),
+        policy: named.policy().to_owned(),
+        limit: named
+            .limit()
+            .map(|limit| limit.name.clone())
+            .unwrap_or_default(),
+        subject: named.subject().to_owned(),
+        bands,
+        keys: key_sights,
+    })
+}
+
+/// Why nothing was seen.
+fn failure(error: &StoreError, key: &[u8]) -> Failure {
+    if error.kind() != StoreErrorKind::Corrupt {
+        return Failure::runtime(error);
+    }
+    let key = String::from_utf8_lossy(key);
+    Failure::runtime(format!(
+        "{error}: `{key}`\n   help: look at it with redis-cli; `tidegate reset` removes it"
+    ))
+}
+
+fn band_sight(band: &Band, seen: Option<Inspection>, place: &Place) -> BandSight {
+    let quota = &band.quota;
+    let state = seen.as_ref().map(|seen| state(&seen.bucket));
+    let at = seen.as_ref().map(|seen| seen.at);
+    let now = at.unwrap_or_default();
+    let mut bucket = seen.map_or_else(|| Bucket::new(quota), |seen| seen.bucket);
+    if bucket.is_ahead(quota, now) {
+        // So would a decision.
+        bucket.settle(quota, now);
+    }
+    let reading = bucket.reading(quota, now);
+    BandSight {
+        band: band.text.clone(),
+        label: band.label.clone(),
+        algorithm: algorithm(quota.algorithm()),
+        capacity: quota.capacity(),
+        remaining: reading.remaining,
+        retry_after_ms: bucket.wait(quota, 1, now).as_millis(),
+        reset_ms: reading.reset_us.div_ceil(1_000),
+        as_good_as_new: reading.reset_us == 0,
+        at_us: at.map(Timestamp::as_micros),
+        state,
+        key: shown(&place.key),
+        field: place.field.as_deref().map(shown),
+    }
+}
+
+fn shown(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What is kept of a bucket, in its own words.
+fn state(bucket: &Bucket) -> Value {
+    match bucket {
+        Bucket::Tokens(it) => json!({ "at": it.at, "fraction": it.fraction }),
+        Bucket::Fixed(it) => json!({ "start": it.start, "used": it.used }),
+        Bucket::Sliding(it) => {
+            json!({ "index": it.index, "current": it.current, "previous": it.previous })
+        }
+        Bucket::Log(it) => {
+            let runs = it.runs().map(|run| json!([run.stamp, run.units]));
+            json!({ "runs": runs.collect::<Vec<_>>() })
+        }
+        _ => Value::Null,
+    }
+}
+
+fn algorithm(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::TokenBucket => "token-bucket",
+        Algorithm::FixedWindow(Align::FirstRequest) => "fixed-window",
+        Algorithm::FixedWindow(Align::Clock) => "fixed-window, by the clock",
+        Algorithm::SlidingWindow => "sliding-window",
+        Algorithm::SlidingLog => "sliding-log",
+        Algorithm::BucketedWindow => "bucketed-window",
+        _ => "unknown",
+    }
+}
+
+async fn key_sight(connection: &Connection, key: &[u8]) -> Result<KeySight, Failure> {
+    let ttl = connection.ttl(key).await.map_err(Failure::runtime)?;
+    let mut get = protocol::cmd("GET");
+    get.arg(key);
+    // A key of the open layout is no string: then its bytes are not shown.
+    let value = match connection.command(Route::Key(key), &get).await {
+        Ok(protocol::Value::BulkString(value)) => Some(hex(&value)),
+        _ => None,
+    };
+    let slot = (*connection.mode() == Mode::Cluster).then(|| tidegate_redis::slot(key));
+    Ok(KeySight {
+        key: shown(key),
+        exists: ttl != Ttl::Missing,
+        expires_in_ms: match ttl {
+            Ttl::In(time) => u64::try_from(time.as_millis()).ok(),
+            Ttl::Missing | Ttl::Never => None,
+        },
+        value,
+        slot,
+        node: node(connection, slot),
+    })
+}
+
+/// The master that has the slot, or the only one.
+fn node(connection: &Connection, slot: Option<u16>) -> Option<String> {
+    let nodes = connection.nodes();
+    let has = |slots: &[std::ops::RangeInclusive<u16>]| {
+        slot.is_none_or(|slot| slots.iter().any(|range| range.contains(&slot)))
+    };
+    let node = nodes.iter().find(|node| has(&node.slots))?;
+    Some(node.address.to_string())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

@@ -1,0 +1,51 @@
+//! `tidegate inspect`.
+
+mod look;
+mod show;
+
+use super::bucket::{BucketArgs, Named};
+use super::{print, redis_store};
+use crate::config_file;
+use crate::environment::ProcessEnvironment;
+use crate::failure::Failure;
+use clap::Args;
+
+/// What to look at.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Nothing is changed by looking. What is not there is as good as new: that is an answer too.
+
+Examples:
+  tidegate inspect --config tidegate.yaml api/per-client/ip:192.0.2.1
+  tidegate inspect --config tidegate.yaml 'tg:{ip:192.0.2.1}api/per-client'
+  tidegate inspect --config tidegate.yaml --limit per-client --key 192.0.2.1
+  tidegate inspect --config tidegate.yaml --policy api --limit per-key --key api-key=SECRET --json")]
+pub struct InspectArgs {
+    /// Which bucket.
+    #[command(flatten)]
+    pub bucket: BucketArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Looks into a bucket.
+pub fn run(args: &InspectArgs) -> Result<(), Failure> {
+    let mut config = config_file::load(&args.bucket.config, &ProcessEnvironment::new())?;
+    redis_store::redis(&config)?;
+    // Before the limit is taken out of it.
+    let settings = redis_store::settings(&config)?;
+    let named = Named::find(&mut config, &args.bucket)?;
+    let sight = redis_store::wait_for(async {
+        let store = redis_store::connect(settings, "tidegate-inspect").await?;
+        let sight = look::look(&store, &named).await;
+        store.connection().close().await;
+        sight
+    })?;
+    let text = if args.json {
+        serde_json::to_string_pretty(&sight).map_err(Failure::runtime)?
+    } else {
+        show::text(&sight)
+    };
+    print::line(text.trim_end())
+}

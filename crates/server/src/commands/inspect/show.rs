@@ -1,0 +1,81 @@
+//! What is in a bucket, for people.
+
+use super::look::{BandSight, KeySight, Sight};
+use crate::simulate::table::Table;
+use std::fmt::Write;
+
+/// A table of the bands, and what is known of the keys below it.
+pub(super) fn text(sight: &Sight) -> String {
+    let mut text = format!("bucket {}\n\n", sight.bucket);
+    let head = [
+        "band",
+        "algorithm",
+        "capacity",
+        "remaining",
+        "retry after",
+        "as new in",
+    ];
+    let mut table = Table::new(head, 2);
+    for band in &sight.bands {
+        table.row(row(band));
+    }
+    text.push_str(&table.show());
+    text.push('\n');
+    for key in &sight.keys {
+        text.push_str(&self::key(key));
+        for band in sight.bands.iter().filter(|band| band.key == key.key) {
+            let state = band.state.as_ref();
+            let state = state.map_or_else(|| "nothing kept".to_owned(), ToString::to_string);
+            let name = band.label.as_ref().unwrap_or(&band.band);
+            let field = band.field.as_ref();
+            let field = field.map_or_else(String::new, |field| format!(" in field {field}"));
+            let _ = writeln!(text, "  {name}{field}: {state}");
+        }
+    }
+    text
+}
+
+fn row(band: &BandSight) -> [String; 6] {
+    let name = match &band.label {
+        Some(label) => format!("{label} ({})", band.band),
+        None => band.band.clone(),
+    };
+    [
+        name,
+        band.algorithm.to_owned(),
+        band.capacity.to_string(),
+        band.remaining.to_string(),
+        match band.retry_after_ms {
+            Some(0) => "now".to_owned(),
+            Some(wait) => seconds(wait),
+            None => "never".to_owned(),
+        },
+        if band.as_good_as_new {
+            "now".to_owned()
+        } else {
+            seconds(band.reset_ms)
+        },
+    ]
+}
+
+fn key(key: &KeySight) -> String {
+    let mut text = format!("redis key {}\n", key.key);
+    let expiry = match (key.exists, key.expires_in_ms) {
+        (false, _) => "not there: as good as new".to_owned(),
+        (true, Some(ms)) => format!("expires in {}", seconds(ms)),
+        (true, None) => "never expires, which is wrong: nothing of ours does".to_owned(),
+    };
+    let _ = write!(text, "  {expiry}");
+    if let Some(slot) = key.slot {
+        let _ = write!(text, "; slot {slot}");
+    }
+    if let Some(node) = &key.node {
+        let _ = write!(text, "; on {node}");
+    }
+    text.push('\n');
+    text
+}
+
+fn seconds(ms: u64) -> String {
+    format!("{}.{:03} s", ms / 1_000, ms % 1_000)
+}

@@ -1,0 +1,45 @@
+//! The Redis that a configuration names, for the commands that look into it.
+
+use crate::failure::Failure;
+use std::future::Future;
+use tidegate::redis::settings as settings_of;
+use tidegate_policy::Config;
+use tidegate_policy::config::RedisSettings;
+use tidegate_redis::{Options, RedisStore, Settings};
+
+/// What the configuration says of Redis; a failure where buckets live elsewhere.
+pub(super) fn redis(config: &Config) -> Result<&RedisSettings, Failure> {
+    config.store.target.redis().ok_or_else(|| {
+        Failure::input(
+            "the store is `memory`: its buckets live in the process that serves, and no other \
+             process can reach them\n   help: ask that process with a cost of 0, which only \
+             looks, or name a Redis in `store.url`",
+        )
+    })
+}
+
+/// How to reach it, and how buckets are kept there.
+pub(super) fn settings(config: &Config) -> Result<(Settings, Options), Failure> {
+    let (settings, options) =
+        settings_of(&config.store, &config.policies).map_err(Failure::input)?;
+    // Whoever looks once has no use for a remembered "no".
+    Ok((settings, options.deny_cache(0)))
+}
+
+/// Connects to it, as `name` in `CLIENT LIST`.
+pub(super) async fn connect(
+    (settings, options): (Settings, Options),
+    name: &str,
+) -> Result<RedisStore, Failure> {
+    let store = RedisStore::connect(settings.client_name(name), options).await;
+    store.map_err(Failure::runtime)
+}
+
+/// Does `work`, which talks to Redis, and waits for its end.
+pub(super) fn wait_for<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::runtime(format!("cannot start: {error}")))?;
+    runtime.block_on(work)
+}

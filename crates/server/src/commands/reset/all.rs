@@ -1,0 +1,202 @@
+//! Forgets every bucket of a limit: in batches, over every master.
+
+use super::ResetArgs;
+use super::audit::{self, Reset};
+use super::confirm::confirm;
+use crate::commands::bucket::{is_only_of, keys_of_all, keys_of_nobody, policy_name};
+use crate::commands::redis_store;
+use crate::failure::Failure;
+use crate::simulate::table::grouped;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+use tidegate_policy::config::Environment;
+use tidegate_policy::{Config, Limit};
+use tidegate_redis::protocol;
+use tidegate_redis::{Connection, Mode, Route};
+
+/// How many keys Redis looks at for each answer: it serves others in between.
+const BATCH: usize = 500;
+
+/// Forgets them, and says how many there were.
+pub(super) fn run(
+    args: &ResetArgs,
+    config: &Config,
+    environment: &dyn Environment,
+) -> Result<String, Failure> {
+    let redis = redis_store::redis(config)?;
+    let policy = policy_name(config, args.bucket.policy.as_deref())?;
+    let limit = find(
+        config,
+        &policy,
+        args.bucket.limit.as_deref().unwrap_or_default(),
+    )?;
+    let what = format!(
+        "every bucket of limit `{}` of policy `{policy}` in {redis} is to be as good as new",
+        limit.name
+    );
+    if !args.yes && !args.dry_run {
+        confirm(&what)?;
+    }
+    let mut walk = Walk {
+        config,
+        policy: &policy,
+        limit,
+        is_dry: args.dry_run,
+        forgotten: 0,
+        left: 0,
+        unknown: 0,
+    };
+    let patterns = keys_of_all(redis, &policy, limit);
+    let unknown = keys_of_nobody(redis, limit);
+    let settings = redis_store::settings(config)?;
+    let walked = redis_store::wait_for(async {
+        let store = redis_store::connect(settings, "tidegate-reset").await?;
+        let mut walked = Ok(());
+        for pattern in &patterns {
+            walked = walked.and(walk.along(store.connection(), pattern).await);
+        }
+        if let (Ok(()), Some(pattern)) = (&walked, &unknown) {
+            walked = walk.count_unknown(store.connection(), pattern).await;
+        }
+        store.connection().close().await;
+        walked
+    });
+    if !args.dry_run && (walked.is_ok() || walk.forgotten > 0) {
+        let reset = Reset {
+            store: redis.to_string(),
+            policy: &policy,
+            limit: &limit.name,
+            key: "*",
+            forgotten: walk.forgotten,
+            is_complete: walked.is_ok(),
+        };
+        audit::log(&reset, environment);
+    }
+    walked.map_err(|failure| {
+        let count = grouped(walk.forgotten);
+        Failure::runtime(format!(
+            "{failure}; {count} keys were forgotten before that"
+        ))
+    })?;
+    Ok(walk.summary())
+}
+
+fn find<'a>(config: &'a Config, policy: &str, limit: &str) -> Result<&'a Limit, Failure> {
+    let of = config.policy(Some(policy));
+    let of = of.ok_or_else(|| Failure::input(format!("there is no policy `{policy}`")))?;
+    let found = of.limits.iter().find(|it| it.name == limit);
+    found.ok_or_else(|| {
+        let names: Vec<_> = of
+            .limits
+            .iter()
+            .map(|it| format!("`{}`", it.name))
+            .collect();
+        let names = names.join(", ");
+        Failure::input(format!(
+            "policy `{policy}` has no limit `{limit}`; it has {names}"
+        ))
+    })
+}
+
+/// A walk over the keys of a limit.
+struct Walk<'a> {
+    config: &'a Config,
+    policy: &'a str,
+    limit: &'a Limit,
+    is_dry: bool,
+    forgotten: u64,
+    /// Keys that may be another limit's.
+    left: u64,
+    /// Keys whose names do not tell whose they are.
+    unknown: u64,
+}
+
+impl Walk<'_> {
+    async fn along(&mut self, connection: &Connection, pattern: &str) -> Result<(), Failure> {
+        let mut scan = connection.scan(pattern, BATCH);
+        while let Some(keys) = scan.next_batch().await.map_err(Failure::runtime)? {
+            let found = keys.len();
+            let keys: Vec<Vec<u8>> = keys.into_iter().filter(|key| self.is_ours(key)).collect();
+            self.left += (found - keys.len()) as u64;
+            if keys.is_empty() {
+                continue;
+            }
+            self.forgotten += if self.is_dry {
+                keys.len() as u64
+            } else {
+                forget(connection, &keys).await?
+            };
+            self.tell();
+        }
+        Ok(())
+    }
+
+    async fn count_unknown(
+        &mut self,
+        connection: &Connection,
+        pattern: &str,
+    ) -> Result<(), Failure> {
+        let mut scan = connection.scan(pattern, BATCH);
+        while let Some(keys) = scan.next_batch().await.map_err(Failure::runtime)? {
+            self.unknown += keys.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// In the packed layout the pattern matches no other limit's keys.
+    fn is_ours(&self, key: &[u8]) -> bool {
+        self.limit.template.is_none()
+            || str::from_utf8(key)
+                .is_ok_and(|key| is_only_of(self.config, self.policy, &self.limit.name, key))
+    }
+
+    /// Tells the person at the terminal how far it has come.
+    fn tell(&self) {
+        let mut err = io::stderr().lock();
+        if err.is_terminal() {
+            let count = grouped(self.forgotten);
+            // If nobody sees it, nothing is lost.
+            let told = write!(err, "\r{count} keys so far\x1b[K\r").and_then(|()| err.flush());
+            told.ok();
+        }
+    }
+
+    fn summary(&self) -> String {
+        let count = grouped(self.forgotten);
+        let mut text = match (self.is_dry, self.forgotten) {
+            (true, 0) => "nothing would be forgotten".to_owned(),
+            (true, _) => format!("about {count} keys would be forgotten"),
+            (false, 1) => "1 key was forgotten".to_owned(),
+            (false, _) => format!("{count} keys were forgotten"),
+        };
+        if self.left > 0 {
+            let left = grouped(self.left);
+            let _ = write!(text, "; {left} may be another limit's, and were left alone");
+        }
+        if self.unknown > 0 {
+            let unknown = grouped(self.unknown);
+            let _ = write!(
+                text,
+                "; {unknown} with names too long to tell whose they are were left alone"
+            );
+        }
+        text
+    }
+}
+
+/// Forgets keys, and tells how many were still there.
+async fn forget(connection: &Connection, keys: &[Vec<u8>]) -> Result<u64, Failure> {
+    let Some(first) = keys.first() else {
+        return Ok(0);
+    };
+    if *connection.mode() == Mode::Cluster {
+        return connection.del(keys).await.map_err(Failure::runtime);
+    }
+    let mut command = protocol::cmd("DEL");
+    command.arg(keys);
+    let reply = connection.command(Route::Key(first), &command).await;
+    match reply.map_err(Failure::runtime)? {
+        protocol::Value::Int(count) => Ok(u64::try_from(count).unwrap_or(0)),
+        other => Err(Failure::runtime(format!("DEL answered {other:?}"))),
+    }
+}

@@ -1,0 +1,54 @@
+//! Asks before much is forgotten.
+
+use crate::failure::Failure;
+use std::io::{self, BufRead, IsTerminal, Write};
+
+/// Asks the person at the terminal; a failure unless they type `yes`.
+pub(super) fn confirm(what: &str) -> Result<(), Failure> {
+    if !io::stdin().is_terminal() {
+        return Err(Failure::input(format!(
+            "{what}, and there is nobody to ask\n   help: try --dry-run first; to go on without \
+             being asked, add --yes"
+        )));
+    }
+    ask(what, io::stdin().lock(), io::stderr().lock())
+}
+
+fn ask(what: &str, mut input: impl BufRead, mut output: impl Write) -> Result<(), Failure> {
+    let mut ask = || {
+        write!(output, "{what}.\nType yes to go on: ")?;
+        output.flush()?;
+        let mut answer = String::new();
+        input.read_line(&mut answer)?;
+        Ok::<_, io::Error>(answer)
+    };
+    let answer = ask().map_err(|error| Failure::runtime(format!("cannot ask: {error}")))?;
+    if answer.trim() == "yes" {
+        Ok(())
+    } else {
+        Err(Failure::runtime("nothing was forgotten"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ask;
+
+    #[test]
+    fn only_yes_goes_on() {
+        for (answer, goes_on) in [
+            ("yes\n", true),
+            (" yes \n", true),
+            ("y\n", false),
+            ("YES\n", false),
+            ("\n", false),
+            ("", false),
+            ("no\nyes\n", false),
+        ] {
+            let mut shown = Vec::new();
+            let asked = ask("all of it", answer.as_bytes(), &mut shown);
+            assert_eq!(asked.is_ok(), goes_on, "{answer:?}");
+            assert_eq!(shown, b"all of it.\nType yes to go on: ");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Forgets one bucket.
+
+use super::ResetArgs;
+use super::audit::{self, Reset};
+use crate::commands::bucket::{Named, Place, place_of};
+use crate::commands::redis_store;
+use crate::failure::Failure;
+use tidegate::Store;
+use tidegate_policy::config::Environment;
+use tidegate_policy::{Band, Config};
+use tidegate_redis::RedisStore;
+
+/// Forgets it, and says so.
+pub(super) fn run(
+    args: &ResetArgs,
+    mut config: Config,
+    environment: &dyn Environment,
+) -> Result<String, Failure> {
+    let store = redis_store::redis(&config)?.to_string();
+    // Before the limit is taken out of it.
+    let settings = redis_store::settings(&config)?;
+    let named = Named::find(&mut config, &args.bucket)?;
+    let forgotten = redis_store::wait_for(async {
+        let store = redis_store::connect(settings, "tidegate-reset").await?;
+        let forgotten = forget(&store, &named, args.dry_run).await;
+        store.connection().close().await;
+        forgotten
+    })?;
+    let bucket = &named.bucket;
+    if args.dry_run {
+        return Ok(match forgotten {
+            0 => format!("{bucket} is as good as new already: nothing would be forgotten"),
+            _ => format!("{bucket} would be forgotten"),
+        });
+    }
+    audit::log(
+        &Reset {
+            store,
+            policy: named.policy(),
+            limit: named.limit().map_or("", |limit| &limit.name),
+            key: bucket,
+            forgotten,
+            is_complete: true,
+        },
+        environment,
+    );
+    Ok(match forgotten {
+        0 => format!("{bucket} was as good as new already"),
+        _ => format!("{bucket} is as good as new"),
+    })
+}
+
+/// Forgets every band that is meant; tells how many keys, or bands within keys, there were.
+async fn forget(store: &RedisStore, named: &Named, is_dry: bool) -> Result<u64, Failure> {
+    let mut forgotten = 0;
+    let mut done: Vec<Place> = Vec::new();
+    for band in named.bands() {
+        let place = place_of(store, named, band);
+        if done.contains(&place) && is_whole(named, &place) {
+            continue;
+        }
+        let was_there = match (is_dry, is_whole(named, &place)) {
+            (true, true) => exists(store, &place).await?,
+            (true, false) => inspect(store, named, band).await?,
+            (false, true) => {
+                let deleted = store.connection().del(&[&place.key]).await;
+                deleted.map_err(Failure::runtime)? > 0
+            }
+            (false, false) => {
+                let reset = store.reset(named.bucket.as_bytes(), &band.quota).await;
+                reset.map_err(Failure::runtime)?
+            }
+        };
+        forgotten += u64::from(was_there);
+        done.push(place);
+    }
+    Ok(forgotten)
+}
+
+/// Whether all that a key holds is meant.
+fn is_whole(named: &Named, place: &Place) -> bool {
+    place.field.is_none() && !named.is_partial()
+}
+
+async fn exists(store: &RedisStore, place: &Place) -> Result<bool, Failure> {
+    let exists = store.connection().exists(&place.key).await;
+    exists.map_err(Failure::runtime)
+}
+
+async fn inspect(store: &RedisStore, named: &Named, band: &Band) -> Result<bool, Failure> {
+    let seen = store.inspect(named.bucket.as_bytes(), &band.quota).await;
+    Ok(seen.map_err(Failure::runtime)?.is_some())
+}

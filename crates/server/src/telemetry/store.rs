@@ -1,0 +1,148 @@
+//! How the store is and how full, computed when asked.
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Unit;
+use std::fmt::{self, Debug};
+use tidegate::redis::Stats as RedisStats;
+use tidegate::{AnyStore, Clock, Limiter, MemoryStats, Store, StoreHealth};
+
+/// A store that can be served: it may have figures of its own.
+pub trait StoreStats: Store + Debug + 'static {
+    /// How full it is, if it lives in this process.
+    fn memory(&self) -> Option<MemoryStats>;
+
+    /// What it has asked of Redis, if it lives there.
+    fn redis(&self) -> Option<&RedisStats> {
+        None
+    }
+}
+
+impl<C: Clock + Debug + 'static> StoreStats for AnyStore<C> {
+    fn memory(&self) -> Option<MemoryStats> {
+        match self {
+            Self::Memory(store) => Some(store.stats()),
+            _ => None,
+        }
+    }
+
+    fn redis(&self) -> Option<&RedisStats> {
+        match self {
+            Self::Redis(shared) => Some(shared.store.stats()),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct StoreMetrics<S> {
+    limiter: Limiter<S>,
+}
+
+impl<S> StoreMetrics<S> {
+    pub(super) fn new(limiter: Limiter<S>) -> Self {
+        Self { limiter }
+    }
+}
+
+impl<S: StoreStats> Collector for StoreMetrics<S> {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        if let Some(health) = self.limiter.store_health() {
+            encode_health(&mut encoder, &health)?;
+        }
+        if let Some(stats) = self.limiter.store().redis() {
+            encode_redis(&mut encoder, stats)?;
+        }
+        match self.limiter.store().memory() {
+            Some(stats) => encode_memory(&mut encoder, &stats),
+            None => Ok(()),
+        }
+    }
+}
+
+fn encode_redis(encoder: &mut DescriptorEncoder<'_>, stats: &RedisStats) -> fmt::Result {
+    let counters = [
+        (
+            "redis_decisions",
+            "Checks that Redis decided.",
+            &stats.decisions,
+        ),
+        (
+            "redis_calls",
+            "Script calls sent to Redis; many checks may travel in one.",
+            &stats.calls,
+        ),
+        (
+            "redis_refused_here",
+            "Checks refused without asking Redis, because it would have refused.",
+            &stats.refused_here,
+        ),
+        (
+            "redis_refunds",
+            "Charges given back on a Cluster, because another slot refused.",
+            &stats.refunds,
+        ),
+        (
+            "redis_refunds_lost",
+            "Charges that may not have been given back, because Redis did not answer.",
+            &stats.refunds_lost,
+        ),
+    ];
+    for (name, help, counter) in counters {
+        let counter = ConstCounter::new(counter.get());
+        counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
+    }
+    Ok(())
+}
+
+fn encode_health(encoder: &mut DescriptorEncoder<'_>, health: &StoreHealth) -> fmt::Result {
+    let is_up = ConstGauge::new(i64::from(health.is_up));
+    is_up.encode(encoder.encode_descriptor(
+        "store_up",
+        "Whether the store answers.",
+        None,
+        is_up.metric_type(),
+    )?)?;
+    let help = "Calls that the store did not answer, by kind of failure.";
+    let mut encoder = encoder.encode_descriptor("store_errors", help, None, MetricType::Counter)?;
+    for (kind, count) in &health.errors {
+        let labels = [("kind", kind.as_str())];
+        ConstCounter::new(*count).encode(encoder.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+fn encode_memory(encoder: &mut DescriptorEncoder<'_>, stats: &MemoryStats) -> fmt::Result {
+    let gauge = |count: usize| ConstGauge::new(i64::try_from(count).unwrap_or(i64::MAX));
+    let buckets = gauge(stats.buckets);
+    buckets.encode(encoder.encode_descriptor(
+        "store_buckets",
+        "Buckets that are not as good as new.",
+        None,
+        buckets.metric_type(),
+    )?)?;
+    let bytes = gauge(stats.record_bytes);
+    bytes.encode(encoder.encode_descriptor(
+        "store_record",
+        "What buckets take that do not fit a word, beside the table.",
+        Some(&Unit::Bytes),
+        bytes.metric_type(),
+    )?)?;
+    let overflowed = ConstCounter::new(stats.overflowed);
+    overflowed.encode(encoder.encode_descriptor(
+        "store_overflowed",
+        "Checks decided by a shared overflow bucket, because the store was full.",
+        None,
+        overflowed.metric_type(),
+    )?)?;
+    let coarsened = ConstCounter::new(stats.coarsened);
+    coarsened.encode(encoder.encode_descriptor(
+        "store_coarsened",
+        "Logs of requests made coarser for want of room.",
+        None,
+        coarsened.metric_type(),
+    )?)
+}

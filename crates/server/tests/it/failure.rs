@@ -1,0 +1,246 @@
+//! What doors say when the store does not answer.
+
+use crate::admin::samples;
+use crate::kit::{Reply, Server, get, post};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use tidegate::{
+    Config, Limiter, ManualClock, MemoryStats, MemoryStore, Store, StoreError, StoreErrorKind,
+    Timestamp,
+};
+use tidegate_policy::config::NoEnvironment;
+use tidegate_server::bounds::Bounds;
+use tidegate_server::decider::Decider;
+use tidegate_server::telemetry::store::StoreStats;
+
+/// A store behind a wire that can be cut.
+#[derive(Clone, Debug)]
+struct Wired {
+    memory: Arc<MemoryStore<ManualClock>>,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl Wired {
+    fn reach(&self) -> Result<&MemoryStore<ManualClock>, StoreError> {
+        if self.is_cut.load(Relaxed) {
+            let error = StoreError::transient("the wire is cut");
+            return Err(error.with_kind(StoreErrorKind::Timeout));
+        }
+        Ok(&self.memory)
+    }
+}
+
+impl Store for Wired {
+    async fn decide(
+        &self,
+        asks: &[tidegate_core::Ask<'_>],
+    ) -> Result<tidegate_core::Reply, StoreError> {
+        Ok(self.reach()?.decide_now(asks))
+    }
+
+    async fn inspect(
+        &self,
+        bucket: &[u8],
+        quota: &tidegate_core::Quota,
+    ) -> Result<Option<tidegate_core::Inspection>, StoreError> {
+        Ok(self.reach()?.inspect_now(bucket, quota))
+    }
+
+    async fn reset(&self, bucket: &[u8], quota: &tidegate_core::Quota) -> Result<bool, StoreError> {
+        Ok(self.reach()?.reset_now(bucket, quota))
+    }
+}
+
+impl StoreStats for Wired {
+    fn memory(&self) -> Option<MemoryStats> {
+        None
+    }
+}
+
+/// A server over a store that can be cut off.
+struct Cuttable {
+    server: Server,
+    store: Wired,
+    clock: ManualClock,
+}
+
+impl Cuttable {
+    async fn start(policies: &str) -> Self {
+        let listen = "listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }";
+        let text = format!("{listen}\n{policies}");
+        let parse = || Config::parse(&text, "test.yaml", &NoEnvironment).unwrap();
+        let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
+        let store = Wired {
+            memory: Arc::new(MemoryStore::builder().clock(clock.clone()).build()),
+            is_cut: Arc::default(),
+        };
+        let limiter = Limiter::builder()
+            .config(parse())
+            .clock(clock.clone())
+            .build_with(store.clone())
+            .unwrap();
+        let decider = Decider::new(limiter, &parse().policies);
+        let server = Server::of(&parse().listen, decider, Bounds::default()).await;
+        Self {
+            server,
+            store,
+            clock,
+        }
+    }
+
+    fn cut(&self) {
+        self.store.is_cut.store(true, Relaxed);
+    }
+
+    /// Mends the wire, and lets a quiet second pass.
+    fn mend(&self) {
+        self.store.is_cut.store(false, Relaxed);
+        self.clock.advance_micros(1_000_000);
+    }
+
+    async fn ask(&self, policy: &str) -> Reply {
+        post(self.server.http, &format!("{{\"policy\": \"{policy}\"}}")).await
+    }
+
+    async fn readyz(&self) -> (u16, String) {
+        let reply = get(self.server.admin, "/readyz").await;
+        (reply.status, reply.body.trim().to_owned())
+    }
+}
+
+const EACH: &str = "
+policies:
+  - { name: local, limits: [{ name: x, rate: 2/h, on_failure: local }] }
+  - { name: allow, limits: [{ name: x, rate: 2/h, on_failure: allow }] }
+  - { name: deny, limits: [{ name: x, rate: 2/h, on_failure: deny }] }
+  - { name: error, limits: [{ name: x, rate: 2/h, on_failure: error }] }
+";
+
+#[tokio::test]
+async fn a_decision_without_the_store_says_so_and_an_error_is_503() {
+    let it = Cuttable::start(EACH).await;
+    it.cut();
+    for (policy, status, body) in [
+        (
+            "local",
+            200,
+            r#"{"allowed":true,"limit":"x","band":"2/h","remaining":0,"retry_after_ms":0,"reset_ms":3600000,"decided_by":"local"}"#,
+        ),
+        (
+            "local",
+            200,
+            r#"{"allowed":false,"limit":"x","band":"2/h","remaining":0,"retry_after_ms":3600000,"reset_ms":3600000,"decided_by":"local"}"#,
+        ),
+        (
+            "allow",
+            200,
+            r#"{"allowed":true,"limit":null,"decided_by":"failure"}"#,
+        ),
+        (
+            "deny",
+            200,
+            r#"{"allowed":false,"limit":"x","band":null,"remaining":0,"retry_after_ms":1000,"reset_ms":0,"decided_by":"failure"}"#,
+        ),
+        (
+            "error",
+            503,
+            r#"{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"this cannot be decided at the moment; try again"}"#,
+        ),
+    ] {
+        let reply = it.ask(policy).await;
+        assert_eq!((reply.status, reply.body.as_str()), (status, body));
+    }
+    it.mend();
+    for policy in ["local", "allow", "deny", "error"] {
+        let reply = it.ask(policy).await;
+        assert_eq!(
+            reply.body,
+            r#"{"allowed":true,"limit":"x","band":"2/h","remaining":1,"retry_after_ms":0,"reset_ms":1800000}"#,
+        );
+    }
+}
+
+#[tokio::test]
+async fn metrics_tell_how_the_store_is_and_what_was_done_without_it() {
+    let it = Cuttable::start(EACH).await;
+    let page = || async { samples(&get(it.server.admin, "/metrics").await.body) };
+    let before = page().await;
+    assert_eq!(before.get("tidegate_store_up"), Some(&1.0));
+    assert_eq!(
+        before.get("tidegate_store_errors_total{kind=\"timeout\"}"),
+        Some(&0.0)
+    );
+    assert!(!before.contains_key("tidegate_store_buckets"), "not ours");
+    it.cut();
+    for policy in ["local", "local", "allow", "deny", "error"] {
+        it.ask(policy).await;
+    }
+    // Names no policy, and so means the first.
+    post(it.server.http, "{}").await;
+    let during = page().await;
+    assert_eq!(during.get("tidegate_store_up"), Some(&0.0));
+    assert_eq!(
+        during.get("tidegate_store_errors_total{kind=\"timeout\"}"),
+        Some(&6.0)
+    );
+    assert_eq!(
+        during.get("tidegate_store_errors_total{kind=\"corrupt\"}"),
+        Some(&0.0)
+    );
+    for (policy, outcome, count) in [
+        ("local", "local", 3.0),
+        ("local", "error", 0.0),
+        ("allow", "allow", 1.0),
+        ("deny", "deny", 1.0),
+        ("error", "error", 1.0),
+    ] {
+        let name = format!(
+            "tidegate_decisions_without_store_total{{policy=\"{policy}\",outcome=\"{outcome}\"}}"
+        );
+        assert_eq!(during.get(&name), Some(&count), "{name}");
+    }
+    it.mend();
+    it.ask("allow").await;
+    assert_eq!(page().await.get("tidegate_store_up"), Some(&1.0));
+}
+
+#[tokio::test]
+async fn a_store_in_this_process_has_no_such_metrics() {
+    let server = Server::start(crate::kit::TWO_A_MINUTE).await;
+    let page = get(server.admin, "/metrics").await.body;
+    for name in ["store_up", "store_errors", "without_store"] {
+        assert!(!page.contains(name), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_goes_on_stays_ready_and_says_what_it_lacks() {
+    let it = Cuttable::start(EACH).await;
+    assert_eq!(it.readyz().await, (200, r#"{"ready":true}"#.into()));
+    it.cut();
+    it.ask("deny").await;
+    let degraded = r#"{"ready":true,"degraded":["store"]}"#;
+    assert_eq!(it.readyz().await, (200, degraded.into()));
+    // Nobody asks but the probe, and still it finds out.
+    it.mend();
+    assert_eq!(it.readyz().await, (200, r#"{"ready":true}"#.into()));
+}
+
+#[tokio::test]
+async fn a_server_that_can_let_nothing_pass_is_not_ready() {
+    let it = Cuttable::start(
+        "
+policies:
+  - { name: deny, limits: [{ name: x, rate: 2/h, on_failure: deny }] }
+  - { name: error, limits: [{ name: x, rate: 2/h, on_failure: error }] }
+",
+    )
+    .await;
+    it.cut();
+    it.ask("deny").await;
+    let stuck = r#"{"ready":false,"reasons":["store"]}"#;
+    assert_eq!(it.readyz().await, (503, stuck.into()));
+    assert_eq!(get(it.server.admin, "/livez").await.status, 200);
+    it.mend();
+    assert_eq!(it.readyz().await, (200, r#"{"ready":true}"#.into()));
+}

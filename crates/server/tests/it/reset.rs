@@ -1,0 +1,265 @@
+//! `tidegate reset`: buckets that are as good as new again.
+
+use crate::kit::redis::{Operated, client, config, every_algorithm, take};
+use serde_json::Value;
+use tidegate::Request;
+use tidegate_testkit::redis::{Cluster, Server};
+
+fn on(server: &Server) -> Operated {
+    Operated::by(config(&format!("url: '{}'", server.url())))
+}
+
+fn ann<'a>() -> Request<'a> {
+    Request::new().ip("192.0.2.1".parse().unwrap()).user("ann")
+}
+
+async fn remaining(operated: &Operated, bucket: &str) -> Vec<u64> {
+    let seen = operated.json(&["inspect", bucket]).await;
+    let bands = seen["bands"].as_array().unwrap().iter();
+    bands
+        .map(|band| band["remaining"].as_u64().unwrap())
+        .collect()
+}
+
+fn audit(stderr: &str) -> Value {
+    let mut lines = stderr
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let line: Value = lines.next().expect("a line of the log");
+    assert_eq!(lines.next(), None);
+    line
+}
+
+#[tokio::test]
+async fn one_bucket_is_forgotten_and_that_is_written_down() {
+    let server = Server::start();
+    let operated = on(&server);
+    take(&operated.limiter().await, ann().cost(4)).await;
+    let bucket = "api/per-user/user:ann";
+    let words = ["reset", "--limit", "per-user", "--key", "ann"];
+
+    let dry = operated.run(&[&words[..], &["--dry-run"]].concat()).await;
+    assert_eq!(dry.stdout, format!("{bucket} would be forgotten\n"));
+    assert_eq!(dry.stderr, "");
+    assert_eq!(remaining(&operated, bucket).await, [6, 96]);
+
+    let ended = operated.run(&words).await;
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, format!("{bucket} is as good as new\n"));
+    let line = audit(&ended.stderr);
+    assert_eq!(
+        (&line["message"], &line["level"]),
+        (&"reset".into(), &"INFO".into())
+    );
+    assert_eq!(
+        (&line["who"], &line["key"]),
+        (&"ann@gate-1".into(), &bucket.into())
+    );
+    assert_eq!(
+        (&line["forgotten"], &line["complete"]),
+        (&1.into(), &true.into())
+    );
+    assert_eq!(remaining(&operated, bucket).await, [10, 100]);
+    assert_eq!(
+        remaining(&operated, "api/per-client/ip:192.0.2.1").await,
+        [46],
+        "another limit's"
+    );
+
+    let again = operated.run(&words).await;
+    assert_eq!(
+        again.stdout,
+        format!("{bucket} was as good as new already\n")
+    );
+}
+
+#[tokio::test]
+async fn one_band_can_be_forgotten_alone() {
+    let server = Server::start();
+    let operated = on(&server);
+    take(&operated.limiter().await, ann().cost(4)).await;
+    let bucket = "api/per-user/user:ann";
+    let ended = operated.run(&["reset", bucket, "--band", "m"]).await;
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    assert_eq!(remaining(&operated, bucket).await, [10, 96]);
+}
+
+#[tokio::test]
+async fn a_value_that_is_broken_can_be_removed() {
+    let server = Server::start();
+    server
+        .command(&["RPUSH", "tg:{user:ann}api/per-user", "x"])
+        .done();
+    let operated = on(&server);
+    let ended = operated.run(&["reset", "tg:{user:ann}api/per-user"]).await;
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    assert_eq!(
+        remaining(&operated, "api/per-user/user:ann").await,
+        [10, 100]
+    );
+}
+
+#[tokio::test]
+async fn a_whole_limit_is_forgotten_only_if_somebody_says_yes() {
+    let server = Server::start();
+    let operated = on(&server);
+    let limiter = operated.limiter().await;
+    for nth in 0..1_200 {
+        take(&limiter, Request::new().ip(client(nth))).await;
+    }
+    take(&limiter, ann()).await;
+    server.command(&["SET", "other", "1"]).done();
+    let words = ["reset", "--limit", "per-client", "--all"];
+
+    let asked = operated.run(&words).await;
+    assert_eq!((asked.status.code(), &*asked.stdout), (Some(2), ""));
+    assert!(asked.stderr.contains("nobody to ask") && asked.stderr.contains("--yes"));
+    let dry = operated.run(&[&words[..], &["--dry-run"]].concat()).await;
+    assert!(
+        dry.stdout.ends_with("keys would be forgotten\n"),
+        "{}",
+        dry.stdout
+    );
+    assert_eq!(server.command(&["DBSIZE"]).int(), 1_203);
+
+    let ended = operated.run(&[&words[..], &["--yes"]].concat()).await;
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, "1,201 keys were forgotten\n");
+    let line = audit(&ended.stderr);
+    assert_eq!(
+        (&line["limit"], &line["key"]),
+        (&"per-client".into(), &"*".into())
+    );
+    assert_eq!(line["forgotten"], 1_201);
+    let mut left = server.command(&["KEYS", "*"]).texts();
+    left.sort();
+    assert_eq!(left, ["other", "tg:{user:ann}api/per-user"]);
+}
+
+#[tokio::test]
+async fn keys_named_by_policy_and_prefix_are_found() {
+    let server = Server::start();
+    let store = format!("url: '{}', tag: policy, prefix: 'a*[b]:'", server.url());
+    let operated = Operated::by(config(&store));
+    let limiter = operated.limiter().await;
+    take(&limiter, ann()).await;
+    server.command(&["SET", "ab:{api}per-client/x", "1"]).done();
+    let ended = operated
+        .run(&["reset", "--limit", "per-client", "--all", "--yes"])
+        .await;
+    assert_eq!(ended.stdout, "1 key was forgotten\n", "{}", ended.stderr);
+    let mut left = server.command(&["KEYS", "*"]).texts();
+    left.sort();
+    assert_eq!(
+        left,
+        ["a*[b]:{api}per-user/user:ann", "ab:{api}per-client/x"]
+    );
+}
+
+#[tokio::test]
+async fn names_too_long_to_stand_are_found_one_by_one() {
+    let server = Server::start();
+    let operated = Operated::by(every_algorithm(&format!("url: '{}'", server.url())));
+    let limiter = operated.limiter().await;
+    let long = "é".repeat(32);
+    let headers = [
+        ("a", long.as_str()),
+        ("b", long.as_str()),
+        ("c", long.as_str()),
+    ];
+    take(&limiter, Request::new().user("ann").headers(&headers)).await;
+    let all = ["reset", "--limit", "long", "--all", "--yes"];
+    let ended = operated.run(&all).await;
+    let said =
+        "0 keys were forgotten; 1 with names too long to tell whose they are were left alone\n";
+    assert_eq!(ended.stdout, said, "{}", ended.stderr);
+    let one = ["reset", "--limit", "long", "--key", &long, &long, &long];
+    let ended = operated.run(&one).await;
+    assert!(
+        ended.stdout.ends_with(" is as good as new\n"),
+        "{}",
+        ended.stderr
+    );
+    let ended = operated.run(&all).await;
+    assert_eq!(ended.stdout, "0 keys were forgotten\n");
+}
+
+#[tokio::test]
+async fn the_open_layout_is_seen_and_reset_as_well() {
+    let server = Server::start();
+    let store = format!("url: '{}', layout: open", server.url());
+    let operated = Operated::by(every_algorithm(&store));
+    let limiter = operated.limiter().await;
+    for user in ["ann", "bob"] {
+        let request = Request::new().ip("192.0.2.1".parse().unwrap());
+        take(&limiter, request.user(user).route("orders").cost(2)).await;
+    }
+    let fixed = operated
+        .json(&["inspect", "--limit", "fixed", "--key", "ann"])
+        .await;
+    let band = &fixed["bands"][0];
+    assert_eq!(
+        (&band["key"], &band["field"]),
+        (&"rate_limits".into(), &"ann".into())
+    );
+    assert_eq!(band["remaining"], 8);
+    let log = operated.json(&["inspect", "ip:192.0.2.1"]).await;
+    assert_eq!(
+        (&log["bucket"], &log["bands"][0]["remaining"]),
+        (&"api/log/ip:192.0.2.1".into(), &6.into())
+    );
+    let bands = "fluxgate:api:bands:orders:ann:h";
+    assert_eq!(remaining(&operated, bands).await, [8, 98]);
+
+    for bucket in ["api/fixed/user:ann", bands, "ratelimit:tokens:192.0.2.1"] {
+        let ended = operated.run(&["reset", bucket]).await;
+        assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    }
+    assert_eq!(remaining(&operated, "api/fixed/user:ann").await, [10]);
+    assert_eq!(
+        remaining(&operated, "api/fixed/user:bob").await,
+        [8],
+        "in the same hash"
+    );
+    assert_eq!(remaining(&operated, bands).await, [10, 100]);
+    assert_eq!(
+        remaining(&operated, "ratelimit:tokens:192.0.2.1").await,
+        [50]
+    );
+
+    for (limit, said) in [
+        ("bands", "2 keys were forgotten\n"),
+        ("fixed", "1 key was forgotten\n"),
+        ("log", "1 key was forgotten\n"),
+    ] {
+        let ended = operated
+            .run(&["reset", "--limit", limit, "--all", "--yes"])
+            .await;
+        assert_eq!(ended.stdout, said, "{limit}: {}", ended.stderr);
+    }
+    assert_eq!(server.command(&["EXISTS", "rate_limits"]).int(), 0);
+}
+
+#[tokio::test]
+async fn in_a_cluster_every_master_is_asked() {
+    let cluster = Cluster::start(3, 0);
+    let operated = Operated::by(config(&format!("url: '{}'", cluster.url())));
+    let limiter = operated.limiter().await;
+    for nth in 0..60 {
+        take(&limiter, Request::new().ip(client(nth))).await;
+    }
+    let seen = operated
+        .json(&["inspect", "--limit", "per-client", "--key", "10.0.0.7"])
+        .await;
+    let key = &seen["keys"][0];
+    let slot = cluster.slot_of(key["key"].as_str().unwrap());
+    assert_eq!(key["slot"], slot);
+    assert_eq!(key["node"], cluster.owner_of(slot).address());
+    let ended = operated
+        .run(&["reset", "--limit", "per-client", "--all", "--yes"])
+        .await;
+    assert_eq!(ended.stdout, "60 keys were forgotten\n", "{}", ended.stderr);
+    for master in cluster.masters() {
+        assert_eq!(master.command(&["DBSIZE"]).int(), 0);
+    }
+}
