@@ -193,10 +193,16 @@ fn default(limit: &Limit) -> Option<Template> {
         Algorithm::TokenBucket if limit.bands.len() > 1 => "fluxgate:{policy}:{limit}:{key}:{band}",
         Algorithm::TokenBucket => "ratelimit:{limit}:{key}",
         Algorithm::SlidingLog => "{subject}",
-        Algorithm::FixedWindow(_) => "rate_limits",
+        // Its document counts in whole seconds.
+        Algorithm::FixedWindow(_) if has_whole_seconds(limit) => "rate_limits",
         _ => return None,
     };
     template::parse(text).ok()
+}
+
+fn has_whole_seconds(limit: &Limit) -> bool {
+    let mut periods = limit.bands.iter().map(|band| band.quota.period_us());
+    periods.all(|period_us| period_us % 1_000_000 == 0)
 }
 
 /// Whether all keys of a limit are fields of one hash.
