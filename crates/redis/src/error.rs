@@ -117,7 +117,7 @@ impl CallError {
         match &self.kind {
             Kind::Timeout | Kind::Disconnected | Kind::Unreachable | Kind::BreakerOpen => true,
             Kind::Closed | Kind::Malformed => false,
-            Kind::Server(code) => TRANSIENT.contains(&code.as_str()),
+            Kind::Server(code) => may_pass(code),
         }
     }
 
@@ -152,21 +152,13 @@ const NOT_EXECUTED: [&str; 16] = [
     "WRONGPASS",
 ];
 
-/// Codes that may go away by themselves.
-const TRANSIENT: [&str; 12] = [
-    "MOVED",
-    "ASK",
-    "TRYAGAIN",
-    "CLUSTERDOWN",
-    "LOADING",
-    "READONLY",
-    "MASTERDOWN",
-    "NOREPLICAS",
-    "OOM",
-    "MISCONF",
-    "BUSY",
-    "NOSCRIPT",
-];
+/// Codes without effect that somebody has to do something about; the others may go away by
+/// themselves.
+const PERMANENT: [&str; 4] = ["NOAUTH", "NOPERM", "WRONGPASS", "CROSSSLOT"];
+
+fn may_pass(code: &str) -> bool {
+    NOT_EXECUTED.contains(&code) && !PERMANENT.contains(&code)
+}
 
 /// Codes by which a node says that it is of no use at the moment.
 const NODE_FAILURES: [&str; 8] = [
@@ -248,7 +240,7 @@ impl From<CallError> for StoreError {
             Kind::Disconnected | Kind::Unreachable | Kind::Closed => StoreErrorKind::Unreachable,
             Kind::BreakerOpen => StoreErrorKind::Overloaded,
             Kind::Server(code) if DENIED.contains(&code.as_str()) => StoreErrorKind::Denied,
-            Kind::Server(code) if TRANSIENT.contains(&code.as_str()) => StoreErrorKind::Unable,
+            Kind::Server(code) if may_pass(code) => StoreErrorKind::Unable,
             Kind::Server(_) | Kind::Malformed => StoreErrorKind::Other,
         })
     }
