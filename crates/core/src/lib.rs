@@ -49,5 +49,5 @@ pub use ask::{Ask, Mode, Op, Receipt};
 pub use clock::{Clock, ManualClock};
 pub use outcome::{Outcome, Outcomes, Reply};
 pub use quota::{Algorithm, Align, BandId, Quota, QuotaError, QuotaSpec};
-pub use store::{Answered, Inspection, Store, StoreError, StoreErrorKind};
+pub use store::{Answered, Hold, Inspection, Store, StoreError, StoreErrorKind};
 pub use time::{Timestamp, Wait};

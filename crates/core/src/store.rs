@@ -60,6 +60,12 @@ pub trait Store: Send + Sync {
         true
     }
 
+    /// Whether a request may take it several steps, so that it gives back by itself what one step
+    /// has charged and another refused. Charges then have to be such that they can be given back.
+    fn takes_steps(&self) -> bool {
+        false
+    }
+
     /// Decides `asks` without waiting: for callers who are spared a future that way. A store that
     /// does it once does it always; `None`, from any other, means that nothing was done.
     fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
@@ -88,6 +94,36 @@ pub struct StoreError {
     kind: StoreErrorKind,
     source: Option<Box<dyn Error + Send + Sync>>,
     answers: Box<[Option<Answered>]>,
+    hold: Option<Hold>,
+}
+
+/// Charges that stand although their request was not answered as a whole. Dropped, they are given
+/// back, once and in the background, as far as that is safe; [kept](StoreError::keep), they stay.
+pub struct Hold(Option<Box<dyn FnOnce() + Send + Sync>>);
+
+impl Hold {
+    /// Charges that `give_back` gives back. It must not block.
+    pub fn new(give_back: impl FnOnce() + Send + Sync + 'static) -> Self {
+        Self(Some(Box::new(give_back)))
+    }
+
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if let Some(give_back) = self.0.take() {
+            give_back();
+        }
+    }
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Hold").finish_non_exhaustive()
+    }
 }
 
 /// What one ask was answered, although the request as a whole was not.
@@ -157,6 +193,7 @@ impl StoreError {
             kind: StoreErrorKind::Other,
             source: None,
             answers: Box::default(),
+            hold: None,
         }
     }
 
@@ -182,10 +219,21 @@ impl StoreError {
     }
 
     /// Adds what was answered all the same: one for each ask, in order, `None` where it is not
-    /// known. What is charged and will not be used is the caller's to give back, once.
+    /// known; and what it charged, which is given back when this error is dropped.
     #[must_use]
-    pub fn with_answers(self, answers: Box<[Option<Answered>]>) -> Self {
-        Self { answers, ..self }
+    pub fn with_answers(self, answers: Box<[Option<Answered>]>, hold: Option<Hold>) -> Self {
+        Self {
+            answers,
+            hold,
+            ..self
+        }
+    }
+
+    /// Lets stand what [`answers`](Self::answers) says was charged: the request passes all the same.
+    pub fn keep(&mut self) {
+        if let Some(hold) = self.hold.take() {
+            hold.keep();
+        }
     }
 
     /// Whether the same call may succeed later without anybody doing anything.
@@ -219,9 +267,11 @@ impl Error for StoreError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answered, StoreError, StoreErrorKind};
+    use super::{Answered, Hold, StoreError, StoreErrorKind};
     use crate::{Outcome, Timestamp, Wait};
     use std::error::Error;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     #[test]
     fn an_error_carries_what_was_answered_all_the_same() {
@@ -236,13 +286,39 @@ mod tests {
         };
         let error = StoreError::permanent("a group did not answer")
             .with_kind(StoreErrorKind::Timeout)
-            .with_answers(Box::new([Some(answered), None]))
+            .with_answers(Box::new([Some(answered), None]), None)
             .caused_by("the wire is cut");
         assert_eq!(error.answers(), [Some(answered), None]);
         assert_eq!(error.kind().as_str(), "timeout");
         assert!(!error.is_transient() && error.source().is_some());
         assert_eq!(error.to_string(), "a group did not answer");
         assert_eq!(StoreError::transient("gone").answers(), []);
+    }
+
+    #[test]
+    fn what_is_held_is_given_back_once_unless_it_is_kept() {
+        let given_back = Arc::new(AtomicUsize::new(0));
+        let held = || {
+            let given_back = Arc::clone(&given_back);
+            let hold = Hold::new(move || {
+                given_back.fetch_add(1, Relaxed);
+            });
+            StoreError::transient("gone").with_answers(Box::default(), Some(hold))
+        };
+        let mut kept = held();
+        kept.keep();
+        kept.keep();
+        drop(kept);
+        assert_eq!(given_back.load(Relaxed), 0);
+        let dropped = held().with_kind(StoreErrorKind::Timeout).caused_by("x");
+        assert_eq!(given_back.load(Relaxed), 0, "not while it is there");
+        drop(dropped);
+        assert_eq!(given_back.load(Relaxed), 1);
+        // Other answers take the place of these.
+        let replaced = held().with_answers(Box::default(), None);
+        assert_eq!(given_back.load(Relaxed), 2);
+        drop(replaced);
+        assert_eq!(given_back.load(Relaxed), 2);
     }
 
     #[test]

@@ -14,6 +14,30 @@ pub enum AnyStore<C = SystemClock> {
     Redis(Box<crate::redis::SharedStore>),
 }
 
+impl<C> AnyStore<C> {
+    /// Tells those who share it that this instance goes; see [`Limiter::leave`].
+    ///
+    /// [`Limiter::leave`]: crate::Limiter::leave
+    #[cfg_attr(
+        not(feature = "redis"),
+        expect(clippy::unused_async, reason = "with the feature, it waits")
+    )]
+    pub async fn leave(&self) {
+        match self {
+            Self::Memory(_) => {}
+            #[cfg(feature = "redis")]
+            Self::Redis(shared) => {
+                // Whom it does not reach notices by itself, a little later.
+                if let Some(heartbeat) = &shared.heartbeat
+                    && let Err(error) = heartbeat.close().await
+                {
+                    tracing::debug!(%error, "the other instances were not told that this one goes");
+                }
+            }
+        }
+    }
+}
+
 impl<C: Clock> Store for AnyStore<C> {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
         match self {
@@ -48,6 +72,14 @@ impl<C: Clock> Store for AnyStore<C> {
             Self::Memory(store) => store.can_fail(),
             #[cfg(feature = "redis")]
             Self::Redis(shared) => shared.store.can_fail(),
+        }
+    }
+
+    fn takes_steps(&self) -> bool {
+        match self {
+            Self::Memory(store) => store.takes_steps(),
+            #[cfg(feature = "redis")]
+            Self::Redis(shared) => shared.store.takes_steps(),
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::error::BuildError;
 use crate::failure::{Failover, Instances, SharedClock};
 use crate::limiter::Limiter;
+use crate::naming::Naming;
 use crate::rules::Rules;
 use crate::spec::LimitSpec;
 use std::path::Path;
@@ -12,7 +13,7 @@ use tidegate_core::{Clock, Store};
 use tidegate_memory::{MemoryStore, SystemClock};
 use tidegate_policy::config::{Environment, LocalShare, NoEnvironment, StoreSettings};
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::{Config, Evaluate, Limit, OnFailure, Policy, Tag};
+use tidegate_policy::{Config, Evaluate, Limit, OnFailure, Policy};
 
 /// How many buckets are kept unless told.
 const MAX_KEYS: u64 = 1_000_000;
@@ -34,8 +35,8 @@ pub struct Builder<C = SystemClock> {
     on_failure: Option<OnFailure>,
     local_share: Option<LocalShare>,
     instances: Instances,
-    /// What holds buckets together in a store that may need several steps for a request.
-    pub(crate) tag: Option<Tag>,
+    /// For a store that names buckets by their policies.
+    pub(crate) naming: Option<Naming>,
     pub(crate) clock: C,
 }
 
@@ -49,7 +50,7 @@ impl Builder {
             on_failure: None,
             local_share: None,
             instances: Instances::default(),
-            tag: None,
+            naming: None,
             clock: SystemClock::new(),
         }
     }
@@ -143,7 +144,7 @@ impl<C: Clock> Builder<C> {
             on_failure: self.on_failure,
             local_share: self.local_share,
             instances: self.instances,
-            tag: self.tag,
+            naming: self.naming,
             clock,
         }
     }
@@ -159,18 +160,20 @@ impl<C: Clock> Builder<C> {
         }
         let max_keys = self.keys();
         let (rules, clock) = self.into_rules()?;
-        Ok(Limiter::new(rules, memory(clock, max_keys)?, None))
+        Ok(Limiter::new(rules, memory(clock, max_keys)?, None, None))
     }
 
     /// The limiter, with its buckets in a store of the caller's. What the configuration says of
     /// where buckets live is not looked at.
-    pub fn build_with<S: Store>(self, store: S) -> Result<Limiter<S>, BuildError>
+    pub fn build_with<S: Store>(mut self, store: S) -> Result<Limiter<S>, BuildError>
     where
         C: 'static,
     {
         let max_keys = self.keys();
         let instances = self.instances.clone();
-        let (rules, clock) = self.into_rules()?;
+        let naming = self.naming.take();
+        let (mut rules, clock) = self.into_rules()?;
+        rules.prepare(&store);
         let failover = if store.can_fail() {
             let room = usize::try_from(max_keys).unwrap_or(usize::MAX);
             let failover = Failover::new(SharedClock::new(clock), room, instances);
@@ -178,7 +181,7 @@ impl<C: Clock> Builder<C> {
         } else {
             None
         };
-        Ok(Limiter::new(rules, store, failover))
+        Ok(Limiter::new(rules, store, failover, naming))
     }
 
     /// How many buckets are kept in this process.
@@ -196,7 +199,6 @@ impl<C: Clock> Builder<C> {
                 keys: KeyRules::default(),
                 on_failure: default.on_failure,
                 local_share: default.local_share,
-                tag: None,
             },
         };
         rules.on_failure = self.on_failure.unwrap_or(rules.on_failure);
@@ -211,7 +213,6 @@ impl<C: Clock> Builder<C> {
         if rules.policies.is_empty() {
             return Err(BuildError::NoPolicy);
         }
-        rules.prepare(self.tag);
         Ok((rules, self.clock))
     }
 }

@@ -55,7 +55,7 @@ impl fmt::Display for BuildError {
                 "there is no memory for {max_keys} buckets, which take at least {} MiB; lower `max_keys`",
                 max_keys.saturating_mul(32) >> 20
             ),
-            Self::Unreachable { .. } => f.write_str("the store cannot be reached"),
+            Self::Unreachable { source } => write!(f, "the store cannot be reached: {source}"),
             Self::Store { url } => write!(
                 f,
                 "the store `{url}` is not supported here; `memory` is the one that is"
@@ -68,7 +68,8 @@ impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Read { source, .. } => Some(source),
-            Self::Unreachable { source } => Some(source),
+            // What the store says itself is part of what this says.
+            Self::Unreachable { source } => source.source(),
             _ => None,
         }
     }

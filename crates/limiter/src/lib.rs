@@ -36,6 +36,7 @@ mod decision;
 mod error;
 mod failure;
 mod limiter;
+mod naming;
 mod open;
 mod question;
 #[cfg(feature = "redis")]

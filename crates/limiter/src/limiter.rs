@@ -1,9 +1,11 @@
 //! The limiter: policies and a store.
 
+use crate::any::AnyStore;
 use crate::build::Builder;
 use crate::decision::Decision;
 use crate::error::{BuildError, CheckError};
 use crate::failure::{Failover, StoreHealth};
+use crate::naming::Naming;
 use crate::question::{Prepared, Question};
 use crate::rules::Rules;
 use arc_swap::ArcSwap;
@@ -44,6 +46,8 @@ struct Shared<S> {
     store: S,
     /// Only for a store that can fail.
     failover: Option<Box<Failover>>,
+    /// Only for a store that names buckets by their policies.
+    naming: Option<Naming>,
     closed: AtomicBool,
 }
 
@@ -78,12 +82,18 @@ impl Limiter {
 }
 
 impl<S: Store> Limiter<S> {
-    pub(crate) fn new(rules: Rules, store: S, failover: Option<Failover>) -> Self {
+    pub(crate) fn new(
+        rules: Rules,
+        store: S,
+        failover: Option<Failover>,
+        naming: Option<Naming>,
+    ) -> Self {
         Self {
             shared: Arc::new(Shared {
                 rules: ArcSwap::from_pointee(rules),
                 store,
                 failover: failover.map(Box::new),
+                naming,
                 closed: AtomicBool::new(false),
             }),
         }
@@ -139,7 +149,7 @@ impl<S: Store> Limiter<S> {
                 }
                 Ok(question.answer(&reply))
             }
-            (Err(error), Some(failover)) => failover.decide(store, &question, error).await,
+            (Err(error), Some(failover)) => failover.decide(&question, error),
             (Err(error), None) => Err(CheckError::Store(error)),
         }
     }
@@ -192,10 +202,13 @@ impl<S: Store> Limiter<S> {
     /// that they began with. Buckets whose limit and band keep their names keep their state.
     ///
     /// Of the store's settings only `on_failure` and `local_share` are looked at, and of listeners
-    /// none.
+    /// none. Keys of the open layout are named by the templates of `config` from then on.
     pub fn reload(&self, config: Config) {
         let mut rules = Rules::from(config);
-        rules.prepare(self.shared.rules.load().tag);
+        rules.prepare(&self.shared.store);
+        if let Some(naming) = &self.shared.naming {
+            naming.follow(&rules.policies);
+        }
         self.shared.rules.store(Arc::new(rules));
     }
 
@@ -216,6 +229,16 @@ impl<S: Store> Limiter<S> {
             return Err(CheckError::Closed);
         }
         Ok(self.shared.rules.load_full())
+    }
+}
+
+impl<C: Clock> Limiter<AnyStore<C>> {
+    /// Tells the instances that share the store that this one goes, so that they do not count it any
+    /// longer. For the end of a program: whoever just dies is missed after a quarter of a minute.
+    ///
+    /// It may wait for the store; who has no time drops it.
+    pub async fn leave(&self) {
+        self.shared.store.leave().await;
     }
 }
 

@@ -4,10 +4,11 @@ use crate::any::AnyStore;
 use crate::build::{Builder, memory};
 use crate::error::BuildError;
 use crate::limiter::Limiter;
+use crate::naming::Naming;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use tidegate_core::{Clock, StoreError};
-use tidegate_policy::{Config, Tag};
+use tidegate_policy::Config;
 
 /// A store that was opened, whether or not it is there.
 struct Opened<C> {
@@ -16,8 +17,8 @@ struct Opened<C> {
     late: Option<StoreError>,
     /// Where it counts the instances that share it.
     instances: Option<Arc<AtomicU32>>,
-    /// What holds buckets together, where a request may need several steps.
-    tag: Option<Tag>,
+    /// Where it names buckets by their policies.
+    naming: Option<Naming>,
 }
 
 impl<C: Clock + Clone + 'static> Builder<C> {
@@ -65,7 +66,7 @@ impl<C: Clock + Clone + 'static> Builder<C> {
                 store: AnyStore::Memory(memory(self.clock.clone(), self.keys())?),
                 late: None,
                 instances: None,
-                tag: None,
+                naming: None,
             }),
         }
     }
@@ -75,7 +76,7 @@ impl<C: Clock + Clone + 'static> Builder<C> {
             Some(count) => self.instances(count),
             None => self,
         };
-        builder.tag = opened.tag;
+        builder.naming = opened.naming;
         let limiter = builder.build_with(opened.store)?;
         if let Some(error) = opened.late {
             limiter.note_store(Err(&error));
@@ -88,7 +89,8 @@ impl<C: Clock + Clone + 'static> Builder<C> {
 #[cfg(feature = "redis")]
 async fn open_shared<C>(config: &Config) -> Result<Opened<C>, BuildError> {
     use crate::redis::{self, Heartbeat, RedisStore, SharedStore};
-    use tidegate_policy::config::{LocalShare, RedisMode};
+    use tidegate_policy::Policy;
+    use tidegate_policy::config::LocalShare;
 
     let (settings, options) = redis::settings(&config.store, &config.policies)?;
     let prefix = options.prefix_text().to_owned();
@@ -96,12 +98,12 @@ async fn open_shared<C>(config: &Config) -> Result<Opened<C>, BuildError> {
     let late = store.connection().settled().await.err();
     let is_shared = config.store.local_share == LocalShare::Auto;
     let heartbeat = is_shared.then(|| Heartbeat::start(store.connection(), &prefix));
-    let redis = config.store.target.redis();
-    let cluster = redis.filter(|redis| redis.mode == RedisMode::Cluster);
+    let renamed = store.clone();
+    let rename = move |policies: &[Policy]| renamed.rename(redis::open_layout(policies));
     Ok(Opened {
         late: late.map(StoreError::from),
         instances: heartbeat.as_ref().map(Heartbeat::count),
-        tag: cluster.map(|redis| redis.tag),
+        naming: Some(Naming::new(rename)),
         store: AnyStore::Redis(Box::new(SharedStore { store, heartbeat })),
     })
 }

@@ -1,7 +1,7 @@
 //! What a limiter decides by: the policies of one version of a configuration.
 
 use crate::error::CheckError;
-use tidegate_core::Mode;
+use tidegate_core::{Mode, Store};
 use tidegate_policy::config::LocalShare;
 use tidegate_policy::matching::KeyRules;
 use tidegate_policy::{Config, Limit, OnFailure, Policy, Request, Tag};
@@ -16,21 +16,21 @@ pub(crate) struct Rules {
     pub(crate) on_failure: OnFailure,
     /// How much of a policy this instance grants without the store.
     pub(crate) local_share: LocalShare,
-    /// What holds buckets together in a store that may need several steps for a request.
-    pub(crate) tag: Option<Tag>,
 }
 
 impl Rules {
-    /// Prepares for a store in which `tag` holds buckets together and what is apart is decided in
-    /// several steps: charges of requests that may need several can then be given back.
-    pub(crate) fn prepare(&mut self, tag: Option<Tag>) {
-        self.tag = tag;
-        for policy in &mut self.policies {
-            if tag.is_some_and(|tag| policy.spans_groups(tag)) {
-                let bands = policy.limits.iter_mut().flat_map(|limit| &mut limit.bands);
-                for band in bands {
-                    band.quota = band.quota.with_refundable(true);
-                }
+    /// Prepares for `store`: if it may need several steps for a request, what requests charge that
+    /// meet buckets apart from each other can be given back.
+    pub(crate) fn prepare(&mut self, store: &impl Store) {
+        if !store.takes_steps() {
+            return;
+        }
+        // Of all that may hold buckets together, a store that takes steps has the subject at most.
+        let apart = |policy: &&mut Policy| policy.spans_groups(Tag::Subject);
+        for policy in self.policies.iter_mut().filter(apart) {
+            let bands = policy.limits.iter_mut().flat_map(|limit| &mut limit.bands);
+            for band in bands {
+                band.quota = band.quota.with_refundable(true);
             }
         }
     }
@@ -76,7 +76,6 @@ impl From<Config> for Rules {
             keys: config.key_rules(),
             on_failure: config.store.on_failure,
             local_share: config.store.local_share,
-            tag: None,
             policies: config.policies,
         }
     }

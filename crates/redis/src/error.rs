@@ -72,8 +72,13 @@ impl CallError {
         let code = nested_code(error.code(), detail)
             .or_else(|| missing_right(error.code(), detail))
             .unwrap_or(error.code());
+        let class = if is_from_within(detail) {
+            class_within(code)
+        } else {
+            class_of(code)
+        };
         Self::new(
-            class_of(code),
+            class,
             Kind::Server(code.to_owned()),
             detail.chars().take(DETAIL_CHARS_MAX).collect::<String>(),
         )
@@ -131,8 +136,7 @@ impl CallError {
     }
 }
 
-/// Codes that prove that nothing was carried out. A script meets `OOM`, `MISCONF`, `NOREPLICAS`
-/// and `READONLY` at its first write, and ours write last.
+/// Codes that prove that nothing was carried out, if they are about the call as a whole.
 const NOT_EXECUTED: [&str; 16] = [
     "MOVED",
     "ASK",
@@ -180,10 +184,33 @@ fn class_of(code: &str) -> Class {
     }
 }
 
+/// Codes that a script meets at its first write or not at all, for nothing changes while it runs.
+/// Ours write last.
+const FIRST_WRITE: [&str; 5] = ["OOM", "READONLY", "MISCONF", "NOREPLICAS", "MASTERDOWN"];
+
+/// The class of an error that ended a script half way. It may have written before: some rights are
+/// needed only for its second write.
+fn class_within(code: &str) -> Class {
+    if FIRST_WRITE.contains(&code) {
+        Class::NotExecuted
+    } else {
+        Class::Executed
+    }
+}
+
+/// Whether a script ran into the error, and not the call of it. Since Redis 7 the place is told at
+/// the end: `… script: 3f96…, on @user_script:1.`
+fn is_from_within(detail: &str) -> bool {
+    let place = detail.rsplit_once("script: ").map(|(_, place)| place);
+    detail.starts_with(WRAPPED)
+        || is_missing_right(detail)
+        || place.is_some_and(|place| place.contains(", on @"))
+}
+
 /// Before Redis 7 an error inside a script was wrapped:
 /// `ERR Error running script (call to f_…): @user_script:1: @user_script: 1: -OOM command not …`.
 fn nested_code<'a>(code: &str, detail: &'a str) -> Option<&'a str> {
-    if code != "ERR" || !detail.starts_with("Error running script") {
+    if code != "ERR" || !detail.starts_with(WRAPPED) {
         return None;
     }
     let (_, inner) = detail.split_once(": -")?;
@@ -192,13 +219,22 @@ fn nested_code<'a>(code: &str, detail: &'a str) -> Option<&'a str> {
     (is_code && inner != "ERR").then_some(inner)
 }
 
+/// How a wrapped error begins.
+const WRAPPED: &str = "Error running script";
+
 /// What a script's user may not do is told without the code that it has elsewhere.
 fn missing_right(code: &str, detail: &str) -> Option<&'static str> {
-    let is_right = MISSING_RIGHT.iter().any(|start| detail.starts_with(start));
-    (code == "ERR" && is_right).then_some("NOPERM")
+    (code == "ERR" && is_missing_right(detail)).then_some("NOPERM")
 }
 
-/// In the words of Redis 7.0 and of later servers.
+fn is_missing_right(detail: &str) -> bool {
+    let is_wrapped = detail.starts_with(WRAPPED);
+    MISSING_RIGHT
+        .iter()
+        .any(|start| detail.starts_with(start) || (is_wrapped && detail.contains(start)))
+}
+
+/// In the words of Redis up to 7.0 and of later servers.
 const MISSING_RIGHT: [&str; 2] = [
     "The user executing the script can't ",
     "ACL failure in script",
@@ -342,6 +378,61 @@ mod tests {
         assert_eq!(nested_code("ERR", "Error running script: -nonsense"), None);
         assert_eq!(nested_code("OOM", old), None);
         assert_eq!(nested_code("ERR", "unknown command: -OOM"), None);
+    }
+
+    #[test]
+    fn what_ends_a_script_half_way_may_have_had_an_effect() {
+        let class = |reply: &str| {
+            let reply = redis::parse_redis_value(format!("-{reply}\r\n").as_bytes()).unwrap();
+            let redis::Value::ServerError(error) = reply else {
+                panic!("an error: {reply:?}");
+            };
+            let error = CallError::server(&error);
+            let code = error.code().unwrap().to_owned();
+            (code, error.class())
+        };
+        let place = "script: 3f969afca22762bce4419e9bdbff4cb40e7c165e, on @user_script:1.";
+        let old = "ERR Error running script (call to f_0bc5): @user_script:1: @user_script: 1:";
+        for (reply, code) in [
+            (format!("NOPERM no permissions {place}"), "NOPERM"),
+            (format!("CROSSSLOT keys {place}"), "CROSSSLOT"),
+            (format!("TRYAGAIN {place}"), "TRYAGAIN"),
+            (format!("BUSY {place}"), "BUSY"),
+            (
+                format!("ERR The user executing the script can't run this command {place}"),
+                "NOPERM",
+            ),
+            (
+                format!("ERR ACL failure in script: User u has no permissions {place}"),
+                "NOPERM",
+            ),
+            (
+                format!("{old} The user executing the script can't run this command"),
+                "NOPERM",
+            ),
+            (format!("{old} -NOPERM no permissions"), "NOPERM"),
+            // A script may tell it instead of failing.
+            (
+                "ERR The user executing the script can't run this command".to_owned(),
+                "NOPERM",
+            ),
+        ] {
+            let expected = (code.to_owned(), Class::Executed);
+            assert_eq!(class(&reply), expected, "{reply}");
+        }
+        for code in FIRST_WRITE {
+            let expected = (code.to_owned(), Class::NotExecuted);
+            assert_eq!(class(&format!("{code} not now")), expected);
+            assert_eq!(class(&format!("{code} not now {place}")), expected);
+            assert_eq!(class(&format!("{old} -{code} not now")), expected);
+        }
+        for reply in [
+            "NOPERM this user has no permissions to run the 'evalsha' command",
+            "NOSCRIPT No matching script. Please use EVAL.",
+            "BUSY Redis is busy running a script. You can only call SCRIPT KILL.",
+        ] {
+            assert_eq!(class(reply).1, Class::NotExecuted, "{reply}");
+        }
     }
 
     #[test]

@@ -10,14 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 const EVERY: Duration = Duration::from_secs(5);
 /// An instance that was not heard of for so long is gone.
 const GONE_SECONDS: &str = "15";
-/// The most instances seen in this time is the answer: in an outage nobody can count, and a count
-/// too low would let too much through.
-const MEMORY: Duration = Duration::from_mins(10);
+/// The most instances seen in so many counts, ten minutes of them, is the answer: in an outage nobody
+/// can count, and a count too low would let too much through. Time in which nobody could count
+/// does not matter, however long: right after it, not everybody has come back yet.
+const MEMORY: u64 = 120;
 
 /// Enters us, drops those that are gone, and counts. By the server's clock. Whoever leaves enters
 /// as one who was last heard of at the beginning of time: that needs no further rights.
@@ -54,7 +55,8 @@ impl Heartbeat {
         }
     }
 
-    /// How many instances live: the most seen in the last ten minutes, at least 1.
+    /// How many instances live: the most seen in the last ten minutes in which Redis answered, at
+    /// least 1.
     pub fn live(&self) -> u32 {
         self.beat.live.load(Ordering::Relaxed).max(1)
     }
@@ -65,7 +67,7 @@ impl Heartbeat {
     }
 
     /// Ends it and takes us from the list.
-    pub async fn close(self) -> Result<(), CallError> {
+    pub async fn close(&self) -> Result<(), CallError> {
         self.stop();
         self.beat.send(&self.connection, "leave").await.map(drop)
     }
@@ -113,31 +115,36 @@ async fn forever(connection: WeakConnection, beat: Arc<Beat>) {
         let counted = beat.send(&connection, "stay").await;
         drop(connection);
         // If Redis is away, which others tell, what was seen before still counts.
-        let most = peak.add(Instant::now(), counted.unwrap_or(0));
-        beat.live.store(most, Ordering::Relaxed);
+        if let Ok(count) = counted {
+            beat.live.store(peak.add(count), Ordering::Relaxed);
+        }
         sleep(jittered(EVERY)).await;
     }
 }
 
-/// The highest number of the last while.
+/// The highest of the last counts.
 #[derive(Debug, Default)]
 struct Peak {
-    /// Falling numbers, oldest first: a number is forgotten once a later one is as high.
-    seen: VecDeque<(Instant, u32)>,
+    /// How often was counted.
+    counts: u64,
+    /// Falling numbers, oldest first, each with which count it was: a number is forgotten once a
+    /// later one is as high.
+    seen: VecDeque<(u64, u32)>,
 }
 
 impl Peak {
-    fn add(&mut self, now: Instant, count: u32) -> u32 {
+    fn add(&mut self, count: u32) -> u32 {
+        self.counts = self.counts.saturating_add(1);
         while self.seen.back().is_some_and(|(_, old)| *old <= count) {
             self.seen.pop_back();
         }
-        self.seen.push_back((now, count));
-        while let Some((at, _)) = self.seen.front()
-            && now.saturating_duration_since(*at) > MEMORY
+        self.seen.push_back((self.counts, count));
+        while let Some((nth, _)) = self.seen.front()
+            && self.counts.saturating_sub(*nth) >= MEMORY
         {
             self.seen.pop_front();
         }
-        self.seen.front().map_or(0, |(_, count)| *count)
+        self.seen.front().map_or(count, |(_, count)| *count)
     }
 }
 
@@ -146,16 +153,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_is_kept_for_ten_minutes() {
+    fn the_peak_stays_until_as_many_counts_have_come_after_it() {
         let mut peak = Peak::default();
-        let start = Instant::now();
-        let minute = |n: u64| start + Duration::from_mins(n);
-        assert_eq!(peak.add(minute(0), 3), 3);
-        assert_eq!(peak.add(minute(1), 7), 7);
-        assert_eq!(peak.add(minute(5), 2), 7);
-        assert_eq!(peak.add(minute(6), 4), 7);
-        assert_eq!(peak.add(minute(11), 0), 7);
-        assert_eq!(peak.add(minute(12), 0), 4);
-        assert_eq!(peak.add(minute(17), 0), 0);
+        assert_eq!(peak.add(3), 3);
+        assert_eq!(peak.add(7), 7);
+        assert_eq!(peak.add(2), 7);
+        assert_eq!(peak.add(4), 7);
+        for _ in 3..MEMORY {
+            assert_eq!(peak.add(1), 7);
+        }
+        assert_eq!(peak.add(1), 4, "the seven is too old");
+        assert_eq!(peak.add(1), 4);
+        assert_eq!(peak.add(1), 1);
+        assert_eq!(peak.add(5), 5);
     }
 }

@@ -12,8 +12,8 @@ use tidegate_core::Quota;
 /// How many slots a Cluster has.
 pub(crate) const SLOTS: u16 = 16_384;
 
-/// Names longer than this stand as a hash, so that nobody can fill the store with names.
-const NAME_BYTES_MAX: usize = 512;
+/// Parts of a name longer than this stand as a hash, so that nobody can fill the store with names.
+const PART_BYTES_MAX: usize = 512;
 
 /// What holds keys of a Cluster together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,10 @@ impl Naming {
             tag,
             open: ArcSwapOption::empty(),
         }
+    }
+
+    pub(crate) fn tag(&self) -> Tag {
+        self.tag
     }
 
     /// Names keys by `layout` from now on. A store that begins packed stays packed.
@@ -80,26 +84,22 @@ impl Naming {
         let mut key = Key::new();
         key.extend_from_slice(&self.prefix);
         let (limit, subject) = split(bucket);
-        let is_plain = bucket.len() <= NAME_BYTES_MAX && !bucket.iter().any(|b| is_brace(*b));
-        if !is_plain {
-            // A brace would steer the slot. No name that policies make is like this.
-            push_hashed(&mut key, bucket, self.tag);
-            return key;
-        }
+        key.push(b'{');
         match self.tag {
-            Tag::Subject => push_tagged(&mut key, subject, limit),
+            Tag::Subject => {
+                push_part(&mut key, subject);
+                key.push(b'}');
+                push_part(&mut key, limit);
+            }
             Tag::Policy => {
-                let slash = limit.iter().position(|byte| *byte == b'/');
-                match slash
-                    .and_then(|at| Some((limit.get(..at)?, limit.get(at.checked_add(1)?..)?)))
-                {
-                    Some((policy, name)) => {
-                        push_tagged(&mut key, policy, name);
-                        key.push(b'/');
-                    }
-                    None => push_tagged(&mut key, NO_POLICY, limit),
+                let (policy, name) = cut(limit).unwrap_or((NO_POLICY, limit));
+                push_part(&mut key, policy);
+                key.push(b'}');
+                push_part(&mut key, name);
+                if !limit.is_empty() {
+                    key.push(b'/');
                 }
-                key.extend_from_slice(subject);
+                push_part(&mut key, subject);
             }
         }
         key
@@ -115,29 +115,26 @@ fn split(bucket: &[u8]) -> (&[u8], &[u8]) {
         .unwrap_or((&[], bucket))
 }
 
+/// What is before the first slash, and what is behind it.
+fn cut(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let at = text.iter().position(|byte| *byte == b'/')?;
+    Some((text.get(..at)?, text.get(at.checked_add(1)?..)?))
+}
+
 /// Stands for the policy where the name has none; an empty tag would be no tag.
 const NO_POLICY: &[u8] = b"-";
 
-fn is_brace(byte: u8) -> bool {
-    matches!(byte, b'{' | b'}')
-}
-
-fn push_tagged(key: &mut Key, tag: &[u8], rest: &[u8]) {
-    key.push(b'{');
-    key.extend_from_slice(tag);
-    key.push(b'}');
-    key.extend_from_slice(rest);
-}
-
-fn push_hashed(key: &mut Key, bucket: &[u8], tag: Tag) {
-    let hash = blake3::hash(bucket);
-    let mut name = Key::new();
-    name.push(b'#');
-    name.extend_from_slice(hash.to_hex().as_bytes().get(..32).unwrap_or_default());
-    match tag {
-        Tag::Subject => push_tagged(key, &name, &[]),
-        Tag::Policy => push_tagged(key, NO_POLICY, &name),
+/// A part of a key; as a hash where it is too long, or has a brace, which would steer the slot. (No
+/// name that policies make has one.) What belongs together still does: the same part, the same hash.
+fn push_part(key: &mut Key, part: &[u8]) {
+    let has_brace = part.iter().any(|byte| matches!(byte, b'{' | b'}'));
+    if part.len() <= PART_BYTES_MAX && !has_brace {
+        key.extend_from_slice(part);
+        return;
     }
+    let hash = blake3::hash(part);
+    key.push(b'#');
+    key.extend_from_slice(hash.to_hex().as_bytes().get(..32).unwrap_or_default());
 }
 
 /// The slot of a key: of its hash tag, if it has one.
@@ -232,5 +229,18 @@ mod tests {
             }
         }
         assert_ne!(name(Tag::Subject, "a{b"), name(Tag::Subject, "a{c"));
+    }
+
+    #[test]
+    fn a_long_name_stays_with_those_it_belongs_to() {
+        let long = "user:".to_owned() + &"x".repeat(1_000);
+        let key = |tag, limit: &str, subject: &str| {
+            let bucket = format!("api/{limit}/{subject}");
+            Naming::new("tg:", tag).packed(bucket.as_bytes())
+        };
+        let by_subject = |limit, subject| slot(&key(Tag::Subject, limit, subject));
+        assert_eq!(by_subject("reads", &long), by_subject("writes", &long));
+        let by_policy = |subject| slot(&key(Tag::Policy, "reads", subject));
+        assert_eq!(by_policy(&long), by_policy("user:ann"));
     }
 }

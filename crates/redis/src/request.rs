@@ -7,7 +7,7 @@ use tidegate_core::{Mode, Op, Quota};
 pub(crate) type Key = SmallVec<[u8; 64]>;
 
 /// What one caller asks in one step. All its keys lie in one slot.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     /// Distinct.
     pub(crate) keys: SmallVec<[Key; 1]>,
@@ -15,7 +15,7 @@ pub(crate) struct Request {
 }
 
 /// [`tidegate_core::Ask`], owned.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OwnedAsk {
     /// Which of the request's keys.
     pub(crate) key: u8,

@@ -10,16 +10,12 @@ use crate::lane::Answer;
 use crate::plan::{Group, Groups};
 use crate::request::{OwnedAsk, Request, RequestOp};
 use crate::shared::{AskOptions, Shared};
-use crate::tasks;
+use crate::tasks::{self, Spawner};
 use smallvec::SmallVec;
 use std::sync::Arc;
-use std::time::Duration;
-use tidegate_core::{Answered, Mode, Op, Outcome, Receipt, Reply, StoreError, Timestamp};
+use tidegate_core::{Answered, Hold, Mode, Op, Outcome, Receipt, Reply, StoreError, Timestamp};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
-
-/// How long it may take to give back. Nobody waits for it.
-const REFUND_TIME: Duration = Duration::from_secs(1);
 
 /// Decides a request of several groups. It goes on to its end, refunds included, even if nobody
 /// waits for it any more: else whoever hangs up early could drain the buckets of others.
@@ -40,8 +36,10 @@ struct Part {
 }
 
 async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, StoreError> {
+    let now = Instant::now();
     let options = AskOptions {
-        deadline: Instant::now() + shared.timeout,
+        now,
+        deadline: now + shared.timeout,
         wants_before: true,
     };
     // All are on their way before the first is waited for.
@@ -58,11 +56,12 @@ async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, StoreErro
         parts.push(Part { group, answer });
     }
     if let Some(error) = take_error(&mut parts) {
-        return Err(error.with_answers(answers(&parts)));
+        return Err(error.with_answers(answers(&parts), hold(shared, &parts)));
     }
     let verdict = Verdict::of(&parts);
-    for part in &parts {
-        give_back(shared, part, &verdict);
+    let spawner = Spawner::here();
+    for refund in parts.iter().filter_map(|part| refund(part, &verdict)) {
+        refund.start(shared, &spawner);
     }
     Ok(verdict.reply(&parts))
 }
@@ -187,13 +186,14 @@ fn is_charged(ask: &OwnedAsk, answer: &Answer, part: &Part, nth: usize) -> bool 
     }
 }
 
-/// Gives back what a group has charged and may not keep.
-fn give_back(shared: &Arc<Shared>, part: &Part, verdict: &Verdict) {
+/// What gives back what a group has charged and may not keep, if it has.
+fn refund(part: &Part, verdict: &Verdict) -> Option<Refund> {
     let mut request = Request::default();
     for (ask, answer, nth) in part.asks() {
         if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost)) = ask.op
             && is_charged(ask, answer, part, nth)
             && !verdict.keeps(ask)
+            && is_known_whole(ask, answer, nth)
         {
             let at = answer.reply.at;
             request.asks.push(OwnedAsk {
@@ -203,28 +203,65 @@ fn give_back(shared: &Arc<Shared>, part: &Part, verdict: &Verdict) {
         }
     }
     if request.asks.is_empty() {
-        return;
+        return None;
     }
     request.keys.clone_from(&part.group.request.keys);
-    shared.stats.refunds_due.add(1);
-    let (shared, slot) = (Arc::clone(shared), part.group.slot);
-    tasks::spawn_short(async move {
-        let options = AskOptions {
-            deadline: Instant::now() + REFUND_TIME,
-            wants_before: false,
-        };
-        let given = match shared.send(slot, request, options) {
-            Ok(pending) => pending.answer().await.is_ok(),
-            Err(_) => false,
-        };
-        let stats = &shared.stats;
-        if given {
-            &stats.refunds
-        } else {
-            &stats.refunds_lost
-        }
-        .add(1);
-    });
+    let slot = part.group.slot;
+    Some(Refund { slot, request })
+}
+
+/// Whether it is sure that all of the cost was charged. A forced charge may have been cut short by
+/// the overdraft; giving back more than was taken would let others in.
+fn is_known_whole(ask: &OwnedAsk, answer: &Answer, nth: usize) -> bool {
+    let before = answer.before.as_ref().and_then(|before| before.get(nth));
+    match ask.op {
+        RequestOp::Engine(Op::Force(cost)) => before.is_some_and(|it| it.remaining >= cost),
+        _ => true,
+    }
+}
+
+/// A charge that is to be given back.
+struct Refund {
+    slot: u16,
+    request: Request,
+}
+
+impl Refund {
+    /// Gives back in the background, once.
+    fn start(self, shared: &Arc<Shared>, spawner: &Spawner) {
+        shared.stats.refunds_due.add(1);
+        let shared = Arc::clone(shared);
+        spawner.spawn_short(async move {
+            let given = shared.give_back(self.slot, &self.request).await;
+            let stats = &shared.stats;
+            if given {
+                &stats.refunds
+            } else {
+                &stats.refunds_lost
+            }
+            .add(1);
+        });
+    }
+}
+
+/// Everything that the groups have charged, to be given back unless somebody keeps it.
+fn hold(shared: &Arc<Shared>, parts: &[Part]) -> Option<Hold> {
+    let nothing = Verdict {
+        passed: false,
+        taken: false,
+        shadows_refusing: SmallVec::new(),
+    };
+    let refunds = parts.iter().filter_map(|part| refund(part, &nothing));
+    let refunds: Vec<Refund> = refunds.collect();
+    // Whoever drops it may be anywhere.
+    let (shared, spawner) = (Arc::clone(shared), Spawner::here());
+    (!refunds.is_empty()).then(|| {
+        Hold::new(move || {
+            for refund in refunds {
+                refund.start(&shared, &spawner);
+            }
+        })
+    })
 }
 
 /// What is known of each of the caller's asks although a group did not answer.

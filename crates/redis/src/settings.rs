@@ -35,8 +35,8 @@ pub struct Settings {
     pub sentinel: Option<Credentials>,
     /// The database number; 0 in a Cluster.
     pub database: u32,
-    /// Connections to each node, used in turn. One carries everything unless TLS or the network
-    /// keeps a core busy.
+    /// Connections to each node, used in turn. Each carries any number of calls; two let Redis work on
+    /// one's while the answers of the other are read.
     pub connections: usize,
     /// How long connecting to a node may take, checks and loading of scripts included.
     pub connect_timeout: Duration,
@@ -50,7 +50,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The defaults: no credentials, no TLS, database 0, one connection a node, 1 s to connect,
+    /// The defaults: no credentials, no TLS, database 0, two connections a node, 1 s to connect,
     /// 20 ms for a decision, one retry.
     pub fn new(mode: Mode, addresses: Vec<Address>) -> Self {
         Self {
@@ -61,7 +61,7 @@ impl Settings {
             password: None,
             sentinel: None,
             database: 0,
-            connections: 1,
+            connections: 2,
             connect_timeout: Duration::from_secs(1),
             timeout: Duration::from_millis(20),
             retries: 1,

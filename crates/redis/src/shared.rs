@@ -12,8 +12,10 @@ use crate::script::Script;
 use crate::scripts::Scripts;
 use crate::settings::Mode;
 use crate::stats::Stats;
-use crate::tasks;
+use crate::{simple, tasks};
+use foldhash::fast::RandomState;
 use redis::Cmd;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -23,6 +25,9 @@ use tokio::time::Instant;
 
 /// The most requests that may wait for Redis at a time; what comes beyond is told so at once.
 const WAITING_MAX: usize = 65_536;
+
+/// How long it may take to give back.
+const REFUND_TIME: Duration = Duration::from_secs(1);
 
 /// How long it may take to look into a bucket.
 const LOOK_TIME: Duration = Duration::from_secs(1);
@@ -40,6 +45,7 @@ pub(crate) struct Shared {
     /// One, or on a Cluster one for each slot.
     lanes: Box<[Lane]>,
     waiting: AtomicUsize,
+    hasher: RandomState,
 }
 
 impl Shared {
@@ -59,6 +65,7 @@ impl Shared {
             timeout: options.timeout,
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             waiting: AtomicUsize::new(0),
+            hasher: RandomState::default(),
         }
     }
 
@@ -130,7 +137,16 @@ impl Shared {
         let Some(lane) = self.lane(slot) else {
             return Err(StoreError::permanent("there is no such slot"));
         };
-        if lane.put(Waiter { request, asker }) == Next::Carry {
+        let weight = self.weight(&request);
+        let identity = self.hasher.hash_one(&request.keys);
+        let waiter = Waiter {
+            request,
+            weight,
+            identity,
+            is_repeat: false,
+            asker,
+        };
+        if lane.put(waiter, options.now) == Next::Carry {
             tasks::spawn_short(carry(Arc::clone(self), slot));
         }
         Ok(Pending {
@@ -151,6 +167,36 @@ impl Shared {
             .connection
             .run(slot, script, &command, Repeat::Refund, deadline);
         general::inspection(&call, &run.await?)
+    }
+
+    /// About how much of Redis' time a request takes, in tenths of a microsecond.
+    fn weight(&self, request: &Request) -> u32 {
+        if self.scripts.is_open {
+            layout::weight(request)
+        } else if simple::only_take(request).is_some() {
+            simple::KEY_WEIGHT
+        } else {
+            general::weight(request)
+        }
+    }
+
+    /// Gives back what `request` says, apart from the lanes: nobody waits for it, and it must not
+    /// hold up those who wait for something else. Tells whether it was done; it is never tried
+    /// again.
+    pub(crate) async fn give_back(&self, slot: u16, request: &Request) -> bool {
+        let Ok(_place) = self.place() else {
+            return false;
+        };
+        let (call, command) = self.general(&[request]);
+        let deadline = Instant::now() + REFUND_TIME;
+        let script = &self.scripts.general;
+        let run = self
+            .connection
+            .run(slot, script, &command, Repeat::Refund, deadline);
+        match run.await {
+            Ok(reply) => general::Replay::new(&call, &reply).is_ok(),
+            Err(_) => false,
+        }
     }
 
     /// One of the places for those who wait.
@@ -182,6 +228,8 @@ pub(crate) struct SharedOptions {
 /// How a request is to be asked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AskOptions {
+    /// When it was asked.
+    pub(crate) now: Instant,
     pub(crate) deadline: Instant,
     pub(crate) wants_before: bool,
 }

@@ -11,7 +11,7 @@ use crate::refuse::{Knowledge, refuse};
 use crate::request::{OwnedAsk, Request, RequestOp};
 use crate::reserve::reserve;
 use crate::scripts::Scripts;
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 use crate::shared::{AskOptions, Shared, SharedOptions};
 use crate::stats::Stats;
 use crate::tasks;
@@ -206,6 +206,11 @@ impl RedisStore {
 }
 
 impl Store for RedisStore {
+    fn takes_steps(&self) -> bool {
+        let is_cluster = *self.shared.connection.mode() == settings::Mode::Cluster;
+        is_cluster && (self.shared.scripts.is_open || self.shared.naming.tag() == Tag::Subject)
+    }
+
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
         let now = Instant::now();
         let mut groups = plan::groups(&self.shared, asks)?;
@@ -224,6 +229,7 @@ impl Store for RedisStore {
             });
         };
         let options = AskOptions {
+            now,
             deadline: now + self.shared.timeout,
             wants_before: false,
         };

@@ -6,9 +6,14 @@ use crate::telemetry::metrics::Metrics;
 use crate::telemetry::store::StoreStats;
 use crate::telemetry::without_store::WithoutStore;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate::{AnyStore, BuildError, CheckError, Config, Decision, Limiter, Request, Store};
 use tidegate_policy::Policy;
+use tokio::time::timeout;
 use tracing::debug;
+
+/// How long it may take to tell other instances that this one goes.
+const FAREWELL: Duration = Duration::from_millis(200);
 
 /// Decides requests, and counts and logs what came of them. Clones are cheap and share everything.
 #[derive(Debug)]
@@ -45,6 +50,12 @@ impl Decider {
         let without_store = WithoutStore::new(&config.policies);
         let limiter = Limiter::builder().config(config).start().await?;
         Ok(Self::observed(limiter, decisions, without_store))
+    }
+
+    /// Tells those who share the store that this instance goes, unless that takes long.
+    pub async fn leave(&self) {
+        // They notice anyhow, a little later.
+        timeout(FAREWELL, self.limiter.leave()).await.ok();
     }
 }
 

@@ -9,52 +9,98 @@ use tracing::{info, warn};
 
 const KINDS: usize = StoreErrorKind::ALL.len();
 
-/// The store is back once it has answered this long without failing; nor is more often than this
-/// anything told.
+/// The store is up once it has answered this long without failing, and told to be back as well.
 const QUIET_US: u64 = 1_000_000;
+
+/// It is told to be back only after up to this long where it has failed again and again.
+const QUIET_MAX_US: u64 = 30_000_000;
+
+/// One that fails within this time of being told to be back has failed again. Nor is more often
+/// than this told of values that are not ours.
+const AGAIN_US: u64 = 60_000_000;
 
 /// How the store has been, and how it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreHealth {
-    /// Whether it answers: it did when last asked, and has not failed for a second.
+    /// Whether it answers: it did when last asked, and has not failed for a second. Buckets that
+    /// hold what is not ours say nothing of that.
     pub is_up: bool,
     /// How often it could not tell since the start, by kind.
     pub errors: [(StoreErrorKind, u64); KINDS],
 }
 
+/// Instants are in microseconds, and 0 is never.
 #[derive(Debug, Default)]
 pub(super) struct Health {
-    /// Whether it was told that the store is away, and not yet that it is back.
-    is_away: AtomicBool,
-    /// When it was away last, in microseconds; 0 is never. Likewise the others.
+    /// Whether it has failed, and not yet answered for a while.
+    is_down: AtomicBool,
+    /// Whether it was told that the store is away, and not yet that it is back. Wherever it is down,
+    /// that was told.
+    is_told: AtomicBool,
     failed_at: AtomicU64,
     away_at: AtomicU64,
-    told_at: AtomicU64,
+    back_at: AtomicU64,
+    /// How long it has to answer until it is told to be back.
+    quiet_us: AtomicU64,
+    /// How often it failed since it was told to be away.
+    failures: AtomicU64,
+    corrupt_at: AtomicU64,
     errors: [AtomicU64; KINDS],
 }
 
 impl Health {
-    /// Counts an error, and nothing else.
-    pub(super) fn count(&self, kind: StoreErrorKind) {
-        let counters = StoreErrorKind::ALL.iter().zip(&self.errors);
-        for (_, counter) in counters.filter(|(other, _)| **other == kind) {
-            counter.fetch_add(1, Relaxed);
-        }
-    }
-
     /// The store could not tell.
     pub(super) fn fail(&self, error: &StoreError, now: Timestamp) {
-        self.count(error.kind());
+        let counters = StoreErrorKind::ALL.iter().zip(&self.errors);
+        for (_, counter) in counters.filter(|(kind, _)| **kind == error.kind()) {
+            counter.fetch_add(1, Relaxed);
+        }
         let now = now.as_micros();
+        if error.kind() == StoreErrorKind::Corrupt {
+            self.find_corrupt(error, now);
+            return;
+        }
         self.failed_at.fetch_max(now, Relaxed);
-        if !self.is_away.load(Relaxed) && self.may_tell(now) && !self.is_away.swap(true, Relaxed) {
-            self.told_at.store(now, Relaxed);
-            self.away_at.store(now, Relaxed);
+        self.is_down.store(true, Relaxed);
+        if !self.is_told.swap(true, Relaxed) {
+            self.go_away(error, now);
+        }
+        self.failures.fetch_add(1, Relaxed);
+    }
+
+    fn go_away(&self, error: &StoreError, now: u64) {
+        let back_at = self.back_at.load(Relaxed);
+        let again = back_at != 0 && now < back_at.saturating_add(AGAIN_US);
+        let quiet_us = match self.quiet_us.load(Relaxed) {
+            before if again => before.saturating_mul(2).clamp(QUIET_US, QUIET_MAX_US),
+            _ => QUIET_US,
+        };
+        self.quiet_us.store(quiet_us, Relaxed);
+        self.away_at.store(now, Relaxed);
+        self.failures.store(0, Relaxed);
+        warn!(
+            kind = error.kind().as_str(),
+            reason = %Reason(error),
+            "the store does not answer; deciding without it, as `on_failure` says"
+        );
+    }
+
+    /// One bucket is not ours. The store is there, and so are all the others.
+    #[cold]
+    fn find_corrupt(&self, error: &StoreError, now: u64) {
+        let told_at = self.corrupt_at.load(Relaxed);
+        let may_tell = told_at == 0 || now >= told_at.saturating_add(AGAIN_US);
+        // Of many at once, one tells.
+        let swap = || {
+            let at = &self.corrupt_at;
+            at.compare_exchange(told_at, now, Relaxed, Relaxed)
+        };
+        if may_tell && swap().is_ok() {
             warn!(
                 kind = error.kind().as_str(),
                 reason = %Reason(error),
-                "the store does not answer; deciding without it, as `on_failure` says"
+                "a bucket holds what is not ours; deciding without it, as `on_failure` says"
             );
         }
     }
@@ -62,45 +108,39 @@ impl Health {
     /// The store has answered. Asks the time only where it was away.
     #[inline]
     pub(super) fn succeed(&self, clock: &impl Clock) {
-        if self.is_away.load(Relaxed) {
+        if self.is_told.load(Relaxed) {
             self.come_back(clock.now());
         }
     }
 
     #[cold]
     fn come_back(&self, now: Timestamp) {
-        if !self.is_quiet(now) || !self.is_away.swap(false, Relaxed) {
+        let now = now.as_micros();
+        let quiet_us = now.saturating_sub(self.failed_at.load(Relaxed));
+        if quiet_us >= QUIET_US {
+            self.is_down.store(false, Relaxed);
+        }
+        if quiet_us < self.quiet_us.load(Relaxed) || !self.is_told.swap(false, Relaxed) {
             return;
         }
-        let now = now.as_micros();
-        self.told_at.store(now, Relaxed);
+        self.back_at.store(now, Relaxed);
         let away = now.saturating_sub(self.away_at.load(Relaxed));
         info!(
             after = ?Duration::from_millis(away / 1_000),
+            failures = self.failures.load(Relaxed),
             "the store answers again"
         );
     }
 
-    pub(super) fn snapshot(&self, now: Timestamp) -> StoreHealth {
+    pub(super) fn snapshot(&self) -> StoreHealth {
         let mut errors = StoreErrorKind::ALL.map(|kind| (kind, 0));
         for ((_, count), counter) in errors.iter_mut().zip(&self.errors) {
             *count = counter.load(Relaxed);
         }
         StoreHealth {
-            is_up: !self.is_away.load(Relaxed) && self.is_quiet(now),
+            is_up: !self.is_down.load(Relaxed),
             errors,
         }
-    }
-
-    /// Whether the last failure lies long enough back.
-    fn is_quiet(&self, now: Timestamp) -> bool {
-        let failed_at = self.failed_at.load(Relaxed);
-        failed_at == 0 || now.as_micros() >= failed_at.saturating_add(QUIET_US)
-    }
-
-    fn may_tell(&self, now: u64) -> bool {
-        let told_at = self.told_at.load(Relaxed);
-        told_at == 0 || now >= told_at.saturating_add(QUIET_US)
     }
 }
 

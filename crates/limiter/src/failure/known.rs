@@ -26,6 +26,8 @@ struct Place {
     check: AtomicU64,
     remaining: AtomicU64,
     instant: AtomicU64,
+    /// The `check` of what a local bucket has been held to; 0 where none has.
+    applied: AtomicU64,
 }
 
 /// What was last heard of one bucket.
@@ -36,6 +38,9 @@ pub(super) struct Heard {
     /// Of a token bucket, when that was; of a window, when it will be as good as new. By the clock
     /// of this process, for the store's may differ by hours.
     pub(super) instant: Timestamp,
+    /// Whether it was heard since a local bucket was last [held](LastKnown::apply) to it.
+    pub(super) is_news: bool,
+    check: u64,
 }
 
 impl Default for LastKnown {
@@ -59,6 +64,7 @@ impl LastKnown {
             let (remaining, instant) = (outcome.remaining, instant.as_micros());
             place.remaining.store(remaining, Relaxed);
             place.instant.store(instant, Relaxed);
+            place.applied.store(0, Relaxed);
             let check = mixed(fingerprint, remaining, instant);
             place.check.store(check, Relaxed);
         }
@@ -69,11 +75,20 @@ impl LastKnown {
         let fingerprint = self.fingerprint(ask);
         let place = self.place(fingerprint)?;
         let (remaining, instant) = (place.remaining.load(Relaxed), place.instant.load(Relaxed));
-        let is_this = place.check.load(Relaxed) == mixed(fingerprint, remaining, instant);
-        is_this.then_some(Heard {
+        let check = mixed(fingerprint, remaining, instant);
+        (place.check.load(Relaxed) == check).then(|| Heard {
             remaining,
             instant: Timestamp::from_micros(instant),
+            is_news: place.applied.load(Relaxed) != check,
+            check,
         })
+    }
+
+    /// A local bucket is held to what was `heard` from now on. What is heard later is news again.
+    pub(super) fn apply(&self, ask: &Ask<'_>, heard: &Heard) {
+        if let Some(place) = self.place(self.fingerprint(ask)) {
+            place.applied.store(heard.check, Relaxed);
+        }
     }
 
     /// Tells buckets apart; never 0, so that an empty place is nobody's.
@@ -116,8 +131,13 @@ mod tests {
         assert_eq!(known.get(&ask), None);
         for remaining in [3, 9] {
             known.note(&ask, &outcome(remaining), now);
-            assert_eq!(known.get(&ask).unwrap().remaining, remaining);
+            let heard = known.get(&ask).unwrap();
+            assert_eq!((heard.remaining, heard.is_news), (remaining, true));
+            known.apply(&ask, &heard);
+            assert!(!known.get(&ask).unwrap().is_news);
         }
+        known.note(&ask, &outcome(9), now);
+        assert!(known.get(&ask).unwrap().is_news, "though it is the same");
         assert_eq!(known.get(&ask).unwrap().instant, now);
         assert_eq!(known.get(&Ask::look(b"a", &other)), None);
         assert_eq!(known.get(&Ask::look(b"b", &quota)), None);

@@ -1,7 +1,7 @@
 //! Deciding in this process, at a share of the policy.
 
 use super::SharedClock;
-use super::known::LastKnown;
+use super::known::{Heard, LastKnown};
 use super::share::Share;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -19,7 +19,8 @@ const GATES: usize = 64;
 ///
 /// A bucket begins with the share of what was last known to remain, and then lives as any other, so
 /// that a store that comes and goes never brings a full one back: it is there until it is as good as
-/// new by its own, slower, rate.
+/// new by its own, slower, rate. If the store has reported meanwhile that less remains, it is held to
+/// the share of that.
 #[derive(Debug)]
 pub(super) struct Local {
     clock: SharedClock,
@@ -70,33 +71,44 @@ impl Local {
         reply
     }
 
-    /// Charges a bucket that is not there with what the share of the last known remaining lacks.
+    /// Charges a bucket with what it has above the share of the last known remaining: when it begins,
+    /// and once after each time that the store was heard.
     ///
     /// One that is as good as new is not there either. It lacks nothing any more by then, for it
     /// began to refill no earlier than what is known, and with no less to refill.
     fn begin(&self, ask: &Ask<'_>, local: &Ask<'_>, share: Share) {
-        if self.lacks(ask, local, share) == 0 {
+        let is_there = || {
+            let inspected = self.store.inspect_now(ask.bucket, local.quota);
+            inspected.is_some()
+        };
+        let due = || {
+            let heard = self.known.get(ask)?;
+            let lacks = self.lacks(&heard, ask, local, share);
+            (lacks > 0 && (heard.is_news || !is_there())).then_some((heard, lacks))
+        };
+        if due().is_none() {
             return;
         }
         let gate = ask.bucket.iter().fold(0_usize, |sum, byte| {
             sum.wrapping_mul(31).wrapping_add(usize::from(*byte))
         });
         let _begins = self.gates.get(gate % GATES).map(Mutex::lock);
-        if self.store.inspect_now(ask.bucket, local.quota).is_none() {
-            let lacks = self.lacks(ask, local, share);
-            self.store.decide_one(&Ask {
-                op: Op::Force(lacks),
+        if let Some((heard, lacks)) = due() {
+            let alone = |op| Ask {
+                op,
                 mode: Mode::Enforce,
                 ..*local
-            });
+            };
+            let remaining = self.store.decide_one(&alone(Op::Look)).remaining;
+            let most = local.quota.capacity().saturating_sub(lacks);
+            let excess = remaining.saturating_sub(most);
+            self.store.decide_one(&alone(Op::Force(excess)));
+            self.known.apply(ask, &heard);
         }
     }
 
-    /// How many units a local bucket that begins now lacks.
-    fn lacks(&self, ask: &Ask<'_>, local: &Ask<'_>, share: Share) -> u64 {
-        let Some(heard) = self.known.get(ask) else {
-            return 0;
-        };
+    /// How many units a local bucket lacks now by what was `heard`.
+    fn lacks(&self, heard: &Heard, ask: &Ask<'_>, local: &Ask<'_>, share: Share) -> u64 {
         if heard.remaining >= ask.quota.capacity() {
             return 0;
         }

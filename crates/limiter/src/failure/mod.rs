@@ -29,9 +29,7 @@ use share::Share;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
-use tidegate_core::{
-    Answered, Ask, Clock, Mode, Op, Outcome, Receipt, Reply, Store, StoreError, Timestamp,
-};
+use tidegate_core::{Answered, Ask, Clock, Outcome, Reply, StoreError, Timestamp};
 use tidegate_policy::OnFailure;
 use verdict::Verdict;
 
@@ -82,7 +80,7 @@ impl Failover {
 
     /// How the store is.
     pub(crate) fn health(&self) -> StoreHealth {
-        self.health.snapshot(self.clock.now())
+        self.health.snapshot()
     }
 
     /// The store has answered.
@@ -96,34 +94,40 @@ impl Failover {
     }
 
     /// Remembers what the store has answered.
+    ///
+    /// Of a refused request only the buckets that refuse: a store that remembers a refusal by itself
+    /// need not know how the others are.
     pub(crate) fn note(&self, asks: &[Ask<'_>], reply: &Reply) {
         let now = self.clock.now();
         for (ask, outcome) in asks.iter().zip(reply.outcomes.iter()) {
-            self.local.known().note(ask, outcome, now);
+            if reply.passed || !outcome.is_allowed() {
+                self.local.known().note(ask, outcome, now);
+            }
         }
         self.succeeded();
     }
 
-    /// Decides a question that `store` answered with `error`.
+    /// Decides a question that the store answered with `error`.
     ///
-    /// What it did charge is given back where the request does not pass: once, whether or not that
-    /// succeeds. The answer waits for it, and so at most for the store's deadline.
-    pub(crate) async fn decide<S: Store>(
+    /// What it did charge stays charged if the request passes; else the store gives it back, in the
+    /// background, as `error` goes.
+    pub(crate) fn decide(
         &self,
-        store: &S,
         question: &Question<'_>,
-        error: StoreError,
+        mut error: StoreError,
     ) -> Result<Decision, CheckError> {
         self.failed(&error);
         let known = self.heard(question, error.answers());
-        let decided = match Verdict::of(question, &known) {
-            Verdict::Error => None,
-            verdict => Some(self.carry_out(verdict, question, known, error.answers())),
-        };
-        if !decided.as_ref().is_some_and(Decision::is_allowed) {
-            self.give_back(store, question, error.answers()).await;
+        let verdict = Verdict::of(question, &known);
+        if verdict == Verdict::Error {
+            // Given back now, however long the caller keeps the error.
+            return Err(CheckError::Store(error.with_answers(Box::default(), None)));
         }
-        decided.ok_or(CheckError::Store(error))
+        let decision = self.carry_out(verdict, question, known, error.answers());
+        if decision.is_allowed() {
+            error.keep();
+        }
+        Ok(decision)
     }
 
     /// What was answered, remembered and made as long as the question.
@@ -194,38 +198,5 @@ impl Failover {
             }
         }
         Some(reply)
-    }
-
-    /// Gives back what `answers` say was charged.
-    ///
-    /// What was forced stays charged: it has been used, and how much of it was charged is not known.
-    async fn give_back<S: Store>(
-        &self,
-        store: &S,
-        question: &Question<'_>,
-        answers: &[Option<Answered>],
-    ) {
-        let asks: SmallVec<[Ask<'_>; 4]> = question
-            .asks
-            .iter()
-            .zip(answers)
-            .filter_map(|(ask, answered)| {
-                let answered = answered.filter(|it| it.charged)?;
-                let Op::Take(cost @ 1..) = ask.op else {
-                    return None;
-                };
-                let at = answered.at;
-                Some(Ask {
-                    op: Op::GiveBack(Receipt { at, cost }),
-                    mode: Mode::Enforce,
-                    ..*ask
-                })
-            })
-            .collect();
-        if !asks.is_empty()
-            && let Err(error) = store.decide(&asks).await
-        {
-            self.health.count(error.kind());
-        }
     }
 }

@@ -8,6 +8,8 @@
 
 /// `local`: what instances that are cut off admit.
 mod local;
+/// How keys are named after a reload.
+mod names;
 /// `deny`, `error` and `allow`.
 mod words;
 

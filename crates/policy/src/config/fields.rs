@@ -177,7 +177,7 @@ pub(super) static STORE: Table = Table {
         optional(
             "connections",
             Whole(1, CONNECTIONS_MAX),
-            "How many connections to each node, all of which carry many calls at a time; 1 unless told.",
+            "How many connections to each node, all of which carry many calls at a time; 2 unless told.",
         ),
         optional(
             "connect_timeout",

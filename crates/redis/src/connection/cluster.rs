@@ -1,6 +1,7 @@
 //! Asks a Cluster who serves which slots.
 
 use super::handshake;
+use super::introduce::Login;
 use super::pace::random;
 use super::shared::{Shared, View};
 use crate::error::{CallError, ConnectError, ConnectErrorKind};
@@ -41,8 +42,8 @@ pub(super) async fn look(shared: &Shared) -> Result<View, ConnectError> {
 }
 
 async fn ask_seed(shared: &Shared, seed: &Address) -> Result<View, ConnectError> {
-    let credentials = shared.settings.credentials();
-    let (mut connection, mut driver) = shared.dialer.dial(seed, &credentials, 0).await?;
+    let login = Login::node(&shared.settings);
+    let (mut connection, mut driver) = shared.dialer.dial(seed, &login).await?;
     tokio::select! {
         answer = ask(&mut connection, seed) => answer,
         () = &mut driver => Err(not_ready(format!("Redis at {seed} hung up"))),

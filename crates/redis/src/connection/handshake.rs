@@ -108,7 +108,7 @@ fn role(reply: &Value) -> Option<&str> {
 }
 
 /// An error reply to something that a limiter cannot do without.
-fn unwilling(address: &Address, error: &redis::ServerError) -> ConnectError {
+pub(super) fn unwilling(address: &Address, error: &redis::ServerError) -> ConnectError {
     let said = CallError::server(error).at(address);
     match error.code() {
         "NOAUTH" => ConnectError::new(

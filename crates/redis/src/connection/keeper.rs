@@ -2,6 +2,7 @@
 
 use super::dial::Driver;
 use super::handshake::{self, Demands};
+use super::introduce::Login;
 use super::node::{Link, LinkState, Node};
 use super::pace::Backoff;
 use super::shared::Shared;
@@ -87,9 +88,8 @@ async fn connect(
         is_master: shared.needs_master(),
     };
     let made = async {
-        let credentials = settings.credentials();
-        let dialed = shared.dialer.dial(address, &credentials, settings.database);
-        let (mut connection, mut driver) = dialed.await?;
+        let login = Login::node(settings);
+        let (mut connection, mut driver) = shared.dialer.dial(address, &login).await?;
         tokio::select! {
             prepared = handshake::prepare(&mut connection, address, &demands) => prepared?,
             () = &mut driver => {

@@ -13,7 +13,9 @@ mod breaker;
 mod cluster;
 mod commands;
 mod dial;
+mod followed;
 mod handshake;
+mod introduce;
 mod keeper;
 mod node;
 pub(crate) mod pace;
@@ -22,6 +24,7 @@ mod pilot;
 mod run;
 mod scan;
 mod sentinel;
+mod sentinel_memory;
 mod shared;
 mod tls;
 mod topology;
@@ -130,8 +133,9 @@ impl Connection {
         }
     }
 
-    /// Returns at once, connects in the background and goes on trying. Warns once when Redis is
-    /// away, and tells once when it is there. Fails only on settings that can never work.
+    /// Returns at once, connects in the background and goes on trying. Tells people once what it is
+    /// connected to. That Redis is away is logged for debugging only: to warn is for whoever goes on
+    /// without it, see [`Connection::settled`]. Fails only on settings that can never work.
     pub fn start(settings: Settings, scripts: Vec<Script>) -> Result<Self, ConnectError> {
         let shared = Arc::new(Shared::new(settings, scripts)?);
         shared.tasks.spawn(pilot::steer(Arc::clone(&shared)));

@@ -1,6 +1,7 @@
 //! Finds out the topology, and keeps it up to date.
 
 use super::pace::jittered;
+use super::sentinel_memory::Memory;
 use super::shared::{Shared, View};
 use super::{cluster, sentinel};
 use crate::settings::Mode;
@@ -29,9 +30,10 @@ pub(super) async fn steer(shared: Arc<Shared>) {
         Mode::Sentinel { .. } => SENTINEL,
         Mode::Cluster => CLUSTER,
     };
+    let mut memory = Memory::default();
     loop {
         let found = match &shared.settings.mode {
-            Mode::Sentinel { master } => sentinel::look(&shared, master).await,
+            Mode::Sentinel { master } => sentinel::look(&shared, master, &mut memory).await,
             _ => cluster::look(&shared).await,
         };
         let failure = match found {

@@ -118,14 +118,14 @@ impl Shared {
                 Ok(value) => return Ok(value),
                 Err(error) => error,
             };
-            if hops < HOPS_MAX
-                && let Some(next) = self.redirected(&error, &node, slot)
-            {
+            // What ends a script half way is about something else, whatever its code.
+            let may_hop = hops < HOPS_MAX && error.class() == Class::NotExecuted;
+            if may_hop && let Some(next) = self.redirected(&error, &node, slot) {
                 hops += 1;
                 target = next;
                 continue;
             }
-            if hops < HOPS_MAX
+            if may_hop
                 && error.code() == Some("NOSCRIPT")
                 && let Some(script) = call.script
             {

@@ -1,6 +1,8 @@
 //! Asks the sentinels who the master is.
 
 use super::handshake;
+use super::introduce::Login;
+use super::sentinel_memory::{Memory, Opinion};
 use super::shared::{Shared, View};
 use crate::error::{CallError, ConnectError, ConnectErrorKind};
 use crate::settings::Address;
@@ -14,16 +16,13 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// failover answers quickly too, with the old master.
 const SECOND_OPINION: Duration = Duration::from_millis(50);
 
-/// What one sentinel says.
-#[derive(Debug, PartialEq, Eq)]
-struct Opinion {
-    master: Address,
-    /// Rises with each failover.
-    epoch: u64,
-}
-
-/// Asks all at once, and believes the one that knows of the latest failover.
-pub(super) async fn look(shared: &Arc<Shared>, name: &str) -> Result<View, ConnectError> {
+/// Asks all at once, and believes the one that knows of the latest failover, unless we know of a
+/// later one.
+pub(super) async fn look(
+    shared: &Arc<Shared>,
+    name: &str,
+    memory: &mut Memory,
+) -> Result<View, ConnectError> {
     let count = shared.settings.addresses.len();
     let (sender, mut opinions) = mpsc::channel(count.max(1));
     for address in shared.settings.addresses.clone() {
@@ -35,17 +34,18 @@ pub(super) async fn look(shared: &Arc<Shared>, name: &str) -> Result<View, Conne
         });
     }
     drop(sender);
-    gather(&mut opinions, count).await
+    gather(&mut opinions, count, memory).await
 }
 
 async fn gather(
     opinions: &mut mpsc::Receiver<Result<Opinion, ConnectError>>,
-    count: usize,
+    asked: usize,
+    memory: &mut Memory,
 ) -> Result<View, ConnectError> {
-    let mut best: Option<Opinion> = None;
+    let mut heard = Vec::new();
     let mut failure = None;
     let mut until = None;
-    for _ in 0..count {
+    for _ in 0..asked {
         let next = match until {
             None => opinions.recv().await,
             Some(until) => timeout_at(until, opinions.recv()).await.unwrap_or(None),
@@ -53,30 +53,32 @@ async fn gather(
         match next {
             None => break,
             Some(Ok(opinion)) => {
-                until.get_or_insert_with(|| Instant::now() + SECOND_OPINION);
-                if best.as_ref().is_none_or(|best| best.epoch < opinion.epoch) {
-                    best = Some(opinion);
+                // One that contradicts what we know counts only together with others.
+                if memory.is_news(&opinion) {
+                    until.get_or_insert_with(|| Instant::now() + SECOND_OPINION);
                 }
+                heard.push(opinion);
             }
             Some(Err(error)) => {
                 failure.get_or_insert(error);
             }
         }
     }
-    match (best, failure) {
-        (Some(opinion), _) => Ok(View {
-            masters: vec![(opinion.master, Vec::new())],
-            replicas: Vec::new(),
-        }),
-        (None, Some(error)) => Err(error),
-        (None, None) => Err(not_ready("no sentinel answered".to_owned())),
+    if heard.is_empty() {
+        let nobody = || not_ready("no sentinel answered".to_owned());
+        return Err(failure.unwrap_or_else(nobody));
     }
+    let master = memory.judge(&heard, asked, Instant::now());
+    Ok(View {
+        masters: master.into_iter().map(|at| (at, Vec::new())).collect(),
+        replicas: Vec::new(),
+    })
 }
 
 async fn ask(shared: &Shared, address: &Address, name: &str) -> Result<Opinion, ConnectError> {
     let asked = async {
-        let credentials = shared.settings.sentinel_credentials();
-        let (mut connection, mut driver) = shared.dialer.dial(address, &credentials, 0).await?;
+        let login = Login::sentinel(&shared.settings);
+        let (mut connection, mut driver) = shared.dialer.dial(address, &login).await?;
         let mut pipe = redis::pipe();
         pipe.cmd("SENTINEL")
             .arg("get-master-addr-by-name")
@@ -146,6 +148,7 @@ fn not_ready(message: String) -> ConnectError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::pin::pin;
 
     fn bulk(text: &str) -> Value {
         Value::BulkString(text.into())
@@ -187,7 +190,28 @@ mod tests {
             let one = opinion(&answer(port, epoch), &asked, "m");
             sender.send(one).await.unwrap();
         }
-        let view = gather(&mut opinions, 3).await.unwrap();
+        let mut memory = Memory::default();
+        let view = gather(&mut opinions, 3, &mut memory).await.unwrap();
+        assert_eq!(view.masters, [(Address::new("10.0.0.1", 2), vec![])]);
+    }
+
+    #[tokio::test]
+    async fn what_contradicts_a_later_failover_waits_for_the_others() {
+        let (sender, mut opinions) = mpsc::channel(3);
+        let asked = Address::new("s", 1);
+        let (known, stale) = (answer("2", "5"), answer("1", "3"));
+        let mut memory = Memory::default();
+        let first = opinion(&known, &asked, "m");
+        sender.send(first).await.unwrap();
+        gather(&mut opinions, 3, &mut memory).await.unwrap();
+
+        let one = opinion(&stale, &asked, "m");
+        sender.send(one).await.unwrap();
+        let mut looking = pin!(gather(&mut opinions, 3, &mut memory));
+        timeout(SECOND_OPINION * 2, &mut looking).await.unwrap_err();
+        let other = opinion(&known, &asked, "m");
+        sender.send(other).await.unwrap();
+        let view = looking.await.unwrap();
         assert_eq!(view.masters, [(Address::new("10.0.0.1", 2), vec![])]);
     }
 
@@ -196,7 +220,9 @@ mod tests {
         let (sender, mut opinions) = mpsc::channel(3);
         let one = opinion(&answer("1", "3"), &Address::new("s", 1), "m");
         sender.send(one).await.unwrap();
-        let view = gather(&mut opinions, 3).await.unwrap();
+        let view = gather(&mut opinions, 3, &mut Memory::default())
+            .await
+            .unwrap();
         assert_eq!(view.masters.len(), 1);
     }
 }

@@ -1,6 +1,7 @@
 //! What all clones of a connection and its tasks have in common.
 
 use super::dial::Dialer;
+use super::followed::Followed;
 use super::keeper;
 use super::node::{LinkState, Node};
 use super::topology::{Slots, Topology};
@@ -13,6 +14,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 /// A Cluster has at most about a thousand nodes; redirections beyond that are not believed.
 const NODES_MAX: usize = 1024;
@@ -24,7 +26,7 @@ pub(super) struct Shared {
     pub(super) dialer: Dialer,
     pub(super) topology: ArcSwap<Topology>,
     /// Held by whoever replaces the topology. Never across an await.
-    editing: Mutex<()>,
+    editing: Mutex<Followed>,
     /// Wakes the task that finds out the topology.
     pub(super) refresh: Notify,
     /// Why the topology could not be found out, if it could not.
@@ -61,7 +63,7 @@ impl Shared {
             settings,
             scripts,
             topology: ArcSwap::from_pointee(Topology::new(slots)),
-            editing: Mutex::new(()),
+            editing: Mutex::new(Followed::default()),
             refresh: Notify::new(),
             discovery: Mutex::new(None),
             status: watch::Sender::new(Status::Starting),
@@ -118,9 +120,10 @@ impl Shared {
         self.assess();
     }
 
-    /// Makes `masters` the topology: address and slots of each. Keeps nodes that stay.
+    /// Makes `masters` the topology: address and slots of each. Keeps nodes that stay, and those
+    /// that redirections led to of late.
     pub(super) fn install(self: &Arc<Self>, view: View) {
-        let editing = self.editing.lock();
+        let mut editing = self.editing.lock();
         let old = self.topology.load_full();
         let mut new = Topology::new(match self.settings.mode {
             Mode::Cluster => Slots::unknown(),
@@ -135,6 +138,17 @@ impl Shared {
             }
         }
         new.replicas = view.replicas;
+        for address in editing.recent(Instant::now()) {
+            let is_other = new.find(address).is_none() && !new.replicas.contains(address);
+            // One that is away would make us look disconnected.
+            let is_fine = |node: &&Arc<Node>| node.is_up() || node.failure().is_none();
+            if is_other
+                && new.nodes.len() < NODES_MAX
+                && let Some(node) = old.find(address).filter(is_fine)
+            {
+                new.nodes.push(Arc::clone(node));
+            }
+        }
         for node in &old.nodes {
             if new.find(&node.address).is_none() {
                 node.retire();
@@ -159,8 +173,15 @@ impl Shared {
         address: Address,
         slot: Option<u16>,
     ) -> Option<Arc<Node>> {
-        let editing = self.editing.lock();
-        let mut new = Topology::clone(&self.topology.load());
+        let mut editing = self.editing.lock();
+        editing.note(&address, Instant::now());
+        let old = self.topology.load();
+        if slot.is_none()
+            && let Some(node) = old.find(&address)
+        {
+            return Some(Arc::clone(node));
+        }
+        let mut new = Topology::clone(&old);
         let index = new.nodes.iter().position(|node| node.address == address);
         let index = match index {
             Some(index) => index,

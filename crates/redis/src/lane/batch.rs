@@ -2,22 +2,18 @@
 
 use super::general::decide;
 use super::waiter::{Answer, Asker, Waiter};
-use super::{CALL_KEYS_MAX, CALL_REQUESTS_MAX, CALL_WEIGHT_MAX};
+use super::{CALL_KEYS_MAX, CALL_REQUESTS_MAX, CALL_WEIGHT_MAX, REPEAT_WEIGHT};
 use crate::connection::Repeat;
 use crate::error::CallError;
 use crate::request::{Request, RequestOp};
 use crate::script::Script;
 use crate::shared::Shared;
-use crate::simple::Entries;
-use crate::{general, layout, simple};
+use crate::simple::{self, Entries};
 use redis::{Cmd, Value};
 use std::future::ready;
 use std::pin::pin;
 use tidegate_core::{Op, StoreError};
 use tokio::time::{Instant, sleep_until};
-
-/// What a key of the simple call weighs, in tenths of a microsecond.
-const SIMPLE_WEIGHT: u32 = 35;
 
 /// Requests that travel together: the simple ones in one call, the others in one more.
 #[derive(Debug, Default)]
@@ -48,25 +44,30 @@ impl Batch {
         self.requests.is_empty()
     }
 
-    /// Whether `request` may travel too. The first may, whatever it is.
-    pub(super) fn has_room(&self, request: &Request) -> bool {
-        let keys = self.general_keys.saturating_add(request.keys.len());
-        let simple = u32::try_from(self.simple.len()).unwrap_or(u32::MAX);
-        let weight = simple
-            .saturating_mul(SIMPLE_WEIGHT)
-            .saturating_add(self.general_weight);
-        weight < CALL_WEIGHT_MAX && self.requests.len() < CALL_REQUESTS_MAX && keys <= CALL_KEYS_MAX
+    /// Whether `waiter` may travel too. The first may, whatever it asks.
+    pub(super) fn has_room(&self, waiter: &Waiter) -> bool {
+        if self.is_empty() {
+            return true;
+        }
+        let keys = self.general_keys.saturating_add(waiter.request.keys.len());
+        let weight = self.weight().saturating_add(waiter.weight);
+        weight <= CALL_WEIGHT_MAX
+            && self.requests.len() < CALL_REQUESTS_MAX
+            && keys <= CALL_KEYS_MAX
+    }
+
+    fn weight(&self) -> u32 {
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let keys = number(self.simple.len()).saturating_mul(simple::KEY_WEIGHT);
+        let runs = number(self.simple.runs()).saturating_mul(REPEAT_WEIGHT);
+        keys.saturating_add(runs)
+            .saturating_add(self.general_weight)
     }
 
     pub(super) fn add(&mut self, waiter: Waiter) {
         let place = self.requests.len();
         if !self.add_simple(&waiter.request, place) {
-            let weight = if self.is_open {
-                layout::weight(&waiter.request)
-            } else {
-                general::weight(&waiter.request)
-            };
-            self.general_weight = self.general_weight.saturating_add(weight);
+            self.general_weight = self.general_weight.saturating_add(waiter.weight);
             self.general_keys = self.general_keys.saturating_add(waiter.request.keys.len());
             self.general.push(place);
         }

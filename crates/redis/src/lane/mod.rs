@@ -18,14 +18,20 @@ use crate::shared::Shared;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// How much may be in one call, in tenths of a microsecond of Redis' time: while a script runs, Redis
 /// does nothing else.
 const CALL_WEIGHT_MAX: u32 = 1_000;
 
-/// What one request surely weighs no more than, unless it says otherwise.
-const USUAL_WEIGHT: u32 = 32;
+/// What the same request weighs once more: it is counted, and no key is read or written for it.
+const REPEAT_WEIGHT: u32 = 3;
+
+/// A call that has been under way for longer than this is not waited for, where Redis is far away or
+/// slow: what came since is sent as well. Long against a round trip in one network, so that there
+/// requests gather.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// The most requests in one call, however light, so that handing out answers stays short too.
 const CALL_REQUESTS_MAX: usize = 4_096;
@@ -45,8 +51,14 @@ pub(crate) struct Lane {
 #[derive(Debug, Default)]
 struct Queue {
     waiting: VecDeque<Waiter>,
+    /// Of all that wait, but for those who ask for the same as whoever came before them.
+    weight: u32,
     /// Calls under way.
     carriers: u8,
+    /// When the last of them was sent, or a carrier for it.
+    sent: Option<Instant>,
+    /// Who came last, be it still here or under way.
+    last: Option<u64>,
 }
 
 /// What is to be done after a request was put into a lane.
@@ -60,31 +72,42 @@ pub(crate) enum Next {
 
 impl Lane {
     /// Puts a request into the lane.
-    pub(crate) fn put(&self, waiter: Waiter) -> Next {
+    pub(crate) fn put(&self, mut waiter: Waiter, now: Instant) -> Next {
         let mut queue = self.queue.lock();
-        queue.waiting.push_back(waiter);
-        let full_calls = queue.waiting.len() / (CALL_WEIGHT_MAX / USUAL_WEIGHT) as usize;
-        let wanted = u8::try_from(full_calls)
-            .unwrap_or(u8::MAX)
-            .saturating_add(1);
-        if queue.carriers == 0 || (queue.carriers < CARRIERS_MAX && queue.carriers < wanted) {
-            queue.carriers = queue.carriers.saturating_add(1);
-            Next::Carry
+        let is_repeat = queue.last == Some(waiter.identity);
+        queue.last = Some(waiter.identity);
+        waiter.is_repeat = is_repeat;
+        if is_repeat {
+            waiter.weight = REPEAT_WEIGHT;
         } else {
-            Next::Wait
+            queue.weight = queue.weight.saturating_add(waiter.weight);
         }
+        queue.waiting.push_back(waiter);
+        if !queue.wants_carrier(is_repeat, now) {
+            return Next::Wait;
+        }
+        queue.carriers = queue.carriers.saturating_add(1);
+        queue.sent = Some(now);
+        Next::Carry
     }
 
-    /// Moves what fits into one call into `batch`, oldest first, but for those who can be refused
-    /// here by now. Where nothing waits and the carrier that asks has nothing else to do either, it
+    /// Moves what fits into one call into `batch`, oldest first, but for those who have stopped
+    /// waiting, whose time is up or who can be refused here by now. Where nothing waits and the carrier that asks has nothing else to do either, it
     /// is done.
     fn take(&self, batch: &mut Batch, shared: &Shared, is_last: bool) -> Taken {
         let now = Instant::now();
         let mut queue = self.queue.lock();
-        while let Some(waiter) = queue
-            .waiting
-            .pop_front_if(|waiter| batch.has_room(&waiter.request))
-        {
+        while let Some(waiter) = queue.waiting.pop_front_if(|waiter| batch.has_room(waiter)) {
+            if !waiter.is_repeat {
+                queue.weight = queue.weight.saturating_sub(waiter.weight);
+            }
+            if waiter.asker.is_gone() {
+                continue;
+            }
+            if waiter.asker.deadline <= now {
+                waiter.asker.tell(Err(shared.too_late()));
+                continue;
+            }
             match refuse(&shared.deny, &waiter.request, now) {
                 Some(reply) => {
                     shared.stats.refused_here.add(1);
@@ -97,12 +120,31 @@ impl Lane {
             }
         }
         if !batch.is_empty() {
+            queue.sent = Some(now);
             return Taken::Batch;
         }
         if is_last {
             queue.carriers = queue.carriers.saturating_sub(1);
         }
         Taken::Nothing
+    }
+}
+
+impl Queue {
+    /// Whether a further carrier is to be sent: where none is under way, where more waits than fits
+    /// into the calls of those who are, and where the last was sent too long ago. However many ask
+    /// for the same, one call at a time is enough: what it brings back may answer them all.
+    fn wants_carrier(&self, is_repeat: bool, now: Instant) -> bool {
+        let full_calls = self.weight / CALL_WEIGHT_MAX;
+        let is_late = || {
+            let sent = self.sent.unwrap_or(now);
+            now.saturating_duration_since(sent) > PATIENCE
+        };
+        match self.carriers {
+            0 => true,
+            CARRIERS_MAX.. => false,
+            carriers => u32::from(carriers) <= full_calls || (!is_repeat && is_late()),
+        }
     }
 }
 
@@ -151,3 +193,6 @@ impl Drop for Carrier<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

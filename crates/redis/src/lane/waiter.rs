@@ -9,6 +9,12 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Waiter {
     pub(crate) request: Request,
+    /// About how much of Redis' time it takes, in tenths of a microsecond.
+    pub(crate) weight: u32,
+    /// A hash of its keys: the same for those who ask for the same.
+    pub(crate) identity: u64,
+    /// Whether whoever came before asks for the same.
+    pub(crate) is_repeat: bool,
     pub(crate) asker: Asker,
 }
 
@@ -31,6 +37,11 @@ pub(crate) struct Answer {
 }
 
 impl Asker {
+    /// Whether nobody wants the answer any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.answer.is_closed()
+    }
+
     /// Hands the answer over. Whoever has stopped waiting does not miss it.
     pub(crate) fn tell(self, answer: Result<Answer, StoreError>) {
         self.answer.send(answer).ok();

@@ -15,6 +15,8 @@ pub(crate) struct Entries {
     /// From a key to its place in `keys`.
     places: HashTable<usize>,
     hasher: RandomState,
+    /// Runs of all keys together.
+    runs: usize,
 }
 
 #[derive(Debug)]
@@ -45,6 +47,11 @@ impl Entries {
         self.keys.len()
     }
 
+    /// How many runs of equal costs there are, over all keys.
+    pub(crate) fn runs(&self) -> usize {
+        self.runs
+    }
+
     /// In the order in which the keys are sent, once [`encode`](Self::encode) has been called.
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &Entry> {
         self.keys.iter()
@@ -59,8 +66,14 @@ impl Entries {
             .places
             .find(hash, |at| entries.get(*at).is_some_and(|it| it.key == *key));
         if let Some(entry) = found.and_then(|at| entries.get_mut(*at)) {
-            return entry.add(quota, cost, asker);
+            let before = entry.runs.len();
+            let is_added = entry.add(quota, cost, asker);
+            self.runs = self
+                .runs
+                .saturating_add(entry.runs.len().saturating_sub(before));
+            return is_added;
         }
+        self.runs = self.runs.saturating_add(1);
         let place = entries.len();
         entries.push(Entry {
             key: key.clone(),

@@ -14,6 +14,9 @@ use crate::request::{Request, RequestOp};
 use crate::script::{Script, ScriptClock};
 use tidegate_core::{Algorithm, Mode, Op, Quota};
 
+/// What a key weighs, in tenths of a microsecond of Redis' time.
+pub(crate) const KEY_WEIGHT: u32 = 35;
+
 /// The script.
 pub(crate) fn script(clock: ScriptClock) -> Script {
     Script::new("simple", clock.fill(include_str!("simple.lua")))

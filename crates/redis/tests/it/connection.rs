@@ -196,6 +196,34 @@ async fn a_wrong_password_is_told_and_not_shown() {
 }
 
 #[tokio::test]
+async fn a_password_that_the_server_does_not_want_is_told_with_what_it_said() {
+    let server = Server::start();
+    let settings = settings(&server).password("hunter2");
+    let error = Connection::open(settings, vec![]).await.unwrap_err();
+    assert_eq!(error.kind(), ConnectErrorKind::Refused);
+    let text = error.to_string();
+    assert!(text.contains("remove `password`"), "{text}");
+    assert!(
+        text.contains("called without any password configured"),
+        "{text}"
+    );
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_told_with_what_it_said() {
+    let server = Server::start();
+    let settings = settings(&server).database(4711);
+    let error = Connection::open(settings, vec![]).await.unwrap_err();
+    assert_eq!(error.kind(), ConnectErrorKind::Refused);
+    let text = error.to_string();
+    assert!(
+        text.ends_with("did not let us use database 4711: DB index is out of range"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn a_missing_password_is_told() {
     let server = Server::builder().acl(Acl::limiter("~* +@all")).start();
     let error = Connection::open(settings(&server), vec![])

@@ -2,8 +2,10 @@
 
 use crate::kit::certificates::Certificates;
 use crate::kit::process::{Process, run, tidegate};
+use crate::kit::redis::{Operated, config};
 use crate::kit::{Client, get, post};
 use std::fs;
+use tidegate_testkit::redis::{Server as RedisServer, until};
 
 const ANYWHERE: [&str; 5] = ["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
 
@@ -91,6 +93,45 @@ async fn a_missing_file_exits_with_2_and_a_taken_port_with_1() {
         "{}",
         ended.stderr
     );
+}
+
+#[tokio::test]
+async fn a_store_that_has_to_be_there_and_is_not_is_named_and_exits_with_1() {
+    // Taken by one who does not listen, so that nobody does.
+    let nobody = tokio::net::TcpSocket::new_v4().unwrap();
+    nobody.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = nobody.local_addr().unwrap();
+    let store = format!("url: 'redis://:hunter2@{address}', required_at_start: true");
+    let ended = Operated::by(config(&store)).run(&["serve"]).await;
+    assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
+    let expected = format!("the store cannot be reached: cannot reach Redis at {address}: ");
+    assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("onnection refused"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_instance_that_stops_is_not_counted_any_longer() {
+    let redis = RedisServer::start();
+    let store = format!("url: '{}', local_share: auto", redis.url());
+    let folder = Certificates::make();
+    let file = folder.path("shared.yaml");
+    fs::write(&file, config(&store)).unwrap();
+    let arguments = [&ANYWHERE[..], &["--config", &file]].concat();
+    let counted = || redis.command(&["ZCARD", "tg:instances"]).int();
+    let mut staying = Process::start(tidegate(&arguments));
+    let mut going = Process::start(tidegate(&arguments));
+    staying.address("admin").await;
+    going.address("admin").await;
+    until("both are counted", || counted() == 2);
+    going.signal("TERM").await;
+    let ended = going.ended().await;
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    assert_eq!(counted(), 1);
 }
 
 #[tokio::test]

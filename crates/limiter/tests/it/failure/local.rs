@@ -82,6 +82,67 @@ fn another_instances_takings_are_known_from_the_last_reply() {
 }
 
 #[test]
+fn what_a_refusal_does_not_know_is_not_believed() {
+    let instance = Instance::new(
+        "
+policies:
+  - name: a
+    limits:
+      - { name: known, key: user, rate: 100/h }
+      - { name: refuses, rate: 1000/h }
+",
+    );
+    assert!(instance.ask_for(80).is_allowed());
+    // It says that all of the first remains, and nothing of the second.
+    instance.store.remembers.store(true, Relaxed);
+    assert!(!instance.ask().is_allowed());
+    instance.store.cut();
+    let look = instance.ask_for(0);
+    let left: Vec<u64> = look.applied().map(|it| it.remaining()).collect();
+    assert_eq!(left, [10, 0], "half of twenty, and of nothing");
+}
+
+#[test]
+fn a_bucket_of_an_earlier_outage_is_held_to_what_the_store_has_said_since() {
+    for (limit, expected) in [
+        ("rate: 100/h, algorithm: fixed-window", 4),
+        ("rate: 100/h, algorithm: sliding-log", 4),
+        ("rate: 100/h", 4),
+    ] {
+        let here = with_share("0.5", limit);
+        let there = here.beside(&format!(
+            "policies: [{{name: a, limits: [{{name: x, {limit}}}]}}]"
+        ));
+        here.store.cut();
+        assert!(here.ask_for(10).is_allowed());
+        here.store.mend();
+        // A log takes no large costs.
+        assert!((0..90).all(|_| there.ask().is_allowed()), "{limit}");
+        assert!(here.ask().is_allowed());
+        here.store.cut();
+        assert_eq!(here.admitted(), expected, "half of nine, by {limit}");
+        // What was heard once is held against it once.
+        assert!(!here.ask().is_allowed());
+        here.store.mend();
+        assert!(here.ask_for(3).is_allowed());
+        here.store.cut();
+        assert!(!here.ask().is_allowed(), "{limit}");
+    }
+}
+
+#[test]
+fn a_bucket_of_an_earlier_outage_is_not_charged_for_what_it_has_used_itself() {
+    let instance = with_share("0.5", "rate: 100/h, algorithm: fixed-window");
+    instance.store.cut();
+    assert!(instance.ask_for(30).is_allowed());
+    instance.store.mend();
+    assert!(instance.ask_for(20).is_allowed());
+    instance.store.cut();
+    // Half of eighty would be forty, but only twenty are left here.
+    assert_eq!(instance.admitted(), 20);
+}
+
+#[test]
 fn a_share_that_follows_the_living_keeps_what_was_used() {
     let instance = with_share("auto", "rate: 100/h");
     instance.store.cut();

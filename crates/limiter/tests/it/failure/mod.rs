@@ -16,7 +16,7 @@ use tidegate::{
     Config, Decision, Limiter, ManualClock, MemoryStore, Request, Store, StoreError,
     StoreErrorKind, Timestamp,
 };
-use tidegate_core::{Answered, Ask, Inspection, Op, Quota, Reply};
+use tidegate_core::{Answered, Ask, Hold, Inspection, Op, Outcome, Quota, Receipt, Reply, Wait};
 use tidegate_policy::config::NoEnvironment;
 use tidegate_testkit::laws::{Manual, Subject, block_on, law_12_unknown_is_an_error};
 
@@ -28,8 +28,16 @@ pub(crate) struct Wired {
     is_cut: Arc<AtomicBool>,
     /// Buckets whose name contains this do not answer, though the others do.
     lost: Arc<Mutex<Option<&'static str>>>,
-    /// What was given back, and whether the giving back itself got lost.
+    /// What was given back.
     given_back: Arc<Mutex<Vec<(String, u64)>>>,
+    /// Buckets whose name contains this hold what is not ours.
+    corrupt: Arc<Mutex<Option<&'static str>>>,
+    /// Refuses everything as if it remembered a refusal: by the last bucket asked, knowing nothing
+    /// of the others.
+    remembers: Arc<AtomicBool>,
+    takes_steps: bool,
+    /// Whether all asks could be given back.
+    refundable: Arc<Mutex<Vec<bool>>>,
 }
 
 impl Wired {
@@ -39,16 +47,23 @@ impl Wired {
             is_cut: Arc::default(),
             lost: Arc::default(),
             given_back: Arc::default(),
+            corrupt: Arc::default(),
+            remembers: Arc::default(),
+            takes_steps: false,
+            refundable: Arc::default(),
         }
     }
 
     /// The same store, over another wire.
     pub(crate) fn beside(&self) -> Self {
         Self {
-            memory: Arc::clone(&self.memory),
             is_cut: Arc::default(),
             lost: Arc::default(),
             given_back: Arc::default(),
+            corrupt: Arc::default(),
+            remembers: Arc::default(),
+            refundable: Arc::default(),
+            ..self.clone()
         }
     }
 
@@ -64,6 +79,11 @@ impl Wired {
     /// Loses the answers of buckets whose name contains `part`.
     pub(crate) fn lose(&self, part: &'static str) {
         *self.lost.lock() = Some(part);
+    }
+
+    /// What buckets hold whose name contains `part` is not ours.
+    pub(crate) fn corrupt(&self, part: &'static str) {
+        *self.corrupt.lock() = Some(part);
     }
 
     pub(crate) fn given_back(&self) -> Vec<(String, u64)> {
@@ -86,10 +106,13 @@ impl Wired {
         if !asks.iter().any(is_lost) {
             return Ok(self.memory.decide_now(asks));
         }
-        let mut answers = Vec::new();
+        let (mut answers, mut charged) = (Vec::new(), Vec::new());
         for ask in asks {
             answers.push((!is_lost(ask)).then(|| {
                 let reply = self.memory.decide_now(std::slice::from_ref(ask));
+                if let (true, Op::Take(cost @ 1..)) = (reply.passed, ask.op) {
+                    charged.push((ask.bucket.to_vec(), *ask.quota, reply.receipt(cost)));
+                }
                 Answered {
                     at: reply.at,
                     outcome: reply.outcomes[0],
@@ -97,21 +120,64 @@ impl Wired {
                 }
             }));
         }
+        let store = self.clone();
+        let hold = Hold::new(move || {
+            for (bucket, quota, receipt) in &charged {
+                store.give_back(bucket, quota, *receipt);
+            }
+        });
         Err(StoreError::transient("a group did not answer")
             .with_kind(StoreErrorKind::Timeout)
-            .with_answers(answers.into()))
+            .with_answers(answers.into(), Some(hold)))
+    }
+
+    fn give_back(&self, bucket: &[u8], quota: &Quota, receipt: Receipt) {
+        let name = String::from_utf8_lossy(bucket).into_owned();
+        self.given_back.lock().push((name, receipt.cost));
+        self.memory.decide_now(&[Ask {
+            op: Op::GiveBack(receipt),
+            ..Ask::look(bucket, quota)
+        }]);
+    }
+
+    /// The last refuses; how the others are was made up.
+    fn refuse_by_memory(asks: &[Ask<'_>]) -> Reply {
+        let made_up = asks.iter().map(|ask| Outcome {
+            remaining: ask.quota.capacity(),
+            wait: Wait::NONE,
+            reset_us: 0,
+        });
+        let mut outcomes: tidegate_core::Outcomes = made_up.collect();
+        if let Some(last) = outcomes.last_mut() {
+            *last = Outcome {
+                remaining: 0,
+                wait: Wait::from_micros(1_000_000),
+                reset_us: 3_600_000_000,
+            };
+        }
+        Reply {
+            at: Timestamp::default(),
+            passed: false,
+            outcomes,
+        }
     }
 }
 
 impl Store for Wired {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
-        for ask in asks {
-            if let Op::GiveBack(receipt) = ask.op {
-                let name = String::from_utf8_lossy(ask.bucket).into_owned();
-                self.given_back.lock().push((name, receipt.cost));
+        let memory = self.reach()?;
+        let refundable = asks.iter().all(|ask| ask.quota.is_refundable());
+        self.refundable.lock().push(refundable);
+        if let Some(part) = *self.corrupt.lock() {
+            let is_corrupt = |ask: &Ask<'_>| String::from_utf8_lossy(ask.bucket).contains(part);
+            if asks.iter().any(is_corrupt) {
+                return Err(StoreError::permanent("a value that is not ours")
+                    .with_kind(StoreErrorKind::Corrupt));
             }
         }
-        let memory = self.reach()?;
+        if self.remembers.load(Relaxed) {
+            return Ok(Self::refuse_by_memory(asks));
+        }
         let lost = *self.lost.lock();
         match lost {
             Some(lost) => self.decide_groups(asks, lost),
@@ -129,6 +195,10 @@ impl Store for Wired {
 
     async fn reset(&self, bucket: &[u8], quota: &Quota) -> Result<bool, StoreError> {
         Ok(self.reach()?.reset_now(bucket, quota))
+    }
+
+    fn takes_steps(&self) -> bool {
+        self.takes_steps
     }
 }
 
@@ -202,6 +272,27 @@ fn the_store_of_these_tests_obeys_the_law() {
     let subject = Manual::new(store.clone(), clock);
     assert!(subject.store().can_fail());
     law_12_unknown_is_an_error(&subject, || store.cut());
+}
+
+#[test]
+fn a_store_that_takes_steps_can_give_back_what_policies_take_from_several_groups() {
+    let apart =
+        "policies: [{name: a, limits: [{name: x, key: user, rate: 9/h}, {name: y, rate: 9/h}]}]";
+    let together = "policies: [{name: a, limits: [{name: x, key: user, rate: 9/h}]}]";
+    for (takes_steps, yaml, reloaded, expected) in [
+        (false, apart, apart, [false, false]),
+        (true, apart, together, [true, false]),
+        (true, together, apart, [false, true]),
+    ] {
+        let clock = clock();
+        let mut store = Wired::new(&clock);
+        store.takes_steps = takes_steps;
+        let instance = Instance::over(store, clock, yaml);
+        instance.ask();
+        instance.limiter.reload(config(reloaded));
+        instance.ask();
+        assert_eq!(*instance.store.refundable.lock(), expected, "{takes_steps}");
+    }
 }
 
 #[test]

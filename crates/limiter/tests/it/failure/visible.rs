@@ -90,21 +90,113 @@ fn a_store_that_fails_now_and_then_is_told_once() {
     assert_eq!(lines.len(), 1, "{lines:#?}");
 }
 
-#[test]
-fn nothing_is_told_twice_in_a_second() {
-    let instance = Instance::new(LOCAL);
+/// Fails once in every `micros`, and is asked four times in between; how many lines that was.
+fn told(instance: &Instance, failures: usize, micros: u64) -> usize {
     let lines = logged(|| {
-        for _ in 0..200 {
-            // Fails once, is quiet for just long enough, and fails again right away.
+        for _ in 0..failures {
             instance.store.cut();
             instance.ask();
             instance.store.mend();
-            instance.clock.advance_micros(SECOND_US + 1);
+            for _ in 0..4 {
+                instance.clock.advance_micros(micros / 4);
+                instance.ask();
+            }
+        }
+    });
+    lines.len()
+}
+
+#[test]
+fn a_store_that_fails_again_and_again_is_told_ever_less_often() {
+    // 1 s is quiet enough once, then 2 s, 4 s and so on, up to 30 s.
+    for (failures, micros, most) in [
+        // 200 failures in five minutes.
+        (200, SECOND_US + SECOND_US / 2, 3),
+        (200, 5 * SECOND_US, 7),
+        (200, 20 * SECOND_US, 11),
+        // As seldom as this, each is told, twice.
+        (10, 100 * SECOND_US, 20),
+    ] {
+        let instance = Instance::new(LOCAL);
+        let lines = told(&instance, failures, micros);
+        assert!((1..=most).contains(&lines), "{lines} every {micros} us");
+    }
+    let instance = Instance::new(LOCAL);
+    let lines = told(&instance, 200, 31 * SECOND_US);
+    assert!(lines <= 2 * 200, "{lines}: a pair in 31 s at most");
+}
+
+#[test]
+fn an_outage_after_flaps_is_told_on_the_way_in_and_back() {
+    let instance = Instance::new(LOCAL);
+    told(&instance, 20, 2 * SECOND_US);
+    let lines = logged(|| {
+        // Quiet for long enough, whatever was before.
+        for _ in 0..4 {
+            instance.clock.advance_micros(8 * SECOND_US);
             instance.ask();
         }
     });
-    // Two hundred seconds.
-    assert!(lines.len() <= 201, "{}", lines.len());
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    assert!(lines[0].contains("answers again") && lines[0].contains("failures="));
+    let lines = logged(|| {
+        instance.store.cut();
+        for _ in 0..100 {
+            instance.ask();
+            instance.clock.advance_micros(SECOND_US);
+        }
+        instance.store.mend();
+        for _ in 0..100 {
+            instance.ask();
+            instance.clock.advance_micros(SECOND_US);
+        }
+    });
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines[0].starts_with("WARN") && lines[1].contains("failures=100"));
+}
+
+#[test]
+fn the_store_is_up_after_a_second_however_often_it_has_failed() {
+    let instance = Instance::new(LOCAL);
+    told(&instance, 50, 2 * SECOND_US);
+    instance.store.cut();
+    instance.ask();
+    assert!(!health(&instance).is_up);
+    instance.store.mend();
+    instance.clock.advance_micros(SECOND_US);
+    instance.ask();
+    assert!(health(&instance).is_up);
+}
+
+#[test]
+fn a_bucket_that_is_not_ours_is_counted_and_does_not_make_the_store_away() {
+    let instance = Instance::new(
+        "policies: [{name: a, limits: [{name: x, key: user, rate: 100/h, on_failure: deny}]}]",
+    );
+    instance.store.corrupt("user:ann");
+    let lines = logged(|| {
+        for _ in 0..90 {
+            assert!(!instance.ask().is_allowed(), "as `on_failure` says");
+            assert!(health(&instance).is_up);
+            instance.clock.advance_micros(SECOND_US);
+        }
+    });
+    assert_eq!(lines.len(), 2, "once a minute: {lines:#?}");
+    assert!(lines[0].starts_with("WARN") && lines[0].contains("corrupt"));
+    let errors = health(&instance).errors;
+    assert!(
+        errors.contains(&(StoreErrorKind::Corrupt, 90)),
+        "{errors:?}"
+    );
+    // Nor does it make one that is away be back.
+    instance.store.cut();
+    instance.ask();
+    assert!(!health(&instance).is_up);
+    instance.store.mend();
+    instance.store.corrupt("user:ann");
+    instance.clock.advance_micros(SECOND_US);
+    instance.ask();
+    assert!(!health(&instance).is_up);
 }
 
 #[test]

@@ -191,7 +191,7 @@ policies:
 }
 
 #[test]
-fn a_give_back_that_is_lost_is_not_sent_again() {
+fn charges_are_given_back_once_for_each_request() {
     let instance = two("local", "deny");
     instance.store.lose("/");
     assert_eq!(answer(&instance).0, "deny");
@@ -202,11 +202,21 @@ fn a_give_back_that_is_lost_is_not_sent_again() {
     for _ in 0..3 {
         assert_eq!(answer(&instance).0, "deny");
     }
-    assert_eq!(
-        instance.store.given_back().len(),
-        3,
-        "once for each request"
-    );
+    assert_eq!(instance.store.given_back().len(), 3);
+}
+
+#[test]
+fn charges_are_given_back_even_while_somebody_keeps_the_error() {
+    let instance = two("local", "error");
+    instance.store.lose("/second");
+    let decided = block_on(instance.limiter.check(&Request::new().user("ann")));
+    assert_eq!(instance.store.given_back().len(), 1);
+    let Err(CheckError::Store(error)) = decided else {
+        panic!("{decided:?}");
+    };
+    assert_eq!(error.to_string(), "a group did not answer");
+    drop(error);
+    assert_eq!(instance.store.given_back().len(), 1, "and not again");
 }
 
 #[test]

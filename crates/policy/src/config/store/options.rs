@@ -106,7 +106,7 @@ impl Options {
                 "sentinel_password_file",
             ),
             tls,
-            connections: connections.unwrap_or(1),
+            connections: connections.unwrap_or(2),
             connect_timeout: connect_timeout.unwrap_or(Duration::from_secs(1)),
             retries: retries.unwrap_or(1),
             required_at_start: required.unwrap_or(false),

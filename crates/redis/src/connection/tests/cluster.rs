@@ -1,6 +1,6 @@
 use super::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use tidegate_testkit::redis::Cluster;
+use tidegate_testkit::redis::{Cluster, until};
 
 fn cluster_settings(cluster: &Cluster) -> Settings {
     let seed = cluster.nodes().first().map(address);
@@ -133,6 +133,61 @@ async fn half_way_through_a_migration_calls_are_sent_after_the_keys() {
         .into_iter()
         .find(|node| node.slots.iter().any(|range| range.contains(&slot)));
     assert_eq!(owner.unwrap().address, address(to));
+}
+
+/// A master that joined a moment ago, and serves nothing yet.
+fn newcomer(cluster: &Cluster) -> Server {
+    let server = Server::builder().setting("cluster-enabled", "yes").start();
+    let port = server.port().to_string();
+    for node in cluster.nodes() {
+        node.command(&["CLUSTER", "MEET", "127.0.0.1", &port])
+            .done();
+    }
+    let everybody = cluster.nodes().len() + 1;
+    until("all nodes know the newcomer, and it knows them", || {
+        cluster.nodes().iter().chain([&server]).all(|node| {
+            let nodes = node.command(&["CLUSTER", "NODES"]).text();
+            let known = nodes.lines().filter(|line| !line.contains("handshake"));
+            let info = node.command(&["CLUSTER", "INFO"]).text();
+            known.count() == everybody && info.contains("cluster_state:ok")
+        })
+    });
+    server
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_master_without_slots_that_calls_were_sent_to_is_kept() {
+    let cluster = Cluster::start(2, 0);
+    let connection = open(&cluster).await;
+    let to = tokio::task::block_in_place(|| newcomer(&cluster));
+    let slot = cluster.slot_of("{tag}");
+    let migration = cluster.begin_migration(slot, &to);
+    run(&connection, "{tag}", Repeat::Refund).await.unwrap();
+    let find = || {
+        let topology = connection.shared().topology.load();
+        topology.find(&address(&to)).map(Arc::clone)
+    };
+    let node = find().expect("it was asked");
+    for _ in 0..3 {
+        let view = super::super::cluster::look(connection.shared())
+            .await
+            .unwrap();
+        assert_eq!(view.masters.len(), 2);
+        connection.shared().install(view);
+        assert!(find().is_some_and(|now| Arc::ptr_eq(&now, &node)));
+    }
+    assert_eq!(
+        run(&connection, "{tag}", Repeat::Refund).await.unwrap(),
+        Value::Int(2)
+    );
+    assert!(connection.is_connected());
+    migration.cancel();
+    // One that is gone does not make it look as if we had lost something.
+    to.kill9();
+    eventually("only the others are left", || {
+        connection.is_connected() && connection.nodes().len() == 2
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -68,6 +68,22 @@ async fn a_master_that_hangs_is_left_for_its_heir() {
     old.cont();
 }
 
+/// Sentinels are often without a password where the master has one.
+#[tokio::test(flavor = "multi_thread")]
+async fn sentinels_that_want_no_password_are_asked_all_the_same() {
+    let group = SentinelGroup::start();
+    for server in group.servers() {
+        for setting in ["masterauth", "requirepass"] {
+            server
+                .command(&["CONFIG", "SET", setting, "hunter2"])
+                .done();
+        }
+    }
+    let settings = sentinel_settings(&group).password("hunter2");
+    let connection = Connection::open(settings, vec![counter()]).await.unwrap();
+    run(&connection, "a", Repeat::Refund).await.unwrap();
+}
+
 #[tokio::test]
 async fn an_unknown_master_is_named() {
     let server = SentinelGroup::start();

@@ -100,7 +100,8 @@ async fn a_server_that_is_restarted_is_joined_again() {
 #[tokio::test]
 async fn a_connection_that_the_server_closes_costs_nothing() {
     let server = Server::start();
-    let settings = settings(&server).client_name("idle");
+    // One: that it is back is all there is to wait for.
+    let settings = settings(&server).connections(1).client_name("idle");
     let connection = Connection::open(settings, vec![counter()]).await.unwrap();
     for _ in 0..3 {
         let mut changes = connection.changes();
@@ -134,6 +135,28 @@ async fn error_replies_have_their_classes() {
         run(&connection, "a", Repeat::Consume).await.unwrap(),
         Value::Int(1)
     );
+}
+
+#[tokio::test]
+async fn a_script_that_ends_half_way_is_not_taken_for_one_without_effect() {
+    let server = Server::start();
+    let rules = ["on", "nopass", "~*", "+@all", "-append"];
+    let user = ["ACL", "SETUSER", "half"].iter().chain(&rules);
+    server.command(&user.collect::<Vec<_>>()).done();
+    let connection = Connection::open(settings(&server).user("half"), vec![])
+        .await
+        .unwrap();
+    let text = "redis.call('INCR', KEYS[1]); return redis.call('APPEND', KEYS[1], 'x')";
+    let script = Script::new("half", text.to_owned());
+    let command = count(&script, "a");
+    let deadline = Instant::now() + AGES;
+    let call = connection.run(0, &script, &command, Repeat::Consume, deadline);
+    let error = call.await.unwrap_err();
+    assert_eq!(
+        (error.class(), error.code()),
+        (Class::Executed, Some("NOPERM"))
+    );
+    assert_eq!(server.command(&["GET", "a"]).text(), "1");
 }
 
 #[tokio::test]

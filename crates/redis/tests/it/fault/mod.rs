@@ -1,6 +1,5 @@
-//! Real faults under load, with a history checker: every row of the table of failures
-//! (`docs` of the design, part 5), by number. [`ROWS`] says which test proves a row, or why none
-//! can yet.
+//! Real faults under load, with a history checker. What can go wrong is numbered; [`ROWS`] says
+//! which tests prove that a row costs no more than it may, or what is missing for that.
 //!
 //! A store by itself is exact or says that it cannot tell (`StoreError`), which is what limits with
 //! `on_failure: deny` or `error` make of it. What limits with `local` admit beyond that is proved in
@@ -15,6 +14,7 @@
 mod instances;
 pub(crate) mod load;
 mod network;
+mod refunds;
 mod restart;
 mod server_says_no;
 mod topology;
@@ -29,7 +29,7 @@ enum Proof {
     Later(&'static str),
 }
 
-/// The rows of part 5, in order.
+/// All that can go wrong, in order.
 const ROWS: [(&str, Proof); 24] = [
     (
         "Redis slow for k of N instances",

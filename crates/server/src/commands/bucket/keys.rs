@@ -38,20 +38,6 @@ pub(crate) fn keys_of_all(redis: &RedisSettings, policy: &str, limit: &Limit) ->
     patterns
 }
 
-/// A pattern of the keys whose names were too long and stand as a hash, if keys of this limit may be
-/// among them: they do not tell whose they are.
-pub(crate) fn keys_of_nobody(redis: &RedisSettings, limit: &Limit) -> Option<String> {
-    if limit.template.is_some() || limit.key.len() < 2 {
-        // A single part is never as long as that.
-        return None;
-    }
-    let prefix = escape_glob(&redis.prefix);
-    Some(match redis.tag {
-        Tag::Subject => format!("{prefix}{{#*}}"),
-        Tag::Policy => format!("{prefix}{{-}}#*"),
-    })
-}
-
 /// Text as it is, in the words of `SCAN` and `ACL`.
 pub(crate) fn escape_glob(text: &str) -> String {
     let mut escaped = String::new();

@@ -13,7 +13,7 @@ mod keys;
 mod name;
 mod pattern;
 
-pub(super) use keys::{Place, escape_glob, keys_of_all, keys_of_nobody, place_of};
+pub(super) use keys::{Place, escape_glob, keys_of_all, place_of};
 pub(super) use pattern::{glob, is_only_of};
 
 use crate::failure::Failure;

@@ -42,7 +42,7 @@ pub(super) fn read(config: &Config, text: &str) -> Result<Name, Failure> {
                 "`{text}` is no bucket, but the list of the instances that share this store"
             )));
         }
-        if rest.contains("{#") || rest.starts_with("{-}#") {
+        if rest.starts_with("{#") || rest.contains("/#") {
             return Err(Failure::input(format!(
                 "`{text}` is the key of a bucket whose name was too long, and a hash does not \
                  tell which\n   help: say whose it is, with --limit and --key"

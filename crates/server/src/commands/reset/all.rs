@@ -3,7 +3,7 @@
 use super::ResetArgs;
 use super::audit::{self, Reset};
 use super::confirm::confirm;
-use crate::commands::bucket::{is_only_of, keys_of_all, keys_of_nobody, policy_name};
+use crate::commands::bucket::{is_only_of, keys_of_all, policy_name};
 use crate::commands::redis_store;
 use crate::failure::Failure;
 use crate::simulate::table::grouped;
@@ -44,19 +44,14 @@ pub(super) fn run(
         is_dry: args.dry_run,
         forgotten: 0,
         left: 0,
-        unknown: 0,
     };
     let patterns = keys_of_all(redis, &policy, limit);
-    let unknown = keys_of_nobody(redis, limit);
     let settings = redis_store::settings(config)?;
     let walked = redis_store::wait_for(async {
         let store = redis_store::connect(settings, "tidegate-reset").await?;
         let mut walked = Ok(());
         for pattern in &patterns {
             walked = walked.and(walk.along(store.connection(), pattern).await);
-        }
-        if let (Ok(()), Some(pattern)) = (&walked, &unknown) {
-            walked = walk.count_unknown(store.connection(), pattern).await;
         }
         store.connection().close().await;
         walked
@@ -107,8 +102,6 @@ struct Walk<'a> {
     forgotten: u64,
     /// Keys that may be another limit's.
     left: u64,
-    /// Keys whose names do not tell whose they are.
-    unknown: u64,
 }
 
 impl Walk<'_> {
@@ -127,18 +120,6 @@ impl Walk<'_> {
                 forget(connection, &keys).await?
             };
             self.tell();
-        }
-        Ok(())
-    }
-
-    async fn count_unknown(
-        &mut self,
-        connection: &Connection,
-        pattern: &str,
-    ) -> Result<(), Failure> {
-        let mut scan = connection.scan(pattern, BATCH);
-        while let Some(keys) = scan.next_batch().await.map_err(Failure::runtime)? {
-            self.unknown += keys.len() as u64;
         }
         Ok(())
     }
@@ -172,13 +153,6 @@ impl Walk<'_> {
         if self.left > 0 {
             let left = grouped(self.left);
             let _ = write!(text, "; {left} may be another limit's, and were left alone");
-        }
-        if self.unknown > 0 {
-            let unknown = grouped(self.unknown);
-            let _ = write!(
-                text,
-                "; {unknown} with names too long to tell whose they are were left alone"
-            );
         }
         text
     }

@@ -15,6 +15,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use tidegate::BuildError;
 use tidegate_policy::Config;
 use tokio::sync::oneshot;
 use tracing::info;
@@ -68,7 +69,7 @@ async fn serve(config: Config, is_built_in: bool, bounds: Bounds) -> Result<(), 
     let mut signals = Signals::listen()
         .map_err(|error| Failure::runtime(format!("cannot listen to signals: {error}")))?;
     let listen = config.listen.clone();
-    let decider = Decider::start(config).await.map_err(Failure::input)?;
+    let decider = Decider::start(config).await.map_err(not_started)?;
     let listeners = server::bind(&listen).await?;
     report::listening(&listeners);
     if is_built_in {
@@ -85,8 +86,13 @@ async fn serve(config: Config, is_built_in: bool, bounds: Bounds) -> Result<(), 
         stop.send(()).ok();
         signals.next().await
     };
+    let served = async {
+        let end = server::run(listeners, decider.clone(), bounds, stopping).await;
+        decider.leave().await;
+        end
+    };
     tokio::select! {
-        end = server::run(listeners, decider, bounds, stopping) => match end {
+        end = served => match end {
             End::Drained => Ok(()),
             End::Cut(connections) => Err(Failure::runtime(format!(
                 "{connections} connections had not finished after {:?}, and were cut",
@@ -96,6 +102,14 @@ async fn serve(config: Config, is_built_in: bool, bounds: Bounds) -> Result<(), 
         signal = signalled => {
             Err(Failure::runtime(format!("stopped at once by a second signal, {signal}")))
         }
+    }
+}
+
+/// A store that is not there is nobody's spelling mistake.
+fn not_started(error: BuildError) -> Failure {
+    match error {
+        BuildError::Unreachable { .. } => Failure::runtime(error),
+        error => Failure::input(error),
     }
 }
 

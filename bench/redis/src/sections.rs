@@ -1,0 +1,185 @@
+//! What is compared with what.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use tidegate_core::Quota;
+
+use crate::candidates::tidegate::ample;
+use crate::candidates::{Bare, Plain, Tidegate};
+#[cfg(feature = "limitador")]
+use crate::candidates::{Limitador, limitador::Storage};
+use crate::compare::{Bench, Candidate, Section, Turns};
+use crate::load::{Expect, Load};
+use crate::server::Measured;
+
+/// How many tasks ask at once, unless a row says otherwise.
+const TASKS: usize = 1_024;
+
+/// Some lives of an entry of the deny cache, which is a second.
+const DENY_LIVES: Duration = Duration::from_millis(2_500);
+
+/// Rows that the bars are about.
+pub(crate) const PLAIN: &str = "plain script";
+pub(crate) const PLAIN_THREE: &str = "plain script, three times";
+pub(crate) const DISTINCT: [(&str, usize); 3] = [
+    ("tidegate, 256 tasks", 256),
+    ("tidegate, 1024 tasks", 1_024),
+    ("tidegate, 2048 tasks", 2_048),
+];
+pub(crate) const HOT: &str = "tidegate";
+pub(crate) const BANDS: &str = "tidegate, three bands";
+pub(crate) const BARE: &str = "bare EVALSHA";
+pub(crate) const ALONE: &str = "tidegate";
+pub(crate) const CACHED: &str = "tidegate";
+
+/// redis-cell's server, or why there is none.
+pub(crate) type Cell = Result<Rc<Measured>, String>;
+
+/// What makes a section.
+pub(crate) type Make = fn(&Bench, &Cell) -> anyhow::Result<Section>;
+
+/// All sections, by name.
+pub(crate) const ALL: [(&str, Make); 5] = [
+    ("distinct", distinct),
+    ("hot", hot),
+    ("three", three),
+    ("alone", alone),
+    ("refused", refused),
+];
+
+/// A section to which peers can be added.
+fn section(id: &'static str, title: impl Into<String>) -> Section {
+    Section {
+        id,
+        title: title.into(),
+        candidates: Vec::new(),
+        absent: Vec::new(),
+        turns: Turns::Usual,
+    }
+}
+
+fn distinct(bench: &Bench, cell: &Cell) -> anyhow::Result<Section> {
+    let title = format!("{} keys, one band each; all pass", bench.keys);
+    let mut section = section("distinct", title);
+    section.add(Plain::script(bench)?);
+    for (name, tasks) in DISTINCT {
+        let load = Load::distinct(ample()?, bench.keys);
+        section.add(Tidegate::new(name, load, tasks));
+    }
+    section.add_limitador(bench, 1, bench.keys);
+    section.add_cell(
+        cell,
+        "cell:__rand_int__",
+        ["6999999", "7", "600"],
+        bench.keys,
+    );
+    section.add(Plain::ping());
+    Ok(section)
+}
+
+fn hot(bench: &Bench, cell: &Cell) -> anyhow::Result<Section> {
+    let mut section = section("hot", "one key; all pass but in the row that says so");
+    section.add(Plain::hot(bench)?);
+    // 1000 a second: keys stay, and what is left can be reckoned to the unit afterwards.
+    let huge = Quota::new(1_000, 1_000_000).burst(1_000_000_000).build()?;
+    section.add(Tidegate::new(HOT, Load::hot(huge, Expect::All), TASKS));
+    section.add(Tidegate::new(
+        "tidegate, 256 tasks",
+        Load::hot(huge, Expect::All),
+        256,
+    ));
+    section.add(Tidegate::new(
+        "tidegate, costs of 1 to 5",
+        Load::hot_costs(huge),
+        TASKS,
+    ));
+    // A second's worth, so that a stall of the machine does not let it run over.
+    let tight = Quota::new(50_000, 1_000_000).burst(50_000).build()?;
+    let some = Load::hot(tight, Expect::Some);
+    section.add(Tidegate::new("tidegate, 50 000 a second pass", some, TASKS));
+    let half = Load::half_hot(ample()?, bench.keys);
+    section.add(Tidegate::new("tidegate, every second hot", half, TASKS));
+    section.add_limitador(bench, 1, 1);
+    section.add_cell(cell, "cell:everybody", ["6999999", "7", "600"], 1);
+    Ok(section)
+}
+
+fn three(bench: &Bench, _: &Cell) -> anyhow::Result<Section> {
+    let title = format!(
+        "{} keys, three buckets each, all or nothing; all pass",
+        bench.keys
+    );
+    let mut section = section("three", title);
+    section.add(Plain::three(bench)?);
+    let band = |seconds: u64| Quota::new(7, seconds * 1_000_000).burst(7_000).build();
+    let bands = [band(600)?, band(3_600)?, band(86_400)?];
+    section.add(Tidegate::new(BANDS, Load::bands(&bands, bench.keys), TASKS));
+    section.add(Tidegate::new(
+        "tidegate, three limits",
+        Load::limits(&bands, bench.keys),
+        TASKS,
+    ));
+    section.add_limitador(bench, 3, bench.keys);
+    Ok(section)
+}
+
+fn alone(bench: &Bench, _: &Cell) -> anyhow::Result<Section> {
+    let mut section = section("alone", "one task, which waits for each answer; all pass");
+    section.turns = Turns::Short;
+    section.add(Bare::new(1));
+    let load = Load::distinct(ample()?, bench.keys);
+    section.add(Tidegate::new(ALONE, load, 1));
+    Ok(section)
+}
+
+fn refused(bench: &Bench, cell: &Cell) -> anyhow::Result<Section> {
+    let mut section = section("refused", "one key that has nothing left; all are refused");
+    section.turns = Turns::Long(DENY_LIVES);
+    section.add(Plain::refused(bench)?);
+    let empty = Quota::new(1, 3_600_000_000).burst(1).build()?;
+    let load = || Load::hot(empty, Expect::None);
+    section.add(Tidegate::new(CACHED, load(), TASKS));
+    section.add(Tidegate::new("tidegate, no deny cache", load(), TASKS).without_deny_cache());
+    section.add_limitador_refused();
+    section.add_cell(cell, "cell:empty", ["0", "1", "3600"], 1);
+    Ok(section)
+}
+
+impl Section {
+    fn add(&mut self, candidate: impl Candidate + 'static) {
+        self.candidates.push(Box::new(candidate));
+    }
+
+    fn add_cell(&mut self, cell: &Cell, key: &str, quota: [&str; 3], keys: usize) {
+        match cell {
+            Ok(server) => self.add(Plain::cell(server, key, quota, keys)),
+            Err(why) => self.absent.push(("redis-cell", why.clone())),
+        }
+    }
+
+    #[cfg(feature = "limitador")]
+    fn add_limitador(&mut self, _: &Bench, limits: u64, keys: usize) {
+        for storage in [Storage::Redis, Storage::Cached] {
+            self.add(Limitador::new(storage, limits, keys, TASKS));
+        }
+    }
+
+    #[cfg(feature = "limitador")]
+    fn add_limitador_refused(&mut self) {
+        for storage in [Storage::Redis, Storage::Cached] {
+            self.add(Limitador::refused(storage, TASKS));
+        }
+    }
+
+    #[cfg(not(feature = "limitador"))]
+    fn add_limitador(&mut self, _: &Bench, _: u64, _: usize) {
+        self.add_limitador_refused();
+    }
+
+    #[cfg(not(feature = "limitador"))]
+    fn add_limitador_refused(&mut self) {
+        let why = "absent: built without its feature, see README.md".to_owned();
+        self.absent.push(("limitador", why));
+    }
+}

@@ -1,0 +1,30 @@
+//! Stores that name buckets by what a configuration says of them.
+
+use std::fmt;
+use tidegate_policy::Policy;
+
+/// Tells a store how the buckets of new policies are named, before anybody asks for one.
+pub(crate) struct Naming(Box<Rename>);
+
+type Rename = dyn Fn(&[Policy]) + Send + Sync;
+
+impl Naming {
+    #[cfg_attr(
+        not(feature = "redis"),
+        expect(dead_code, reason = "a store in this process names nothing")
+    )]
+    pub(crate) fn new(rename: impl Fn(&[Policy]) + Send + Sync + 'static) -> Self {
+        Self(Box::new(rename))
+    }
+
+    /// `policies` are about to take effect.
+    pub(crate) fn follow(&self, policies: &[Policy]) {
+        (self.0)(policies);
+    }
+}
+
+impl fmt::Debug for Naming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Naming").finish_non_exhaustive()
+    }
+}
