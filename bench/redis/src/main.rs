@@ -26,6 +26,7 @@ mod report;
 mod sample;
 mod sections;
 mod server;
+#[path = "../../inproc/src/stats.rs"]
 mod stats;
 mod usage;
 

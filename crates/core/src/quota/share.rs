@@ -138,7 +138,8 @@ impl Rate {
         let weight = u128::from(quota.capacity)
             .saturating_mul(2)
             .saturating_add(quota.overdraft.into());
-        let room = u128::from(EXACT_MAX.saturating_sub(1)).saturating_sub(drain_max);
+        let room =
+            u128::from(EXACT_MAX.saturating_sub(1)).saturating_sub(drain_max.saturating_mul(2));
         let price_max = room.checked_div(weight).unwrap_or(room);
         let drain = price_max
             .saturating_mul(self.drain)

@@ -267,7 +267,7 @@ impl<'a> QuotaSpec<'a> {
 
 /// How much a token bucket can hold if every product is to stay exact, in units of cost.
 pub(super) struct Most {
-    /// 2 × capacity + overdraft at most: 2 × capacity × price + overdraft × price + drain < 2^53.
+    /// 2 × capacity + overdraft at most: 2 × capacity × price + overdraft × price + 2 × drain < 2^53.
     twice: u64,
     /// Capacity + overdraft at most, that no bucket takes too long to refill.
     once: u64,
@@ -275,7 +275,10 @@ pub(super) struct Most {
 
 impl Most {
     pub(super) fn of(tick_us: NonZeroU64, drain: NonZeroU64, price: NonZeroU64) -> Self {
-        let debt = EXACT_MAX.saturating_sub(1).saturating_sub(drain.get());
+        // A state that another quota of this band left may be deeper by up to a tick and its fraction.
+        let debt = EXACT_MAX
+            .saturating_sub(1)
+            .saturating_sub(drain.get().saturating_mul(2));
         let ticks = (LIFETIME_US_END / tick_us).saturating_sub(2);
         Self {
             twice: debt / price,

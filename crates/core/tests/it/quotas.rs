@@ -79,7 +79,8 @@ proptest! {
         }
     }
 
-    /// The promise that all stores rely on: no product that an algorithm forms reaches 2^53.
+    /// The promise that all stores rely on: no product that an algorithm forms reaches 2^53. (It was:
+    /// a state that another quota of the band left could be deeper by a tick and its fraction.)
     #[test]
     fn every_product_of_a_quota_is_exact_in_a_double(spec in any_spec()) {
         let Ok(quota) = spec.build() else { return Ok(()) };
@@ -87,7 +88,7 @@ proptest! {
         let (capacity, overdraft) = (u128::from(quota.capacity()), u128::from(quota.overdraft()));
         let ticks = u128::from(quota.period_us() / quota.tick_us());
         let largest = match quota.algorithm() {
-            Algorithm::TokenBucket => (2 * capacity + overdraft) * u128::from(price) + u128::from(drain),
+            Algorithm::TokenBucket => (2 * capacity + overdraft) * u128::from(price) + 2 * u128::from(drain),
             Algorithm::SlidingWindow => 2 * (capacity + overdraft) * ticks,
             _ => capacity + overdraft,
         };
@@ -108,7 +109,7 @@ proptest! {
             let (capacity, overdraft) = (u128::from(quota.capacity()), u128::from(spec.overdraft));
             let largest = match quota.algorithm() {
                 Algorithm::TokenBucket => {
-                    (2 * capacity + overdraft) * price + u128::from(spec.amount / gcd)
+                    (2 * capacity + overdraft) * price + 2 * u128::from(spec.amount / gcd)
                 }
                 _ => 2 * (capacity + overdraft) * u128::from(spec.period_us),
             };
@@ -164,17 +165,17 @@ fn what_cannot_be_says_why() {
                 nearest: (EXACT_MAX - 1) / 2 / 86_400,
             },
         ),
-        // 2 × capacity + overdraft + drain is 2^53, and must be less.
+        // 2 × capacity + overdraft + 2 × drain is 2^53, and must be less.
         (
-            Quota::new(1, 1).burst((1 << 52) - 1).overdraft(1),
-            QuotaError::OverdraftTooLarge { nearest: 0 },
+            Quota::new(1, 1).burst((1 << 52) - 2).overdraft(2),
+            QuotaError::OverdraftTooLarge { nearest: 1 },
         ),
         // Neither milliseconds nor seconds divide the period, so there is no other tick to try.
         (Quota::new(999_983, (1 << 52) + 1), QuotaError::TooFine),
         (
             Quota::new(1, 10).overdraft(EXACT_MAX),
             QuotaError::OverdraftTooLarge {
-                nearest: 900_719_925_474_097,
+                nearest: 900_719_925_474_096,
             },
         ),
     ] {

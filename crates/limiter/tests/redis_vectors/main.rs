@@ -10,6 +10,7 @@
 #[path = "../common/vector.rs"]
 mod vector;
 
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate::{Config, Limiter, ManualClock};
 use tidegate_policy::config::NoEnvironment;
@@ -24,7 +25,11 @@ use tokio::runtime::Runtime;
 
 /// What the limiter needs to be allowed; see `docs/operating-redis.md`.
 const RULES: &str = "~tg* resetchannels -@all +@connection +evalsha +script|load +get +mget +set \
-     +del +time +info +role +cluster|slots";
+     +del +time +info +role +cluster|slots +hmget +hget +hset +hdel +hlen +hrandfield +zadd +zrange \
+     +zrem +zcount +zremrangebyrank +pttl +exists +pexpire +pexpireat";
+
+/// No two stores share keys.
+static PREFIX: AtomicU32 = AtomicU32::new(0);
 
 fn address(server: &Server) -> Address {
     Address::new("127.0.0.1", server.port())
@@ -35,11 +40,11 @@ fn replay_all(settings: &Settings, options: &Options, fits: impl Fn(&Vector) -> 
     let patience = Duration::from_secs(10);
     let settings = settings.clone().timeout(patience).connect_timeout(patience);
     let runtime = Runtime::new().unwrap();
-    for (nth, vector) in vectors::all().into_iter().filter(fits).enumerate() {
+    for vector in vectors::all().into_iter().filter(fits) {
         let clock = ManualClock::default();
         let options = options
             .clone()
-            .prefix(format!("tg{nth}:"))
+            .prefix(format!("tg{}:", PREFIX.fetch_add(1, Relaxed)))
             // It goes by real time.
             .deny_cache(0)
             .clock(clock.clone());
@@ -61,15 +66,20 @@ fn replay_all(settings: &Settings, options: &Options, fits: impl Fn(&Vector) -> 
     }
 }
 
-fn every(_: &Vector) -> bool {
-    true
+/// Puts the vectors to both layouts.
+fn replay_layouts(settings: &Settings, options: &Options) {
+    replay_all(settings, options, |_| true);
+    let open = options.clone().layout(Layout::Open(OpenLayout::new()));
+    // Windows of the open layout begin with a whole second, as its document has them.
+    let has_fixed_windows = |vector: &Vector| vector.config.contains("fixed-window");
+    replay_all(settings, &open, |vector| !has_fixed_windows(vector));
 }
 
 #[test]
 fn standalone() {
     let server = Server::start();
     let settings = Settings::new(Mode::Standalone, vec![address(&server)]);
-    replay_all(&settings, &Options::default(), every);
+    replay_layouts(&settings, &Options::default());
 }
 
 #[test]
@@ -78,7 +88,7 @@ fn redis_8_and_valkey_9() {
         if flavour.available() {
             let server = Server::builder().flavour(flavour).start();
             let settings = Settings::new(Mode::Standalone, vec![address(&server)]);
-            replay_all(&settings, &Options::default(), every);
+            replay_layouts(&settings, &Options::default());
         }
     }
 }
@@ -100,7 +110,7 @@ fn tls_and_users() {
         .tls(tls)
         .user(user)
         .password(password);
-    replay_all(&settings, &Options::default(), every);
+    replay_layouts(&settings, &Options::default());
 }
 
 #[test]
@@ -109,7 +119,7 @@ fn sentinel() {
     let master = group.name().to_owned();
     let sentinels = group.sentinels().iter().map(address).collect();
     let settings = Settings::new(Mode::Sentinel { master }, sentinels);
-    replay_all(&settings, &Options::default(), every);
+    replay_layouts(&settings, &Options::default());
 }
 
 #[test]
@@ -120,18 +130,8 @@ fn cluster_by_subject_and_by_policy() {
         for node in cluster.nodes() {
             node.command(&["FLUSHALL"]).done();
         }
-        replay_all(&settings, &Options::default().tag(tag), every);
+        replay_layouts(&settings, &Options::default().tag(tag));
     }
-}
-
-#[test]
-fn open_layout() {
-    let server = Server::start();
-    let settings = Settings::new(Mode::Standalone, vec![address(&server)]);
-    let options = Options::default().layout(Layout::Open(OpenLayout::new()));
-    // Windows of the open layout begin with a whole second, as its document has them.
-    let has_fixed_windows = |vector: &Vector| vector.config.contains("fixed-window");
-    replay_all(&settings, &options, |vector| !has_fixed_windows(vector));
 }
 
 /// Names of keys are made in two places that do not know each other: where a configuration is

@@ -193,7 +193,7 @@ fn a_store_has_defaults() {
     assert_eq!(redis.mode, RedisMode::Standalone);
     assert_eq!(
         (redis.database, redis.connections, redis.retries),
-        (0, 1, 1)
+        (0, 2, 1)
     );
     assert_eq!(redis.connect_timeout, Duration::from_secs(1));
     assert_eq!((redis.prefix.as_str(), redis.tag), ("tg:", Tag::Subject));
