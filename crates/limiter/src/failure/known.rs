@@ -1,6 +1,6 @@
 //! What was last heard of each bucket: a table of fixed size that forgets rather than grows.
 
-use foldhash::fast::RandomState;
+use foldhash::quality::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate_core::{Algorithm, Ask, Outcome, Timestamp};

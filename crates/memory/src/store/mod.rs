@@ -11,7 +11,7 @@ use crate::sync::AtomicU64;
 use crate::table::Table;
 use crate::word::{self, Narrow};
 use foldhash::SharedSeed;
-use foldhash::fast::FoldHasher;
+use foldhash::quality::SeedableRandomState;
 use std::future::{Future, ready};
 use std::hash::Hasher;
 #[cfg(not(loom))]
@@ -251,7 +251,8 @@ impl<C: Clock> MemoryStore<C> {
         let shared = SharedSeed::global_random();
         #[cfg(loom)]
         let shared = SharedSeed::global_fixed();
-        let mut hasher = FoldHasher::with_seed(seed, shared);
+        // Of the quality kind: every bit of it chooses a place somewhere.
+        let mut hasher = SeedableRandomState::with_seed(seed, shared).build_hasher();
         hasher.write(bucket);
         hasher.finish().max(1)
     }

@@ -6,7 +6,6 @@
     reason = "the helpers of tests fail by panicking, as tests do"
 )]
 
-mod attack; // unique keys by the million, and who is still limited afterwards
 mod crowd; // many threads: exact counts, no deadlock
 mod full; // what a full store does: overflow buckets, nobody forgotten, bounded memory
 mod kept; // what is kept: inspect, reset, settle, stats

@@ -1,7 +1,16 @@
 //! Memory exhaustion: unique keys at 50,000 a second for a virtual minute, into a store of 100,000;
-//! a tenth of each in debug builds, which are slow.
+//! a tenth of each in debug builds, which are slow. A program of its own, for it measures what the
+//! process has in memory.
+#![expect(
+    clippy::unwrap_used,
+    reason = "the helpers of tests fail by panicking, as tests do"
+)]
 
-use crate::shop::{ask, name, narrow, store, take, wide};
+#[path = "../it/shop.rs"]
+#[expect(dead_code, reason = "most of it is for other tests")]
+mod shop;
+
+use shop::{ask, name, narrow, store, take, wide};
 use tidegate_core::{ManualClock, Quota};
 use tidegate_memory::MemoryStore;
 
