@@ -13,9 +13,9 @@ use crate::word::{self, Narrow};
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 use std::future::{Future, ready};
-use std::hash::Hasher;
 #[cfg(not(loom))]
-use std::hash::{BuildHasher, RandomState};
+use std::hash::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::Ordering::Relaxed;
 use tidegate_core::algorithm::{FixedWindow, TokenBucket};
 use tidegate_core::{
