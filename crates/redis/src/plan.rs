@@ -17,7 +17,7 @@ pub(crate) struct Group {
 /// The groups of a request; nearly always one.
 pub(crate) type Groups = SmallVec<[Group; 1]>;
 
-/// Keys are numbered in a byte on their way to a script.
+/// A request numbers its keys in a byte.
 const KEYS_MAX: usize = 255;
 
 /// Where an ask's bucket is: the group, and which of its keys.

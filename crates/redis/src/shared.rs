@@ -245,15 +245,15 @@ impl Pending<'_> {
     pub(crate) async fn answer(self) -> Result<Answer, StoreError> {
         let stats = &self.shared.stats;
         match self.told.await {
-            Ok(Ok(answer)) => {
-                stats.decisions.add(1);
-                Ok(answer)
-            }
+            Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 stats.failures.add(1);
                 Err(error)
             }
-            Err(_) => Err(self.shared.too_late()),
+            Err(_) => {
+                stats.failures.add(1);
+                Err(self.shared.too_late())
+            }
         }
     }
 }

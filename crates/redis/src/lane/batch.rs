@@ -146,6 +146,7 @@ impl Batch {
             let places = (general.as_slice(), others.as_slice());
             decide(shared, places, (call, reply), (&mut askers, sent));
         }
+        shared.stats.decisions.add(askers.answers.decided());
         askers.answers
     }
 }
@@ -195,6 +196,12 @@ pub(crate) struct Answers(Vec<(Asker, Result<Answer, StoreError>)>);
 impl Answers {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// How many are decisions, and not failures.
+    fn decided(&self) -> u64 {
+        let decided = self.0.iter().filter(|(_, answer)| answer.is_ok());
+        u64::try_from(decided.count()).unwrap_or(u64::MAX)
     }
 
     /// Hands the answers over. Whoever has stopped waiting does not miss theirs.

@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// The most requests in one call, however light, so that handing out answers stays short too.
 const CALL_REQUESTS_MAX: usize = 4_096;
 
-/// The most keys of one general call: they are numbered in a byte.
+/// The most keys of one general call, however light.
 const CALL_KEYS_MAX: usize = 256;
 
 /// The most calls of one lane under way at a time. One is too few: Redis would be idle while an
