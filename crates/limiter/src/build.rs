@@ -13,7 +13,7 @@ use tidegate_core::{Clock, Store};
 use tidegate_memory::{MemoryStore, SystemClock};
 use tidegate_policy::config::{Environment, LocalShare, NoEnvironment, StoreSettings};
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::{Config, Evaluate, Limit, OnFailure, Policy};
+use tidegate_policy::{Client, Config, Evaluate, Limit, OnFailure, Policy, Respond};
 
 /// How many buckets are kept unless told.
 const MAX_KEYS: u64 = 1_000_000;
@@ -34,6 +34,8 @@ pub struct Builder<C = SystemClock> {
     max_keys: Option<u64>,
     on_failure: Option<OnFailure>,
     local_share: Option<LocalShare>,
+    client: Option<Client>,
+    respond: Respond,
     instances: Instances,
     /// For a store that names buckets by their policies.
     pub(crate) naming: Option<Naming>,
@@ -49,6 +51,8 @@ impl Builder {
             max_keys: None,
             on_failure: None,
             local_share: None,
+            client: None,
+            respond: Respond::default(),
             instances: Instances::default(),
             naming: None,
             clock: SystemClock::new(),
@@ -124,6 +128,34 @@ impl<C: Clock> Builder<C> {
         }
     }
 
+    /// How doors find out who asks, and what an address counts as; as the configuration says unless
+    /// told here.
+    ///
+    /// ```
+    /// use tidegate::{Client, KeyPart, LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("per-client").key(KeyPart::Ip).band("10/s"))
+    ///     .client(Client::from_yaml("{ trusted_proxies: [10.0.0.0/8], ipv6_prefix: 48 }")?)
+    ///     .build()?;
+    /// assert!(limiter.rules()?.client().trusts("10.0.0.7".parse()?));
+    ///
+    /// let decision = limiter.check_now(&Request::new().ip("2001:db8:1:2::3".parse()?))?;
+    /// assert_eq!(decision.binding().map(|band| band.key()), Some("ip:2001:db8:1::/48"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn client(self, client: Client) -> Self {
+        Self {
+            client: Some(client),
+            ..self
+        }
+    }
+
+    /// What clients of the limits in code are told.
+    pub fn respond(self, respond: Respond) -> Self {
+        Self { respond, ..self }
+    }
+
     /// Where it is counted how many instances share the store, for [`LocalShare::Auto`]; 0 means
     /// that nobody knows yet. A store that counts them itself needs none.
     pub fn instances(self, count: Arc<AtomicU32>) -> Self {
@@ -143,6 +175,8 @@ impl<C: Clock> Builder<C> {
             max_keys: self.max_keys,
             on_failure: self.on_failure,
             local_share: self.local_share,
+            client: self.client,
+            respond: self.respond,
             instances: self.instances,
             naming: self.naming,
             clock,
@@ -196,6 +230,7 @@ impl<C: Clock> Builder<C> {
             Some(config) => Rules::from(config),
             None => Rules {
                 policies: Vec::new(),
+                client: Client::default(),
                 keys: KeyRules::default(),
                 on_failure: default.on_failure,
                 local_share: default.local_share,
@@ -203,12 +238,15 @@ impl<C: Clock> Builder<C> {
         };
         rules.on_failure = self.on_failure.unwrap_or(rules.on_failure);
         rules.local_share = self.local_share.unwrap_or(rules.local_share);
+        if let Some(client) = self.client {
+            rules.keys.address = client.address_rules();
+            rules.client = client;
+        }
         if !self.limits.is_empty() {
             let limits = compile(self.limits)?;
             let name = DEFAULT_POLICY.to_owned();
-            rules
-                .policies
-                .push(Policy::new(name, self.evaluate, limits));
+            let policy = Policy::new(name, self.evaluate, limits);
+            rules.policies.push(policy.with_respond(self.respond));
         }
         if rules.policies.is_empty() {
             return Err(BuildError::NoPolicy);

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Mode, Outcome, Reply, Timestamp, Wait};
 use tidegate_policy::matching::Meeting;
-use tidegate_policy::{Band, Limit, Policy};
+use tidegate_policy::respond::{Refusal, Respond, Spoken};
+use tidegate_policy::{Band, KeyPart, Limit, Policy};
 
 /// The answer to a request.
 ///
@@ -71,7 +72,10 @@ impl DecidedBy {
 #[derive(Clone, Copy)]
 pub struct Applied<'a> {
     limit: &'a Limit,
+    limit_index: usize,
     band: Option<&'a Band>,
+    band_index: usize,
+    spoken: Option<&'a Spoken>,
     outcome: &'a Outcome,
     key: &'a str,
 }
@@ -255,6 +259,25 @@ impl Decision {
         self.policy_rules().map_or("", |policy| &policy.name)
     }
 
+    /// The number of that policy, counted from 0 in the order of the configuration.
+    pub fn policy_index(&self) -> usize {
+        self.policy
+    }
+
+    /// What the policy tells clients.
+    pub fn respond(&self) -> &Respond {
+        match self.policy_rules() {
+            Some(policy) => policy.respond(),
+            None => Respond::standard(),
+        }
+    }
+
+    /// What a refusal looks like: as the limit says that is reported, else as the policy does.
+    pub fn refusal(&self) -> &Refusal {
+        let own = self.binding().and_then(|binding| binding.refusal());
+        own.unwrap_or(&self.respond().refusal)
+    }
+
     /// Who decided.
     pub fn decided_by(&self) -> DecidedBy {
         self.decided_by
@@ -271,12 +294,16 @@ impl Decision {
     }
 
     fn describe<'a>(&'a self, entry: &'a Entry, key: &'a str) -> Option<Applied<'a>> {
-        let limit = usize::try_from(entry.limit).ok()?;
-        let limit = self.rules.limit(self.policy, limit)?;
-        let band = usize::try_from(entry.band).ok()?;
+        let limit_index = usize::try_from(entry.limit).ok()?;
+        let band_index = usize::try_from(entry.band).ok()?;
+        let policy = self.policy_rules()?;
+        let limit = policy.limits.get(limit_index)?;
         Some(Applied {
             limit,
-            band: limit.bands.get(band),
+            limit_index,
+            band: limit.bands.get(band_index),
+            band_index,
+            spoken: policy.spoken(limit_index, band_index),
             outcome: &entry.outcome,
             key,
         })
@@ -315,6 +342,32 @@ impl<'a> Applied<'a> {
     /// The limit's name.
     pub fn limit(&self) -> &'a str {
         &self.limit.name
+    }
+
+    /// The number of the limit, counted from 0 in the order of its policy.
+    pub fn limit_index(&self) -> usize {
+        self.limit_index
+    }
+
+    /// The number of the band, counted from 0 in the order of its limit; `None` where no band was
+    /// asked.
+    pub fn band_index(&self) -> Option<usize> {
+        self.band.map(|_| self.band_index)
+    }
+
+    /// What the limit keys its buckets by.
+    pub fn key_parts(&self) -> &'a [KeyPart] {
+        &self.limit.key
+    }
+
+    /// What refusals of the limit look like, if not as its policy says.
+    pub fn refusal(&self) -> Option<&'a Refusal> {
+        self.limit.refusal.as_deref()
+    }
+
+    /// The band as header fields spell it; `None` where no band was asked.
+    pub fn spoken(&self) -> Option<&'a Spoken> {
+        self.spoken
     }
 
     /// The band as written, such as `10/s burst 50`; `None` where the limit refused without any band

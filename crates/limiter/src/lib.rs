@@ -50,6 +50,7 @@ pub use decision::{Applied, DecidedBy, Decision};
 pub use error::{BuildError, CheckError};
 pub use failure::StoreHealth;
 pub use limiter::Limiter;
+pub use rules::Rules;
 pub use spec::LimitSpec;
 
 pub use tidegate_core::{
@@ -57,4 +58,7 @@ pub use tidegate_core::{
 };
 pub use tidegate_memory::{MemoryStore, Stats as MemoryStats, SystemClock};
 pub use tidegate_policy::config::LocalShare;
-pub use tidegate_policy::{Config, ConfigErrors, Evaluate, KeyPart, Missing, OnFailure, Request};
+pub use tidegate_policy::respond;
+pub use tidegate_policy::{
+    Client, Config, ConfigErrors, Evaluate, KeyPart, Missing, OnFailure, Policy, Request, Respond,
+};

@@ -48,6 +48,8 @@ struct Shared<S> {
     failover: Option<Box<Failover>>,
     /// Only for a store that names buckets by their policies.
     naming: Option<Naming>,
+    /// Whether a decision may have to wait for the store.
+    waits: bool,
     closed: AtomicBool,
 }
 
@@ -91,6 +93,7 @@ impl<S: Store> Limiter<S> {
         Self {
             shared: Arc::new(Shared {
                 rules: ArcSwap::from_pointee(rules),
+                waits: failover.is_some() || store.decide_at_once(&[]).is_none(),
                 store,
                 failover: failover.map(Box::new),
                 naming,
@@ -104,41 +107,66 @@ impl<S: Store> Limiter<S> {
     /// Where the store cannot tell, the limits that the request meets do as their `on_failure` says,
     /// and [`Decision::decided_by`] tells. It is an error only if one of them asks for that.
     pub async fn check(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        match self.check_at_once(request) {
+        self.check_by(&self.rules()?, request).await
+    }
+
+    /// Decides a request by `rules`, which are this limiter's: for a door that has found out who
+    /// asks by them, so that a reload in between cannot have it decided by others.
+    pub async fn check_by(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Result<Decision, CheckError> {
+        match self.check_at_once(rules, request) {
             Some(decided) => decided,
-            None => self.check_waiting(request).await,
+            None => self.check_waiting(rules, request).await,
         }
     }
 
-    /// Decides a request if the store does that without waiting; `None` from any other.
+    /// Decides a request by `rules`, which are this limiter's, if the store does that without
+    /// waiting. `None`, from any other store, means that nothing was done; then
+    /// [`check_by`](Self::check_by) is what is left.
     #[inline]
-    fn check_at_once(&self, request: &Request<'_>) -> Option<Result<Decision, CheckError>> {
-        if self.shared.failover.is_some() {
+    pub fn check_at_once(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Option<Result<Decision, CheckError>> {
+        if self.shared.waits {
             return None;
         }
-        let rules = match self.rules() {
-            Ok(rules) => rules,
-            Err(error) => return Some(Err(error)),
-        };
         SCRATCH.with_borrow_mut(|scratch| {
-            Some(match Question::prepare(&rules, request, scratch) {
-                Ok(Prepared::Ask(question)) => {
-                    let reply = self.shared.store.decide_at_once(&question.asks)?;
-                    Ok(question.answer(&reply))
-                }
-                Ok(Prepared::Decided(decision)) => Ok(decision),
-                Err(error) => Err(error),
-            })
+            let prepared = Question::prepare(rules, request, scratch);
+            // Looked at where it is: it is large, and moving it would be a good part of a decision.
+            if let Ok(Prepared::Ask(question)) = &prepared {
+                let reply = self.shared.store.decide_at_once(&question.asks);
+                return reply.as_ref().map(|reply| Ok(question.answer(reply)));
+            }
+            match prepared {
+                Ok(Prepared::Decided(decision)) => Some(Ok(decision)),
+                Ok(Prepared::Ask(_)) => None,
+                Err(error) => Some(Err(error)),
+            }
         })
     }
 
-    async fn check_waiting(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+    /// Whether a decision may have to wait for the store. If not, [`check`](Self::check) is ready when
+    /// it is first polled, and [`check_at_once`](Self::check_at_once) always decides.
+    #[inline]
+    pub fn waits(&self) -> bool {
+        self.shared.waits
+    }
+
+    async fn check_waiting(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Result<Decision, CheckError> {
         let Shared {
             store, failover, ..
         } = &*self.shared;
-        let rules = self.rules()?;
         let mut scratch = Scratch::default();
-        let question = match Question::prepare(&rules, request, &mut scratch)? {
+        let question = match Question::prepare(rules, request, &mut scratch)? {
             Prepared::Ask(question) => question,
             Prepared::Decided(decision) => return Ok(decision),
         };
@@ -224,7 +252,9 @@ impl<S: Store> Limiter<S> {
         self.shared.closed.store(true, Relaxed);
     }
 
-    fn rules(&self) -> Result<Arc<Rules>, CheckError> {
+    /// What is decided by at present: policies, and who asks. An error only once it is closed.
+    #[inline]
+    pub fn rules(&self) -> Result<Arc<Rules>, CheckError> {
         if self.shared.closed.load(Relaxed) {
             return Err(CheckError::Closed);
         }

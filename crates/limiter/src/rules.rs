@@ -4,13 +4,29 @@ use crate::error::CheckError;
 use tidegate_core::{Mode, Store};
 use tidegate_policy::config::LocalShare;
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::{Config, Limit, OnFailure, Policy, Request, Tag};
+use tidegate_policy::{Client, Config, Limit, OnFailure, Policy, Request, Tag};
 
-/// The policies of one version of a configuration, and how keys are made. Never changes; a reload
-/// replaces it whole.
+/// What a limiter decides by: the policies of one version of a configuration, and who asks. Never
+/// changes; a reload replaces it whole.
+///
+/// For doors, which have to know who asks before they can ask the limiter.
+///
+/// ```
+/// use tidegate::{KeyPart, LimitSpec, Limiter};
+///
+/// let limiter = Limiter::builder()
+///     .limit(LimitSpec::new("per-client").key(KeyPart::Ip).band("10/s"))
+///     .build()?;
+/// let rules = limiter.rules()?;
+/// assert!(rules.client().trusts("127.0.0.1".parse()?));
+/// assert!(rules.policy(Some("default")).is_some());
+/// assert!(rules.policy(Some("other")).is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
-pub(crate) struct Rules {
+pub struct Rules {
     pub(crate) policies: Vec<Policy>,
+    pub(crate) client: Client,
     pub(crate) keys: KeyRules,
     /// What a limit does without the store, unless it says otherwise.
     pub(crate) on_failure: OnFailure,
@@ -19,6 +35,17 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
+    /// Who asks: how identities are found out.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The policy of this name, or the first; `None` if there is none of this name.
+    pub fn policy(&self, name: Option<&str>) -> Option<&Policy> {
+        let is_meant = |policy: &&Policy| name.is_none_or(|name| policy.name == name);
+        self.policies.iter().find(is_meant)
+    }
+
     /// Prepares for `store`: if it may need several steps for a request, what requests charge that
     /// meet buckets apart from each other can be given back.
     pub(crate) fn prepare(&mut self, store: &impl Store) {
@@ -77,6 +104,7 @@ impl From<Config> for Rules {
             on_failure: config.store.on_failure,
             local_share: config.store.local_share,
             policies: config.policies,
+            client: config.client,
         }
     }
 }

@@ -133,6 +133,7 @@ impl LimitSpec {
             mode: self.mode,
             charge_always: false,
             on_failure: self.on_failure,
+            refusal: None,
             template: None,
         })
     }

@@ -7,18 +7,24 @@
 //! | [`template`] | how the keys of a limit are named in the open layout |
 //! | [`group`] | which limits are decided in one place |
 //! | [`request`] | what is known of a request |
+//! | [`client`] | who asks: address, user, API key, attributes, cost |
+//! | [`respond`] | what a client is told |
 //! | [`matching`] | from a request to the limits it meets, and the keys of their buckets |
 
+pub mod client;
 pub mod config;
 pub mod group;
 pub mod limit;
 pub mod matching;
 pub mod request;
+pub mod respond;
 pub mod template;
 
+pub use client::Client;
 pub use config::{Config, ConfigErrors};
 pub use group::{Group, Tag};
 pub use limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, OnFailure, Policy};
 pub use matching::{Meeting, Scratch};
 pub use request::Request;
+pub use respond::Respond;
 pub use template::Template;

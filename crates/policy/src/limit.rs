@@ -1,9 +1,11 @@
 //! A policy as compiled: what the configuration means, with nothing left to look up.
 
 use crate::matching::{HostPattern, Matcher, PathPattern};
+use crate::respond::{Refusal, Respond, Spoken, speak};
 use crate::template::Template;
 use ipnet::IpNet;
 use std::net::IpAddr;
+use std::sync::Arc;
 use tidegate_core::{Algorithm, Mode, Quota};
 
 /// A named list of limits.
@@ -15,20 +17,48 @@ pub struct Policy {
     pub evaluate: Evaluate,
     /// The limits, in the order written, disabled ones included.
     pub limits: Vec<Limit>,
+    /// What clients are told.
+    respond: Respond,
+    /// How header fields spell the bands, by limit.
+    spoken: Vec<Box<[Spoken]>>,
     /// Finds the limits that a request meets.
     pub(crate) matcher: Matcher,
 }
 
 impl Policy {
-    /// A policy of these limits.
+    /// A policy of these limits, which answers as [`Respond::default`] says.
     pub fn new(name: String, evaluate: Evaluate, limits: Vec<Limit>) -> Self {
         let matcher = Matcher::new(&name, &limits);
+        let respond = Respond::default();
         Self {
             name,
             evaluate,
+            spoken: speak(&limits, respond.names),
+            respond,
             limits,
             matcher,
         }
+    }
+
+    /// The same policy, which answers as `respond` says.
+    #[must_use]
+    pub fn with_respond(self, respond: Respond) -> Self {
+        Self {
+            spoken: speak(&self.limits, respond.names),
+            respond,
+            ..self
+        }
+    }
+
+    /// What clients are told.
+    pub fn respond(&self) -> &Respond {
+        &self.respond
+    }
+
+    /// How header fields spell a band, by the numbers of its limit and of itself.
+    #[inline]
+    pub fn spoken(&self, limit: usize, band: usize) -> Option<&Spoken> {
+        self.spoken.get(limit)?.get(band)
     }
 }
 
@@ -65,6 +95,8 @@ pub struct Limit {
     pub charge_always: bool,
     /// What to do when the store cannot tell; the store's own setting where absent.
     pub on_failure: Option<OnFailure>,
+    /// What its refusals look like; as the policy says where absent.
+    pub refusal: Option<Arc<Refusal>>,
     /// How its keys are named where the store keeps them in the open layout; absent where it keeps
     /// them packed.
     pub template: Option<Template>,

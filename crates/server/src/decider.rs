@@ -7,7 +7,9 @@ use crate::telemetry::store::StoreStats;
 use crate::telemetry::without_store::WithoutStore;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{AnyStore, BuildError, CheckError, Config, Decision, Limiter, Request, Store};
+use tidegate::{
+    AnyStore, BuildError, CheckError, Config, Decision, Limiter, Request, Rules, Store,
+};
 use tidegate_policy::Policy;
 use tokio::time::timeout;
 use tracing::debug;
@@ -77,9 +79,28 @@ impl<S: StoreStats> Decider<S> {
 }
 
 impl<S: Store> Decider<S> {
+    /// What is decided by at present, for doors that have to find out who asks.
+    pub fn rules(&self) -> Result<Arc<Rules>, CheckError> {
+        self.limiter.rules()
+    }
+
+    /// Whether a decision may have to wait for the store.
+    pub fn waits(&self) -> bool {
+        self.limiter.waits()
+    }
+
     /// Decides a request.
     pub async fn decide(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        let decided = self.limiter.check(request).await;
+        self.decide_by(&self.rules()?, request).await
+    }
+
+    /// Decides a request by the rules by which it was found out who asks.
+    pub async fn decide_by(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Result<Decision, CheckError> {
+        let decided = self.limiter.check_by(rules, request).await;
         match &decided {
             Ok(decision) => {
                 self.metrics.decisions.count(decision);

@@ -172,3 +172,50 @@ fn closed_means_closed_for_every_clone() {
         "the limiter is closed"
     );
 }
+
+#[test]
+fn a_decision_knows_what_to_tell_and_by_which_numbers() {
+    let limiter = Limiter::from_yaml(
+        "
+respond: { profile: collector }
+policies:
+  - name: other
+    limits: [{ name: l, rate: 1/s }]
+  - name: api
+    respond: { status: 403 }
+    limits:
+      - { name: wide, key: ip, rate: 100/min }
+      - { name: tight, key: user, bands: [5/min, 2/s], respond: { status: 429 } }
+",
+    )
+    .unwrap();
+    let request = Request::new().policy("api").user("ann");
+    let decision = limiter.check_now(&request.cost(2)).unwrap();
+    assert_eq!(decision.policy_index(), 1);
+    assert_eq!(decision.respond().refusal.status, 403);
+    assert_eq!(decision.refusal().status, 429);
+    let binding = decision.binding().unwrap();
+    assert_eq!((binding.limit_index(), binding.band_index()), (1, Some(1)));
+    assert_eq!(binding.key_parts(), [tidegate::KeyPart::User]);
+    let names: Vec<&str> = decision
+        .applied()
+        .filter_map(|applied| Some(applied.spoken()?.name()))
+        .collect();
+    assert_eq!(names, ["wide", "tight.1min", "tight.1s"]);
+    let spoken = binding.spoken().unwrap();
+    assert_eq!((spoken.window_s(), spoken.per_second()), (1, 2));
+
+    let plain = limiter.check_now(&Request::new()).unwrap();
+    assert_eq!((plain.policy_index(), plain.refusal().status), (0, 402));
+}
+
+#[test]
+fn limits_in_code_can_be_told_how_to_answer() {
+    let limiter = Limiter::builder()
+        .limit(tidegate::LimitSpec::new("a").band("1/s"))
+        .respond(tidegate::Respond::of(tidegate::respond::Profile::Gateway))
+        .build()
+        .unwrap();
+    let decision = limiter.check_now(&Request::new()).unwrap();
+    assert_eq!(decision.refusal().content_type, "application/json");
+}

@@ -1,12 +1,13 @@
 //! Every field of the language, told once: the reader refuses what is not here, and the schema
 //! is made from it.
 
+use super::respond::{REFUSAL, RESPOND};
 use super::table::Field;
-use super::table::Shape::{self, Either, Flag, List, Map, Pairs, Share, Text, Whole, Word};
+use super::table::Shape::{self, Either, Flag, List, Map, Named, Pairs, Share, Text, Whole, Word};
 use super::table::Table;
 use super::words::{
-    ALGORITHM, ALIGN, CHARGE, EVALUATE, LAYOUT, LOCAL_SHARE, MISSING, MODE, ON_FAILURE, STORE_MODE,
-    TAG,
+    ADDRESS, ALGORITHM, ALIGN, CHARGE, EVALUATE, JWT_ALGORITHM, LAYOUT, LOCAL_SHARE, MISSING, MODE,
+    ON_FAILURE, STORE_MODE, TAG, TRUST, VERIFIED_BY,
 };
 
 /// The most policies in a configuration.
@@ -38,7 +39,12 @@ pub(super) static CONFIG: Table = Table {
         optional(
             "client",
             Map(&CLIENT),
-            "How the client's address is found out.",
+            "Who asks: address, user, API key, attributes and cost.",
+        ),
+        optional(
+            "respond",
+            Map(&RESPOND),
+            "What clients are told; a policy may say otherwise.",
         ),
         required(
             "policies",
@@ -305,8 +311,165 @@ pub(super) static CLIENT: Table = Table {
             Whole(1, 128),
             "How many leading bits of an IPv6 address tell clients apart; 64 unless told.",
         ),
+        optional(
+            "address",
+            Either(&[Word(&ADDRESS), List(&Word(&ADDRESS))]),
+            "Which headers of trusted proxies tell the client's address: the first that is there; all three unless told.",
+        ),
+        optional("user", SOURCES, "Where the user comes from."),
+        optional(
+            "api_key",
+            SOURCES,
+            "Where the API key comes from; the header X-API-Key unless told, [] for none.",
+        ),
+        optional(
+            "consumer",
+            SOURCES,
+            "Where the consumer comes from, which is the attribute `consumer`.",
+        ),
+        optional(
+            "token",
+            SOURCES,
+            "Where the token comes from, which is the attribute `token`.",
+        ),
+        optional(
+            "attributes",
+            Named(&SOURCES),
+            "Where further attributes come from, by name.",
+        ),
+        optional("cost", Map(&COST), "Lets requests say how much they take."),
+        optional(
+            "jwt",
+            Map(&JWT),
+            "Where tokens are whose claims are identities, and how they are verified.",
+        ),
     ],
     exactly_one: &[],
+};
+
+/// The most attributes: all of them are looked for in every request.
+pub(super) const ATTRIBUTES_MAX: usize = 32;
+
+/// The most sources of one identity.
+pub(super) const SOURCES_MAX: usize = 8;
+
+/// The last segment of a path that can be an identity.
+pub(super) const SEGMENTS_MAX: u64 = 64;
+
+/// The most that a request may say it takes.
+pub(super) const COST_MAX: u64 = 1_000_000_000;
+
+/// One source or a list of them.
+const SOURCES: Shape = Either(&[Map(&SOURCE), List(&Map(&SOURCE))]);
+
+/// Where an identity comes from.
+pub(super) static SOURCE: Table = Table {
+    what: "source",
+    fields: &[
+        optional("header", Text("X-User-Id"), "A header."),
+        optional("cookie", Text("sid"), "A cookie."),
+        optional("query", Text("key"), "A parameter of the query."),
+        optional(
+            "segment",
+            Whole(1, SEGMENTS_MAX),
+            "A segment of the path, counted from 1.",
+        ),
+        optional(
+            "claim",
+            Text("sub"),
+            "A claim of the token that `client.jwt` describes; dots lead into it.",
+        ),
+        optional(
+            "trust",
+            Word(&TRUST),
+            "Whose word the header is; that of `proxies` for user and consumer, that of `anyone` for all else, unless told.",
+        ),
+    ],
+    exactly_one: &["header", "cookie", "query", "segment", "claim"],
+};
+
+/// `client.cost`.
+pub(super) static COST: Table = Table {
+    what: "`cost`",
+    fields: &[
+        required("header", Text("X-Cost"), "The header that says it."),
+        required(
+            "max",
+            Whole(1, COST_MAX),
+            "The most that a request may say; what is more counts as this much, what is less than 1 as 1.",
+        ),
+        optional(
+            "default",
+            Whole(1, COST_MAX),
+            "Where the header is missing, repeated or malformed; 1 unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// `client.jwt`.
+pub(super) static JWT: Table = Table {
+    what: "`jwt`",
+    fields: &[
+        optional(
+            "header",
+            Text("Authorization"),
+            "The header that carries the token, after `Bearer`; Authorization unless told.",
+        ),
+        optional("cookie", Text("token"), "The cookie that carries it."),
+        optional(
+            "secret",
+            Text("${JWT_SECRET}"),
+            "The secret that tokens are signed with; better kept in `secret_file` or a variable.",
+        ),
+        optional(
+            "secret_file",
+            Text("/run/secrets/jwt"),
+            "The file that holds `secret`.",
+        ),
+        optional(
+            "key_file",
+            Text("/etc/tidegate/jwt.pem"),
+            "The public key that verifies tokens, a PEM file: RSA, P-256, P-384 or Ed25519.",
+        ),
+        optional(
+            "jwks_file",
+            Text("/etc/tidegate/jwks.json"),
+            "The public keys that verify tokens, a JWK set.",
+        ),
+        optional(
+            "verified_by",
+            Word(&VERIFIED_BY),
+            "`proxy`: tokens are verified before they come here, and count only from trusted proxies.",
+        ),
+        optional(
+            "algorithms",
+            Either(&[Word(&JWT_ALGORITHM), List(&Word(&JWT_ALGORITHM))]),
+            "How tokens may be signed; whatever fits the key unless told.",
+        ),
+        optional(
+            "issuer",
+            TEXTS,
+            "Who may have issued it; anyone unless told.",
+        ),
+        optional(
+            "audience",
+            TEXTS,
+            "For whom it may be; for anyone unless told.",
+        ),
+        optional(
+            "leeway",
+            Text("60s"),
+            "By how much clocks may differ; 60s unless told.",
+        ),
+    ],
+    exactly_one: &[
+        "jwks_file",
+        "key_file",
+        "secret_file",
+        "secret",
+        "verified_by",
+    ],
 };
 
 /// A policy.
@@ -322,6 +485,11 @@ pub(super) static POLICY: Table = Table {
             "evaluate",
             Word(&EVALUATE),
             "`all`: every limit that matches must allow; `first`: the first that matches decides alone.",
+        ),
+        optional(
+            "respond",
+            Map(&RESPOND),
+            "What clients are told, where it differs from `respond` for all.",
         ),
         required(
             "limits",
@@ -354,7 +522,7 @@ pub(super) static LIMIT: Table = Table {
         optional(
             "key",
             TEXTS,
-            "Whose bucket: ip, user, api-key, header:NAME, attr:NAME, route, host, method, path, a list of them, or global.",
+            "Whose bucket: ip, user, api-key, consumer, token, header:NAME, attr:NAME, route, host, method, path, a list of them, or global.",
         ),
         optional(
             "missing",
@@ -386,6 +554,11 @@ pub(super) static LIMIT: Table = Table {
             "on_failure",
             Word(&ON_FAILURE),
             "What to do when the store does not answer in time; as the store says unless told.",
+        ),
+        optional(
+            "respond",
+            Map(&REFUSAL),
+            "What its refusals look like, where they differ from the policy's.",
         ),
         optional(
             "charge",
@@ -472,7 +645,7 @@ const fn required(name: &'static str, shape: Shape, about: &'static str) -> Fiel
     }
 }
 
-const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
+pub(super) const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
     Field {
         name,
         shape,

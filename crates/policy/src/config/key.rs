@@ -42,7 +42,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<KeyPart> {
 /// Reads one part of a key.
 pub(super) fn part(text: &str) -> Result<KeyPart, Fault> {
     if let Some(part) = KEY.get(text) {
-        return Ok(part);
+        return Ok(part());
     }
     match text.split_once(':') {
         Some(("header", name)) => header_name(name).map(KeyPart::Header),

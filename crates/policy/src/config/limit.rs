@@ -8,11 +8,13 @@ use super::key;
 use super::naming::Naming;
 use super::policy::Names;
 use super::reader::{Reader, Value};
+use super::respond;
 use super::scalar::whole;
 use super::table::Fields;
 use super::template;
 use super::words::{ALGORITHM, ALIGN, CHARGE, FLAG, MISSING, MODE, ON_FAILURE};
 use crate::limit::{KeyPart, Limit};
+use crate::respond::RefusalLayer;
 use tidegate_core::Algorithm;
 
 /// Reads a limit.
@@ -21,6 +23,7 @@ pub(super) fn read(
     value: &Value<'_>,
     names: &mut Names,
     naming: &mut Naming,
+    below: &RefusalLayer,
 ) -> Option<Limit> {
     let fields = reader.fields(value, &LIMIT)?;
     let name = fields
@@ -52,6 +55,9 @@ pub(super) fn read(
     let written = fields
         .get("template")
         .and_then(|value| Some((template::read(reader, &value)?, value)));
+    let refusal = fields
+        .get("respond")
+        .and_then(|value| respond::read_refusal(reader, &value, below));
     let mut limit = Limit {
         name: name?,
         enabled: enabled.unwrap_or(true),
@@ -63,6 +69,7 @@ pub(super) fn read(
         mode: mode.unwrap_or_default(),
         charge_always,
         on_failure,
+        refusal,
         template: None,
     };
     limit.template = naming.template(reader, value, &limit, written);

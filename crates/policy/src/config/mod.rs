@@ -6,7 +6,7 @@
 //! | `overrides`, `environment` | what variables and files have to say |
 //! | `table`, `fields`, `words` | the language: every field and every word, told once |
 //! | `reader` | walks the tree and collects what is wrong |
-//! | `listen`, `store`, `client`, `policy`, `limit`, `condition`, `key`, `band` | its parts |
+//! | `listen`, `store`, `client`, `respond`, `policy`, `limit`, `condition`, `key`, `band` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
 //! | `rate`, `duration`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
@@ -32,6 +32,7 @@ mod policy;
 mod problem;
 mod rate;
 mod reader;
+mod respond;
 mod scalar;
 mod schema;
 mod secret;
@@ -44,13 +45,14 @@ mod template;
 mod words;
 
 pub(crate) use band::parse as parse_band;
-pub use client::ClientSettings;
+pub(crate) use client::parse_alone as parse_client;
 pub use environment::{Environment, NoEnvironment};
 pub use explain::{costs, explain};
 pub use listen::{Listen, Listener, Tls};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
 pub use problem::{ConfigErrors, Problem, Severity};
+pub(crate) use respond::parse_alone as parse_respond;
 pub use schema::json_schema;
 pub use secret::Secret;
 pub use store::{
@@ -59,8 +61,10 @@ pub use store::{
 };
 pub(crate) use template::parse_alone as parse_template;
 
+use crate::client::Client;
 use crate::limit::Policy;
 use crate::matching::KeyRules;
+use crate::respond::Layer;
 use reader::{Reader, Value};
 
 /// A whole configuration, known to be sound.
@@ -89,8 +93,8 @@ pub struct Config {
     pub listen: Listen,
     /// Where buckets live.
     pub store: StoreSettings,
-    /// How the client's address is found out.
-    pub client: ClientSettings,
+    /// Who asks: how the client's address and its other identities are found out.
+    pub client: Client,
     /// The policies, in the order written. The first answers where a request names none; there is
     /// always one.
     pub policies: Vec<Policy>,
@@ -168,9 +172,13 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let (store, template) = store::read(reader, section("store").as_ref());
     let client = client::read(reader, section("client").as_ref());
     let mut naming = naming::Naming::new(&store.target, template);
+    let respond = respond::read(reader, section("respond").as_ref(), &Layer::bottom());
     let policies = section("policies").map_or_else(Vec::new, |value| {
-        policy::read_all(reader, &value, &mut naming)
+        policy::read_all(reader, &value, &mut naming, &respond)
     });
+    if let Some(value) = section("policies") {
+        client::warn_about_unsourced(reader, &value, &client);
+    }
     Config {
         listen,
         store,

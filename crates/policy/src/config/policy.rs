@@ -5,10 +5,12 @@ use super::fields::{LIMITS_MAX, POLICIES_MAX, POLICY};
 use super::limit;
 use super::naming::Naming;
 use super::reader::{Reader, Value};
+use super::respond;
 use super::scalar::name;
 use super::syntax::Place;
 use super::words::EVALUATE;
 use crate::limit::{Evaluate, Limit, Policy};
+use crate::respond::{Layer, RefusalLayer};
 use std::collections::BTreeMap;
 use tidegate_core::Mode;
 
@@ -17,13 +19,14 @@ pub(super) fn read_all(
     reader: &mut Reader<'_>,
     value: &Value<'_>,
     naming: &mut Naming,
+    respond: &Layer,
 ) -> Vec<Policy> {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), POLICIES_MAX);
     let mut names = Names::new("policies");
     let items = items.iter().take(POLICIES_MAX);
     items
-        .filter_map(|item| policy(reader, item, &mut names, naming))
+        .filter_map(|item| policy(reader, item, &mut names, naming, respond))
         .collect()
 }
 
@@ -32,6 +35,7 @@ fn policy(
     value: &Value<'_>,
     names: &mut Names,
     naming: &mut Naming,
+    respond: &Layer,
 ) -> Option<Policy> {
     let fields = reader.fields(value, &POLICY)?;
     let name = fields
@@ -40,13 +44,21 @@ fn policy(
     let evaluate = reader
         .setting(&fields, "evaluate", |word| EVALUATE.parse(word))
         .unwrap_or_default();
+    let respond = respond::read(reader, fields.get("respond").as_ref(), respond);
     naming.enter(name.as_deref());
-    let limits = limits(reader, &fields.get("limits")?, evaluate, naming);
+    let limits = limits(
+        reader,
+        &fields.get("limits")?,
+        evaluate,
+        naming,
+        &respond.refusal,
+    );
     // A policy with a mistake is never used, and preparing it would be a waste.
     if reader.has_errors() {
         return None;
     }
-    Some(Policy::new(name?, evaluate, limits))
+    let policy = Policy::new(name?, evaluate, limits);
+    Some(policy.with_respond(respond.respond()))
 }
 
 fn limits(
@@ -54,6 +66,7 @@ fn limits(
     value: &Value<'_>,
     evaluate: Evaluate,
     naming: &mut Naming,
+    refusal: &RefusalLayer,
 ) -> Vec<Limit> {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), LIMITS_MAX);
@@ -61,7 +74,7 @@ fn limits(
     let mut limits = Vec::new();
     let mut decides_all: Option<String> = None;
     for item in items.iter().take(LIMITS_MAX) {
-        let Some(limit) = limit::read(reader, item, &mut names, naming) else {
+        let Some(limit) = limit::read(reader, item, &mut names, naming, refusal) else {
             continue;
         };
         if evaluate == Evaluate::First && limit.enabled {

@@ -73,7 +73,7 @@ impl<'a> Value<'a> {
     }
 
     /// The items of this list.
-    fn items(&self, items: &'a [Node]) -> Vec<Self> {
+    pub(super) fn items(&self, items: &'a [Node]) -> Vec<Self> {
         let items = items.iter().enumerate();
         items
             .map(|(index, node)| Self {

@@ -4,7 +4,8 @@ use super::duration;
 use super::fault::Fault;
 use super::reader::Reader;
 use super::table::Fields;
-use ipnet::{IpNet, Ipv4Net};
+use crate::client::canonical;
+use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
@@ -64,6 +65,11 @@ pub(super) fn method(text: &str) -> Result<String, Fault> {
     }
 }
 
+/// Reads a token in the sense of RFC 9110.
+pub(super) fn token(text: &str) -> Option<String> {
+    is_token(text).then(|| text.to_owned())
+}
+
 /// Whether `text` is a token in the sense of RFC 9110.
 fn is_token(text: &str) -> bool {
     let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
@@ -89,19 +95,6 @@ pub(super) fn network(text: &str) -> Result<IpNet, Fault> {
         return Err(Fault::new(message).help(help));
     }
     Ok(canonical(network))
-}
-
-fn canonical(network: IpNet) -> IpNet {
-    let IpAddr::V4(v4) = network.addr().to_canonical() else {
-        return network;
-    };
-    let prefix = match network {
-        IpNet::V4(_) => Some(network.prefix_len()),
-        IpNet::V6(_) => network.prefix_len().checked_sub(96),
-    };
-    prefix
-        .and_then(|prefix| Ipv4Net::new(v4, prefix).ok())
-        .map_or(network, IpNet::V4)
 }
 
 /// Reads an address to listen on.

@@ -42,6 +42,8 @@ pub(super) enum Shape {
     Either(&'static [Shape]),
     /// A map from names to text.
     Pairs,
+    /// A map from names of one's own to such values.
+    Named(&'static Shape),
     /// A map with these fields.
     Map(&'static Table),
 }

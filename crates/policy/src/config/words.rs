@@ -4,8 +4,10 @@ use super::fault::Fault;
 use super::local_share::LocalShare;
 use super::store::{Layout, ModeWord};
 use super::suggest::closest;
+use crate::client::{AddressHeader, Trust, jwt};
 use crate::group::Tag;
 use crate::limit::{Evaluate, KeyPart, Missing, OnFailure};
+use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, XField};
 use tidegate_core::{Algorithm, Align, Mode};
 
 /// Words and what each means; the reader and the schema use the same.
@@ -133,18 +135,93 @@ pub(super) static LAYOUT: Words<Layout> = Words {
     known_elsewhere: &[],
 };
 
+pub(super) static PROFILE: Words<Profile> = Words {
+    noun: "a profile",
+    meanings: &Profile::ALL,
+    known_elsewhere: &[("traefik", "traefik-plugin"), ("standard", "default")],
+};
+
+pub(super) static DIALECT: Words<Dialect> = Words {
+    noun: "a dialect of header fields",
+    meanings: &[
+        ("x-ratelimit", Dialect::XRateLimit),
+        ("draft-03", Dialect::Draft03),
+        ("draft-11", Dialect::Draft11),
+    ],
+    known_elsewhere: &[
+        ("x-rate-limit", "x-ratelimit"),
+        ("draft-04", "draft-03"),
+        ("draft-05", "draft-03"),
+        ("draft-06", "draft-03"),
+        ("draft-08", "draft-11"),
+        ("draft-09", "draft-11"),
+        ("draft-10", "draft-11"),
+        ("ratelimit", "draft-11"),
+        ("ietf", "draft-11"),
+    ],
+};
+
+pub(super) static X_FIELD: Words<XField> = Words {
+    noun: "a field of `x-ratelimit`",
+    meanings: &[
+        ("limit", XField::Limit),
+        ("remaining", XField::Remaining),
+        ("reset", XField::Reset),
+        ("type", XField::Type),
+    ],
+    known_elsewhere: &[],
+};
+
+pub(super) static LIMIT_COUNTS: Words<LimitCounts> = Words {
+    noun: "a way to count a limit",
+    meanings: &[
+        ("capacity", LimitCounts::Capacity),
+        ("per-second", LimitCounts::PerSecond),
+    ],
+    known_elsewhere: &[
+        ("burst", "capacity"),
+        ("rate", "per-second"),
+        ("rps", "per-second"),
+    ],
+};
+
+pub(super) static RESET: Words<Reset> = Words {
+    noun: "a way to write an instant",
+    meanings: &[
+        ("epoch", Reset::Epoch),
+        ("delta", Reset::Delta),
+        ("rfc3339", Reset::Rfc3339),
+    ],
+    known_elsewhere: &[
+        ("unix", "epoch"),
+        ("timestamp", "epoch"),
+        ("seconds", "delta"),
+        ("relative", "delta"),
+        ("iso", "rfc3339"),
+        ("iso8601", "rfc3339"),
+    ],
+};
+
+pub(super) static NAMES: Words<Names> = Words {
+    noun: "a way to treat names",
+    meanings: &[("shown", Names::Shown), ("hidden", Names::Hidden)],
+    known_elsewhere: &[("show", "shown"), ("hide", "hidden"), ("false", "hidden")],
+};
+
 /// The keys that need no name after them.
-pub(super) static KEY: Words<KeyPart> = Words {
+pub(super) static KEY: Words<fn() -> KeyPart> = Words {
     noun: "a key",
     meanings: &[
-        ("ip", KeyPart::Ip),
-        ("user", KeyPart::User),
-        ("api-key", KeyPart::ApiKey),
-        ("route", KeyPart::Route),
-        ("host", KeyPart::Host),
-        ("method", KeyPart::Method),
-        ("path", KeyPart::Path),
-        ("global", KeyPart::Global),
+        ("ip", || KeyPart::Ip),
+        ("user", || KeyPart::User),
+        ("api-key", || KeyPart::ApiKey),
+        ("consumer", || KeyPart::Attr("consumer".to_owned())),
+        ("token", || KeyPart::Attr("token".to_owned())),
+        ("route", || KeyPart::Route),
+        ("host", || KeyPart::Host),
+        ("method", || KeyPart::Method),
+        ("path", || KeyPart::Path),
+        ("global", || KeyPart::Global),
     ],
     known_elsewhere: &[
         ("address", "ip"),
@@ -152,10 +229,52 @@ pub(super) static KEY: Words<KeyPart> = Words {
         ("client-ip", "ip"),
         ("remote-address", "ip"),
         ("user-id", "user"),
-        ("token", "api-key"),
+        ("consumer-id", "consumer"),
         ("url", "path"),
         ("none", "global"),
     ],
+};
+
+pub(super) static ADDRESS: Words<AddressHeader> = Words {
+    noun: "a header that tells the address",
+    meanings: &[
+        ("x-forwarded-for", AddressHeader::XForwardedFor),
+        ("forwarded", AddressHeader::Forwarded),
+        ("x-real-ip", AddressHeader::XRealIp),
+    ],
+    known_elsewhere: &[("xff", "x-forwarded-for"), ("real-ip", "x-real-ip")],
+};
+
+pub(super) static TRUST: Words<Trust> = Words {
+    noun: "a word for whom to trust",
+    meanings: &[("proxies", Trust::Proxies), ("anyone", Trust::Anyone)],
+    known_elsewhere: &[("proxy", "proxies"), ("all", "anyone"), ("any", "anyone")],
+};
+
+/// Only a proxy can have verified a token for us.
+pub(super) static VERIFIED_BY: Words<()> = Words {
+    noun: "a word for who has verified a token",
+    meanings: &[("proxy", ())],
+    known_elsewhere: &[("proxies", "proxy")],
+};
+
+pub(super) static JWT_ALGORITHM: Words<jwt::Algorithm> = Words {
+    noun: "an algorithm of tokens",
+    meanings: &[
+        ("HS256", jwt::Algorithm::Hs256),
+        ("HS384", jwt::Algorithm::Hs384),
+        ("HS512", jwt::Algorithm::Hs512),
+        ("RS256", jwt::Algorithm::Rs256),
+        ("RS384", jwt::Algorithm::Rs384),
+        ("RS512", jwt::Algorithm::Rs512),
+        ("PS256", jwt::Algorithm::Ps256),
+        ("PS384", jwt::Algorithm::Ps384),
+        ("PS512", jwt::Algorithm::Ps512),
+        ("ES256", jwt::Algorithm::Es256),
+        ("ES384", jwt::Algorithm::Es384),
+        ("EdDSA", jwt::Algorithm::EdDsa),
+    ],
+    known_elsewhere: &[("Ed25519", "EdDSA")],
 };
 
 // === impl Words ===

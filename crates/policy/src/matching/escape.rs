@@ -54,7 +54,7 @@ pub(super) fn hex(number: u8) -> char {
 }
 
 /// The number of a digit, in either case.
-pub(super) fn unhex(digit: u8) -> Option<u8> {
+pub(crate) fn unhex(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

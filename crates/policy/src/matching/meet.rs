@@ -134,6 +134,11 @@ impl Policy {
     pub fn header_names(&self) -> impl Iterator<Item = &str> {
         self.matcher.header_names().iter().map(String::as_str)
     }
+
+    /// Whether any condition or key looks at the path, so that doors know when they need one.
+    pub fn reads_path(&self) -> bool {
+        self.matcher.reads().path
+    }
 }
 
 /// Whether a limit refuses a request whose identity is absent.

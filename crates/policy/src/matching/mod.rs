@@ -33,5 +33,6 @@ pub use meet::{Meeting, Met, Scratch};
 pub use normalise::normalise;
 pub use path_pattern::PathPattern;
 
+pub(crate) use escape::unhex;
 pub(crate) use key::part_label;
 pub(crate) use secret::is_secret_name;

@@ -3,9 +3,11 @@
 //! `tests/bad/NAME.yaml` holds one mistake and `NAME.txt` what is said about it. After a change,
 //! `TIDEGATE_BLESS=1 cargo test -p tidegate-policy` writes the messages anew; read the difference.
 
+use crate::good::key_file;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_policy::Config;
+use tidegate_policy::config::Environment;
 
 #[test]
 fn every_mistake_is_explained() {
@@ -15,7 +17,7 @@ fn every_mistake_is_explained() {
     for file in files {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         let text = fs::read_to_string(&file).unwrap();
-        let message = match Config::parse(&text, &name, &environment(&text)) {
+        let message = match Config::parse(&text, &name, &Commented(&text)) {
             Ok(config) if config.warnings().is_empty() => "nothing is wrong".to_owned(),
             Ok(config) => config.warnings().iter().map(ToString::to_string).collect(),
             Err(errors) => format!("{errors}\n"),
@@ -35,15 +37,22 @@ fn every_mistake_is_explained() {
     );
 }
 
-/// Variables are set in comments, such as `# TIDEGATE_STORE_TIMEOUT=20`.
-fn environment(text: &str) -> impl Fn(&str) -> Option<String> {
-    let lines = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("# ")?.split_once('='));
-    let set: Vec<(String, String)> = lines.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-    move |name| {
-        let found = set.iter().find(|(set, _)| set == name);
-        found.map(|(_, value)| value.clone())
+/// Variables are set in comments, such as `# TIDEGATE_STORE_TIMEOUT=20`; files are those in
+/// `tests/keys`.
+struct Commented<'a>(&'a str);
+
+impl Environment for Commented<'_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        let mut set = self
+            .0
+            .lines()
+            .filter_map(|line| line.strip_prefix("# ")?.split_once('='));
+        let found = set.find(|(set, _)| *set == name);
+        found.map(|(_, value)| value.to_owned())
+    }
+
+    fn file(&self, path: &str) -> Result<String, String> {
+        key_file(path)
     }
 }
 

@@ -56,7 +56,7 @@ fn overrides_win_over_the_file() {
         config.store.max_keys, 1_000_000,
         "set to nothing is not set"
     );
-    assert_eq!(config.client.trusted_proxies.len(), 2);
+    assert_eq!(config.client.trusted_proxies().len(), 2);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn every_override_is_read_and_named_when_it_is_wrong() {
 fn trusting_nobody_is_possible() {
     let text = format!("client: {{ trusted_proxies: [] }}\n{SMALL}");
     let config = Config::parse(&text, "x", &NoEnvironment).unwrap();
-    assert!(config.client.trusted_proxies.is_empty());
+    assert!(config.client.trusted_proxies().is_empty());
 }
 
 #[test]

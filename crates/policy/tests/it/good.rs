@@ -10,7 +10,7 @@ use tidegate_policy::{Config, Evaluate, KeyPart, Limit, Missing, OnFailure, Tag,
 /// Every field of the language, once.
 pub(crate) const EVERYTHING: &str = include_str!("../good/everything.yaml");
 
-/// No variable is set, and every file holds the same secret.
+/// No variable is set. Keys lie in `tests/keys`, and every other file holds the same secret.
 pub(crate) struct Files;
 
 impl Environment for Files {
@@ -18,9 +18,18 @@ impl Environment for Files {
         None
     }
 
-    fn file(&self, _path: &str) -> Result<String, String> {
-        Ok("from a file\n".to_owned())
+    fn file(&self, path: &str) -> Result<String, String> {
+        Ok(key_file(path).unwrap_or_else(|_| "from a file\n".to_owned()))
     }
+}
+
+/// What a file in `tests/keys` holds.
+pub(crate) fn key_file(name: &str) -> Result<String, String> {
+    if name.contains('/') {
+        return Err("files are not read here".to_owned());
+    }
+    let keys = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/keys");
+    fs::read_to_string(keys.join(name)).map_err(|error| error.to_string())
 }
 
 pub(crate) fn everything() -> Config {
@@ -64,10 +73,10 @@ fn defaults_are_as_documented() {
     assert_eq!(config.store.on_failure, OnFailure::Local);
     assert_eq!(config.store.local_share, LocalShare::Millionths(500_000));
     assert_eq!(config.store.max_keys, 1_000_000);
-    assert_eq!(config.client.ipv6_prefix, 64);
+    assert_eq!(config.client.ipv6_prefix(), 64);
     let proxies = config
         .client
-        .trusted_proxies
+        .trusted_proxies()
         .iter()
         .map(ToString::to_string);
     assert_eq!(proxies.collect::<Vec<_>>(), ["127.0.0.0/8", "::1/128"]);
@@ -101,7 +110,7 @@ fn every_field_arrives() {
     the_store_arrives(&config);
     assert_eq!(config.store.local_share, LocalShare::Millionths(250_000));
     assert_eq!(config.store.max_keys, 50_000);
-    assert_eq!(config.client.trusted_proxies.len(), 3);
+    assert_eq!(config.client.trusted_proxies().len(), 3);
     assert_eq!(
         config.policy(Some("routes")).unwrap().evaluate,
         Evaluate::First

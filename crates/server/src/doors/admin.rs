@@ -7,6 +7,7 @@ use crate::server::phase::{Phase, Watch};
 use crate::tasks;
 use http::{Method, Request};
 use hyper::body::Incoming;
+use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate::{AnyStore, Store};
 use tokio::sync::Semaphore;
@@ -55,7 +56,7 @@ impl<S: Store> AdminDoor<S> {
 }
 
 impl<S: Store + 'static> Door for AdminDoor<S> {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, _: IpAddr) -> Answer {
         let path = request.uri().path();
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match path {

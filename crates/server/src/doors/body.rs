@@ -36,10 +36,9 @@ pub(super) async fn read(
     if body.is_end_stream() {
         return Ok(first);
     }
-    let rest = gather(first, body, bytes_max);
-    timeout(time_max, rest)
-        .await
-        .unwrap_or(Err(BodyError::TooSlow))
+    // Put aside, for it is large and seldom needed.
+    let rest = Box::pin(timeout(time_max, gather(first, body, bytes_max)));
+    rest.await.unwrap_or(Err(BodyError::TooSlow))
 }
 
 /// The next frame if it is here, which saves a timer. It nearly always is: hyper reads ahead.

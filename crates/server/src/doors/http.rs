@@ -1,7 +1,8 @@
-//! The HTTP API: `POST /v1/check`.
+//! The HTTP API: `POST /v1/check`, and the way to `/v1/auth`.
 
+use super::promptly::promptly;
 use super::respond::{self, Answer};
-use super::{Door, body};
+use super::{Door, auth, body};
 use crate::bounds::Bounds;
 use crate::decider::Decider;
 use crate::telemetry::stopwatch::Stopwatch;
@@ -11,7 +12,10 @@ use futures_util::future::join_all;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request};
 use hyper::body::Incoming;
-use tidegate::{AnyStore, CheckError, Store};
+use std::net::IpAddr;
+use std::sync::Arc;
+use tidegate::{AnyStore, CheckError, Decision, Rules, Store};
+use tidegate_http::unix_seconds;
 
 /// What one decision takes, nearly always.
 const DECISION_BYTES: usize = 192;
@@ -36,7 +40,7 @@ impl<S: Store> HttpDoor<S> {
         let bounds = &self.bounds;
         let body = body::read(request.into_body(), bounds.body_bytes, bounds.body_time).await;
         let answer = match body {
-            Ok(body) => self.decide(&body).await,
+            Ok(body) => promptly(self.decider.waits(), || self.decide(&body)).await,
             Err(error) => {
                 // Lets hyper notice that nobody reads the body any more; otherwise it would go on
                 // waiting for it after the answer, and the connection would stay open.
@@ -67,11 +71,25 @@ impl<S: Store> HttpDoor<S> {
     }
 
     async fn decide_one(&self, question: &Question<'_>) -> Result<Vec<u8>, CheckError> {
-        let pairs = question.pairs();
-        let decision = self.decider.decide(&question.request(&pairs)).await?;
+        let rules = self.decider.rules()?;
+        let decision = self.decide_by(&rules, question).await?;
         let mut json = Vec::with_capacity(DECISION_BYTES);
         answer::write(&decision, &mut json);
         Ok(json)
+    }
+
+    /// Decides a question by what it says, and by what its headers and its path tell where it does
+    /// not say it.
+    async fn decide_by(
+        &self,
+        rules: &Arc<Rules>,
+        question: &Question<'_>,
+    ) -> Result<Decision, CheckError> {
+        let learnt = question.learn(rules.client(), &unix_seconds);
+        let pairs = question.pairs_with(learnt.as_ref());
+        self.decider
+            .decide_by(rules, &question.request(&pairs))
+            .await
     }
 
     /// Decides a list, each by itself and in order: none waits for the answer of the one before, so
@@ -88,10 +106,9 @@ impl<S: Store> HttpDoor<S> {
                 accepted.map_err(|error| (error, nth))?;
             }
         }
-        let decisions = join_all(questions.iter().map(|question| async {
-            let pairs = question.pairs();
-            self.decider.decide(&question.request(&pairs)).await
-        }));
+        let rules = self.decider.rules().map_err(|error| (error, 0))?;
+        let each = questions.iter();
+        let decisions = join_all(each.map(|question| self.decide_by(&rules, question)));
         let mut json = Vec::with_capacity(DECISION_BYTES.saturating_mul(questions.len()));
         json.push(b'[');
         for (nth, decision) in decisions.await.into_iter().enumerate() {
@@ -106,16 +123,24 @@ impl<S: Store> HttpDoor<S> {
 }
 
 impl<S: Store + 'static> Door for HttpDoor<S> {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, peer: IpAddr) -> Answer {
         match (request.uri().path(), request.method()) {
             ("/v1/check", &Method::POST) => self.check(request).await,
             ("/v1/check", _) => respond::wrong_method("POST"),
-            (path, _) => respond::not_found(path, "decisions are at POST /v1/check"),
+            (path, _) if auth::is_at(path) => {
+                auth::answer(&self.decider, &self.bounds, request, peer).await
+            }
+            (path, _) => respond::not_found(
+                path,
+                "decisions are at POST /v1/check, and for proxies at /v1/auth",
+            ),
         }
     }
 
-    fn is_public(&self, _: &Request<Incoming>) -> bool {
-        false
+    /// What `Authorization` holds at `/v1/auth` is the client's own, passed on by a proxy, which is
+    /// known by its address.
+    fn is_public(&self, request: &Request<Incoming>) -> bool {
+        auth::is_at(request.uri().path())
     }
 }
 

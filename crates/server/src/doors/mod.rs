@@ -2,25 +2,35 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `http` | `POST /v1/check` |
+//! | `http` | `POST /v1/check`, and the way to `auth` |
+//! | `auth` | `/v1/auth`: forward-auth for proxies |
+//! | `deny` | the query of `/v1/auth` |
 //! | `admin` | `/livez`, `/readyz`, `/metrics` |
 //! | `body` | a request's body, bounded in size and time |
 //! | `respond` | every status and header that is ever answered |
 
 pub(crate) mod admin;
+mod auth;
 mod body;
+mod deny;
 pub(crate) mod http;
+mod promptly;
 pub(crate) mod respond;
 
 use self::respond::Answer;
 use ::http::Request;
 use hyper::body::Incoming;
 use std::future::Future;
+use std::net::IpAddr;
 
 /// What a door does with a request. Accepting, TLS, tokens, bounds and draining are the server's.
 pub(crate) trait Door: Send + Sync + 'static {
-    /// Answers a request; a door always has an answer.
-    fn answer(&self, request: Request<Incoming>) -> impl Future<Output = Answer> + Send;
+    /// Answers a request that came from `peer`; a door always has an answer.
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: IpAddr,
+    ) -> impl Future<Output = Answer> + Send;
 
     /// Whether a request needs no token, even where the door asks for one.
     fn is_public(&self, request: &Request<Incoming>) -> bool;

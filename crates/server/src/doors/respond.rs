@@ -5,10 +5,13 @@ use crate::bounds::Bounds;
 use crate::wire::fault::{Fault, quote};
 use crate::wire::problem::{self, Problem};
 use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, WWW_AUTHENTICATE};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use std::io::Cursor;
-use tidegate::CheckError;
+use tidegate::{CheckError, Decision};
+use tidegate_http::answer::{self, Correlation};
+use tidegate_http::question::ForwardedError;
+use tidegate_policy::respond::Respond;
 
 /// What goes back to the client: always whole, always small. A vector, which hyper copies behind
 /// the head; making it shareable would cost an allocation.
@@ -18,6 +21,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+const DENIED_STATUS: HeaderName = HeaderName::from_static("x-denied-status");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// How many policies a message lists.
@@ -86,6 +90,64 @@ pub(crate) fn undecided(error: &CheckError, item: Option<usize>) -> Answer {
         None => fault,
     };
     bad_question(&fault)
+}
+
+/// A request may pass: what the client may be told of its limits, and nothing else.
+pub(crate) fn allowed(decision: &Decision) -> Answer {
+    let mut answer = Response::new(Full::default());
+    answer::inform(decision, answer.headers_mut());
+    answer
+}
+
+/// A request may not pass, to which these headers belong.
+pub(crate) fn refused(decision: &Decision, headers: &HeaderMap) -> Answer {
+    let correlation = Correlation::of(headers, decision.respond());
+    let mut answer = whole(answer::refuse(decision, &correlation));
+    answer.extensions_mut().insert(IsDecision);
+    answer
+}
+
+/// The same for a proxy that knows 403 only: another header has the status.
+pub(crate) fn denied(mut answer: Answer) -> Answer {
+    let status = HeaderValue::from(answer.status().as_u16());
+    *answer.status_mut() = StatusCode::FORBIDDEN;
+    with(answer, DENIED_STATUS, status)
+}
+
+/// Nobody can decide, about a request to which these headers belong.
+pub(crate) fn unavailable(respond: Option<&Respond>, headers: &HeaderMap) -> Answer {
+    let correlation = Correlation::of(headers, respond.unwrap_or(Respond::standard()));
+    whole(answer::unavailable(respond, &correlation))
+}
+
+/// Somebody asks for others who may only ask for itself.
+pub(crate) fn untrusted() -> Answer {
+    let detail = "only proxies that are trusted may ask here";
+    problem(&Problem::new(403, "Forbidden").detail(detail))
+}
+
+/// A proxy does not tell well what it asks about.
+pub(crate) fn bad_forward(error: ForwardedError) -> Answer {
+    problem(&Problem::new(400, "Bad Request").detail(error.to_string()))
+}
+
+/// A proxy asks a policy that is not there. Which ones are is not for its clients to know.
+pub(crate) fn no_such_policy() -> Answer {
+    let detail = "there is no policy of this name";
+    problem(&Problem::new(404, "Not Found").detail(detail))
+}
+
+/// Whether an answer is a decision, whatever its status: nothing was wrong with the question.
+pub(crate) fn is_decision(answer: &Answer) -> bool {
+    answer.extensions().get::<IsDecision>().is_some()
+}
+
+/// Marks an answer that is a decision.
+#[derive(Clone, Copy)]
+struct IsDecision;
+
+fn whole(answer: Response<Vec<u8>>) -> Answer {
+    answer.map(|body| Full::new(Cursor::new(body)))
 }
 
 /// A body that did not come in whole.

@@ -7,6 +7,7 @@ use super::trouble::Trouble;
 use crate::doors::Door;
 use crate::tasks::Tasks;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -61,12 +62,12 @@ impl<D: Door> Acceptor<D> {
             return;
         };
         while let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() {
-            let accepted = socket.accept().and_then(|(stream, _)| {
+            let accepted = socket.accept().and_then(|(stream, peer)| {
                 stream.set_nonblocking(true)?;
-                TcpStream::from_std(stream)
+                Ok((TcpStream::from_std(stream)?, peer.ip()))
             });
             match accepted {
-                Ok(stream) => self.welcome(stream, permit),
+                Ok((stream, peer)) => self.welcome(stream, peer, permit),
                 Err(error) if is_the_clients(&error) => {}
                 // Nobody waits any more.
                 Err(_) => return,
@@ -83,9 +84,9 @@ impl<D: Door> Acceptor<D> {
             };
             trouble.note_room(&self.context, self.room.available_permits());
             match socket.accept().await {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
                     trouble.note_success();
-                    self.welcome(stream, permit);
+                    self.welcome(stream, peer.ip(), permit);
                 }
                 // The client gave up before we came to it.
                 Err(error) if is_the_clients(&error) => debug!(%error, "lost a connection"),
@@ -98,7 +99,7 @@ impl<D: Door> Acceptor<D> {
     }
 
     /// Serves a connection in a task of its own, which holds `permit` until it ends.
-    fn welcome(&self, stream: TcpStream, permit: OwnedSemaphorePermit) {
+    fn welcome(&self, stream: TcpStream, peer: IpAddr, permit: OwnedSemaphorePermit) {
         // Answers are small and complete; waiting for more to send would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
             return debug!(%error, "lost a connection");
@@ -114,12 +115,12 @@ impl<D: Door> Acceptor<D> {
         };
         match tls {
             None => self.tasks.spawn(async move {
-                connection::serve(stream, context, phase).await;
+                connection::serve(stream, peer, context, phase).await;
                 drop(open);
             }),
             Some(tls) => self.tasks.spawn(async move {
                 if let Some(stream) = handshake(&tls, stream, &context).await {
-                    connection::serve(stream, context, phase).await;
+                    connection::serve(stream, peer, context, phase).await;
                 }
                 drop(open);
             }),

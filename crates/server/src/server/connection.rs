@@ -13,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,11 +38,17 @@ pub(super) struct DoorContext<D> {
 struct Session<D> {
     context: Arc<DoorContext<D>>,
     pulse: Arc<Pulse>,
+    /// Who is at the other end.
+    peer: IpAddr,
 }
 
 /// Serves a connection until it ends, is idle for too long, or the door closes.
-pub(super) async fn serve<I, D>(stream: I, context: Arc<DoorContext<D>>, mut phase: Watch)
-where
+pub(super) async fn serve<I, D>(
+    stream: I,
+    peer: IpAddr,
+    context: Arc<DoorContext<D>>,
+    mut phase: Watch,
+) where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     D: Door,
 {
@@ -55,6 +62,8 @@ where
     let session = Arc::new(Session {
         context,
         pulse: Arc::clone(&pulse),
+        // A socket for both families shows IPv4 in the clothes of IPv6.
+        peer: peer.to_canonical(),
     });
     let service = service_fn(move |request| {
         let session = Arc::clone(&session);
@@ -125,11 +134,11 @@ impl<D: Door> Session<D> {
         let context = &*self.context;
         self.pulse.begin();
         let answer = if context.admits(&request) {
-            context.door.answer(request).await
+            context.door.answer(request, self.peer).await
         } else {
             respond::unauthorized()
         };
-        if answer.status().is_client_error() {
+        if answer.status().is_client_error() && !respond::is_decision(&answer) {
             context.metrics.count_bad(answer.status().as_u16());
         }
         if self.pulse.is_closing() {

@@ -1,18 +1,17 @@
 //! Decides events of the past, by a clock that they set.
 
 use super::event::Event;
-use super::forwarded;
 use super::tally::Tally;
 use crate::failure::Failure;
-use tidegate::{CheckError, Config, Decision, Limiter, ManualClock, MemoryStore};
-use tidegate_policy::config::{ClientSettings, Environment, StoreSettings};
+use tidegate::{CheckError, Client, Config, Decision, Limiter, ManualClock, MemoryStore};
+use tidegate_policy::config::{Environment, StoreSettings};
 
 /// A limiter whose clock is set by the events that it decides, and the tally of its decisions.
 #[derive(Debug)]
 pub struct Engine {
     limiter: Limiter<MemoryStore<ManualClock>>,
     clock: ManualClock,
-    client: ClientSettings,
+    client: Client,
     /// The policy that is asked where an event names none; the first one where this is absent.
     policy: Option<String>,
     tally: Tally,
@@ -60,13 +59,15 @@ impl Engine {
         F: FnOnce(&Decision),
     {
         self.clock.set(event.at);
-        let pairs = event.question.pairs();
+        let now = || event.at.as_micros() / 1_000_000;
+        let learnt = event.question.learn(&self.client, &now);
+        let pairs = event.question.pairs_with(learnt.as_ref());
         let mut request = event.question.request(&pairs);
         if request.policy.is_none() {
             request.policy = self.policy.as_deref();
         }
         if let (Some(seen), Some(forwarded)) = (request.ip, &event.forwarded) {
-            request.ip = Some(forwarded::client(seen, forwarded, &self.client));
+            request.ip = Some(self.client.address_behind(seen, forwarded));
         }
         let decision = self.limiter.check_now(&request)?;
         self.tally.add(&request, &decision, event.at);

@@ -14,7 +14,6 @@
 pub mod engine;
 pub mod event;
 pub mod formats;
-mod forwarded;
 pub mod lines;
 pub mod progress;
 pub mod run;

@@ -1,5 +1,6 @@
 //! Everything that `/metrics` shows, in the OpenMetrics text format.
 
+use super::callers::Callers;
 use super::decisions::Decisions;
 use super::durations::Durations;
 use super::store::{StoreMetrics, StoreStats};
@@ -20,6 +21,7 @@ pub(crate) struct Metrics {
     pub(crate) decisions: Arc<Decisions>,
     pub(crate) without_store: Arc<WithoutStore>,
     pub(crate) durations: Arc<Durations>,
+    pub(crate) callers: Callers,
     connections: Family<DoorLabel, Gauge>,
     accepted: Family<DoorLabel, Counter>,
     broken: Family<DoorLabel, Counter>,
@@ -53,6 +55,7 @@ impl Metrics {
             decisions: Arc::new(decisions),
             without_store: Arc::new(without_store),
             durations: Arc::default(),
+            callers: Callers::default(),
             connections: Family::default(),
             accepted: Family::default(),
             broken: Family::default(),
@@ -72,6 +75,7 @@ impl Metrics {
             "Requests answered with a problem, by door and status",
             self.bad_requests.clone(),
         );
+        self.callers.register(registry);
         registry.register_with_unit(
             "request_duration",
             "From a request's head to its answer, at the HTTP door",

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`logs`] | lines for people on a terminal, JSON for everybody else |
 //! | `metrics` | everything that `/metrics` shows |
+//! | `callers` | who asked without being believed |
 //! | `decisions` | decisions, counted by policy, limit and outcome |
 //! | `durations` | a histogram that costs two additions |
 //! | `masked` | keys in logs |
@@ -11,6 +12,7 @@
 //! | [`store`] | how the store is, and how full |
 //! | `stopwatch` | real time, for latencies alone |
 
+pub(crate) mod callers;
 pub(crate) mod decisions;
 pub(crate) mod durations;
 pub mod logs;

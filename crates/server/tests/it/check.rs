@@ -156,3 +156,61 @@ async fn a_client_that_waits_for_continue_gets_it() {
     assert_eq!(client.ask(&format!("{head}\r\n\r\n")).await.status, 100);
     assert!(client.ask(body).await.is_allowed());
 }
+
+#[tokio::test]
+async fn headers_and_path_tell_what_the_question_does_not() {
+    let config = "
+listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }
+client:
+  user: { header: X-User-Id }
+  attributes: { project: { segment: 2 } }
+  cost: { header: X-Cost, max: 5 }
+policies:
+  - name: api
+    evaluate: first
+    limits:
+      - { name: per-user, key: user, missing: skip, rate: 10/h }
+      - { name: per-project, key: attr:project, missing: skip, rate: 10/h }
+      - { name: per-key, key: api-key, missing: skip, rate: 10/h }
+      - { name: per-address, key: ip, rate: 10/h }
+";
+    let server = Server::start(config).await;
+    for (question, limit, remaining) in [
+        (
+            r#"{"headers": {"X-User-Id": "ann", "X-Cost": "3"}}"#,
+            "per-user",
+            7,
+        ),
+        (
+            r#"{"user": "ann", "headers": {"X-User-Id": "bob", "X-Cost": "99"}}"#,
+            "per-user",
+            2,
+        ),
+        (r#"{"user": "bob", "cost": 1}"#, "per-user", 9),
+        (
+            r#"{"headers": {"X-User-Id": ["ann", "ann"]}, "path": "/p/apollo"}"#,
+            "per-project",
+            9,
+        ),
+        (r#"{"attributes": {"project": "apollo"}}"#, "per-project", 8),
+        (r#"{"headers": {"X-API-Key": "k"}}"#, "per-key", 9),
+        (r#"{"api_key": "k"}"#, "per-key", 8),
+        (
+            r#"{"ip": "127.0.0.1", "headers": {"X-Forwarded-For": "192.0.2.1"}}"#,
+            "per-address",
+            9,
+        ),
+        (r#"{"ip": "127.0.0.1"}"#, "per-address", 8),
+    ] {
+        // Once alone and once in a list, looking, so that both ways are gone.
+        let decision = post(server.http, question).await.json();
+        assert_eq!(decision["limit"], limit, "{question}");
+        assert_eq!(decision["remaining"], remaining, "{question}");
+        let look = question
+            .replacen('{', r#"{"cost": 0, "#, 1)
+            .replace(r#", "cost": 1"#, "");
+        let looked = post(server.http, &format!("[{look}]")).await.json();
+        assert_eq!(looked[0]["limit"], limit, "{question}");
+        assert_eq!(looked[0]["remaining"], remaining, "{question}");
+    }
+}

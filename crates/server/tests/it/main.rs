@@ -14,6 +14,8 @@ mod kit;
 mod access_logs;
 /// `/livez`, `/readyz`, `/metrics`.
 mod admin;
+/// `/v1/auth`: forward-auth for proxies.
+mod auth;
 /// What is too large, too slow, too many.
 mod bounds;
 /// `POST /v1/check`: decisions.
@@ -36,6 +38,8 @@ mod redis_keys;
 mod reset;
 /// `tidegate simulate` as a process, and at the edges of what it is given.
 mod simulate;
+/// What clients forge, at `/v1/auth`.
+mod spoofing;
 /// TLS, with and without certificates of callers.
 mod tls;
 /// Bearer tokens.

@@ -80,7 +80,8 @@ async fn a_list_may_have_a_hundred_questions_and_no_more() {
 
 #[tokio::test]
 async fn a_wrong_path_says_which_is_right() {
-    let detail = "there is nothing at `/v2`; decisions are at POST /v1/check";
+    let detail =
+        "there is nothing at `/v2`; decisions are at POST /v1/check, and for proxies at /v1/auth";
     check(
         "POST /v2 HTTP/1.1\r\nhost: a\r\n\r\n",
         404,

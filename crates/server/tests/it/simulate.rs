@@ -252,3 +252,32 @@ async fn a_reader_that_has_had_enough_is_no_error() {
     let ended = child.wait_with_output().await.unwrap();
     assert_eq!(ended.status.code(), Some(0));
 }
+
+#[test]
+fn who_asks_is_found_out_at_the_time_of_the_trace() {
+    // HS256, {"sub":"ann","exp":2000}, signed with the secret below.
+    let token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4iLCJleHAiOjIwMDB9.p0MKbmeyAyMTlN2X2BVhucGibj6m6B3M5yqaDMrVKWc";
+    let config = "
+client:
+  user: { claim: sub }
+  jwt: { secret: an example of a secret that is long enough, leeway: 0s }
+policies:
+  - name: api
+    evaluate: first
+    limits:
+      - { name: per-user, key: user, missing: skip, rate: 10/h }
+      - { name: per-address, key: ip, rate: 10/h }
+";
+    let line = |at_ms: u64| {
+        format!("{{\"at_ms\": {at_ms}, \"headers\": {{\"Authorization\": \"Bearer {token}\"}}}}\n")
+    };
+    let trace = format!("{}{}", line(1_999_999), line(2_000_000));
+    let simulated = simulation::run(config, trace.as_bytes());
+    simulated.ended.expect("it is sound");
+    let limits: Vec<bool> = simulated
+        .out
+        .lines()
+        .map(|line| line.contains("\"per-user\""))
+        .collect();
+    assert_eq!(limits, [true, false], "{}", simulated.out);
+}

@@ -1,7 +1,7 @@
 //! TLS, with and without certificates of callers.
 
 use crate::kit::certificates::Certificates;
-use crate::kit::{Client, Server, get};
+use crate::kit::{Client, Server, ask, get};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_policy::Config;
@@ -71,6 +71,13 @@ async fn a_door_with_tls_answers_over_tls_and_not_without() {
     let mut client = connect(server.http, &authority, None).await.unwrap();
     assert!(client.post("{}").await.is_allowed());
     assert!(client.post("{}").await.is_allowed());
+    // Who is at the other end is known through TLS as well.
+    let asked = ask("/v1/auth").from("192.0.2.1");
+    let reply = client.ask(&asked.text()).await;
+    assert_eq!(
+        (reply.status, reply.header("x-ratelimit-remaining")),
+        (200, Some("9"))
+    );
 
     let mut plain = Client::connect(server.http).await;
     plain

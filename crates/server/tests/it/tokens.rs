@@ -45,7 +45,7 @@ async fn only_the_doors_own_token_opens_it() {
 }
 
 #[tokio::test]
-async fn nothing_on_the_http_door_is_public() {
+async fn nothing_on_the_http_door_is_public_but_what_proxies_ask() {
     let server = Server::start(GUARDED).await;
     for path in ["/", "/livez", "/v1/check", "/metrics"] {
         let request = format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n");

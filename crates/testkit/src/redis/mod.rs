@@ -3,7 +3,8 @@
 //!
 //! Everything runs on loopback, on ports that no other test of any process has. A server ends with
 //! its value, and if the test process dies without a word, with that. Every wait polls for what it
-//! waits for, up to a limit, and says what did not happen.
+//! waits for, up to a limit, and says what did not happen. For servers of another kind there are
+//! [`Port`], [`Process`] and [`until`].
 //!
 //! ```no_run
 //! use tidegate_testkit::redis::Server;
@@ -44,6 +45,8 @@ pub use client::Client;
 pub use cluster::{Cluster, Migration, SLOTS};
 pub use flavour::Flavour;
 pub use options::Options;
+pub use port::Port;
+pub use process::Process;
 pub use proxy::{FaultProxy, Faults};
 pub use reply::Reply;
 pub use sentinel::SentinelGroup;

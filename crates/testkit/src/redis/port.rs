@@ -14,7 +14,7 @@ const BUS: u16 = 10_000;
 
 /// A port that no other process which uses this kit will take.
 #[derive(Debug)]
-pub(super) struct Port {
+pub struct Port {
     number: u16,
     /// Locked; the kernel unlocks it when the process ends, however it does.
     _lock: File,
@@ -22,7 +22,7 @@ pub(super) struct Port {
 
 impl Port {
     /// A port at which nobody listens, nor at its cluster bus.
-    pub(super) fn lease() -> Self {
+    pub fn lease() -> Self {
         static NEXT: AtomicU16 = AtomicU16::new(0);
         let locks = std::env::temp_dir().join("tidegate-test-ports");
         fs::create_dir_all(&locks).expect("the folder for temporary files can be written");
@@ -45,7 +45,8 @@ impl Port {
         panic!("all ports from {FIRST} on are in use")
     }
 
-    pub(super) fn number(&self) -> u16 {
+    /// Its number.
+    pub fn number(&self) -> u16 {
         self.number
     }
 }

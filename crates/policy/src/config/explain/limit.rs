@@ -1,6 +1,6 @@
 //! One limit in plain words.
 
-use super::{band, redis, subject};
+use super::{band, client, redis, respond, subject};
 use crate::config::{Config, LocalShare};
 use crate::limit::{Limit, OnFailure, Policy};
 use tidegate_core::Mode;
@@ -11,9 +11,11 @@ pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String
     lines.push(subject::applies_to(limit));
     lines.push(subject::bucket(limit, config.client.ipv6_prefix));
     lines.extend(subject::absent(limit));
+    lines.extend(client::untold(&config.client, &limit.key));
     let bands = limit.bands.iter();
     lines.extend(bands.map(|band| band::explain(band, limit.charge_always)));
     lines.extend(charge(limit));
+    lines.extend(respond::refusal(limit));
     // In this process there is nothing that could fail to answer.
     if let Some(redis) = config.store.target.redis() {
         lines.push(redis::keys(redis, policy, limit));

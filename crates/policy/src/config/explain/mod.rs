@@ -1,8 +1,10 @@
 //! What a configuration means, in plain words.
 
 mod band;
+mod client;
 mod limit;
 mod redis;
+mod respond;
 mod subject;
 mod words;
 
@@ -18,7 +20,11 @@ use words::list;
 /// assert!(words.contains("1 a second on average, up to 5 at once"));
 /// ```
 pub fn explain(config: &Config) -> String {
-    let mut paragraphs = vec![doors(config), store(config)];
+    let mut paragraphs = vec![
+        doors(config),
+        store(config),
+        client::explain(&config.client),
+    ];
     for policy in &config.policies {
         paragraphs.push(heading(config, policy));
         for limit in &policy.limits {
@@ -66,7 +72,8 @@ fn heading(config: &Config, policy: &Policy) -> String {
         Evaluate::All => "every limit that matches must allow",
         Evaluate::First => "the first limit that matches decides alone",
     };
-    let heading = format!("Policy `{}`: {how}.", policy.name);
+    let answers = respond::answers(policy);
+    let heading = format!("Policy `{}`: {how}.\n  {answers}", policy.name);
     match config.store.target.redis() {
         Some(redis) => format!("{heading}\n  In Redis, {}", redis::cost(redis, policy)),
         None => heading,

@@ -81,13 +81,15 @@ pub(super) fn bucket(limit: &Limit, ipv6_prefix: u8) -> String {
     }
 }
 
-fn noun(part: &KeyPart, ipv6_prefix: u8) -> String {
+/// What a part of a key is, in words.
+pub(super) fn noun(part: &KeyPart, ipv6_prefix: u8) -> String {
     match part {
         KeyPart::Ip if ipv6_prefix == 128 => "client address".to_owned(),
         KeyPart::Ip => format!("client address (IPv6 by /{ipv6_prefix})"),
         KeyPart::User => "user".to_owned(),
         KeyPart::ApiKey => "API key".to_owned(),
         KeyPart::Header(name) => format!("value of the header `{name}`"),
+        KeyPart::Attr(name) if name == "consumer" || name == "token" => name.clone(),
         KeyPart::Attr(name) => format!("value of the attribute `{name}`"),
         KeyPart::Route => "route".to_owned(),
         KeyPart::Host => "host".to_owned(),

@@ -86,6 +86,10 @@ fn shape(shape_of: &Shape, definitions: &mut Map<String, Value>) -> Value {
             "additionalProperties": { "type": ["string", "number", "boolean"] },
             "minProperties": 1,
         }),
+        Shape::Named(value) => json!({
+            "type": "object",
+            "additionalProperties": shape(value, definitions),
+        }),
         Shape::Map(of) => {
             let name = of.what.trim_matches('`');
             if !definitions.contains_key(name) {

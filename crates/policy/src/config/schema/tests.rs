@@ -37,6 +37,11 @@ fn check_table(table: &'static Table, at: &str, wrap: Wrap<'_>) {
 fn check_shape(shape: &'static Shape, path: &str, wrap: Wrap<'_>) {
     match shape {
         Shape::Map(table) => check_table(table, path, wrap),
+        Shape::Named(inner) => {
+            check_shape(inner, &format!("{path}.x"), &|value| {
+                wrap(json!({ "x": value }))
+            });
+        }
         Shape::List(item) => {
             check_shape(item, &format!("{path}[0]"), &|value| wrap(json!([value])));
         }
@@ -53,7 +58,7 @@ fn check_shape(shape: &'static Shape, path: &str, wrap: Wrap<'_>) {
 fn every_property_has_a_description() {
     let schema = json_schema();
     let definitions = schema["$defs"].as_object().unwrap();
-    assert_eq!(definitions.len(), 11, "{:?}", definitions.keys());
+    assert_eq!(definitions.len(), 16, "{:?}", definitions.keys());
     for table in definitions.values().chain([&schema]) {
         for (name, property) in table["properties"].as_object().into_iter().flatten() {
             let about = property["description"].as_str().unwrap();

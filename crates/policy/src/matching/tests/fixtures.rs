@@ -17,6 +17,7 @@ pub(super) fn limit(name: &str) -> Limit {
         mode: Mode::Enforce,
         charge_always: false,
         on_failure: None,
+        refusal: None,
         template: None,
     }
 }

@@ -122,6 +122,7 @@ fn alone(policy: &str, limit: &Limit) -> Policy {
         mode: limit.mode,
         charge_always: limit.charge_always,
         on_failure: limit.on_failure,
+        refusal: None,
         template: None,
     };
     Policy::new(policy.to_owned(), Evaluate::All, vec![limit])

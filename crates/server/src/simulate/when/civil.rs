@@ -2,6 +2,7 @@
 
 use super::LATEST;
 use tidegate::Timestamp;
+use tidegate_http::text::date;
 
 const DAY_SECONDS: i64 = 86_400;
 
@@ -72,23 +73,6 @@ pub fn show(at: Timestamp) -> String {
     let (year, month, day) = date(days);
     let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
-}
-
-/// The date that lies `days` after 1970-01-01.
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + MARCH_0_TO_EPOCH.unsigned_abs();
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    // Days of an era without those that leap years add, so that each year has 365.
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
-    (era * 400 + year + u64::from(month <= 2), month, day)
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@
 mod number;
 mod reader;
 mod string;
-mod write;
 
 pub use reader::{DEPTH_MAX, Reader};
-pub use write::write_string;
+pub use tidegate_http::text::write_json_string as write_string;
 
 use super::fault::Fault;
 

@@ -1,6 +1,7 @@
 //! A question, in JSON: what is known of a request.
 
 mod field;
+mod pairs;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -8,6 +9,7 @@ mod texts;
 use super::fault::{Fault, quote};
 use super::json::{Reader, Result};
 use field::Field;
+pub use pairs::Pairs;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt;
@@ -57,19 +59,12 @@ pub struct Question<'a> {
     pub headers: Texts<'a>,
     /// Attributes; no name is there twice.
     pub attributes: Texts<'a>,
-    /// How much it takes.
-    pub cost: u64,
+    /// How much it takes, if it says so.
+    pub cost: Option<u64>,
 }
 
 /// Names and values.
 pub type Texts<'a> = SmallVec<[(Cow<'a, str>, Cow<'a, str>); 4]>;
-
-/// The headers and attributes of a [`Question`], in the form in which a [`Request`] borrows them.
-#[derive(Debug, Default)]
-pub struct Pairs<'q> {
-    headers: SmallVec<[(&'q str, &'q str); 4]>,
-    attributes: SmallVec<[(&'q str, &'q str); 4]>,
-}
 
 /// One question, or several that were asked together.
 #[derive(Debug)]
@@ -122,7 +117,7 @@ impl Default for Question<'_> {
             route: None,
             headers: Texts::new(),
             attributes: Texts::new(),
-            cost: 1,
+            cost: None,
         }
     }
 }
@@ -152,30 +147,21 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// Its headers and attributes, for [`request`](Self::request).
-    #[inline]
-    pub fn pairs(&self) -> Pairs<'_> {
-        Pairs {
-            headers: borrow(&self.headers),
-            attributes: borrow(&self.attributes),
-        }
-    }
-
     /// The question as the limiter takes it; `pairs` are its own.
     #[inline]
     pub fn request<'r, 'q: 'r>(&'q self, pairs: &'r Pairs<'q>) -> Request<'r> {
         Request {
             policy: self.policy.as_deref(),
             ip: self.ip,
-            user: self.user.as_deref(),
-            api_key: self.api_key.as_deref(),
+            user: pairs.user,
+            api_key: pairs.api_key,
             method: self.method.as_deref(),
             host: self.host.as_deref(),
             path: self.path.as_deref(),
             route: self.route.as_deref(),
             headers: &pairs.headers,
             attributes: &pairs.attributes,
-            cost: self.cost,
+            cost: pairs.cost.unwrap_or(1),
         }
     }
 
@@ -210,7 +196,13 @@ impl<'a> Question<'a> {
                 Field::Route => self.route = reader.string_or_null()?,
                 Field::Headers => headers(reader, &mut self.headers)?,
                 Field::Attributes => attributes(reader, &mut self.attributes)?,
-                Field::Cost => self.cost = if reader.null()? { 1 } else { reader.whole()? },
+                Field::Cost => {
+                    self.cost = if reader.null()? {
+                        None
+                    } else {
+                        Some(reader.whole()?)
+                    }
+                }
             }
             Ok(())
         })?;
@@ -251,13 +243,4 @@ fn address(reader: &mut Reader<'_>) -> Result<Option<IpAddr>> {
             Err(Fault::new(at, message))
         }
     }
-}
-
-#[inline]
-fn borrow<'q>(texts: &'q Texts<'_>) -> SmallVec<[(&'q str, &'q str); 4]> {
-    let mut pairs = SmallVec::new();
-    for (name, value) in texts {
-        pairs.push((&**name, &**value));
-    }
-    pairs
 }

@@ -15,7 +15,7 @@ fn summary(question: &Question<'_>) -> Value {
         "user": question.user, "api_key": question.api_key, "method": question.method,
         "host": question.host, "path": question.path, "route": question.route,
         "headers": texts(&question.headers), "attributes": texts(&question.attributes),
-        "cost": question.cost,
+        "cost": question.cost.unwrap_or(1),
     })
 }
 

@@ -149,6 +149,13 @@ impl Reply {
         values.next().map(|(_, value)| value.as_str())
     }
 
+    /// The names of its headers, sorted.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        names
+    }
+
     /// The body as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))

@@ -2,13 +2,17 @@
 
 pub(crate) mod certificates;
 pub(crate) mod client;
+pub(crate) mod cuttable;
 pub(crate) mod folder;
 pub(crate) mod process;
+pub(crate) mod proxy;
 pub(crate) mod redis;
 pub(crate) mod server;
 pub(crate) mod simulation;
 
 pub(crate) use client::{Client, Reply, get, post};
+pub(crate) use cuttable::Cuttable;
+pub(crate) use proxy::ask;
 pub(crate) use server::Server;
 
 /// One limit: two at once, then one a minute.

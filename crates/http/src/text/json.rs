@@ -1,15 +1,27 @@
-//! Writes JSON.
+//! Strings of JSON.
 
-/// Writes `text` as a string, quotes included.
+/// Writes `text` as a string of JSON, quotes included.
+///
+/// ```
+/// let mut out = Vec::new();
+/// tidegate_http::text::write_json_string("a \"b\"", &mut out);
+/// assert_eq!(out, br#""a \"b\"""#);
+/// ```
 #[inline]
-pub fn write_string(text: &str, out: &mut Vec<u8>) {
+pub fn write_json_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
+    write_json(text, out);
+    out.push(b'"');
+}
+
+/// Writes `text` as it stands between the quotes of a string of JSON.
+#[inline]
+pub fn write_json(text: &str, out: &mut Vec<u8>) {
     if text.bytes().any(needs_escape) {
         write_escaped(text, out);
     } else {
         out.extend_from_slice(text.as_bytes());
     }
-    out.push(b'"');
 }
 
 #[inline]
@@ -51,7 +63,7 @@ mod tests {
         let all: String = (0..0x80_u8).map(char::from).chain("ü😀".chars()).collect();
         for text in ["", "plain", "10/s burst 50", "a\"b\\c", all.as_str()] {
             let mut out = Vec::new();
-            write_string(text, &mut out);
+            write_json_string(text, &mut out);
             let back: String = serde_json::from_slice(&out).expect("what we write is JSON");
             assert_eq!(back, text);
         }

@@ -1,0 +1,320 @@
+//! What there is to say of a request that does not pass.
+
+use super::body;
+use crate::clock;
+use http::StatusCode;
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use tidegate::{Applied, DecidedBy, Decision, Timestamp};
+use tidegate_policy::respond::{Names, Placeholder, Refusal, Respond, Wording};
+
+/// Why the request does not pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Case {
+    /// A limit is exceeded; it would pass after this many seconds, rounded up.
+    Exceeded(u64),
+    /// It asks for more than there can ever be.
+    Never,
+    /// It lacks an identity.
+    Nobody,
+    /// The store did not answer, and so nobody knows.
+    Unknown,
+}
+
+/// Where nobody knows, somebody may know this many seconds later.
+pub(super) const COME_BACK_S: u64 = 1;
+
+/// Problem types: registered with IANA by the draft of the header fields.
+const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";
+const REDUCED_CAPACITY: &str =
+    "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
+
+/// What there is to say of a request that does not pass.
+pub(super) struct Facts<'a> {
+    pub(super) case: Case,
+    pub(super) respond: &'a Respond,
+    pub(super) refusal: &'a Refusal,
+    decision: Option<&'a Decision>,
+    /// Empty where no answer is made that could carry one.
+    correlation: &'a str,
+}
+
+/// A value, before it is written in one format or another.
+pub(super) enum Value<'a> {
+    Text(Cow<'a, str>),
+    /// Absent where there is none to tell.
+    Number(Option<u64>),
+    Names(SmallVec<[&'a str; 4]>),
+}
+
+// === impl Case ===
+
+impl Case {
+    fn of(decision: &Decision) -> Self {
+        let Some(binding) = decision.binding() else {
+            return Self::Unknown;
+        };
+        match (decision.decided_by(), seconds(&binding)) {
+            (DecidedBy::Failure, _) => Self::Unknown,
+            (_, Some(wait)) => Self::Exceeded(wait),
+            (_, None) if binding.spoken().is_none() => Self::Nobody,
+            (_, None) => Self::Never,
+        }
+    }
+
+    /// Seconds to wait, if it is of any use.
+    pub(super) fn wait_s(self) -> Option<u64> {
+        match self {
+            Self::Exceeded(wait) => Some(wait),
+            Self::Unknown => Some(COME_BACK_S),
+            Self::Never | Self::Nobody => None,
+        }
+    }
+
+    /// A sentence for people.
+    fn sentence(self) -> Cow<'static, str> {
+        match self {
+            Self::Exceeded(1) => "Rate limit exceeded. Try again in 1 second.".into(),
+            Self::Exceeded(wait) => {
+                format!("Rate limit exceeded. Try again in {wait} seconds.").into()
+            }
+            Self::Never => "Rate limit exceeded. This request can never pass.".into(),
+            Self::Nobody => "The request lacks an identity without which it cannot pass.".into(),
+            Self::Unknown => {
+                "The limiter cannot decide at the moment. Try again in 1 second.".into()
+            }
+        }
+    }
+}
+
+/// Whole seconds until the request would pass, rounded up; `None` where it never can.
+pub(super) fn seconds(applied: &Applied<'_>) -> Option<u64> {
+    applied.wait().as_micros().map(up)
+}
+
+/// Microseconds as whole seconds, rounded up.
+pub(super) fn up(micros: u64) -> u64 {
+    micros.div_ceil(1_000_000)
+}
+
+/// When the bucket is as good as new, in seconds since the epoch, rounded up.
+pub(super) fn reset_epoch(decision: &Decision, applied: &Applied<'_>) -> u64 {
+    let reset = u64::try_from(applied.reset_after().as_micros()).unwrap_or(u64::MAX);
+    up(decision.at().plus(reset).as_micros())
+}
+
+// === impl Facts ===
+
+impl<'a> Facts<'a> {
+    /// What there is to say of a refusal.
+    pub(super) fn of(decision: &'a Decision, correlation: &'a str) -> Self {
+        let (case, respond) = (Case::of(decision), decision.respond());
+        Self {
+            case,
+            respond,
+            // What a limit says of itself is not to be said where nobody knows whether it is exceeded.
+            refusal: match case {
+                Case::Unknown => &respond.refusal,
+                _ => decision.refusal(),
+            },
+            decision: Some(decision),
+            correlation,
+        }
+        .honest()
+    }
+
+    /// What there is to say where there is no decision.
+    pub(super) fn unknown(respond: &'a Respond, correlation: &'a str) -> Self {
+        Self {
+            case: Case::Unknown,
+            respond,
+            refusal: &respond.refusal,
+            decision: None,
+            correlation,
+        }
+        .honest()
+    }
+
+    /// A body that says the same whatever is the case was written for limits that are exceeded. Where
+    /// none is, the standard one tells the truth.
+    fn honest(self) -> Self {
+        use Placeholder::{Detail, Message, Status, Title, Type};
+        let is_exceeded = matches!(self.case, Case::Exceeded(_) | Case::Never);
+        let tells = [Detail, Message, Status, Title, Type];
+        if is_exceeded || self.refusal.body.has(&tells) {
+            return self;
+        }
+        Self {
+            refusal: &Respond::standard().refusal,
+            ..self
+        }
+    }
+
+    /// The status. Where nobody knows it is 503 whatever is configured: nobody exceeded anything.
+    pub(super) fn status(&self) -> StatusCode {
+        match self.case {
+            Case::Unknown => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::from_u16(self.refusal.status).unwrap_or(StatusCode::TOO_MANY_REQUESTS),
+        }
+    }
+
+    /// The correlation id.
+    pub(super) fn correlation(&self) -> &'a str {
+        self.correlation
+    }
+
+    /// What stands in the place of `placeholder`.
+    pub(super) fn value(&self, placeholder: Placeholder) -> Value<'_> {
+        match placeholder {
+            Placeholder::Type => Value::Text(self.type_uri().into()),
+            Placeholder::Title => Value::Text(self.title().into()),
+            Placeholder::Detail => Value::Text(self.detail()),
+            Placeholder::Message => Value::Text(self.message()),
+            Placeholder::Policy => Value::Text(self.policy()),
+            Placeholder::Limit => Value::Text(self.limit()),
+            Placeholder::Band => Value::Text(self.band()),
+            Placeholder::Status => Value::Number(Some(self.status().as_u16().into())),
+            Placeholder::ResetRfc3339 => Value::Text(instant(self.reset_epoch())),
+            Placeholder::NowRfc3339 => Value::Text(instant(Some(self.now()))),
+            Placeholder::CorrelationId => Value::Text(self.correlation().into()),
+            Placeholder::ViolatedPolicies => Value::Names(self.violated()),
+            other => Value::Number(self.number(other)),
+        }
+    }
+
+    fn number(&self, placeholder: Placeholder) -> Option<u64> {
+        match placeholder {
+            Placeholder::RetryAfter => self.case.wait_s(),
+            Placeholder::RetryAfterMs => match self.case {
+                Case::Exceeded(_) => self.decision?.binding()?.wait().as_millis(),
+                case => Some(case.wait_s()?.saturating_mul(1_000)),
+            },
+            Placeholder::Capacity => Some(self.told()?.capacity()),
+            Placeholder::Remaining => Some(self.told()?.remaining()),
+            Placeholder::Reset => u64::try_from(self.told()?.reset_after().as_micros())
+                .map(up)
+                .ok(),
+            Placeholder::ResetEpoch => self.reset_epoch(),
+            _ => None,
+        }
+    }
+
+    /// The band that is reported, if one was asked.
+    fn told(&self) -> Option<Applied<'a>> {
+        let binding = self.decision?.binding()?;
+        binding.spoken().map(|_| binding)
+    }
+
+    fn reset_epoch(&self) -> Option<u64> {
+        Some(reset_epoch(self.decision?, &self.told()?))
+    }
+
+    fn type_uri(&self) -> &str {
+        match self.case {
+            Case::Exceeded(_) | Case::Never => {
+                self.refusal.type_uri.as_deref().unwrap_or(QUOTA_EXCEEDED)
+            }
+            Case::Nobody => "about:blank",
+            Case::Unknown => REDUCED_CAPACITY,
+        }
+    }
+
+    fn title(&self) -> &'static str {
+        self.status().canonical_reason().unwrap_or("Refused")
+    }
+
+    /// What the operator has to say of a limit that is exceeded, if anything; where it would speak of
+    /// a wait that there is not, and of everything else, the sentence that we have.
+    pub(super) fn detail(&self) -> Cow<'static, str> {
+        match (self.case, &self.refusal.message) {
+            (Case::Never, Some(message)) if speaks_of_wait(message) => self.case.sentence(),
+            (Case::Exceeded(_) | Case::Never, Some(message)) => body::plain(message, self).into(),
+            _ => self.case.sentence(),
+        }
+    }
+
+    /// The same, but of a limit that is exceeded, and of which the operator has nothing to say, only
+    /// a phrase.
+    fn message(&self) -> Cow<'static, str> {
+        match (self.case, &self.refusal.message) {
+            (Case::Exceeded(_) | Case::Never, None) if self.refusal.status == 429 => {
+                self.title().into()
+            }
+            (Case::Exceeded(_) | Case::Never, None) => "Rate limit exceeded".into(),
+            _ => self.detail(),
+        }
+    }
+
+    fn policy(&self) -> Cow<'_, str> {
+        let Some(decision) = self.decision else {
+            return Cow::default();
+        };
+        match self.respond.names {
+            Names::Shown => decision.policy().into(),
+            Names::Hidden => ordinal(decision.policy_index()),
+        }
+    }
+
+    fn limit(&self) -> Cow<'_, str> {
+        let Some(binding) = self.decision.and_then(Decision::binding) else {
+            return Cow::default();
+        };
+        match self.respond.names {
+            Names::Shown => binding.limit().into(),
+            Names::Hidden => ordinal(binding.limit_index()),
+        }
+    }
+
+    fn band(&self) -> Cow<'_, str> {
+        let Some(binding) = self.told() else {
+            return Cow::default();
+        };
+        match self.respond.names {
+            Names::Shown => binding
+                .label()
+                .or(binding.band())
+                .unwrap_or_default()
+                .into(),
+            Names::Hidden => binding.band_index().map_or_else(Cow::default, ordinal),
+        }
+    }
+
+    /// What was exceeded, by the names that the header fields use.
+    fn violated(&self) -> SmallVec<[&'a str; 4]> {
+        let Some(decision) = self.decision else {
+            return SmallVec::new();
+        };
+        let refusing = decision
+            .applied()
+            .filter(|applied| !applied.is_shadow() && !applied.is_allowed());
+        refusing
+            .filter_map(|applied| Some(applied.spoken()?.name()))
+            .collect()
+    }
+
+    /// Seconds since the epoch, by whoever decided, or by this machine where nobody had to be asked.
+    fn now(&self) -> u64 {
+        match self.decision.map(Decision::at) {
+            Some(at) if at != Timestamp::default() => at.as_micros() / 1_000_000,
+            _ => clock::unix_seconds(),
+        }
+    }
+}
+
+fn speaks_of_wait(message: &Wording) -> bool {
+    message.has(&[Placeholder::RetryAfter, Placeholder::RetryAfterMs])
+}
+
+/// Counted from 1, as people do.
+fn ordinal(index: usize) -> Cow<'static, str> {
+    index.saturating_add(1).to_string().into()
+}
+
+fn instant(seconds: Option<u64>) -> Cow<'static, str> {
+    let Some(seconds) = seconds else {
+        return Cow::default();
+    };
+    let mut text = Vec::new();
+    crate::text::write_instant(seconds, &mut text);
+    String::from_utf8(text).unwrap_or_default().into()
+}

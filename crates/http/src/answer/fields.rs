@@ -1,0 +1,194 @@
+//! Header fields that tell a client of its limits, in every dialect. On the way of each request:
+//! a value costs one allocation, and nothing is formatted.
+
+use super::facts::{reset_epoch, seconds, up};
+use http::header::HeaderName;
+use http::{HeaderMap, HeaderValue};
+use smallvec::SmallVec;
+use tidegate::{Applied, Decision, KeyPart};
+use tidegate_policy::respond::{Dialect, LimitCounts, Reset, Respond, Spoken, XField, XRateLimit};
+
+const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+const X_TYPE: HeaderName = HeaderName::from_static("x-ratelimit-type");
+const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
+const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+const STATE: HeaderName = HeaderName::from_static("ratelimit");
+
+/// The attribute that holds who consumes an API.
+const CONSUMER: &str = "consumer";
+
+/// Structured fields have integers of fifteen digits.
+const INTEGER_MAX: u64 = 999_999_999_999_999;
+
+/// What is told: the band that is reported, and all others that the request met.
+struct Told<'a> {
+    decision: &'a Decision,
+    binding: Applied<'a>,
+    spoken: &'a Spoken,
+}
+
+/// Adds the fields of every dialect that the policy speaks.
+pub(super) fn add(decision: &Decision, headers: &mut HeaderMap) {
+    let respond = decision.respond();
+    if respond.headers.is_empty() {
+        return;
+    }
+    let Some(binding) = decision.binding() else {
+        return;
+    };
+    let Some(spoken) = binding.spoken() else {
+        return;
+    };
+    let told = Told {
+        decision,
+        binding,
+        spoken,
+    };
+    headers.reserve(count(respond));
+    for dialect in &respond.headers {
+        match dialect {
+            Dialect::XRateLimit => told.x_ratelimit(&respond.x_ratelimit, headers),
+            Dialect::Draft03 => told.draft_03(headers),
+            Dialect::Draft11 => told.draft_11(headers),
+            _ => {}
+        }
+    }
+}
+
+/// How many fields there will be.
+fn count(respond: &Respond) -> usize {
+    let dialects = respond.headers.iter();
+    let counts = dialects.map(|dialect| match dialect {
+        Dialect::XRateLimit => respond.x_ratelimit.fields.len(),
+        Dialect::Draft03 => 3,
+        _ => 2,
+    });
+    counts.sum()
+}
+
+// === impl Told ===
+
+impl Told<'_> {
+    fn x_ratelimit(&self, spoken_so: &XRateLimit, headers: &mut HeaderMap) {
+        for field in &spoken_so.fields {
+            match field {
+                XField::Limit => {
+                    let limit = match spoken_so.limit {
+                        LimitCounts::Capacity => self.binding.capacity(),
+                        LimitCounts::PerSecond => self.spoken.per_second(),
+                    };
+                    headers.insert(X_LIMIT, number(limit));
+                }
+                XField::Remaining => {
+                    headers.insert(X_REMAINING, number(self.binding.remaining()));
+                }
+                XField::Reset => {
+                    headers.insert(X_RESET, self.x_reset(spoken_so.reset));
+                }
+                XField::Type => {
+                    headers.insert(X_TYPE, HeaderValue::from_static(self.kind()));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn x_reset(&self, reset: Reset) -> HeaderValue {
+        match reset {
+            Reset::Epoch => number(reset_epoch(self.decision, &self.binding)),
+            Reset::Delta => number(self.reset_s()),
+            Reset::Rfc3339 => {
+                let mut line = Line::new();
+                let at = reset_epoch(self.decision, &self.binding);
+                crate::text::write_instant(at, &mut line);
+                value(&line)
+            }
+        }
+    }
+
+    /// Whom the limit that is reported looks at.
+    fn kind(&self) -> &'static str {
+        let is_consumer = |part: &KeyPart| matches!(part, KeyPart::Attr(name) if name == CONSUMER);
+        if self.binding.key_parts().iter().any(is_consumer) {
+            "consumer"
+        } else {
+            "route"
+        }
+    }
+
+    fn draft_03(&self, headers: &mut HeaderMap) {
+        let mut limit = Line::new();
+        push_number(&mut limit, self.binding.capacity());
+        for spoken in self.enforced() {
+            limit.extend_from_slice(b", ");
+            limit.extend_from_slice(spoken.draft_03().as_bytes());
+        }
+        headers.insert(LIMIT, value(&limit));
+        headers.insert(REMAINING, number(self.binding.remaining()));
+        headers.insert(RESET, number(self.passes_s()));
+    }
+
+    fn draft_11(&self, headers: &mut HeaderMap) {
+        let mut policy = Line::new();
+        for spoken in self.enforced() {
+            if !policy.is_empty() {
+                policy.extend_from_slice(b", ");
+            }
+            policy.extend_from_slice(spoken.draft_11().as_bytes());
+        }
+        headers.insert(POLICY, value(&policy));
+        let mut state = Line::new();
+        state.push(b'"');
+        state.extend_from_slice(self.spoken.name().as_bytes());
+        state.extend_from_slice(b"\";r=");
+        push_number(&mut state, self.binding.remaining().min(INTEGER_MAX));
+        state.extend_from_slice(b";t=");
+        push_number(&mut state, self.passes_s().min(INTEGER_MAX));
+        headers.insert(STATE, value(&state));
+    }
+
+    /// Every band that counted, in the order written.
+    fn enforced(&self) -> impl Iterator<Item = &Spoken> {
+        let applied = self.decision.applied();
+        applied
+            .filter(|applied| !applied.is_shadow())
+            .filter_map(|applied| applied.spoken())
+    }
+
+    /// Seconds until the bucket is as good as new, rounded up.
+    fn reset_s(&self) -> u64 {
+        let reset = u64::try_from(self.binding.reset_after().as_micros());
+        up(reset.unwrap_or(u64::MAX))
+    }
+
+    /// Seconds until things look better: on a refusal until the request would pass, so that no client
+    /// reads two answers to one question, and the window where it never can; else until the bucket
+    /// is as good as new.
+    fn passes_s(&self) -> u64 {
+        if self.decision.is_allowed() {
+            return self.reset_s();
+        }
+        seconds(&self.binding).unwrap_or(self.spoken.window_s())
+    }
+}
+
+/// A value while it is written.
+type Line = SmallVec<[u8; 128]>;
+
+/// A number as a value.
+pub(super) fn number(number: u64) -> HeaderValue {
+    value(itoa::Buffer::new().format(number).as_bytes())
+}
+
+fn push_number(line: &mut Line, number: u64) {
+    line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+/// Everything that is written here is visible ASCII.
+fn value(line: &[u8]) -> HeaderValue {
+    HeaderValue::from_bytes(line).unwrap_or(HeaderValue::from_static(""))
+}

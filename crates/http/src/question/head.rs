@@ -1,0 +1,82 @@
+//! A request's head, as every HTTP server has it.
+
+use super::authority::bare;
+use http::header::{HOST, HeaderName};
+use http::{HeaderMap, HeaderValue, Method, Uri};
+use std::fmt;
+use std::net::IpAddr;
+use tidegate_policy::client::Headers;
+
+/// The head of a request.
+#[derive(Clone, Copy)]
+pub struct Head<'a> {
+    /// The method.
+    pub method: &'a Method,
+    /// The target.
+    pub uri: &'a Uri,
+    /// The headers.
+    pub headers: &'a HeaderMap,
+    /// Who is at the other end of the connection, if that is known.
+    pub peer: Option<IpAddr>,
+}
+
+impl<'a> Head<'a> {
+    /// The host that is asked for. An absolute target counts before `Host` (RFC 9112, 3.2.2); of two
+    /// `Host`s, nobody knows which one the application would believe.
+    pub(super) fn host(self) -> Option<&'a str> {
+        if let Some(host) = self.uri.host() {
+            return Some(host);
+        }
+        let mut values = self.headers.get_all(HOST).iter();
+        let (Some(host), None) = (values.next(), values.next()) else {
+            return None;
+        };
+        std::str::from_utf8(host.as_bytes()).ok().map(bare)
+    }
+}
+
+// By hand: targets and headers carry secrets.
+impl fmt::Debug for Head<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Head")
+            .field("method", &self.method)
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The headers of a request, as identities are looked for in them.
+#[derive(Clone, Copy)]
+pub(super) struct Sent<'a>(pub(super) &'a HeaderMap);
+
+impl<'a> Sent<'a> {
+    /// The values of a header, in the order sent.
+    pub(super) fn all(self, name: &str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let values = match known(name) {
+            Some(name) => self.0.get_all(name),
+            None => self.0.get_all(name),
+        };
+        values.iter().map(HeaderValue::as_bytes)
+    }
+}
+
+static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// The name, if it is one that is looked for in nearly every request: reading a name takes longer
+/// than finding it.
+#[inline]
+fn known(name: &str) -> Option<&'static HeaderName> {
+    match name {
+        "x-forwarded-for" => Some(&X_FORWARDED_FOR),
+        "x-api-key" => Some(&X_API_KEY),
+        _ => None,
+    }
+}
+
+impl<'a> Headers<'a> for Sent<'a> {
+    #[inline]
+    fn values(self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        self.all(name)
+    }
+}

@@ -1,0 +1,200 @@
+use super::super::*;
+use super::headers;
+use http::{HeaderMap, Method, Uri};
+use tidegate::KeyPart;
+use tidegate::Limiter;
+
+const POLICIES: &str = "
+client:
+  trusted_proxies: [127.0.0.1]
+  attributes: { project: { segment: 2 }, plan: { query: plan } }
+  user: { header: X-User-Id }
+  cost: { header: X-Cost, max: 10 }
+policies:
+  - name: paths
+    limits:
+      - { name: a, match: [{ path: /a, headers: { X-Tier: gold } }], key: 'header:X-Tenant', rate: 10/s }
+  - name: plain
+    limits:
+      - { name: b, key: ip, rate: 10/s }
+";
+
+fn limiter() -> Limiter {
+    Limiter::from_yaml(POLICIES).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What becomes of a request that came here itself, shown by `show`.
+fn direct<T>(target: &str, headers: &HeaderMap, show: impl Fn(&Request<'_>) -> T) -> T {
+    let limiter = limiter();
+    let rules = limiter.rules().expect("it is open");
+    let uri: Uri = target.parse().expect("a target");
+    let head = Head {
+        method: &Method::GET,
+        uri: &uri,
+        headers,
+        peer: "192.0.2.7".parse().ok(),
+    };
+    let question = Question::direct(&rules, None, head);
+    let pairs = question.pairs();
+    show(&question.request(&pairs))
+}
+
+/// The same for a request that a proxy asks about.
+fn forwarded<T>(
+    policy: Option<&str>,
+    headers: &HeaderMap,
+    show: impl Fn(&Request<'_>) -> T,
+) -> Result<T, ForwardedError> {
+    let limiter = limiter();
+    let rules = limiter.rules().expect("it is open");
+    let head = Head {
+        method: &Method::GET,
+        uri: &Uri::from_static("http://tidegate.internal/v1/auth?x=1"),
+        headers,
+        peer: "127.0.0.1".parse().ok(),
+    };
+    let question = Question::forwarded(&rules, policy, head)?;
+    let pairs = question.pairs();
+    Ok(show(&question.request(&pairs)))
+}
+
+#[test]
+fn an_absolute_target_counts_before_the_host_header() {
+    let one = headers(&[("host", b"b.example:8080")]);
+    let two = headers(&[("host", b"b.example"), ("host", b"c.example")]);
+    let hidden = headers(&[("host", b"free@b.example")]);
+    for (target, headers, host, path) in [
+        ("/x?y", &one, Some("b.example:8080"), Some("/x?y")),
+        (
+            "http://a.example/x?y",
+            &one,
+            Some("a.example"),
+            Some("/x?y"),
+        ),
+        ("http://u:p@a.example", &one, Some("a.example"), Some("/")),
+        ("/x", &two, None, Some("/x")),
+        ("/x", &hidden, Some("b.example"), Some("/x")),
+        ("*", &one, Some("b.example:8080"), Some("*")),
+        ("a.example:443", &one, Some("a.example"), None),
+    ] {
+        let seen = direct(target, headers, |it| {
+            (it.host.map(str::to_owned), it.path.map(str::to_owned))
+        });
+        assert_eq!(
+            (seen.0.as_deref(), seen.1.as_deref()),
+            (host, path),
+            "{target}"
+        );
+    }
+}
+
+#[test]
+fn a_direct_request_is_its_own_word_and_no_proxys() {
+    let forged = headers(&[
+        ("x-forwarded-for", b"198.51.100.1"),
+        ("x-forwarded-uri", b"/free"),
+        ("x-original-method", b"DELETE"),
+        ("x-user-id", b"ann"),
+        ("x-cost", b"3"),
+    ]);
+    direct("/a/apollo?plan=gold", &forged, |it| {
+        assert_eq!(it.ip, "192.0.2.7".parse().ok());
+        assert_eq!(
+            (it.method, it.path),
+            (Some("GET"), Some("/a/apollo?plan=gold"))
+        );
+        // Only a proxy may say who the user is.
+        assert_eq!((it.user, it.cost), (None, 3));
+        assert_eq!(it.attributes, [("project", "apollo"), ("plan", "gold")]);
+    });
+}
+
+#[test]
+fn only_headers_that_the_policy_reads_are_copied() {
+    let sent = headers(&[
+        ("x-tier", b"gold"),
+        ("x-tenant", b"acme"),
+        ("x-other", b"1"),
+        ("authorization", b"Bearer x"),
+    ]);
+    direct("/a", &sent, |it| {
+        assert_eq!(it.headers, [("x-tenant", "acme"), ("x-tier", "gold")]);
+    });
+}
+
+#[test]
+fn a_header_that_is_no_text_is_there_but_is_nobodys_identity() {
+    let sent = headers(&[("x-tier", b"gold"), ("x-tenant", b"acme\xff")]);
+    let limiter = limiter();
+    direct("/a", &sent, |it| {
+        let decision = limiter.check_now(it).expect("memory answers");
+        let binding = decision.binding().expect("the limit applies");
+        assert_eq!(binding.key_parts(), [KeyPart::Header("x-tenant".into())]);
+        assert_eq!(binding.key(), "header.x-tenant~ip:192.0.2.7");
+    });
+}
+
+#[test]
+fn a_target_is_needed_only_where_limits_look_at_paths() {
+    let silent = headers(&[("x-forwarded-for", b"192.0.2.1")]);
+    let path = |it: &Request<'_>| it.path.map(str::to_owned);
+    assert_eq!(forwarded(None, &silent, path), Err(ForwardedError::NoUri));
+    assert_eq!(
+        forwarded(Some("paths"), &silent, path),
+        Err(ForwardedError::NoUri)
+    );
+    assert_eq!(forwarded(Some("plain"), &silent, path), Ok(None));
+    // Whoever decides finds that there is none.
+    assert_eq!(forwarded(Some("nobody"), &silent, path), Ok(None));
+    let telling = headers(&[("x-forwarded-uri", b"/a")]);
+    assert_eq!(forwarded(None, &telling, path), Ok(Some("/a".to_owned())));
+    assert!(
+        ForwardedError::NoUri
+            .to_string()
+            .contains("X-Forwarded-Uri or X-Original-URI")
+    );
+}
+
+#[test]
+fn what_a_proxy_asks_about_is_never_the_question_itself() {
+    let sent = headers(&[
+        ("host", b"tidegate.internal"),
+        ("x-forwarded-for", b"203.0.113.9, 192.0.2.1"),
+        ("x-forwarded-uri", b"/a/apollo?plan=gold"),
+        ("x-user-id", b"ann"),
+    ]);
+    forwarded(None, &sent, |it| {
+        assert_eq!((it.method, it.host, it.user), (None, None, Some("ann")));
+        assert_eq!(it.ip, "192.0.2.1".parse().ok());
+        assert_eq!(it.attributes, [("project", "apollo"), ("plan", "gold")]);
+    })
+    .expect("it tells enough");
+}
+
+#[test]
+fn what_a_caller_knows_better_wins() {
+    let limiter = limiter();
+    let rules = limiter.rules().expect("it is open");
+    let headers = headers(&[("x-api-key", b"k1"), ("x-cost", b"5")]);
+    let head = Head {
+        method: &Method::GET,
+        uri: &Uri::from_static("/a/apollo"),
+        headers: &headers,
+        peer: None,
+    };
+    let mut question = Question::direct(&rules, Some("plain"), head);
+    question
+        .user("ann")
+        .attribute("project", "zeus".to_owned())
+        .attribute("plan", "gold")
+        .route("orders")
+        .cost(0);
+    let pairs = question.pairs();
+    let request = question.request(&pairs);
+    assert_eq!((request.user, request.route), (Some("ann"), Some("orders")));
+    assert_eq!((request.api_key, request.cost), (Some("k1"), 0));
+    assert_eq!(request.attributes, [("project", "zeus"), ("plan", "gold")]);
+    assert_eq!((request.ip, request.policy), (None, Some("plain")));
+    let shown = format!("{question:?} {head:?}");
+    assert!(!shown.contains("k1"), "{shown}");
+}

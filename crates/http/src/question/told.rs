@@ -1,0 +1,255 @@
+//! The request that a proxy asks about, by the headers in which it tells of it.
+
+use super::authority::{bare, is_same, split};
+use http::{HeaderMap, HeaderValue};
+use std::fmt;
+
+/// The request that a proxy asks about. What it does not tell is `None`.
+///
+/// | | from | else from |
+/// |---|---|---|
+/// | method | `X-Forwarded-Method` | `X-Original-Method` |
+/// | target | `X-Forwarded-Uri` | `X-Original-URI`, then `X-Original-URL` |
+/// | host | `X-Forwarded-Host` | `X-Original-URL`, then another target that is absolute |
+///
+/// Never from the request itself: that is the proxy's own question, and its `Host` may be ours. A
+/// header that is there twice is an error, and so are two that contradict each other: one of them is
+/// the proxy's, the other was written by a client that hopes to be believed, and nobody can tell
+/// which.
+///
+/// ```
+/// use http::{HeaderMap, HeaderValue};
+/// use tidegate_http::question::{ForwardedError, Told};
+///
+/// let mut headers = HeaderMap::new();
+/// headers.insert("x-original-uri", HeaderValue::from_static("/orders?page=2"));
+/// assert_eq!(Told::by(&headers)?.uri, Some("/orders?page=2"));
+///
+/// headers.insert("x-forwarded-uri", HeaderValue::from_static("/free"));
+/// let error = Told::by(&headers).unwrap_err();
+/// assert_eq!(error.to_string(), "X-Forwarded-Uri and X-Original-URI contradict each other");
+/// # Ok::<(), ForwardedError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Told<'a> {
+    /// The method.
+    pub method: Option<&'a str>,
+    /// Path and query as the client sent them.
+    pub uri: Option<&'a str>,
+    /// By which header that came.
+    pub uri_by: Option<UriBy>,
+    /// The host, perhaps with a port.
+    pub host: Option<&'a str>,
+}
+
+/// By which header a proxy told the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UriBy {
+    /// `X-Forwarded-Uri`, as Traefik and Caddy do.
+    XForwarded,
+    /// `X-Original-URI` or `X-Original-URL`, as is the custom with nginx.
+    XOriginal,
+}
+
+/// Why it is not known what a proxy asks about. It says which header is at fault and repeats no
+/// value, so that it may be shown to clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ForwardedError {
+    /// A header is there twice.
+    Twice(&'static str),
+    /// Two headers tell different things.
+    Contradiction(&'static str, &'static str),
+    /// A header does not hold what it should.
+    Malformed(&'static str, &'static str),
+    /// The target is not told, and limits look at it.
+    NoUri,
+}
+
+const FORWARDED_METHOD: &str = "X-Forwarded-Method";
+const ORIGINAL_METHOD: &str = "X-Original-Method";
+const FORWARDED_URI: &str = "X-Forwarded-Uri";
+const ORIGINAL_URI: &str = "X-Original-URI";
+const ORIGINAL_URL: &str = "X-Original-URL";
+const FORWARDED_HOST: &str = "X-Forwarded-Host";
+
+/// The headers as they came.
+#[derive(Default)]
+struct Lines<'a> {
+    forwarded_method: Option<&'a str>,
+    original_method: Option<&'a str>,
+    forwarded_uri: Option<&'a str>,
+    original_uri: Option<&'a str>,
+    original_url: Option<&'a str>,
+    forwarded_host: Option<&'a str>,
+}
+
+/// What the headers for the target tell.
+struct Target<'a> {
+    uri: Option<&'a str>,
+    by: Option<UriBy>,
+    /// Where it is absolute.
+    host: Option<&'a str>,
+}
+
+// === impl Told ===
+
+impl<'a> Told<'a> {
+    /// What these headers tell.
+    pub fn by(headers: &'a HeaderMap) -> Result<Self, ForwardedError> {
+        let lines = Lines::of(headers)?;
+        let target = lines.target()?;
+        Ok(Self {
+            method: lines.method()?,
+            uri: target.uri,
+            uri_by: target.by,
+            host: lines.host()?.or(target.host),
+        })
+    }
+
+    /// The query of the target.
+    pub fn query(&self) -> Option<&'a str> {
+        let target = self.uri?.split('#').next()?;
+        Some(target.split_once('?')?.1)
+    }
+}
+
+// === impl Lines ===
+
+impl<'a> Lines<'a> {
+    fn of(headers: &'a HeaderMap) -> Result<Self, ForwardedError> {
+        let mut lines = Self::default();
+        // All at once: looking up each of them would take longer.
+        for (name, value) in headers {
+            let (slot, name) = match name.as_str() {
+                "x-forwarded-method" => (&mut lines.forwarded_method, FORWARDED_METHOD),
+                "x-original-method" => (&mut lines.original_method, ORIGINAL_METHOD),
+                "x-forwarded-uri" => (&mut lines.forwarded_uri, FORWARDED_URI),
+                "x-original-uri" => (&mut lines.original_uri, ORIGINAL_URI),
+                "x-original-url" => (&mut lines.original_url, ORIGINAL_URL),
+                "x-forwarded-host" => (&mut lines.forwarded_host, FORWARDED_HOST),
+                _ => continue,
+            };
+            if slot.replace(text(name, value)?).is_some() {
+                return Err(ForwardedError::Twice(name));
+            }
+        }
+        Ok(lines)
+    }
+
+    fn method(&self) -> Result<Option<&'a str>, ForwardedError> {
+        let told = [
+            (FORWARDED_METHOD, self.forwarded_method),
+            (ORIGINAL_METHOD, self.original_method),
+        ];
+        let mut method = None;
+        for (name, value) in told {
+            let Some(value) = filled(value) else {
+                continue;
+            };
+            if !value.bytes().all(is_token) {
+                return Err(ForwardedError::Malformed(name, "a method"));
+            }
+            agree(&mut method, (name, value), |one, other| one == other)?;
+        }
+        Ok(method.map(|(_, value)| value))
+    }
+
+    fn target(&self) -> Result<Target<'a>, ForwardedError> {
+        let told = [
+            (FORWARDED_URI, self.forwarded_uri),
+            (ORIGINAL_URI, self.original_uri),
+            (ORIGINAL_URL, self.original_url),
+        ];
+        let mut uri = None;
+        let mut host = None;
+        for (name, value) in told {
+            let Some(value) = filled(value) else {
+                continue;
+            };
+            let (authority, path) = match split(value) {
+                Some((authority, path)) => (filled(Some(authority)), path),
+                None => (None, value),
+            };
+            host = authority.or(host);
+            agree(&mut uri, (name, path), |one, other| one == other)?;
+        }
+        let by = uri.map(|(name, _)| match name {
+            FORWARDED_URI => UriBy::XForwarded,
+            _ => UriBy::XOriginal,
+        });
+        Ok(Target {
+            uri: uri.map(|(_, path)| path),
+            by,
+            host,
+        })
+    }
+
+    fn host(&self) -> Result<Option<&'a str>, ForwardedError> {
+        let mut host = None;
+        if let Some(value) = filled(self.forwarded_host) {
+            if value.contains(is_foreign_to_hosts) {
+                return Err(ForwardedError::Malformed(FORWARDED_HOST, "one host"));
+            }
+            host = Some((FORWARDED_HOST, bare(value)));
+        }
+        // A proxy writes the whole URL; a target that is absolute may be the client's own spelling.
+        if let Some((authority, _)) = filled(self.original_url).and_then(split)
+            && !authority.is_empty()
+        {
+            agree(&mut host, (ORIGINAL_URL, authority), is_same)?;
+        }
+        Ok(host.map(|(_, host)| host))
+    }
+}
+
+/// Takes `told`, unless something was told before; then the two have to agree.
+fn agree<'a>(
+    known: &mut Option<(&'static str, &'a str)>,
+    told: (&'static str, &'a str),
+    is_same: impl Fn(&str, &str) -> bool,
+) -> Result<(), ForwardedError> {
+    match *known {
+        Some((name, value)) if !is_same(value, told.1) => {
+            return Err(ForwardedError::Contradiction(name, told.0));
+        }
+        Some(_) => {}
+        None => *known = Some(told),
+    }
+    Ok(())
+}
+
+fn text<'a>(name: &'static str, value: &'a HeaderValue) -> Result<&'a str, ForwardedError> {
+    std::str::from_utf8(value.as_bytes()).map_err(|_| ForwardedError::Malformed(name, "text"))
+}
+
+/// An empty header is as good as none.
+fn filled(value: Option<&str>) -> Option<&str> {
+    value.filter(|value| !value.is_empty())
+}
+
+/// A character of a method (RFC 9110, 5.6.2).
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// What no host has, but lists and targets have.
+fn is_foreign_to_hosts(c: char) -> bool {
+    c.is_whitespace() || matches!(c, ',' | '/' | '?' | '#')
+}
+
+impl fmt::Display for ForwardedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Twice(name) => write!(f, "{name} is there twice"),
+            Self::Contradiction(one, other) => write!(f, "{one} and {other} contradict each other"),
+            Self::Malformed(name, expected) => write!(f, "{name} is not {expected}"),
+            Self::NoUri => write!(
+                f,
+                "{FORWARDED_URI} or {ORIGINAL_URI} is needed here, to tell the path"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ForwardedError {}

@@ -1,0 +1,82 @@
+//! An address as proxies write it, with or without a port.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The address in `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or
+/// `[2001:db8::1]:4711`; `None` for anything else, such as `unknown` and `_hidden`.
+pub(super) fn node(text: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(text).ok()?;
+    let address = if let Some(text) = text.strip_prefix('[') {
+        let (address, port) = text.split_once(']')?;
+        is_port(port).then(|| address.parse::<Ipv6Addr>().map(IpAddr::V6))?
+    } else if let Some((address, _)) = text.split_once(':').filter(|(_, port)| !port.contains(':'))
+    {
+        let port = text.get(address.len()..)?;
+        is_port(port).then(|| address.parse::<Ipv4Addr>().map(IpAddr::V4))?
+    } else {
+        text.parse()
+    };
+    address.ok().map(|address| address.to_canonical())
+}
+
+/// Whether this is nothing, or a colon and a port, which may be hidden as RFC 7239, 6.3 has it.
+fn is_port(text: &str) -> bool {
+    let Some(port) = text.strip_prefix(':') else {
+        return text.is_empty();
+    };
+    match port.strip_prefix('_') {
+        Some(hidden) => {
+            let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+            !hidden.is_empty() && hidden.chars().all(belongs)
+        }
+        None => port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::node;
+
+    #[test]
+    fn addresses_may_have_ports() {
+        for (text, address) in [
+            ("192.0.2.1", "192.0.2.1"),
+            ("192.0.2.1:4711", "192.0.2.1"),
+            ("192.0.2.1:_p0rt", "192.0.2.1"),
+            ("2001:db8::1", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            ("[2001:db8::1]:4711", "2001:db8::1"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("[::ffff:192.0.2.1]:80", "192.0.2.1"),
+        ] {
+            assert_eq!(node(text.as_bytes()), address.parse().ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_no_address() {
+        for text in [
+            "",
+            "unknown",
+            "_hidden",
+            "192.0.2",
+            "192.0.2.01",
+            "192.0.2.1:",
+            "192.0.2.1:99999",
+            "192.0.2.1:+80",
+            "192.0.2.1:80:80",
+            "192.0.2.1/32",
+            "[192.0.2.1]",
+            "[2001:db8::1",
+            "[2001:db8::1]80",
+            "[2001:db8::1]:",
+            "2001:db8::1]:80",
+            "fe80::1%eth0",
+            "example.com",
+            "192.0.2.1 ",
+        ] {
+            assert_eq!(node(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(node(b"192.0.2.\xff"), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! How tokens are signed.
+
+use std::fmt;
+
+/// How a token is signed (RFC 7518, 3.1 and RFC 8037). There is no `none`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    Hs256,
+    Hs384,
+    Hs512,
+    Rs256,
+    Rs384,
+    Rs512,
+    Ps256,
+    Ps384,
+    Ps512,
+    Es256,
+    Es384,
+    EdDsa,
+}
+
+impl Algorithm {
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Hs256,
+        Self::Hs384,
+        Self::Hs512,
+        Self::Rs256,
+        Self::Rs384,
+        Self::Rs512,
+        Self::Ps256,
+        Self::Ps384,
+        Self::Ps512,
+        Self::Es256,
+        Self::Es384,
+        Self::EdDsa,
+    ];
+
+    /// As tokens call it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Hs256 => "HS256",
+            Self::Hs384 => "HS384",
+            Self::Hs512 => "HS512",
+            Self::Rs256 => "RS256",
+            Self::Rs384 => "RS384",
+            Self::Rs512 => "RS512",
+            Self::Ps256 => "PS256",
+            Self::Ps384 => "PS384",
+            Self::Ps512 => "PS512",
+            Self::Es256 => "ES256",
+            Self::Es384 => "ES384",
+            Self::EdDsa => "EdDSA",
+        }
+    }
+
+    /// The one of this name. `Ed25519` is what RFC 9864 calls the only curve of `EdDSA` here.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        if name == "Ed25519" {
+            return Some(Self::EdDsa);
+        }
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,163 @@
+//! Tokens: a JWT that a request carries, and whether its claims are believed.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `algorithm` | how tokens are signed |
+//! | `key` | what signatures are verified with |
+//! | `pem`, `der`, `jwks` | keys as files hold them |
+//! | `token` | a token in its parts |
+//! | `claims` | what a token says |
+//! | `validity` | whether it holds now, and here |
+
+mod algorithm;
+mod claims;
+mod der;
+mod jwks;
+mod key;
+mod pem;
+#[cfg(test)]
+mod tests;
+mod token;
+mod validity;
+
+pub(crate) use algorithm::Algorithm;
+pub(super) use claims::Claims;
+pub(crate) use key::Key;
+pub(super) use token::bearer;
+pub(crate) use validity::Validity;
+
+use super::text::only;
+use super::{Headers, cookie};
+use key::signature_holds;
+use token::Token;
+
+/// Longer tokens are not looked at.
+const TOKEN_BYTES_MAX: usize = 16 << 10;
+
+/// Where tokens are, and when they are believed.
+#[derive(Clone, Debug)]
+pub(crate) struct Jwt {
+    pub(crate) place: TokenPlace,
+    pub(crate) proof: Proof,
+    pub(crate) validity: Validity,
+}
+
+/// Where a request carries its token.
+#[derive(Clone, Debug)]
+pub(crate) enum TokenPlace {
+    /// In a header, by lower-case name.
+    Header(String),
+    /// In a cookie.
+    Cookie(String),
+}
+
+/// Why a token is believed.
+#[derive(Clone, Debug)]
+pub(crate) enum Proof {
+    /// One of these keys signed it, by one of these algorithms.
+    Keys {
+        keys: Vec<Key>,
+        algorithms: Vec<Algorithm>,
+    },
+    /// The proxy that sent it has verified it.
+    Proxy,
+}
+
+/// Why a token is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    TooLong,
+    Malformed,
+    Algorithm,
+    UnknownKey,
+    Signature,
+    Expired,
+    NotYetValid,
+    Issuer,
+    Audience,
+    /// A proxy should have verified it, and none has sent it.
+    NotFromProxy,
+}
+
+impl Refused {
+    /// In one word, for a metric.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::TooLong => "too-long",
+            Self::Malformed => "malformed",
+            Self::Algorithm => "algorithm",
+            Self::UnknownKey => "unknown-key",
+            Self::Signature => "signature",
+            Self::Expired => "expired",
+            Self::NotYetValid => "not-yet-valid",
+            Self::Issuer => "issuer",
+            Self::Audience => "audience",
+            Self::NotFromProxy => "not-from-proxy",
+        }
+    }
+}
+
+impl Jwt {
+    /// The request's token, if it carries one.
+    pub(super) fn find<'a>(&self, headers: impl Headers<'a>) -> Option<&'a [u8]> {
+        match &self.place {
+            TokenPlace::Header(name) => bearer(only(headers.values(name))?, name),
+            TokenPlace::Cookie(name) => {
+                let lines = headers.values("cookie");
+                only(lines.flat_map(|line| cookie::values(line, name)))
+            }
+        }
+        .filter(|token| !token.is_empty())
+    }
+
+    /// What a token says, if it is to be believed. `trusted`: a proxy sent it.
+    pub(super) fn claims(
+        &self,
+        token: &[u8],
+        trusted: bool,
+        now: &dyn Fn() -> u64,
+    ) -> Result<Claims, Refused> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(Refused::TooLong);
+        }
+        let token = Token::split(token).ok_or(Refused::Malformed)?;
+        match &self.proof {
+            Proof::Keys { keys, algorithms } => verify(&token, keys, algorithms)?,
+            Proof::Proxy if trusted => {}
+            Proof::Proxy => return Err(Refused::NotFromProxy),
+        }
+        let claims = Claims::read(token.payload).ok_or(Refused::Malformed)?;
+        self.validity.check(&claims, now)?;
+        Ok(claims)
+    }
+}
+
+/// Whether one of the keys signed it, by an algorithm that is allowed and that fits the key: what
+/// the token says of its algorithm only ever narrows the choice.
+fn verify(token: &Token<'_>, keys: &[Key], allowed: &[Algorithm]) -> Result<(), Refused> {
+    let head = token.head().ok_or(Refused::Malformed)?;
+    let algorithm = head.algorithm.ok_or(Refused::Algorithm)?;
+    if !allowed.contains(&algorithm) {
+        return Err(Refused::Algorithm);
+    }
+    let fitting = || keys.iter().filter(|key| key.fits(algorithm));
+    if fitting().next().is_none() {
+        return Err(Refused::Algorithm);
+    }
+    let named = |key: &&Key| key.id.as_ref() == head.key_id.as_ref();
+    let unnamed = |key: &&Key| key.id.is_none();
+    let key = match &head.key_id {
+        Some(_) => fitting()
+            .find(named)
+            .or_else(|| only(fitting().filter(unnamed))),
+        // Trying them all would be work that anybody can ask for.
+        None => only(fitting()),
+    };
+    let key = key.ok_or(Refused::UnknownKey)?;
+    let signature = token.signature().ok_or(Refused::Malformed)?;
+    if signature_holds(key, algorithm, token.signed, &signature) {
+        Ok(())
+    } else {
+        Err(Refused::Signature)
+    }
+}

@@ -1,0 +1,79 @@
+//! Whether a token holds now, and here.
+
+use super::Refused;
+use super::claims::Claims;
+use serde_json::Value;
+
+/// What a token has to say for itself beside its signature.
+#[derive(Clone, Debug)]
+pub(crate) struct Validity {
+    /// Any of these issued it; whoever did, where there are none.
+    pub(crate) issuers: Vec<String>,
+    /// It is meant for any of these; for whomever, where there are none.
+    pub(crate) audiences: Vec<String>,
+    /// By how many seconds clocks may differ.
+    pub(crate) leeway: u64,
+}
+
+impl Default for Validity {
+    fn default() -> Self {
+        Self {
+            issuers: Vec::new(),
+            audiences: Vec::new(),
+            leeway: 60,
+        }
+    }
+}
+
+impl Validity {
+    pub(super) fn check(&self, claims: &Claims, now: &dyn Fn() -> u64) -> Result<(), Refused> {
+        let (expires, starts) = (seconds(claims, "exp")?, seconds(claims, "nbf")?);
+        if expires.is_some() || starts.is_some() {
+            let now = now();
+            if expires.is_some_and(|at| now >= at.saturating_add(self.leeway)) {
+                return Err(Refused::Expired);
+            }
+            if starts.is_some_and(|at| at > now.saturating_add(self.leeway)) {
+                return Err(Refused::NotYetValid);
+            }
+        }
+        let named = |allowed: &[String], name: &Value| {
+            let name = name.as_str();
+            allowed.iter().any(|one| Some(one.as_str()) == name)
+        };
+        let issuer = claims.get("iss");
+        if !self.issuers.is_empty() && !issuer.is_some_and(|it| named(&self.issuers, it)) {
+            return Err(Refused::Issuer);
+        }
+        let is_for_us = match claims.get("aud") {
+            Some(Value::Array(several)) => several.iter().any(|it| named(&self.audiences, it)),
+            Some(one) => named(&self.audiences, one),
+            None => false,
+        };
+        if self.audiences.is_empty() || is_for_us {
+            Ok(())
+        } else {
+            Err(Refused::Audience)
+        }
+    }
+}
+
+/// A time in whole seconds since the epoch (RFC 7519, 2), a fraction dropped. Before the epoch is at
+/// the epoch.
+fn seconds(claims: &Claims, name: &str) -> Result<Option<u64>, Refused> {
+    let Some(value) = claims.get(name) else {
+        return Ok(None);
+    };
+    let number = match value {
+        Value::Number(number) => number.to_string(),
+        _ => return Err(Refused::Malformed),
+    };
+    if number.starts_with('-') {
+        return Ok(Some(0));
+    }
+    let whole = number.split('.').next().unwrap_or_default();
+    // What is written with an exponent is no time that anybody could mean.
+    let is_plain = !number.contains(['e', 'E']);
+    let parsed = whole.parse().ok().filter(|_| is_plain);
+    parsed.map(Some).ok_or(Refused::Malformed)
+}

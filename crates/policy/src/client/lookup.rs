@@ -1,0 +1,116 @@
+//! Looks for identities in one request.
+
+use super::jwt::{Claims, Refused};
+use super::text::{identity, is_identity, only};
+use super::{Asking, Client, Headers, Identity, Source, Trust, cookie, query, segment};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+/// One request, and what has been found out about it.
+pub(super) struct Lookup<'a, 'q, H> {
+    client: &'a Client,
+    asking: &'q Asking<'a, H>,
+    /// Whether what only proxies may say counts.
+    trusted: bool,
+    token: Seen,
+}
+
+/// What is known of the request's token.
+enum Seen {
+    /// Nobody has asked yet.
+    Nothing,
+    /// There is none.
+    Absent,
+    Refused(Refused),
+    Believed(Claims),
+}
+
+impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
+    pub(super) fn new(client: &'a Client, asking: &'q Asking<'a, H>, trusted: bool) -> Self {
+        Self {
+            client,
+            asking,
+            trusted,
+            token: Seen::Nothing,
+        }
+    }
+
+    /// Who asks, at the address `ip`.
+    pub(super) fn identity(mut self, ip: Option<IpAddr>) -> Identity<'a> {
+        let client = self.client;
+        let mut attributes = SmallVec::new();
+        for (name, sources) in &client.attributes {
+            if let Some(value) = self.first(sources) {
+                attributes.push((name.as_str(), value));
+            }
+        }
+        let (user, api_key) = (self.first(&client.user), self.first(&client.api_key));
+        let cost = client.cost.as_ref();
+        Identity {
+            ip,
+            user,
+            api_key,
+            cost: cost.map_or(1, |rule| rule.of(self.asking.headers)),
+            attributes,
+            token_refused: match self.token {
+                Seen::Refused(why) => Some(why.word()),
+                _ => None,
+            },
+        }
+    }
+
+    /// What the first of these says that says anything.
+    fn first(&mut self, sources: &'a [Source]) -> Option<Cow<'a, str>> {
+        sources.iter().find_map(|source| self.find(source))
+    }
+
+    fn find(&mut self, source: &'a Source) -> Option<Cow<'a, str>> {
+        let headers = self.asking.headers;
+        match source {
+            Source::Header { name, trust } => {
+                let counts = self.trusted || *trust == Trust::Anyone;
+                let value = counts.then(|| only(headers.values(name)))??;
+                identity(value).map(Cow::Borrowed)
+            }
+            Source::Cookie(name) => {
+                let lines = headers.values("cookie");
+                let value = only(lines.flat_map(|line| cookie::values(line, name)))?;
+                identity(value).map(Cow::Borrowed)
+            }
+            Source::Query(name) => {
+                let value = query::value(self.asking.path?, name)?;
+                is_identity(&value).then_some(value)
+            }
+            Source::Segment(nth) => {
+                let value = segment::value(self.asking.path?, *nth)?;
+                is_identity(&value).then_some(value)
+            }
+            Source::Claim(name) => self.claims()?.text(name).map(Cow::Owned),
+        }
+    }
+
+    /// What the request's token says, if there is one to be believed. It is verified once.
+    fn claims(&mut self) -> Option<&Claims> {
+        if let Seen::Nothing = self.token {
+            self.token = self.see_token();
+        }
+        match &self.token {
+            Seen::Believed(claims) => Some(claims),
+            _ => None,
+        }
+    }
+
+    fn see_token(&self) -> Seen {
+        let Some(jwt) = &self.client.jwt else {
+            return Seen::Absent;
+        };
+        let Some(token) = jwt.find(self.asking.headers) else {
+            return Seen::Absent;
+        };
+        match jwt.claims(token, self.trusted, self.asking.now) {
+            Ok(claims) => Seen::Believed(claims),
+            Err(why) => Seen::Refused(why),
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Parameters of a query, as forms write them.
+
+use super::text::only;
+use crate::matching::unhex;
+use std::borrow::Cow;
+
+/// The value of the parameter `name` in the query of `target`; absent where it is there twice, or
+/// where its escapes are none.
+pub(super) fn value<'a>(target: &'a str, name: &str) -> Option<Cow<'a, str>> {
+    let before_fragment = target.split('#').next().unwrap_or_default();
+    let (_, query) = before_fragment.split_once('?')?;
+    let found = query.split('&').filter_map(|pair| {
+        let (sent, value) = pair.split_once('=').unwrap_or((pair, ""));
+        // A name may be escaped too, and is the same name then.
+        let is_meant = sent == name || decoded(sent).is_some_and(|sent| sent == name);
+        is_meant.then_some(value)
+    });
+    decoded(only(found)?)
+}
+
+/// `text` without its escapes; `+` is a space. `None` where an escape is none, or what comes out is
+/// not UTF-8.
+fn decoded(text: &str) -> Option<Cow<'_, str>> {
+    if !text.bytes().any(|byte| matches!(byte, b'%' | b'+')) {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'+' => b' ',
+            b'%' => unhex(bytes.next()?)? << 4 | unhex(bytes.next()?)?,
+            byte => byte,
+        });
+    }
+    String::from_utf8(decoded).ok().map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::value;
+
+    #[test]
+    fn a_parameter_is_found_by_name() {
+        for (target, found) in [
+            ("/?plan=gold", "gold"),
+            ("/a?b=1&plan=gold&c=2", "gold"),
+            ("?plan=gold", "gold"),
+            ("/?plan=gold#top", "gold"),
+            ("/?pl%61n=gold", "gold"),
+            ("/?plan=g%6Fld", "gold"),
+            ("/?plan=a+b%20c", "a b c"),
+            ("/?plan=a=b", "a=b"),
+            ("/?plan=j%C3%B6rg", "jörg"),
+            ("/?plan=a?b", "a?b"),
+            ("/?plan", ""),
+        ] {
+            assert_eq!(value(target, "plan").as_deref(), Some(found), "{target}");
+        }
+    }
+
+    #[test]
+    fn what_is_doubtful_is_absent() {
+        for target in [
+            "",
+            "/plan=gold",
+            "/?Plan=gold",
+            "/?plan=gold&plan=gold",
+            "/?plan=gold&pl%61n=free",
+            "/?plan=%",
+            "/?plan=%4",
+            "/?plan=%zz",
+            "/?plan=%ff",
+            "/#?plan=gold",
+        ] {
+            assert_eq!(value(target, "plan"), None, "{target}");
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What can be an identity at all.
+
+/// The text of an identity: neither empty nor with anything in it that no name has.
+pub(super) fn identity(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes.trim_ascii()).ok()?;
+    is_identity(text).then_some(text)
+}
+
+/// Whether `text` can be an identity. Control characters are how one identity poses as another
+/// where it is shown.
+pub(super) fn is_identity(text: &str) -> bool {
+    // Nearly all are plain, which is found out many bytes at a time.
+    let is_plain = || text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    !text.is_empty() && (is_plain() || !text.chars().any(char::is_control))
+}
+
+/// The one there is. Of two, who is to say which one the application behind us will believe?
+pub(super) fn only<T>(mut values: impl Iterator<Item = T>) -> Option<T> {
+    let value = values.next();
+    if values.next().is_some() { None } else { value }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::identity;
+
+    #[test]
+    fn an_identity_is_text_that_can_be_shown() {
+        for (bytes, text) in [
+            (&b"ann"[..], "ann"),
+            (b" ann\t", "ann"),
+            (b"a b", "a b"),
+            ("jörg".as_bytes(), "jörg"),
+        ] {
+            assert_eq!(identity(bytes), Some(text));
+        }
+        for bytes in [
+            &b""[..],
+            b"  ",
+            b"a\0b",
+            b"a\nb",
+            b"\xff",
+            "a\u{85}".as_bytes(),
+        ] {
+            assert_eq!(identity(bytes), None, "{bytes:?}");
+        }
+    }
+}

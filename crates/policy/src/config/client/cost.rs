@@ -1,0 +1,33 @@
+//! `client.cost`: how much a request takes, by its own word.
+
+use crate::client::CostRule;
+use crate::config::fault::Fault;
+use crate::config::fields::{COST, COST_MAX};
+use crate::config::reader::Reader;
+use crate::config::scalar::{header_name, whole};
+use crate::config::table::Fields;
+
+/// Reads `cost`.
+pub(super) fn read(reader: &mut Reader<'_>, client: &Fields<'_>) -> Option<CostRule> {
+    let value = client.get("cost")?;
+    let fields = reader.fields(&value, &COST)?;
+    let header = reader.setting(&fields, "header", header_name);
+    let max = reader.setting(&fields, "max", |text| whole(text, &(1..=COST_MAX)));
+    let default = reader.setting(&fields, "default", |text| whole(text, &(1..=COST_MAX)));
+    if let (Some(max), Some(default), Some(value)) = (max, default, fields.get("default"))
+        && default > max
+    {
+        let fault = Fault::new(format!(
+            "the default of {default} is more than `max`, {max}"
+        ));
+        reader.error(
+            value.spot(),
+            fault.help("raise `max`, or lower the default"),
+        );
+    }
+    Some(CostRule {
+        header: header?,
+        max: max?,
+        default: default.unwrap_or(1),
+    })
+}

@@ -1,0 +1,186 @@
+//! `client.jwt`: where claims come from, and when they are believed.
+
+use super::source::{Sources, cookie_name};
+use crate::client::jwt::{Algorithm, Jwt, Key, Proof, TokenPlace, Validity};
+use crate::config::duration;
+use crate::config::fault::Fault;
+use crate::config::fields::JWT;
+use crate::config::reader::{Reader, Value};
+use crate::config::scalar::header_name;
+use crate::config::secret_setting::secret;
+use crate::config::table::Fields;
+use crate::config::words::{JWT_ALGORITHM, VERIFIED_BY};
+
+/// The longest leeway, in microseconds: an hour. Beyond that, clocks are wrong and not inexact.
+const LEEWAY_MAX_US: u64 = 3_600_000_000;
+
+/// A shared secret shorter than this can be found out from a token (RFC 7518, 3.2).
+const SECRET_BYTES: usize = 32;
+
+/// Reads `jwt`. `sources` are those that may need it.
+pub(super) fn read(reader: &mut Reader<'_>, client: &Fields<'_>, sources: &Sources) -> Option<Jwt> {
+    let Some(value) = client.get("jwt") else {
+        for spot in &sources.claims {
+            let fault = Fault::new("a claim needs a token, and `client.jwt` is not there");
+            let help = "say where tokens are and how they are verified, for example \
+                        `jwt: { jwks_file: /etc/tidegate/jwks.json }`";
+            reader.error(spot.clone(), fault.help(help));
+        }
+        return None;
+    };
+    let fields = reader.fields(&value, &JWT)?;
+    if sources.claims.is_empty() {
+        let fault = Fault::new("nothing is taken from the claims of tokens");
+        let help = "use one, for example `user: { claim: sub }`, or remove `jwt`";
+        reader.warn(value.key_spot(), fault.help(help));
+    }
+    let place = place(reader, &fields);
+    let validity = validity(reader, &fields);
+    let proof = proof(reader, &fields);
+    Some(Jwt {
+        place: place?,
+        proof: proof?,
+        validity,
+    })
+}
+
+fn place(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<TokenPlace> {
+    if let (Some(_), Some(cookie)) = (fields.get("header"), fields.get("cookie")) {
+        let fault = Fault::new("the token is in a header or in a cookie, not in both");
+        reader.error(cookie.key_spot(), fault.help("write one of the two"));
+        return None;
+    }
+    if fields.get("cookie").is_some() {
+        let cookie = reader.setting(fields, "cookie", cookie_name);
+        return cookie.map(TokenPlace::Cookie);
+    }
+    match fields.get("header") {
+        Some(value) => reader.parse(&value, header_name).map(TokenPlace::Header),
+        None => Some(TokenPlace::Header("authorization".to_owned())),
+    }
+}
+
+fn validity(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Validity {
+    let default = Validity::default();
+    let leeway = reader.setting(fields, "leeway", |text| match duration::parse(text)? {
+        micros if micros <= LEEWAY_MAX_US => Ok(micros.div_ceil(1_000_000)),
+        _ => Err(Fault::new(format!("{} is too long", Fault::quote(text)))
+            .help("clocks that differ by more than an hour need setting; the default is 60s")),
+    });
+    Validity {
+        issuers: texts(reader, fields, "issuer"),
+        audiences: texts(reader, fields, "audience"),
+        leeway: leeway.unwrap_or(default.leeway),
+    }
+}
+
+/// One text or a list of them, none of them empty.
+fn texts(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str) -> Vec<String> {
+    let Some(value) = fields.get(name) else {
+        return Vec::new();
+    };
+    let not_empty = |text: &str| match text {
+        "" => Err(Fault::new(format!("`{name}` is empty")).help("leave it out to allow any")),
+        text => Ok(text.to_owned()),
+    };
+    let items = reader.one_or_many(&value);
+    items
+        .iter()
+        .filter_map(|item| reader.parse(item, not_empty))
+        .collect()
+}
+
+fn proof(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Proof> {
+    let verified_by = reader.setting(fields, "verified_by", |word| VERIFIED_BY.parse(word));
+    let secret = secret(reader, fields, "secret", "secret_file");
+    if let (Some(secret), Some(value)) =
+        (&secret, fields.get("secret").or(fields.get("secret_file")))
+        && secret.expose().len() < SECRET_BYTES
+    {
+        let fault = Fault::new(format!("the secret has fewer than {SECRET_BYTES} bytes"));
+        let help = "whoever has a token can try to guess it; make one with `openssl rand -hex 32`";
+        reader.warn(value.key_spot(), fault.help(help));
+    }
+    let from_pem = |text: &str| Key::from_pem(text).map(|key| vec![key]);
+    let key_file = file(reader, fields.get("key_file"), from_pem);
+    let jwks_file = file(reader, fields.get("jwks_file"), Key::set_from_json);
+    let written = fields.get("algorithms");
+    let algorithms = written.as_ref().map(|value| algorithms(reader, value));
+    if verified_by.is_some() {
+        if let Some(value) = written {
+            let fault = Fault::new("the proxy has verified the token, by whichever algorithm");
+            reader.error(value.key_spot(), fault.help("remove `algorithms`"));
+        }
+        return Some(Proof::Proxy);
+    }
+    let secret = secret.map(|secret| vec![Key::secret(secret)]);
+    let keys = secret.or(key_file).or(jwks_file)?;
+    let algorithms = match algorithms {
+        Some(named) => fitting(reader, &named, &keys),
+        None => Algorithm::ALL.to_vec(),
+    };
+    Some(Proof::Keys { keys, algorithms })
+}
+
+/// Reads the keys in a file.
+fn file(
+    reader: &mut Reader<'_>,
+    value: Option<Value<'_>>,
+    parse: impl FnOnce(&str) -> Result<Vec<Key>, String>,
+) -> Option<Vec<Key>> {
+    let value = value?;
+    let path = reader.text(&value)?;
+    let text = reader
+        .environment()
+        .file(&path)
+        .map_err(|why| Fault::new(format!("{} cannot be read: {why}", Fault::quote(&path))));
+    let keys = text.and_then(|text| {
+        parse(&text).map_err(|why| Fault::new(format!("{}: {why}", Fault::quote(&path))))
+    });
+    reader.accept(&value, keys)
+}
+
+/// Reads the names of algorithms.
+fn algorithms<'v>(reader: &mut Reader<'_>, value: &Value<'v>) -> Vec<(Value<'v>, Algorithm)> {
+    let parse = |text: &str| match text {
+        "none" => Err(Fault::new("a token without a signature is anybody's")
+            .help("remove `none`; if a proxy has verified it, say `verified_by: proxy`")),
+        text => JWT_ALGORITHM.parse(text),
+    };
+    let items = reader.one_or_many(value);
+    items
+        .into_iter()
+        .filter_map(|item| {
+            let algorithm = reader.parse(&item, parse)?;
+            Some((item, algorithm))
+        })
+        .collect()
+}
+
+/// Those that a key fits. To name another would be to ask for a token that is signed with a public
+/// key as if it were a secret.
+fn fitting(
+    reader: &mut Reader<'_>,
+    named: &[(Value<'_>, Algorithm)],
+    keys: &[Key],
+) -> Vec<Algorithm> {
+    let mut fitting = Vec::new();
+    for (value, algorithm) in named {
+        if keys.iter().any(|key| key.fits(*algorithm)) {
+            fitting.push(*algorithm);
+            continue;
+        }
+        let mut kinds: Vec<&str> = keys.iter().map(Key::kind).collect();
+        kinds.dedup();
+        let fits = Algorithm::ALL
+            .iter()
+            .filter(|one| keys.iter().any(|key| key.fits(**one)));
+        let fits: Vec<String> = fits.map(ToString::to_string).collect();
+        let fault = Fault::new(format!("`{algorithm}` does not fit {}", kinds.join(" or ")));
+        reader.error(
+            value.spot(),
+            fault.help(format!("expected {}", fits.join(", "))),
+        );
+    }
+    fitting
+}

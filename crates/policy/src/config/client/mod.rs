@@ -1,0 +1,145 @@
+//! `client`: who asks.
+
+mod cost;
+mod jwt;
+mod source;
+mod unsourced;
+
+use super::environment::Environment;
+use super::fault::Fault;
+use super::fields::{ATTRIBUTES_MAX, CLIENT};
+use super::key::attribute_name;
+use super::problem::ConfigErrors;
+use super::reader::{Reader, Value};
+use super::scalar::{network, whole};
+use super::syntax::{self, Kind};
+use super::table::Fields;
+use super::words::ADDRESS;
+use crate::client::{AddressHeader, Client, Source, Trust};
+use ipnet::IpNet;
+use source::Sources;
+use std::sync::Arc;
+pub(super) use unsourced::warn_about_unsourced;
+
+/// Reads what would stand under `client`, on its own.
+pub(crate) fn parse_alone(
+    text: &str,
+    name: &str,
+    environment: &dyn Environment,
+) -> Result<Client, ConfigErrors> {
+    let mut reader = Reader::new(name, text, environment);
+    let (tree, faults) = syntax::read(text);
+    for (place, fault) in faults {
+        reader.error((place, String::new()), fault);
+    }
+    let client = read(&mut reader, tree.as_ref().map(Value::root).as_ref());
+    reader.finish()?;
+    Ok(client)
+}
+
+/// Reads `client`.
+pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>) -> Client {
+    let default = Client::default();
+    let Some(fields) = value.and_then(|value| reader.fields(value, &CLIENT)) else {
+        return default;
+    };
+    let trusted_proxies = fields
+        .get("trusted_proxies")
+        .map(|value| match &value.node.kind {
+            // An empty list is the way to trust nobody.
+            Kind::List(items) if items.is_empty() => Vec::new(),
+            _ => networks(reader, &value),
+        });
+    let ipv6_prefix = reader.setting(&fields, "ipv6_prefix", |text| whole(text, &(1..=128)));
+    let ipv6_prefix = ipv6_prefix.and_then(|bits| u8::try_from(bits).ok());
+    let address = fields.get("address").map(|value| address(reader, &value));
+    let mut sources = Sources::default();
+    let user = sources.of(reader, &fields, "user", Trust::Proxies);
+    let api_key = match fields.get("api_key") {
+        // An empty list is the way to have none.
+        Some(value) if matches!(&value.node.kind, Kind::List(items) if items.is_empty()) => {
+            Vec::new()
+        }
+        Some(_) => sources.of(reader, &fields, "api_key", Trust::Anyone),
+        None => default.api_key,
+    };
+    let attributes = attributes(reader, &fields, &mut sources);
+    let jwt = jwt::read(reader, &fields, &sources);
+    Client {
+        trusted_proxies: trusted_proxies.unwrap_or(default.trusted_proxies),
+        ipv6_prefix: ipv6_prefix.unwrap_or(default.ipv6_prefix),
+        address: address.unwrap_or(default.address),
+        user,
+        api_key,
+        attributes,
+        cost: cost::read(reader, &fields),
+        jwt: jwt.map(Arc::new),
+    }
+}
+
+/// Reads one address or network, or a list of them.
+pub(super) fn networks(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<IpNet> {
+    let items = reader.one_or_many(value);
+    items
+        .iter()
+        .filter_map(|item| reader.parse(item, network))
+        .collect()
+}
+
+/// Reads the headers that tell the address, each once.
+fn address(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<AddressHeader> {
+    let mut headers = Vec::new();
+    for item in reader.one_or_many(value) {
+        let header = reader.parse(&item, |text| ADDRESS.parse(&text.to_ascii_lowercase()));
+        match header {
+            Some(header) if headers.contains(&header) => {
+                let fault = Fault::new("this header is there already");
+                reader.error(item.spot(), fault.help("remove it"));
+            }
+            header => headers.extend(header),
+        }
+    }
+    headers
+}
+
+/// Reads `consumer`, `token` and `attributes`: all of them are attributes in the end.
+fn attributes(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    sources: &mut Sources,
+) -> Vec<(String, Vec<Source>)> {
+    let mut attributes: Vec<(String, Vec<Source>)> = Vec::new();
+    for (name, trust) in [("consumer", Trust::Proxies), ("token", Trust::Anyone)] {
+        if fields.get(name).is_some() {
+            let found = sources.of(reader, fields, name, trust);
+            attributes.push((name.to_owned(), found));
+        }
+    }
+    let Some(value) = fields.get("attributes") else {
+        return attributes;
+    };
+    let Kind::Map(entries) = &value.node.kind else {
+        let expected = "a map of names to sources, for example { project: { segment: 2 } }";
+        reader.refuse_kind(&value, expected);
+        return attributes;
+    };
+    if entries.len() > ATTRIBUTES_MAX {
+        let fault = Fault::new(format!("there are at most {ATTRIBUTES_MAX} attributes"));
+        reader.error(value.key_spot(), fault);
+        return attributes;
+    }
+    for entry in entries {
+        let child = value.child(&entry.key, &entry.value);
+        let found = sources.all(reader, &child, &entry.key.text, Trust::Anyone);
+        match attribute_name(&entry.key.text) {
+            Ok(name) if attributes.iter().any(|(other, _)| *other == name) => {
+                let fault = Fault::new(format!("the attribute `{name}` is there already"));
+                let help = format!("`client.{name}` fills it; write one of the two");
+                reader.error(child.key_spot(), fault.help(help));
+            }
+            Ok(name) => attributes.push((name, found)),
+            Err(fault) => reader.error(child.key_spot(), fault),
+        }
+    }
+    attributes
+}

@@ -1,0 +1,145 @@
+//! Where an identity comes from: a source, or a list of them.
+
+use crate::client::{Source, Trust};
+use crate::config::fault::Fault;
+use crate::config::fields::{SEGMENTS_MAX, SOURCE, SOURCES_MAX};
+use crate::config::reader::{Reader, Value};
+use crate::config::scalar::{header_name, token, whole};
+use crate::config::syntax::{Kind, Place};
+use crate::config::table::Fields;
+use crate::config::words::TRUST;
+use crate::matching::is_secret_name;
+
+/// What the names of headers, cookies and parameters contain that carry credentials. Narrower than
+/// what is hidden to be safe: `X-Auth-Request-User` carries a name.
+const CREDENTIALS: [&str; 8] = [
+    "token", "api-key", "api_key", "apikey", "secret", "passw", "session", "jwt",
+];
+
+/// Reads sources, and remembers which of them need a token.
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    /// Where claims are asked for.
+    pub(super) claims: Vec<(Place, String)>,
+}
+
+impl Sources {
+    /// Reads the sources of the field `name`. `trust` is whose word a header is unless it says so
+    /// itself.
+    pub(super) fn of(
+        &mut self,
+        reader: &mut Reader<'_>,
+        fields: &Fields<'_>,
+        name: &str,
+        trust: Trust,
+    ) -> Vec<Source> {
+        match fields.get(name) {
+            Some(value) => self.all(reader, &value, name, trust),
+            None => Vec::new(),
+        }
+    }
+
+    /// Reads one source or a list of them, for what is called `name`.
+    pub(super) fn all(
+        &mut self,
+        reader: &mut Reader<'_>,
+        value: &Value<'_>,
+        name: &str,
+        trust: Trust,
+    ) -> Vec<Source> {
+        let items = reader.one_or_many(value);
+        if items.len() > SOURCES_MAX {
+            let fault = Fault::new(format!("there are at most {SOURCES_MAX} sources in a list"));
+            reader.error(value.key_spot(), fault);
+            return Vec::new();
+        }
+        let mut sources = Vec::new();
+        for item in &items {
+            let Some(source) = one(reader, item, trust) else {
+                continue;
+            };
+            if let Source::Claim(_) = source {
+                self.claims.push(item.spot());
+            }
+            warn_if_seen(reader, item, name, &source);
+            sources.push(source);
+        }
+        sources
+    }
+}
+
+/// Reads one source.
+fn one(reader: &mut Reader<'_>, value: &Value<'_>, trust: Trust) -> Option<Source> {
+    if let Kind::Text(text) = &value.node.kind {
+        let fault = Fault::new(format!("{} does not say where to look", Fault::quote(text)));
+        let help = format!(
+            "write {{ header: {text} }}, or cookie, query, segment or claim in place of header"
+        );
+        reader.error(value.spot(), fault.help(help));
+        return None;
+    }
+    let fields = reader.fields(value, &SOURCE)?;
+    let written = reader.setting(&fields, "trust", |word| TRUST.parse(word));
+    if let (Some(value), None) = (fields.get("trust"), fields.get("header")) {
+        let fault = Fault::new("`trust` says whose word a header is, and this is no header");
+        reader.error(value.key_spot(), fault.help("remove it"));
+    }
+    let header = reader.setting(&fields, "header", header_name);
+    let cookie = reader.setting(&fields, "cookie", cookie_name);
+    let query = reader.setting(&fields, "query", |text| named("a query parameter", text));
+    let claim = reader.setting(&fields, "claim", |text| named("a claim", text));
+    let segment = reader.setting(&fields, "segment", |text| whole(text, &(1..=SEGMENTS_MAX)));
+    let segment = segment.and_then(|nth| usize::try_from(nth).ok());
+    let header = header.map(|name| Source::Header {
+        name,
+        trust: written.unwrap_or(trust),
+    });
+    header
+        .or(cookie.map(Source::Cookie))
+        .or(query.map(Source::Query))
+        .or(segment.map(Source::Segment))
+        .or(claim.map(Source::Claim))
+}
+
+/// Reads the name of a cookie, which has a case.
+pub(super) fn cookie_name(text: &str) -> Result<String, Fault> {
+    token(text).ok_or_else(|| {
+        let message = format!("{} cannot be the name of a cookie", Fault::quote(text));
+        Fault::new(message).help("for example `sid`")
+    })
+}
+
+/// Reads a name that may be almost anything.
+fn named(what: &str, text: &str) -> Result<String, Fault> {
+    let is_name = !text.is_empty() && text.len() <= 256 && !text.chars().any(char::is_control);
+    if is_name {
+        Ok(text.to_owned())
+    } else {
+        let message = format!("{} cannot be the name of {what}", Fault::quote(text));
+        Err(Fault::new(message).help("use 1 to 256 visible characters"))
+    }
+}
+
+/// Warns where a credential would be shown: what is called by a name that does not tell stands in
+/// keys and logs as it is.
+fn warn_if_seen(reader: &mut Reader<'_>, value: &Value<'_>, name: &str, source: &Source) {
+    let (Source::Header { name: from, .. } | Source::Cookie(from) | Source::Query(from)) = source
+    else {
+        return;
+    };
+    let lower = from.to_ascii_lowercase();
+    let is_credential = matches!(
+        lower.as_str(),
+        "authorization" | "proxy-authorization" | "cookie"
+    ) || CREDENTIALS.iter().any(|word| lower.contains(word));
+    if !is_credential || is_secret_name(name) {
+        return;
+    }
+    let fault = Fault::new(format!(
+        "{source} carries a secret, and {} would show it in keys and logs",
+        Fault::quote(name)
+    ));
+    let help = "take it as `api_key`, as `token`, or as an attribute with `token` in its name: \
+                those are kept as a hash";
+    reader.warn(value.spot(), fault.help(help));
+}

@@ -1,0 +1,76 @@
+//! Identities that limits ask for and that nothing in `client` tells.
+
+use crate::client::Client;
+use crate::config::fault::Fault;
+use crate::config::key;
+use crate::config::reader::{Reader, Value};
+use crate::config::syntax::Kind;
+use crate::limit::KeyPart;
+
+/// Warns where a limit counts by an identity that `client` has no source for, though it has some for
+/// others. Where it has none at all, the identities come with the questions: then all is well.
+pub(in crate::config) fn warn_about_unsourced(
+    reader: &mut Reader<'_>,
+    policies: &Value<'_>,
+    client: &Client,
+) {
+    if reader.has_errors() || (client.user.is_empty() && client.attributes.is_empty()) {
+        return;
+    }
+    let mut told = Vec::new();
+    for policy in children(policies) {
+        for limit in field(&policy, "limits").iter().flat_map(children) {
+            let Some(value) = field(&limit, "key") else {
+                continue;
+            };
+            let parts = match value.node.kind {
+                Kind::List(_) => children(&value),
+                _ => vec![value],
+            };
+            for item in parts {
+                let part = item.node.as_text().and_then(|text| key::part(text).ok());
+                let Some(part) = part.filter(|part| !client.knows(part)) else {
+                    continue;
+                };
+                // Once is enough for each.
+                if !told.contains(&part) {
+                    warn(reader, &item, &part);
+                    told.push(part);
+                }
+            }
+        }
+    }
+}
+
+fn warn(reader: &mut Reader<'_>, value: &Value<'_>, part: &KeyPart) {
+    let (what, setting) = match part {
+        KeyPart::Attr(name) if name == "consumer" || name == "token" => {
+            (name.as_str(), name.clone())
+        }
+        KeyPart::Attr(name) => (name.as_str(), format!("attributes.{name}")),
+        KeyPart::ApiKey => ("API key", "api_key".to_owned()),
+        _ => ("user", "user".to_owned()),
+    };
+    let fault = Fault::new(format!(
+        "nothing in `client` tells the {what} of a request: only a question to /v1/check can"
+    ));
+    let help = format!("say where it comes from, for example `client.{setting}: {{ header: … }}`");
+    reader.warn(value.spot(), fault.help(help));
+}
+
+/// The value under a key of this map.
+fn field<'v>(value: &Value<'v>, name: &str) -> Option<Value<'v>> {
+    let Kind::Map(entries) = &value.node.kind else {
+        return None;
+    };
+    let entry = entries.iter().find(|entry| entry.key.text == name)?;
+    Some(value.child(&entry.key, &entry.value))
+}
+
+/// The items of this list.
+fn children<'v>(value: &Value<'v>) -> Vec<Value<'v>> {
+    match &value.node.kind {
+        Kind::List(items) => value.items(items),
+        _ => Vec::new(),
+    }
+}

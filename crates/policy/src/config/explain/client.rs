@@ -1,0 +1,111 @@
+//! Who asks, in plain words.
+
+use super::subject;
+use super::words::list;
+use crate::client::jwt::{Jwt, Proof, TokenPlace};
+use crate::client::{AddressHeader, Client, Source, Trust};
+use crate::limit::KeyPart;
+
+/// Who asks, in plain words.
+pub(super) fn explain(client: &Client) -> String {
+    let mut lines = vec![address(client)];
+    lines.extend(identity("user", &client.user));
+    lines.extend(identity("API key", &client.api_key));
+    for (name, sources) in &client.attributes {
+        lines.extend(identity(&format!("attribute `{name}`"), sources));
+    }
+    if let Some(cost) = &client.cost {
+        lines.push(format!(
+            "The header `{}` says how much a request takes, from 1 to {}; {} where it does not.",
+            cost.header, cost.max, cost.default
+        ));
+    }
+    lines.extend(client.jwt.as_deref().map(jwt));
+    lines.join("\n  ")
+}
+
+fn address(client: &Client) -> String {
+    if client.trusted_proxies.is_empty() {
+        return "The client is whoever connects; no proxy is believed.".to_owned();
+    }
+    let proxies: Vec<String> = client
+        .trusted_proxies
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let headers: Vec<String> = client
+        .address
+        .iter()
+        .map(|header: &AddressHeader| format!("`{}`", header.name()))
+        .collect();
+    let first = if headers.len() > 1 {
+        "the first there is of "
+    } else {
+        ""
+    };
+    format!(
+        "The client is whoever connects, or, if that is a proxy in {}, whom it names in {first}{}.",
+        list(&proxies, "or"),
+        list(&headers, "and")
+    )
+}
+
+/// "The user is …", if it comes from anywhere.
+fn identity(what: &str, sources: &[Source]) -> Option<String> {
+    let sources: Vec<String> = sources.iter().map(source).collect();
+    (!sources.is_empty()).then(|| format!("The {what} is {}.", sources.join(", else ")))
+}
+
+fn source(source: &Source) -> String {
+    match source {
+        Source::Header {
+            trust: Trust::Proxies,
+            ..
+        } => format!("{source} (from trusted proxies only)"),
+        _ => source.to_string(),
+    }
+}
+
+/// What `part` of a key no request tells by itself, if that is so.
+pub(super) fn untold(client: &Client, key: &[KeyPart]) -> Option<String> {
+    let what = key.iter().filter(|part| !client.knows(part));
+    let what: Vec<String> = what.map(|part| subject::noun(part, 128)).collect();
+    (!what.is_empty()).then(|| {
+        format!(
+            "Only questions to /v1/check can tell the {}: `client` names no source of it.",
+            list(&what, "and the")
+        )
+    })
+}
+
+fn jwt(jwt: &Jwt) -> String {
+    let place = match &jwt.place {
+        TokenPlace::Header(name) => format!("the header `{name}`"),
+        TokenPlace::Cookie(name) => format!("the cookie `{name}`"),
+    };
+    let proof = match &jwt.proof {
+        Proof::Proxy => "that trusted proxies have verified".to_owned(),
+        Proof::Keys { keys, algorithms } => {
+            let allowed = algorithms.iter();
+            let allowed = allowed.filter(|one| keys.iter().any(|key| key.fits(**one)));
+            let allowed: Vec<&str> = allowed.map(|one| one.name()).collect();
+            let keys = match keys.as_slice() {
+                [key] => key.kind().to_owned(),
+                keys => format!("one of {} keys", keys.len()),
+            };
+            format!("that {keys} verifies ({})", list(&allowed, "or"))
+        }
+    };
+    let mut text = format!("Claims are those of a token in {place} {proof}");
+    for (what, names) in [
+        (", issued by ", &jwt.validity.issuers),
+        (", meant for ", &jwt.validity.audiences),
+    ] {
+        if !names.is_empty() {
+            text.push_str(what);
+            text.push_str(&list(names, "or"));
+        }
+    }
+    text.push('.');
+    text
+}

@@ -1,0 +1,71 @@
+//! What clients are told, in plain words.
+
+use super::words::list;
+use crate::limit::{Limit, Policy};
+use crate::respond::{Dialect, LimitCounts, Names, Reset, Respond, XField, XRateLimit};
+
+/// How a policy answers.
+pub(super) fn answers(policy: &Policy) -> String {
+    let respond = policy.respond();
+    let refusal = &respond.refusal;
+    let retry_after = if respond.retry_after {
+        " and Retry-After"
+    } else {
+        ", without Retry-After"
+    };
+    let names = match respond.names {
+        Names::Shown => "",
+        Names::Hidden => " Policies and limits are numbered, not named.",
+    };
+    format!(
+        "{} A refusal is {} with {}{retry_after}.{names}",
+        headers(respond),
+        refusal.status,
+        refusal.content_type,
+    )
+}
+
+/// How a limit refuses, where it differs from its policy.
+pub(super) fn refusal(limit: &Limit) -> Option<String> {
+    let refusal = limit.refusal.as_ref()?;
+    Some(format!(
+        "A refusal by it is {} with {}.",
+        refusal.status, refusal.content_type
+    ))
+}
+
+fn headers(respond: &Respond) -> String {
+    let told: Vec<String> = respond
+        .headers
+        .iter()
+        .map(|dialect| match dialect {
+            Dialect::XRateLimit => x_ratelimit(&respond.x_ratelimit),
+            Dialect::Draft03 => {
+                "RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset (draft 03)".to_owned()
+            }
+            Dialect::Draft11 => "RateLimit-Policy and RateLimit (draft 11)".to_owned(),
+        })
+        .collect();
+    if told.is_empty() {
+        "No header tells clients of their limits.".to_owned()
+    } else {
+        format!("Clients are told by {}.", told.join("; by "))
+    }
+}
+
+fn x_ratelimit(how: &XRateLimit) -> String {
+    let fields: Vec<&str> = how
+        .fields
+        .iter()
+        .map(|field| match (field, how.limit, how.reset) {
+            (XField::Limit, LimitCounts::Capacity, _) => "X-RateLimit-Limit (capacity)",
+            (XField::Limit, LimitCounts::PerSecond, _) => "X-RateLimit-Limit (units a second)",
+            (XField::Remaining, ..) => "X-RateLimit-Remaining",
+            (XField::Reset, _, Reset::Epoch) => "X-RateLimit-Reset (Unix seconds)",
+            (XField::Reset, _, Reset::Delta) => "X-RateLimit-Reset (seconds from now)",
+            (XField::Reset, _, Reset::Rfc3339) => "X-RateLimit-Reset (RFC 3339)",
+            (XField::Type, ..) => "X-RateLimit-Type",
+        })
+        .collect();
+    list(&fields, "and")
+}

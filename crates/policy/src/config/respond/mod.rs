@@ -1,0 +1,165 @@
+//! `respond`: what clients are told. A policy may have its own, which is laid over the one for all;
+//! and a limit, as far as its refusals go.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | the settings of `respond`, laid over what was said before |
+//! | `refusal` | those of a refusal: status, type, message, content type, body |
+//! | `wording` | text with placeholders, and whether it is JSON where it must be |
+//! | `table` | every field |
+
+mod refusal;
+mod table;
+mod wording;
+
+pub(super) use table::{REFUSAL, RESPOND};
+
+use super::fault::Fault;
+use super::reader::{Reader, Value};
+use super::scalar::header_name;
+use super::syntax::{self, Kind};
+use super::table::Fields;
+use super::words::{DIALECT, FLAG, LIMIT_COUNTS, NAMES, PROFILE, RESET, Words, X_FIELD};
+use super::{ConfigErrors, NoEnvironment};
+use crate::respond::{Dialect, Layer, Refusal, RefusalLayer, Respond, XField};
+use refusal::Whose;
+use std::sync::Arc;
+
+/// Reads what would stand under `respond`, on its own.
+pub(crate) fn parse_alone(text: &str, name: &str) -> Result<Respond, ConfigErrors> {
+    let mut reader = Reader::new(name, text, &NoEnvironment);
+    let (tree, faults) = syntax::read(text);
+    for (place, fault) in faults {
+        reader.error((place, String::new()), fault);
+    }
+    let value = tree.as_ref().map(Value::root);
+    let layer = read(&mut reader, value.as_ref(), &Layer::bottom());
+    reader.finish()?;
+    Ok(layer.respond())
+}
+
+/// Reads a `respond` and lays it over what was said before.
+pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>, below: &Layer) -> Layer {
+    let Some(fields) = value.and_then(|value| reader.fields(value, &RESPOND)) else {
+        return below.clone();
+    };
+    let profile = reader.setting(&fields, "profile", |word| PROFILE.parse(word));
+    let below = match profile {
+        Some(profile) => below.clone().with(&profile.layer()),
+        None => below.clone(),
+    };
+    let written = Layer {
+        headers: headers(reader, &fields),
+        fields: fields
+            .get("fields")
+            .map(|value| several(reader, &value, &X_FIELD)),
+        limit: reader.setting(&fields, "limit", |word| LIMIT_COUNTS.parse(word)),
+        reset: reader.setting(&fields, "reset", |word| RESET.parse(word)),
+        retry_after: reader.setting(&fields, "retry_after", |word| FLAG.parse(word)),
+        correlation: reader.setting(&fields, "correlation", correlation),
+        names: reader.setting(&fields, "names", |word| NAMES.parse(word)),
+        refusal: RefusalLayer::default(),
+    };
+    let refusal = refusal::read(reader, &fields, &below.refusal, Whose::Policy);
+    let layer = Layer {
+        refusal,
+        ..below.with(&written)
+    };
+    warn_without_effect(reader, &fields, &layer);
+    layer
+}
+
+/// Reads the `respond` of a limit and lays it over what its policy says.
+pub(super) fn read_refusal(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    below: &RefusalLayer,
+) -> Option<Arc<Refusal>> {
+    let fields = reader.fields(value, &REFUSAL)?;
+    let layer = refusal::read(reader, &fields, below, Whose::Limit);
+    Some(Arc::new(layer.refusal()))
+}
+
+fn headers(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Vec<Dialect>> {
+    let value = fields.get("headers")?;
+    Some(match &value.node.kind {
+        // An empty list is the way to tell clients nothing.
+        Kind::List(items) if items.is_empty() => Vec::new(),
+        _ => several(reader, &value, &DIALECT),
+    })
+}
+
+/// Reads one word or several, each at most once.
+fn several<T: Clone + PartialEq + Sync>(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    words: &Words<T>,
+) -> Vec<T> {
+    let mut read = Vec::new();
+    for item in reader.one_or_many(value) {
+        let Some(meaning) = reader.parse(&item, |word| words.parse(word)) else {
+            continue;
+        };
+        if read.contains(&meaning) {
+            let fault = Fault::new(format!("this is in {} twice", value.name()));
+            reader.error(item.spot(), fault.help("write it once"));
+        } else {
+            read.push(meaning);
+        }
+    }
+    read
+}
+
+/// Headers that answers have anyway, or whose values are nobody's business.
+const NOT_FOR_CORRELATION: [&str; 12] = [
+    "authorization",
+    "cache-control",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "cookie",
+    "date",
+    "host",
+    "retry-after",
+    "set-cookie",
+    "transfer-encoding",
+];
+
+fn correlation(text: &str) -> Result<String, Fault> {
+    let name = header_name(text)?;
+    let is_taken = |name: &str| NOT_FOR_CORRELATION.contains(&name) || name.contains("ratelimit");
+    if is_taken(&name) {
+        let message = format!("{} means something else", Fault::quote(text));
+        return Err(Fault::new(message).help("for example `X-Correlation-ID` or `X-Request-ID`"));
+    }
+    Ok(name)
+}
+
+/// Says which settings change nothing.
+fn warn_without_effect(reader: &mut Reader<'_>, fields: &Fields<'_>, layer: &Layer) {
+    let respond = layer.respond();
+    let speaks = respond.headers.contains(&Dialect::XRateLimit);
+    let has = |field: XField| respond.x_ratelimit.fields.contains(&field);
+    for (name, field) in [
+        ("fields", None),
+        ("limit", Some(XField::Limit)),
+        ("reset", Some(XField::Reset)),
+    ] {
+        let Some(value) = fields.get(name) else {
+            continue;
+        };
+        let (why, help) = if !speaks {
+            ("`headers` has no `x-ratelimit`", "add it there")
+        } else if field.is_some_and(|field| !has(field)) {
+            ("`fields` does not have it", "add it there")
+        } else {
+            continue;
+        };
+        let fault = Fault::new(format!("`{name}` has no effect: {why}"));
+        reader.warn(
+            value.key_spot(),
+            fault.help(format!("{help}, or remove `{name}`")),
+        );
+    }
+}

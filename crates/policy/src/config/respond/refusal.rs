@@ -1,0 +1,147 @@
+//! The settings of a refusal.
+
+use super::wording;
+use crate::config::fault::Fault;
+use crate::config::reader::{Reader, Value};
+use crate::config::scalar::whole;
+use crate::config::syntax::Kind;
+use crate::config::table::Fields;
+use crate::respond::{Escaping, Placeholder, RefusalLayer, Said, Wording};
+
+/// Longer bodies are refused: they are written anew for every refusal.
+const BODY_MAX: usize = 16 << 10;
+
+/// Longer messages are refused.
+const MESSAGE_MAX: usize = 1 << 10;
+
+/// Longer types and content types are refused.
+const TEXT_MAX: usize = 512;
+
+/// The one whose refusals these are, for messages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    Policy,
+    Limit,
+}
+
+/// Reads what is written of a refusal and lays it over what was said before.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    below: &RefusalLayer,
+    whose: Whose,
+) -> RefusalLayer {
+    let status = reader.setting(fields, "status", status);
+    let type_uri = reader.setting(fields, "type", type_uri);
+    let content_type = reader.setting(fields, "content_type", content_type);
+    let message = text(reader, fields, "message", MESSAGE_MAX)
+        .filter(|message| is_no_circle(reader, fields, message));
+    let body = text(reader, fields, "body", BODY_MAX);
+    let written = RefusalLayer {
+        status,
+        type_uri: Said::written(type_uri),
+        message: Said::written(message),
+        content_type,
+        body,
+    };
+    let layer = below.clone().with(&written);
+    check_json(reader, fields, &layer);
+    // What a policy says of all may have an effect on what a limit says of itself.
+    if whose == Whose::Limit {
+        warn_without_effect(reader, fields, &layer);
+    }
+    layer
+}
+
+fn status(text: &str) -> Result<u16, Fault> {
+    let status = whole(text, &(400..=599)).map_err(|fault| {
+        fault.help("a refusal is an error of the client (4xx) or of the server (5xx)")
+    })?;
+    Ok(u16::try_from(status).unwrap_or(429))
+}
+
+fn type_uri(text: &str) -> Result<String, Fault> {
+    let belongs = |byte: u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte);
+    if (1..=TEXT_MAX).contains(&text.len()) && text.bytes().all(belongs) {
+        return Ok(text.to_owned());
+    }
+    let message = format!("{} cannot be the type of a problem", Fault::quote(text));
+    Err(Fault::new(message).help("expected a URI, for example `https://example.com/errors/limit`"))
+}
+
+fn content_type(text: &str) -> Result<String, Fault> {
+    let is_token = |text: &str| {
+        let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$&^_.+-".contains(&byte);
+        !text.is_empty() && text.bytes().all(belongs)
+    };
+    let media = text.split(';').next().unwrap_or_default().trim_end();
+    let is_media = media
+        .split_once('/')
+        .is_some_and(|(of, sub)| is_token(of) && is_token(sub));
+    let is_shown = text
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() || byte == b' ');
+    if is_media && is_shown && text.len() <= TEXT_MAX {
+        return Ok(text.to_owned());
+    }
+    let message = format!("{} is not a content type", Fault::quote(text));
+    Err(Fault::new(message).help("for example `application/json` or `text/plain; charset=utf-8`"))
+}
+
+/// Reads text with placeholders, as it stands.
+fn text(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, most: usize) -> Option<Wording> {
+    let value = fields.get(name)?;
+    if matches!(value.node.kind, Kind::Map(_)) {
+        let fault = Fault::new(format!("`{name}` is a map; expected text")).help(
+            "put it into single quotes, for YAML takes a brace for a map: '{\"error\":\"{title}\"}'",
+        );
+        reader.error(value.spot(), fault);
+        return None;
+    }
+    let text = reader.text(&value)?;
+    let read = if text.len() > most {
+        Err(Fault::new(format!(
+            "`{name}` has {} bytes; at most {most} are supported",
+            text.len()
+        )))
+    } else {
+        wording::parse(&text)
+    };
+    reader.accept(&value, read)
+}
+
+/// A message that contains itself, or the sentence that it takes the place of, would have no end.
+fn is_no_circle(reader: &mut Reader<'_>, fields: &Fields<'_>, message: &Wording) -> bool {
+    let is_circle = message.has(&[Placeholder::Message, Placeholder::Detail]);
+    if let (true, Some(value)) = (is_circle, fields.get("message")) {
+        let fault = Fault::new("`message` contains itself")
+            .help("it is what {message} and {detail} say; leave them out of it");
+        reader.error(value.spot(), fault);
+    }
+    !is_circle
+}
+
+/// A body that is to be JSON must be, whatever the values are.
+fn check_json(reader: &mut Reader<'_>, fields: &Fields<'_>, layer: &RefusalLayer) {
+    let written: Option<Value<'_>> = fields.get("body").or_else(|| fields.get("content_type"));
+    let refusal = layer.refusal();
+    if let (Some(value), Escaping::Json) = (written, refusal.escaping()) {
+        let read = wording::check_json(&refusal.body, &refusal.content_type);
+        reader.accept(&value, read);
+    }
+}
+
+fn warn_without_effect(reader: &mut Reader<'_>, fields: &Fields<'_>, layer: &RefusalLayer) {
+    use Placeholder::{Detail, Message, Type};
+    let body = layer.refusal().body;
+    for (name, shown, by) in [
+        ("type", "{type}", &[Type][..]),
+        ("message", "{message}", &[Message, Detail]),
+    ] {
+        if let (Some(value), false) = (fields.get(name), body.has(by)) {
+            let fault = Fault::new(format!("`{name}` has no effect: the body has no {shown}"))
+                .help(format!("add {shown} to the body, or remove `{name}`"));
+            reader.warn(value.key_spot(), fault);
+        }
+    }
+}

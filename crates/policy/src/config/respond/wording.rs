@@ -1,0 +1,57 @@
+//! Text with placeholders, and whether it is JSON where it must be.
+
+use crate::config::fault::Fault;
+use crate::config::suggest::closest;
+use crate::respond::{Piece, Placeholder, Wording};
+
+/// Reads text with placeholders.
+pub(super) fn parse(text: &str) -> Result<Wording, Fault> {
+    Wording::parse(text).map_err(|name| {
+        let names = || Placeholder::ALL.iter().map(|(name, _)| *name);
+        let message = format!(
+            "{} is not a placeholder",
+            Fault::quote(&format!("{{{name}}}"))
+        );
+        Fault::new(message).help(match closest(name, names()) {
+            Some(meant) => format!("did you mean {{{meant}}}?"),
+            None => {
+                let all: Vec<String> = names().map(|name| format!("{{{name}}}")).collect();
+                format!("expected {}", all.join(", "))
+            }
+        })
+    })
+}
+
+/// Whether `body` is JSON whatever its placeholders stand for.
+///
+/// Text is escaped as within a string, so it must stand within one: a letter, which is JSON nowhere
+/// else, finds out. A number may be absent, which JSON writes as `null`: it must be good with either.
+/// A list must stand where a value may.
+pub(super) fn check_json(body: &Wording, content_type: &str) -> Result<(), Fault> {
+    for number in ["7", "null"] {
+        let sample = sample(body, number);
+        let Err(error) = serde_json::from_str::<serde_json::Value>(&sample) else {
+            continue;
+        };
+        let shown = Fault::quote(sample.trim());
+        let message = format!("the body is not JSON, which `{content_type}` promises");
+        return Err(Fault::new(message).help(format!(
+            "with values in their places it could be {shown}: {error}; text stands in quotes, \"{{title}}\", numbers and lists without, {{retry_after}}"
+        )));
+    }
+    Ok(())
+}
+
+/// The body with something in each place.
+fn sample(body: &Wording, number: &str) -> String {
+    let pieces = body.pieces().iter();
+    pieces
+        .map(|piece| match piece {
+            Piece::Text(text) => text.as_str(),
+            Piece::Value(Placeholder::Status) => "429",
+            Piece::Value(Placeholder::ViolatedPolicies) => "[\"x\"]",
+            Piece::Value(value) if value.is_number() => number,
+            Piece::Value(_) => "x",
+        })
+        .collect()
+}

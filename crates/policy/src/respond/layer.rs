@@ -1,0 +1,142 @@
+//! Settings laid over one another: a profile, the whole configuration, a policy, a limit.
+
+use super::XRateLimit;
+use super::{Dialect, LimitCounts, Names, Profile, Refusal, Reset, Respond, Wording, XField};
+use std::sync::Arc;
+
+/// Settings of which any may be left open.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layer {
+    pub(crate) headers: Option<Vec<Dialect>>,
+    pub(crate) fields: Option<Vec<XField>>,
+    pub(crate) limit: Option<LimitCounts>,
+    pub(crate) reset: Option<Reset>,
+    pub(crate) retry_after: Option<bool>,
+    pub(crate) correlation: Option<String>,
+    pub(crate) names: Option<Names>,
+    pub(crate) refusal: RefusalLayer,
+}
+
+/// A setting that can be left open, and that a layer above can also take back.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Said<T> {
+    /// Left open.
+    #[default]
+    Open,
+    /// Taken back.
+    Nothing,
+    /// Said.
+    This(T),
+}
+
+/// Those of a refusal alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RefusalLayer {
+    pub(crate) status: Option<u16>,
+    pub(crate) type_uri: Said<String>,
+    pub(crate) message: Said<Wording>,
+    pub(crate) content_type: Option<String>,
+    pub(crate) body: Option<Wording>,
+}
+
+// === impl Layer ===
+
+impl Layer {
+    /// What lies under everything: the default profile, and what no profile speaks of.
+    pub(crate) fn bottom() -> Self {
+        let settings = Self {
+            retry_after: Some(true),
+            correlation: Some("x-correlation-id".to_owned()),
+            names: Some(Names::Shown),
+            ..Self::default()
+        };
+        settings.with(&Profile::Default.layer())
+    }
+
+    /// These settings with `upper` laid over them: what it says counts.
+    #[must_use]
+    pub(crate) fn with(self, upper: &Self) -> Self {
+        Self {
+            headers: upper.headers.clone().or(self.headers),
+            fields: upper.fields.clone().or(self.fields),
+            limit: upper.limit.or(self.limit),
+            reset: upper.reset.or(self.reset),
+            retry_after: upper.retry_after.or(self.retry_after),
+            correlation: upper.correlation.clone().or(self.correlation),
+            names: upper.names.or(self.names),
+            refusal: self.refusal.with(&upper.refusal),
+        }
+    }
+
+    /// What they amount to. What is still open, which [`bottom`](Self::bottom) leaves nothing of, is
+    /// empty.
+    pub(crate) fn respond(&self) -> Respond {
+        Respond {
+            headers: self.headers.clone().unwrap_or_default(),
+            x_ratelimit: XRateLimit {
+                fields: self.fields.clone().unwrap_or_default(),
+                limit: self.limit.unwrap_or_default(),
+                reset: self.reset.unwrap_or_default(),
+            },
+            retry_after: self.retry_after.unwrap_or(true),
+            correlation: self.correlation.clone().unwrap_or_default(),
+            names: self.names.unwrap_or_default(),
+            refusal: Arc::new(self.refusal.refusal()),
+        }
+    }
+}
+
+// === impl Said ===
+
+impl<T> Said<T> {
+    /// What is written; left open where nothing is.
+    pub(crate) fn written(setting: Option<T>) -> Self {
+        setting.map_or(Self::Open, Self::This)
+    }
+
+    /// All that there is to say; taken back where there is nothing.
+    pub(crate) fn all(setting: Option<T>) -> Self {
+        setting.map_or(Self::Nothing, Self::This)
+    }
+
+    fn or(self, below: Self) -> Self {
+        match self {
+            Self::Open => below,
+            said => said,
+        }
+    }
+
+    fn get(self) -> Option<T> {
+        match self {
+            Self::Open | Self::Nothing => None,
+            Self::This(said) => Some(said),
+        }
+    }
+}
+
+// === impl RefusalLayer ===
+
+impl RefusalLayer {
+    /// These settings with `upper` laid over them.
+    #[must_use]
+    pub(crate) fn with(self, upper: &Self) -> Self {
+        Self {
+            status: upper.status.or(self.status),
+            type_uri: upper.type_uri.clone().or(self.type_uri),
+            message: upper.message.clone().or(self.message),
+            content_type: upper.content_type.clone().or(self.content_type),
+            body: upper.body.clone().or(self.body),
+        }
+    }
+
+    /// What they amount to.
+    pub(crate) fn refusal(&self) -> Refusal {
+        Refusal {
+            status: self.status.unwrap_or(429),
+            type_uri: self.type_uri.clone().get(),
+            message: self.message.clone().get(),
+            content_type: self.content_type.clone().unwrap_or_default(),
+            body: self.body.clone().unwrap_or_default(),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Content types, and how values are escaped in them.
+
+/// How values are escaped in a body, by its content type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Escaping {
+    /// As in a string of JSON.
+    Json,
+    /// As in the text or an attribute of HTML and XML.
+    Markup,
+    /// Nothing has a meaning of its own; control characters are dropped.
+    Plain,
+}
+
+impl Escaping {
+    /// What `content_type` needs. Parameters and case do not matter.
+    ///
+    /// ```
+    /// use tidegate_policy::respond::Escaping;
+    ///
+    /// assert_eq!(Escaping::of("application/problem+json"), Escaping::Json);
+    /// assert_eq!(Escaping::of("text/html; charset=utf-8"), Escaping::Markup);
+    /// assert_eq!(Escaping::of("text/plain"), Escaping::Plain);
+    /// ```
+    pub fn of(content_type: &str) -> Self {
+        let media = content_type.split(';').next().unwrap_or_default().trim();
+        let subtype = media.split_once('/').map_or("", |(_, subtype)| subtype);
+        let suffix = subtype.rsplit('+').next().unwrap_or_default();
+        let is = |word: &str| suffix.eq_ignore_ascii_case(word);
+        if is("json") {
+            Self::Json
+        } else if is("html") || is("xml") {
+            Self::Markup
+        } else {
+            Self::Plain
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_content_type_tells_how_to_escape() {
+        for (content_type, expected) in [
+            ("application/json", Escaping::Json),
+            ("Application/JSON ; charset=utf-8", Escaping::Json),
+            ("application/vnd.api+json", Escaping::Json),
+            ("application/ld+problem+json", Escaping::Json),
+            ("text/html", Escaping::Markup),
+            ("application/xhtml+xml", Escaping::Markup),
+            ("text/xml", Escaping::Markup),
+            ("text/plain", Escaping::Plain),
+            ("text/plain; format=json", Escaping::Plain),
+            ("application/jsonp", Escaping::Plain),
+            ("json", Escaping::Plain),
+            ("", Escaping::Plain),
+        ] {
+            assert_eq!(Escaping::of(content_type), expected, "{content_type}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Answers that other systems give, written in the terms of the language.
+//!
+//! A profile is nothing but settings: whoever writes the same fields gets the same answers.
+
+use super::{Dialect, Layer, LimitCounts, RefusalLayer, Reset, Said, Wording, XField};
+
+/// A set of answers by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Profile {
+    /// Our own: all that clients may look for, and RFC 9457 for a refusal.
+    #[default]
+    Default,
+    /// An API gateway: requests per second, kind of limit, problem details as `application/json`.
+    Gateway,
+    /// An event collector: 402, and nothing in the headers.
+    Collector,
+    /// A plugin for Traefik: 429, and nothing in the headers.
+    TraefikPlugin,
+    /// A limiter by token or address: instants as text.
+    Adr,
+    /// `FluxGate`: what remains, and when to come back.
+    Fluxgate,
+}
+
+/// What a profile says.
+struct Preset {
+    headers: &'static [Dialect],
+    fields: &'static [XField],
+    limit: LimitCounts,
+    reset: Reset,
+    status: u16,
+    type_uri: Option<&'static str>,
+    message: Option<&'static str>,
+    content_type: &'static str,
+    body: &'static str,
+}
+
+/// The fields that everybody knows.
+const THREE: &[XField] = &[XField::Limit, XField::Remaining, XField::Reset];
+
+const JSON: &str = "application/json";
+
+static DEFAULT: Preset = Preset {
+    headers: &[Dialect::XRateLimit, Dialect::Draft11],
+    fields: THREE,
+    limit: LimitCounts::Capacity,
+    reset: Reset::Epoch,
+    status: 429,
+    type_uri: None,
+    message: None,
+    content_type: "application/problem+json",
+    body: r#"{"type":"{type}","title":"{title}","status":{status},"detail":"{detail}","correlationId":"{correlation_id}","violated-policies":{violated_policies}}"#,
+};
+
+static GATEWAY: Preset = Preset {
+    headers: &[Dialect::XRateLimit],
+    fields: &[
+        XField::Limit,
+        XField::Remaining,
+        XField::Reset,
+        XField::Type,
+    ],
+    limit: LimitCounts::PerSecond,
+    reset: Reset::Epoch,
+    status: 429,
+    type_uri: Some("https://api.gateway/errors/rate-limit-exceeded"),
+    message: Some("Rate limit exceeded. Try again in {retry_after} seconds."),
+    content_type: JSON,
+    body: r#"{"type":"{type}","title":"{title}","status":{status},"detail":"{detail}","correlationId":"{correlation_id}"}"#,
+};
+
+static COLLECTOR: Preset = Preset {
+    headers: &[],
+    fields: THREE,
+    limit: LimitCounts::Capacity,
+    reset: Reset::Epoch,
+    status: 402,
+    type_uri: None,
+    message: None,
+    content_type: JSON,
+    body: r#"{"code":{status},"error":true,"message":"{message}"}"#,
+};
+
+static TRAEFIK_PLUGIN: Preset = Preset {
+    headers: &[],
+    fields: THREE,
+    limit: LimitCounts::Capacity,
+    reset: Reset::Epoch,
+    status: 429,
+    type_uri: None,
+    message: None,
+    content_type: JSON,
+    body: r#"{"status_code":{status},"message":"{message}"}"#,
+};
+
+static ADR: Preset = Preset {
+    headers: &[Dialect::XRateLimit],
+    fields: THREE,
+    limit: LimitCounts::Capacity,
+    reset: Reset::Rfc3339,
+    status: 429,
+    type_uri: None,
+    message: Some(
+        "you have reached the maximum number of requests or actions allowed within a certain time frame",
+    ),
+    content_type: JSON,
+    body: r#"{"error":"{title}","message":"{message}","timestamp":"{now_rfc3339}"}"#,
+};
+
+static FLUXGATE: Preset = Preset {
+    headers: &[Dialect::XRateLimit],
+    fields: &[XField::Remaining],
+    limit: LimitCounts::Capacity,
+    reset: Reset::Epoch,
+    status: 429,
+    type_uri: None,
+    message: Some("Rate limit exceeded"),
+    content_type: JSON,
+    body: r#"{"error":"{message}","retryAfter":{retry_after}}"#,
+};
+
+// === impl Profile ===
+
+impl Profile {
+    /// Every profile and its name.
+    pub const ALL: [(&'static str, Self); 6] = [
+        ("default", Self::Default),
+        ("gateway", Self::Gateway),
+        ("collector", Self::Collector),
+        ("traefik-plugin", Self::TraefikPlugin),
+        ("adr", Self::Adr),
+        ("fluxgate", Self::Fluxgate),
+    ];
+
+    fn preset(self) -> &'static Preset {
+        match self {
+            Self::Default => &DEFAULT,
+            Self::Gateway => &GATEWAY,
+            Self::Collector => &COLLECTOR,
+            Self::TraefikPlugin => &TRAEFIK_PLUGIN,
+            Self::Adr => &ADR,
+            Self::Fluxgate => &FLUXGATE,
+        }
+    }
+
+    /// What it says, as settings.
+    pub(crate) fn layer(self) -> Layer {
+        let preset = self.preset();
+        Layer {
+            headers: Some(preset.headers.to_vec()),
+            fields: Some(preset.fields.to_vec()),
+            limit: Some(preset.limit),
+            reset: Some(preset.reset),
+            refusal: RefusalLayer {
+                status: Some(preset.status),
+                type_uri: Said::all(preset.type_uri.map(str::to_owned)),
+                message: Said::all(preset.message.map(wording)),
+                content_type: Some(preset.content_type.to_owned()),
+                body: Some(wording(preset.body)),
+            },
+            ..Layer::default()
+        }
+    }
+}
+
+fn wording(text: &str) -> Wording {
+    Wording::parse(text).expect("a profile has only placeholders that exist")
+}

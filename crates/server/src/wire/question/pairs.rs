@@ -1,0 +1,161 @@
+//! Who asks: by the question's own word, or as its headers and its path tell.
+
+use super::{Question, Texts};
+use smallvec::SmallVec;
+use tidegate::Client;
+use tidegate_policy::client::{Asking, Identity};
+
+/// The headers and attributes of a [`Question`], in the form in which a [`Request`] borrows them, and
+/// who asks.
+///
+/// [`Request`]: tidegate::Request
+#[derive(Default)]
+pub struct Pairs<'q> {
+    pub(super) headers: SmallVec<[(&'q str, &'q str); 4]>,
+    pub(super) attributes: SmallVec<[(&'q str, &'q str); 4]>,
+    pub(super) user: Option<&'q str>,
+    pub(super) api_key: Option<&'q str>,
+    pub(super) cost: Option<u64>,
+}
+
+impl Question<'_> {
+    /// What `client` learns from its headers and its path, as a door would from a request; `None`
+    /// where that can be nothing. Whoever may put questions may say anything, so all of it counts;
+    /// the address is only what the question says it is.
+    #[inline]
+    pub fn learn<'q>(
+        &'q self,
+        client: &'q Client,
+        now: &'q dyn Fn() -> u64,
+    ) -> Option<Identity<'q>> {
+        if !client.learns_from(!self.headers.is_empty(), self.path.is_some()) {
+            return None;
+        }
+        Some(client.identify_told(&Asking {
+            peer: None,
+            headers: self.headers.as_slice(),
+            path: self.path.as_deref(),
+            now,
+        }))
+    }
+
+    /// What it says itself, for [`request`](Self::request).
+    #[inline]
+    pub fn pairs(&self) -> Pairs<'_> {
+        Pairs {
+            headers: borrow(&self.headers),
+            attributes: borrow(&self.attributes),
+            user: self.user.as_deref(),
+            api_key: self.api_key.as_deref(),
+            cost: self.cost,
+        }
+    }
+
+    /// What it says itself, and what was [learnt](Self::learn) of what it does not say.
+    #[inline]
+    pub fn pairs_with<'q>(&'q self, learnt: Option<&'q Identity<'_>>) -> Pairs<'q> {
+        let mut pairs = self.pairs();
+        if let Some(learnt) = learnt {
+            pairs.add(learnt);
+        }
+        pairs
+    }
+}
+
+impl<'q> Pairs<'q> {
+    /// Adds what is absent; what is empty is as good as that.
+    fn add(&mut self, learnt: &'q Identity<'_>) {
+        let said = |text: &&str| !text.is_empty();
+        self.user = self.user.filter(said).or(learnt.user.as_deref());
+        self.api_key = self.api_key.filter(said).or(learnt.api_key.as_deref());
+        self.cost = self.cost.or(Some(learnt.cost));
+        for (name, value) in &learnt.attributes {
+            let mut attributes = self.attributes.iter_mut();
+            match attributes.find(|(known, _)| known == name) {
+                Some((_, known)) if known.is_empty() => *known = value,
+                Some(_) => {}
+                None => self.attributes.push((name, value)),
+            }
+        }
+    }
+}
+
+// By hand: it holds secrets.
+impl std::fmt::Debug for Pairs<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pairs").finish_non_exhaustive()
+    }
+}
+
+#[inline]
+fn borrow<'q>(texts: &'q Texts<'_>) -> SmallVec<[(&'q str, &'q str); 4]> {
+    let mut pairs = SmallVec::new();
+    for (name, value) in texts {
+        pairs.push((&**name, &**value));
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate::Request;
+
+    const CONFIG: &str = "
+user: { header: X-User-Id }
+token: { header: X-Token }
+attributes: { project: { segment: 1 }, plan: { query: plan } }
+cost: { header: X-Cost, max: 10, default: 3 }
+";
+
+    fn check(text: &str, then: impl FnOnce(&Request<'_>)) {
+        let client = Client::from_yaml(CONFIG).expect("it is sound");
+        let question = Question::read(text.as_bytes()).expect("it is sound");
+        let learnt = question.learn(&client, &|| 0);
+        let pairs = question.pairs_with(learnt.as_ref());
+        then(&question.request(&pairs));
+    }
+
+    #[test]
+    fn what_a_question_does_not_say_its_headers_and_path_tell() {
+        let text = r#"{"path": "/apollo?plan=gold", "ip": "192.0.2.1",
+            "headers": {"X-User-Id": "ann", "X-API-Key": "k", "X-Token": "t", "X-Cost": "7",
+                "X-Forwarded-For": "198.51.100.1"}}"#;
+        check(text, |request| {
+            assert_eq!((request.user, request.api_key), (Some("ann"), Some("k")));
+            assert_eq!(request.cost, 7);
+            assert_eq!(
+                request.attributes,
+                [("token", "t"), ("project", "apollo"), ("plan", "gold")]
+            );
+            assert_eq!(request.ip, "192.0.2.1".parse().ok(), "only what it says");
+        });
+    }
+
+    #[test]
+    fn what_a_question_says_counts_more() {
+        let text = r#"{"path": "/apollo?plan=gold", "user": "bob", "api_key": "", "cost": 0,
+            "attributes": {"plan": "free", "token": ""},
+            "headers": {"X-User-Id": "ann", "X-API-Key": "k", "X-Token": "t", "X-Cost": "7"}}"#;
+        check(text, |request| {
+            assert_eq!((request.user, request.api_key), (Some("bob"), Some("k")));
+            assert_eq!(request.cost, 0, "whoever asks may look");
+            assert_eq!(
+                request.attributes,
+                [("plan", "free"), ("token", "t"), ("project", "apollo")]
+            );
+        });
+    }
+
+    #[test]
+    fn where_nothing_is_said_the_cost_is_the_default() {
+        check("{}", |request| assert_eq!(request.cost, 3));
+    }
+
+    #[test]
+    fn where_nothing_can_be_learnt_nothing_is_looked_for() {
+        let client = Client::default();
+        let question = Question::read(br#"{"path": "/a?b=c", "ip": "::1"}"#).expect("it is sound");
+        assert!(question.learn(&client, &|| 0).is_none());
+    }
+}

@@ -1,0 +1,225 @@
+//! What comes back: headers, bodies, profiles, and what is never said.
+
+use super::{TWO, metrics};
+use crate::kit::{Cuttable, ask};
+
+#[tokio::test]
+async fn what_may_pass_is_200_with_the_headers_of_its_limits_and_nothing_else() {
+    let it = Cuttable::start(TWO).await;
+    let reply = ask("/v1/auth").at(it.server.http).await;
+    assert_eq!((reply.status, reply.body.as_str()), (200, ""));
+    for (name, value) in [
+        ("x-ratelimit-limit", "2"),
+        ("x-ratelimit-remaining", "1"),
+        ("x-ratelimit-reset", "1700000060"),
+        ("ratelimit-policy", "\"per-client\";q=2;w=120"),
+        ("ratelimit", "\"per-client\";r=1;t=60"),
+    ] {
+        assert_eq!(reply.header(name), Some(value), "{name}");
+    }
+    // Some proxies copy all of them, so there must be none that says more.
+    let plain = ["content-length", "date"];
+    assert_eq!(reply.names().len(), 5 + plain.len(), "{:?}", reply.names());
+}
+
+#[tokio::test]
+async fn what_may_not_pass_is_429_as_the_client_is_to_see_it() {
+    let it = Cuttable::start(TWO).await;
+    let asked = ask("/v1/auth").header("x-correlation-id", "abc-1");
+    for _ in 0..2 {
+        assert_eq!(asked.at(it.server.http).await.status, 200);
+    }
+    let reply = asked.at(it.server.http).await;
+    assert_eq!(reply.status, 429);
+    for (name, value) in [
+        ("content-type", "application/problem+json"),
+        ("cache-control", "no-store"),
+        ("retry-after", "60"),
+        ("x-ratelimit-remaining", "0"),
+        ("ratelimit", "\"per-client\";r=0;t=60"),
+        ("x-correlation-id", "abc-1"),
+    ] {
+        assert_eq!(reply.header(name), Some(value), "{name}");
+    }
+    assert_eq!(
+        reply.body,
+        r#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many Requests","status":429,"detail":"Rate limit exceeded. Try again in 60 seconds.","correlationId":"abc-1","violated-policies":["per-client"]}"#
+    );
+    // Somebody else is not concerned.
+    let other = ask("/v1/auth").from("192.0.2.2");
+    assert_eq!(other.at(it.server.http).await.status, 200);
+}
+
+#[tokio::test]
+async fn each_policy_answers_by_its_profile() {
+    let profile = |name: &str| {
+        format!(
+            "  - {{ name: {name}, respond: {{ profile: {name} }}, limits: [{{ name: x, key: ip, rate: 1/min }}] }}\n"
+        )
+    };
+    let names = ["gateway", "collector", "traefik-plugin", "adr", "fluxgate"];
+    let policies: String = names.into_iter().map(profile).collect();
+    let it = Cuttable::start(&format!("policies:\n{policies}")).await;
+    for (name, status, body) in [
+        (
+            "gateway",
+            429,
+            r#"{"type":"https://api.gateway/errors/rate-limit-exceeded","title":"Too Many Requests","status":429,"detail":"Rate limit exceeded. Try again in 60 seconds.","correlationId":"abc-1"}"#,
+        ),
+        (
+            "collector",
+            402,
+            r#"{"code":402,"error":true,"message":"Rate limit exceeded"}"#,
+        ),
+        (
+            "traefik-plugin",
+            429,
+            r#"{"status_code":429,"message":"Too Many Requests"}"#,
+        ),
+        (
+            "adr",
+            429,
+            r#"{"error":"Too Many Requests","message":"you have reached the maximum number of requests or actions allowed within a certain time frame","timestamp":"2023-11-14T22:13:20Z"}"#,
+        ),
+        (
+            "fluxgate",
+            429,
+            r#"{"error":"Rate limit exceeded","retryAfter":60}"#,
+        ),
+    ] {
+        let asked = ask(&format!("/v1/auth/{name}")).header("x-correlation-id", "abc-1");
+        let allowed = asked.at(it.server.http).await;
+        let has_headers = !matches!(name, "collector" | "traefik-plugin");
+        assert_eq!(allowed.status, 200);
+        assert_eq!(
+            allowed.header("x-ratelimit-remaining").is_some(),
+            has_headers,
+            "{name}"
+        );
+        let refused = asked.at(it.server.http).await;
+        assert_eq!((refused.status, refused.body.as_str()), (status, body));
+        assert_eq!(refused.header("content-type"), Some("application/json"));
+    }
+    let bad = metrics(&it.server).await;
+    assert!(
+        !bad.keys().any(|name| name.contains("bad_requests_total{")),
+        "402 is a decision"
+    );
+}
+
+#[tokio::test]
+async fn a_correlation_id_is_made_where_there_is_none() {
+    let it = Cuttable::start("policies: [{ name: api, limits: [{ name: x, rate: 1/h }] }]").await;
+    ask("/v1/auth").at(it.server.http).await;
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let reply = ask("/v1/auth").at(it.server.http).await;
+        let id = reply.header("x-correlation-id").unwrap().to_owned();
+        assert_eq!(reply.json()["correlationId"], id.as_str());
+        assert!(id.len() == 32 && !seen.contains(&id), "{id}");
+        seen.push(id);
+    }
+}
+
+#[tokio::test]
+async fn limits_that_only_watch_are_not_seen() {
+    let it = Cuttable::start(
+        "
+policies:
+  - name: watched
+    limits: [{ name: tight, mode: shadow, key: ip, rate: 1/h }]
+  - name: both
+    limits:
+      - { name: tight, mode: shadow, key: ip, rate: 1/h }
+      - { name: wide, key: ip, rate: 100/h }
+",
+    )
+    .await;
+    for nth in 0..3 {
+        let reply = ask("/v1/auth/watched").at(it.server.http).await;
+        assert_eq!(
+            (reply.status, reply.names()),
+            (200, vec!["content-length", "date"])
+        );
+        let reply = ask("/v1/auth/both").at(it.server.http).await;
+        let policy = reply.header("ratelimit-policy");
+        assert_eq!(
+            (reply.status, policy),
+            (200, Some("\"wide\";q=100;w=3600")),
+            "{nth}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn without_a_store_each_limit_does_as_it_says_and_nobody_is_told_429() {
+    let it = Cuttable::start(
+        "
+policies:
+  - { name: local, limits: [{ name: x, rate: 2/h, on_failure: local }] }
+  - { name: allow, limits: [{ name: x, rate: 2/h, on_failure: allow }] }
+  - { name: deny, limits: [{ name: x, rate: 2/h, on_failure: deny }], respond: { status: 402 } }
+  - { name: error, limits: [{ name: x, rate: 2/h, on_failure: error }] }
+",
+    )
+    .await;
+    it.cut();
+    for (target, status, remaining) in [
+        ("local", 200, Some("0")),
+        ("local", 429, Some("0")),
+        ("allow", 200, None),
+        ("deny", 503, None),
+        ("deny?deny=403", 503, None),
+        ("error", 503, None),
+        ("error?deny=403", 503, None),
+    ] {
+        let asked = ask(&format!("/v1/auth/{target}")).header("x-correlation-id", "abc-1");
+        let reply = asked.at(it.server.http).await;
+        assert_eq!(reply.status, status, "{target}");
+        assert_eq!(reply.header("x-ratelimit-remaining"), remaining, "{target}");
+        if status == 503 {
+            assert_eq!(reply.header("retry-after"), Some("1"), "{target}");
+            assert_eq!(reply.header("x-denied-status"), None, "{target}");
+            let body = reply.json();
+            assert_eq!(
+                (&body["status"], &body["correlationId"]),
+                (&503.into(), &"abc-1".into())
+            );
+            let kind = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity";
+            assert_eq!(body["type"], kind, "{target}");
+        }
+    }
+    it.mend();
+    for policy in ["local", "allow", "deny", "error"] {
+        let reply = ask(&format!("/v1/auth/{policy}")).at(it.server.http).await;
+        assert_eq!(
+            (reply.status, reply.header("x-ratelimit-remaining")),
+            (200, Some("1"))
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_never_repeats_who_was_refused() {
+    let it = Cuttable::start(
+        "
+policies:
+  - name: api
+    limits: [{ name: x, key: [ip, api-key, 'header:x-tenant', path], rate: 1/h }]
+",
+    )
+    .await;
+    let asked = ask("/v1/auth")
+        .from("198.51.100.23")
+        .uri("/secret-path")
+        .header("x-api-key", "k3y-secret")
+        .header("x-tenant", "acme-secret");
+    asked.at(it.server.http).await;
+    let reply = asked.at(it.server.http).await;
+    assert_eq!(reply.status, 429);
+    let shown = format!("{reply:?}");
+    for secret in ["198.51.100.23", "secret", "ip:", "#"] {
+        let shown = shown.replace("http-problem-types#", "");
+        assert!(!shown.contains(secret), "{secret}: {shown}");
+    }
+}

@@ -1,0 +1,37 @@
+//! What clients forge, at `/v1/auth`. A proxy passes on whatever headers a client sends, so each of
+//! these is sent through a proxy that is trusted, unless it says otherwise. Every test says what goes
+//! wrong where the defence is missing.
+
+mod address;
+mod answer;
+mod identity;
+mod target;
+
+use crate::kit::Server;
+use crate::kit::proxy::Ask;
+
+/// One request by each client and hour; costs, keys and users as clients and proxies tell them.
+const ONCE: &str = "
+client:
+  trusted_proxies: [127.0.0.1, 10.0.0.0/8]
+  user: { header: X-User-Id }
+  cost: { header: X-Cost, max: 10 }
+policies:
+  - { name: ip, limits: [{ name: x, key: ip, rate: 1/h }] }
+  - { name: key, limits: [{ name: x, key: api-key, rate: 1/h }] }
+  - { name: user, limits: [{ name: x, key: user, rate: 1/h }] }
+  - { name: tenant, limits: [{ name: x, key: 'header:x-tenant', rate: 1/h }] }
+  - { name: host, limits: [{ name: x, match: [{ host: shop.test }], rate: 1/h }] }
+  - { name: method, limits: [{ name: x, match: [{ method: POST }], rate: 1/h }] }
+  - { name: login, limits: [{ name: x, match: [{ path: /login$ }], rate: 1/h }] }
+  - { name: cost, limits: [{ name: x, key: ip, rate: 100/h }] }
+";
+
+/// Asks all of them in turn, and tells the statuses.
+async fn statuses(server: &Server, asked: impl IntoIterator<Item = Ask>) -> Vec<u16> {
+    let mut statuses = Vec::new();
+    for asked in asked {
+        statuses.push(asked.at(server.http).await.status);
+    }
+    statuses
+}
