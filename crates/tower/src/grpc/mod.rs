@@ -1,0 +1,77 @@
+//! Answers to callers over gRPC: a status in the headers, and nothing else.
+
+mod encode;
+mod status;
+
+pub(crate) use status::{Code, Refusal};
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue};
+
+/// How a caller over gRPC speaks it: the content type of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dialect(&'static str);
+
+impl Dialect {
+    /// How `headers` speak gRPC; `None` if they do not.
+    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+        let kind = headers.get(CONTENT_TYPE)?.as_bytes();
+        let rest = strip(kind, b"application/grpc")?;
+        // The longer name first; whatever follows says how messages are written, and we write none.
+        [
+            (&b"-web-text"[..], "application/grpc-web-text"),
+            (b"-web", "application/grpc-web"),
+            (b"", "application/grpc"),
+        ]
+        .into_iter()
+        .find(|(name, _)| strip(rest, name).is_some_and(is_end))
+        .map(|(_, answered)| Self(answered))
+    }
+
+    pub(crate) fn content_type(self) -> HeaderValue {
+        HeaderValue::from_static(self.0)
+    }
+}
+
+fn is_end(rest: &[u8]) -> bool {
+    matches!(rest.first(), None | Some(b'+' | b';' | b' '))
+}
+
+/// What follows `prefix`, in any case.
+fn strip<'a>(text: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
+    let (head, rest) = text.split_at_checked(prefix.len())?;
+    head.eq_ignore_ascii_case(prefix).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grpc_is_known_by_its_content_type() {
+        let dialect = |kind: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+            Dialect::of(&headers).map(|it| it.0)
+        };
+        for (kind, expected) in [
+            ("application/grpc", Some("application/grpc")),
+            ("application/grpc+proto", Some("application/grpc")),
+            ("Application/gRPC; x=y", Some("application/grpc")),
+            ("application/grpc-web", Some("application/grpc-web")),
+            ("application/grpc-web+proto", Some("application/grpc-web")),
+            (
+                "application/grpc-web-text",
+                Some("application/grpc-web-text"),
+            ),
+            ("application/grpcurl", None),
+            ("application/grpc-webx", None),
+            ("application/json", None),
+            ("application/grp", None),
+            ("", None),
+        ] {
+            assert_eq!(dialect(kind), expected, "{kind}");
+        }
+        assert_eq!(Dialect::of(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! The service: an application behind limits.
+
+use crate::RequestHead;
+use crate::body::ResponseBody;
+use crate::decide::{Shared, Verdict};
+use crate::future::ResponseFuture;
+use http::{Request, Response};
+use std::fmt;
+use std::mem;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tidegate::{MemoryStore, Store};
+use tower_service::Service;
+
+/// A service behind limits; see [`RateLimitLayer`](crate::RateLimitLayer).
+///
+/// A request that is allowed reaches the inner service, once; one that is refused never does. What
+/// the inner service answers, or fails with, is passed on as it is, but for the headers that tell
+/// the client of its limits: these are put onto every answer to an allowed request, errors of the
+/// application among them, and replace headers of the same names, for whoever stands further out
+/// knows more.
+pub struct RateLimit<Svc, S = MemoryStore> {
+    inner: Svc,
+    shared: Arc<Shared<S>>,
+    peer: Option<IpAddr>,
+}
+
+impl<Svc, S> RateLimit<Svc, S> {
+    pub(crate) fn new(inner: Svc, shared: Arc<Shared<S>>) -> Self {
+        Self {
+            inner,
+            shared,
+            peer: None,
+        }
+    }
+
+    /// Says who is at the other end of the connection, for a service that serves one alone: then
+    /// nobody needs to note it on each request.
+    #[must_use]
+    pub fn peer(self, address: SocketAddr) -> Self {
+        Self {
+            peer: Some(address.ip()),
+            ..self
+        }
+    }
+
+    /// The inner service.
+    pub fn get_ref(&self) -> &Svc {
+        &self.inner
+    }
+
+    /// The inner service, to be changed.
+    pub fn get_mut(&mut self) -> &mut Svc {
+        &mut self.inner
+    }
+
+    /// The inner service, without limits.
+    pub fn into_inner(self) -> Svc {
+        self.inner
+    }
+}
+
+impl<Svc, S, B, ResB> Service<Request<B>> for RateLimit<Svc, S>
+where
+    Svc: Service<Request<B>, Response = Response<ResB>> + Clone,
+    S: Store + 'static,
+{
+    type Response = Response<ResponseBody<ResB>>;
+    type Error = Svc::Error;
+    type Future = ResponseFuture<Svc, B>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let head = RequestHead::of(&request);
+        match self.shared.decide_at_once(head, self.peer) {
+            Some(Verdict::Pass(decision)) => {
+                ResponseFuture::calling(self.inner.call(request), decision)
+            }
+            Some(Verdict::Answer(answer)) => ResponseFuture::answered(answer),
+            None => {
+                // The service that is ready goes with the request; its clone is not, and stays.
+                let clone = self.inner.clone();
+                let ready = mem::replace(&mut self.inner, clone);
+                let (parts, body) = request.into_parts();
+                let asking = Arc::clone(&self.shared).decide(parts, self.peer);
+                ResponseFuture::asking(Box::pin(asking), ready, body)
+            }
+        }
+    }
+}
+
+/// A gRPC service keeps its name, so that limits can be put before one service of a server.
+#[cfg(feature = "tonic")]
+impl<Svc: tonic::server::NamedService, S> tonic::server::NamedService for RateLimit<Svc, S> {
+    const NAME: &'static str = Svc::NAME;
+}
+
+// By hand, because the store need not be one that can be cloned.
+impl<Svc: Clone, S> Clone for RateLimit<Svc, S> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            shared: Arc::clone(&self.shared),
+            peer: self.peer,
+        }
+    }
+}
+
+impl<Svc: fmt::Debug, S> fmt::Debug for RateLimit<Svc, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RateLimit")
+            .field("inner", &self.inner)
+            .field("policy", &self.shared.policy)
+            .finish_non_exhaustive()
+    }
+}

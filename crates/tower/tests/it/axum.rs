@@ -1,0 +1,129 @@
+use crate::world::{ONE_EACH, Running, get, get_with, header, limiter};
+use axum::Router;
+use axum::routing::get as route;
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::Full;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use tidegate::{KeyPart, LimitSpec, Limiter};
+use tidegate_tower::RateLimitLayer;
+use tokio::task::JoinSet;
+
+async fn serve(app: Router) -> Running {
+    Running::start(|listener| async move {
+        let app = app.into_make_service_with_connect_info::<SocketAddr>();
+        axum::serve(listener, app).await.expect("it serves");
+    })
+    .await
+}
+
+fn to(path: &str) -> Request<Full<Bytes>> {
+    let mut request = get();
+    *request.uri_mut() = path.parse().expect("a path");
+    request
+}
+
+#[tokio::test]
+async fn axum_notes_the_peer_and_the_layer_finds_it() {
+    let app = Router::new().route("/", route(|| async { "hello" }));
+    let server = serve(app.layer(RateLimitLayer::new(limiter(ONE_EACH)))).await;
+    let behind = |client| get_with(&[("x-forwarded-for", client)]);
+    // A proxy on this machine is believed: so the peer is known.
+    let allowed = server.ask(behind("192.0.2.1")).await;
+    assert_eq!(
+        (allowed.status().as_u16(), &allowed.body()[..]),
+        (200, &b"hello"[..])
+    );
+    assert_eq!(header(&allowed, "x-ratelimit-limit"), Some("1"));
+    let refused = server.ask(behind("192.0.2.1")).await;
+    assert_eq!(refused.status(), 429);
+    let length = refused.body().len().to_string();
+    assert_eq!(header(&refused, "content-length"), Some(&*length));
+    assert_eq!(server.ask(behind("192.0.2.2")).await.status(), 200);
+}
+
+#[tokio::test]
+async fn the_route_is_the_path_that_axum_matched() {
+    let limit = LimitSpec::new("per-route").key(KeyPart::Route).band("2/h");
+    let limiter = Limiter::builder().limit(limit).build().expect("a limiter");
+    let app = Router::new()
+        .route("/orders/{id}", route(|| async { "order" }))
+        .route("/carts/{id}", route(|| async { "cart" }))
+        .layer(RateLimitLayer::new(limiter));
+    let server = serve(app).await;
+    for (path, status) in [
+        ("/orders/1", 200),
+        ("/orders/2", 200),
+        ("/orders/3", 429),
+        ("/carts/1", 200),
+    ] {
+        assert_eq!(server.ask(to(path)).await.status(), status, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn answers_of_handlers_stay_as_they_are() {
+    let called = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&called);
+    let broken = move || {
+        counted.fetch_add(1, SeqCst);
+        async { (StatusCode::INTERNAL_SERVER_ERROR, "broken") }
+    };
+    let app = Router::new().route("/", route(broken));
+    let server = serve(app.layer(RateLimitLayer::new(limiter(ONE_EACH)))).await;
+    let failed = server.ask(get()).await;
+    assert_eq!(
+        (failed.status().as_u16(), &failed.body()[..]),
+        (500, &b"broken"[..])
+    );
+    assert_eq!(header(&failed, "retry-after"), None);
+    assert_eq!(header(&failed, "x-ratelimit-remaining"), Some("0"));
+    assert_eq!(called.load(SeqCst), 1);
+    assert_eq!(server.ask(get()).await.status(), 429);
+    assert_eq!(called.load(SeqCst), 1);
+}
+
+#[tokio::test]
+async fn limits_before_one_route_leave_the_others_alone() {
+    let layer = RateLimitLayer::new(limiter(ONE_EACH));
+    let app = Router::new()
+        .route("/", route(|| async { "free" }))
+        .route("/login", route(|| async { "in" }).layer(layer));
+    let server = serve(app).await;
+    for (path, status) in [("/login", 200), ("/login", 429), ("/", 200), ("/", 200)] {
+        assert_eq!(server.ask(to(path)).await.status(), status, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_at_once_exactly_as_many_pass_as_may() {
+    let called = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&called);
+    let hello = move || {
+        counted.fetch_add(1, SeqCst);
+        async { "hello" }
+    };
+    let limit = LimitSpec::new("everybody").band("37/h");
+    let limiter = Limiter::builder().limit(limit).build().expect("a limiter");
+    let app = Router::new().route("/", route(hello));
+    let server = serve(app.layer(RateLimitLayer::new(limiter))).await;
+    let mut clients = JoinSet::new();
+    for _ in 0..8 {
+        let address = server.address;
+        clients.spawn(async move {
+            let mut passed = 0;
+            for _ in 0..25 {
+                match crate::world::ask(address, get()).await.status().as_u16() {
+                    200 => passed += 1,
+                    429 => {}
+                    other => panic!("{other}"),
+                }
+            }
+            passed
+        });
+    }
+    let passed: u64 = clients.join_all().await.into_iter().sum();
+    assert_eq!((passed, called.load(SeqCst)), (37, 37));
+}

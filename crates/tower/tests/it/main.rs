@@ -1,0 +1,25 @@
+//! The layer as its users see it: over real servers, and by itself where no server gets that far.
+
+#![expect(
+    clippy::panic,
+    reason = "a test fails by panicking, its helpers as well"
+)]
+
+/// What the application does is passed on as it is.
+mod application;
+/// Behind axum's router.
+mod axum;
+/// Before a plain hyper server.
+mod hyper;
+/// Who asks: peers, proxies, and what the application tells.
+mod identity;
+/// Policies, reloads, clones, observers.
+mod limiter;
+/// With the buckets in Redis, and without that Redis.
+mod redis;
+/// A store that takes its time.
+mod slow;
+/// gRPC.
+mod tonic;
+/// Servers, clients, applications.
+mod world;

@@ -1,0 +1,108 @@
+use crate::world::{Hello, Still, TWO, call, clock, config, get, header};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use tidegate::{Limiter, MemoryStore, OnFailure, Store, StoreError};
+use tidegate_core::{Ask, Inspection, Quota, Reply};
+use tidegate_tower::RateLimitLayer;
+use tower::{Layer as _, Service as _};
+
+/// A store that answers only when it is asked again, or not at all.
+#[derive(Debug)]
+pub(crate) struct Slow {
+    memory: Still,
+    away: Arc<AtomicBool>,
+}
+
+impl Store for Slow {
+    async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+        tokio::task::yield_now().await;
+        if self.away.load(SeqCst) {
+            return Err(StoreError::transient("nobody there"));
+        }
+        Ok(self.memory.decide_now(asks))
+    }
+
+    async fn inspect(
+        &self,
+        bucket: &[u8],
+        quota: &Quota,
+    ) -> Result<Option<Inspection>, StoreError> {
+        self.memory.inspect(bucket, quota).await
+    }
+
+    async fn reset(&self, bucket: &[u8], quota: &Quota) -> Result<bool, StoreError> {
+        self.memory.reset(bucket, quota).await
+    }
+}
+
+pub(crate) fn limiter(text: &str) -> Limiter<Slow> {
+    failing(text, OnFailure::Error, &Arc::default())
+}
+
+/// A limiter whose store is away.
+pub(crate) fn away(on_failure: OnFailure) -> Limiter<Slow> {
+    failing(TWO, on_failure, &Arc::new(AtomicBool::new(true)))
+}
+
+fn failing(text: &str, on_failure: OnFailure, away: &Arc<AtomicBool>) -> Limiter<Slow> {
+    let store = Slow {
+        memory: MemoryStore::builder().clock(clock()).build(),
+        away: Arc::clone(away),
+    };
+    let builder = Limiter::builder()
+        .config(config(text))
+        .on_failure(on_failure);
+    builder
+        .max_keys(1_000)
+        .build_with(store)
+        .expect("a limiter")
+}
+
+#[tokio::test]
+async fn a_store_across_the_network_decides_as_one_in_this_process() {
+    let app = Hello::default();
+    let service = RateLimitLayer::new(limiter(TWO)).layer(app.clone());
+    for left in ["1", "0"] {
+        let answer = call(&service, get()).await;
+        assert_eq!(answer.status(), 200);
+        assert_eq!(header(&answer, "x-ratelimit-remaining"), Some(left));
+    }
+    let refused = call(&service, get()).await;
+    assert_eq!((refused.status().as_u16(), app.called()), (429, 2));
+    assert_eq!(header(&refused, "retry-after"), Some("1800"));
+}
+
+#[tokio::test]
+async fn without_the_store_each_word_does_what_it_says() {
+    for (word, status, called) in [
+        (OnFailure::Allow, 200, 1),
+        (OnFailure::Local, 200, 1),
+        (OnFailure::Deny, 503, 0),
+        (OnFailure::Error, 503, 0),
+    ] {
+        let app = Hello::default();
+        let service = RateLimitLayer::new(away(word)).layer(app.clone());
+        let answer = call(&service, get()).await;
+        assert_eq!(
+            (answer.status().as_u16(), app.called()),
+            (status, called),
+            "{word:?}"
+        );
+        // Nobody exceeded anything.
+        let wait = (status == 503).then_some("1");
+        assert_eq!(header(&answer, "retry-after"), wait, "{word:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_given_up_while_the_store_is_asked_never_reaches_the_application() {
+    let app = Hello::default();
+    let mut service = RateLimitLayer::new(limiter(TWO)).layer(app.clone());
+    // `Hello` is always ready.
+    let mut asked = Box::pin(service.call(get()));
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    assert!(asked.as_mut().poll(&mut context).is_pending());
+    assert_eq!(format!("{asked:?}"), "ResponseFuture(\"asking the store\")");
+    drop(asked);
+    assert_eq!(app.called(), 0);
+}
