@@ -1,0 +1,96 @@
+//! Allowed and refused.
+
+use crate::kit::{Away, Reply, Setup, Site};
+
+/// Three requests of a client pass, the fourth is refused, another client's is not.
+fn the_fourth_is_refused(setup: Setup) {
+    let Some(site) = Site::open(setup, Away::Open) else {
+        return;
+    };
+    for remaining in ["2", "1", "0"] {
+        let reply = site.get(2, "/cart?item=1", &[]);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        assert_eq!(reply.body, "application: GET /cart?item=1");
+        assert_eq!(reply.header("retry-after"), None);
+        if setup.informs() {
+            assert_eq!(reply.header("x-ratelimit-limit"), Some("3"));
+            assert_eq!(reply.header("x-ratelimit-remaining"), Some(remaining));
+            assert!(reply.header("x-ratelimit-reset").is_some());
+            assert_eq!(
+                reply.header("ratelimit-policy"),
+                Some(r#""per-client";q=3;w=180"#)
+            );
+            let expected = format!(r#""per-client";r={remaining};t="#);
+            let given = reply.header("ratelimit").unwrap();
+            assert!(given.starts_with(&expected), "{given}");
+        } else {
+            assert_eq!(reply.header("ratelimit"), None);
+        }
+    }
+    site.application.asked();
+    for method in ["GET", "POST", "DELETE", "OPTIONS"] {
+        is_refusal(&site.ask(2, &format!("{method} /cart?item=1"), &[]));
+    }
+    assert_eq!(site.application.asked(), [""; 0]);
+    assert_eq!(site.get(3, "/", &[]).status, 200);
+}
+
+with_all!(the_fourth_is_refused);
+
+/// The whole refusal arrives: status, headers, body.
+fn is_refusal(reply: &Reply) {
+    assert_eq!(reply.status, 429, "{reply:?}");
+    let wait: u64 = reply.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=60).contains(&wait), "{wait}");
+    assert_eq!(reply.header("x-ratelimit-limit"), Some("3"));
+    assert_eq!(reply.header("x-ratelimit-remaining"), Some("0"));
+    assert!(reply.header("x-ratelimit-reset").is_some());
+    assert_eq!(
+        reply.header("ratelimit"),
+        Some(format!(r#""per-client";r=0;t={wait}"#).as_str())
+    );
+    assert_eq!(
+        reply.header("ratelimit-policy"),
+        Some(r#""per-client";q=3;w=180"#)
+    );
+    assert_eq!(
+        reply.header("content-type"),
+        Some("application/problem+json")
+    );
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
+    assert_eq!(reply.header("x-denied-status"), None);
+    let body = reply.json();
+    assert_eq!(body["status"], 429);
+    assert_eq!(body["title"], "Too Many Requests");
+    let expected = format!("Rate limit exceeded. Try again in {wait} seconds.");
+    assert_eq!(body["detail"], expected);
+    assert_eq!(
+        body["correlationId"].as_str(),
+        reply.header("x-correlation-id")
+    );
+}
+
+/// Limits may look at the path, the method and the API key.
+fn limits_see_the_request(setup: Setup) {
+    let Some(site) = Site::open(setup, Away::Open) else {
+        return;
+    };
+    assert_eq!(site.ask(2, "POST /login", &[]).status, 200);
+    assert_eq!(site.ask(2, "POST /login", &[]).status, 429);
+    assert_eq!(site.get(2, "/login", &[]).status, 200);
+}
+
+with_all!(limits_see_the_request);
+
+/// A correlation id that the client sent comes back.
+fn a_correlation_id_is_kept(setup: Setup) {
+    let Some(site) = Site::open(setup, Away::Open) else {
+        return;
+    };
+    site.use_up(2);
+    let reply = site.get(2, "/", &["x-correlation-id: order-4711"]);
+    assert_eq!(reply.header("x-correlation-id"), Some("order-4711"));
+    assert_eq!(reply.json()["correlationId"], "order-4711");
+}
+
+with_all!(a_correlation_id_is_kept);

@@ -1,0 +1,81 @@
+//! What stands behind the proxies.
+
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tidegate_server::tasks::Tasks;
+use tokio::net::{TcpListener, TcpStream};
+
+/// A header by which a client says how the application is to answer: a status, or `nothing` for an
+/// application that dies over the request.
+pub(crate) const ANSWER_WITH: &str = "x-answer-with";
+
+/// An application that writes down what it is asked.
+pub(crate) struct Application {
+    pub(crate) address: SocketAddr,
+    asked: Asked,
+    _tasks: Arc<Tasks>,
+}
+
+/// Requests, as `GET /path`.
+type Asked = Arc<Mutex<Vec<String>>>;
+
+impl Application {
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Asked::default();
+        let tasks = Arc::new(Tasks::new());
+        let (seen, connections) = (Arc::clone(&asked), Arc::downgrade(&tasks));
+        tasks.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let Some(connections) = connections.upgrade() else {
+                    return;
+                };
+                connections.spawn(serve(stream, Arc::clone(&seen)));
+            }
+        });
+        Self {
+            address,
+            asked,
+            _tasks: tasks,
+        }
+    }
+
+    /// What it was asked since the last time.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.asked.lock())
+    }
+}
+
+async fn serve(stream: TcpStream, asked: Asked) {
+    let service = service_fn(move |request| {
+        let answer = answer(&request, &asked);
+        async move { answer }
+    });
+    // A connection that breaks is the proxy's affair.
+    http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), service)
+        .await
+        .ok();
+}
+
+fn answer(request: &Request<Incoming>, asked: &Asked) -> io::Result<Response<Full<Bytes>>> {
+    let question = format!("{} {}", request.method(), request.uri());
+    asked.lock().push(question.clone());
+    let mut response = Response::new(Full::from(format!("application: {question}")));
+    if let Some(with) = request.headers().get(ANSWER_WITH) {
+        if with == "nothing" {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        *response.status_mut() = StatusCode::from_bytes(with.as_bytes()).unwrap();
+    }
+    Ok(response)
+}

@@ -1,0 +1,80 @@
+//! What the plugin for Traefik is told.
+
+use crate::kit::{Away, Setup, Site};
+use std::fs;
+
+/// The settings of the plugin that asks keeper, as its users have them.
+const KEEPER: &str = r#"          keeperRateLimitKey: ratelimits
+          keeperURL: https://keeper.example
+          keeperReqTimeout: 100s
+          keeperAdminPassword: Pas$w0rd
+          keeperReloadInterval: 45s
+          ratelimitData: |
+            {
+              "limits": [
+                {
+                  "rules": [
+                    {"urlpathpattern": "/api/v2/merchants/*/users/*/payments/methods$"},
+                  ],
+                  "limit": 1000
+                },
+              ]
+            }
+"#;
+
+/// A site whose middleware has these settings too.
+fn with(settings: &str) -> Option<Site> {
+    Site::start_with(Setup::TraefikPlugin, Away::Open, |folder| {
+        let file = folder.path().join("dynamic.yml");
+        let text = fs::read_to_string(&file).unwrap();
+        let name = "        tidegate:\n";
+        assert!(text.contains(name), "{text}");
+        folder.write(
+            "dynamic.yml",
+            &text.replace(name, &format!("{name}{settings}")),
+        );
+    })
+}
+
+#[test]
+fn settings_of_keeper_are_accepted_and_never_printed() {
+    let Some(mut site) = with(KEEPER) else {
+        return;
+    };
+    site.await_status(|status| status != 404);
+    site.use_up(2);
+    let log = site.log();
+    let expected = "Tidegate reads the keeper, and limits hold over all replicas";
+    assert_eq!(log.matches(expected).count(), 1, "{log}");
+    assert!(!log.contains("Pas$w0rd"), "{log}");
+    assert!(!log.contains("urlpathpattern"), "{log}");
+}
+
+#[test]
+fn a_setting_that_is_misspelt_is_told_and_serves_nothing() {
+    let Some(mut site) = with("          onFailur: deny\n") else {
+        return;
+    };
+    site.await_log("unknown settings: onFailur");
+    site.await_status(|status| status == 404);
+    assert_eq!(site.application.asked(), [""; 0]);
+}
+
+#[test]
+fn a_setting_that_makes_no_sense_is_told_and_serves_nothing() {
+    let Some(mut site) = with("          policy: ../check\n") else {
+        return;
+    };
+    site.await_log("expected the name of a policy");
+    site.await_status(|status| status == 404);
+    assert_eq!(site.application.asked(), [""; 0]);
+}
+
+#[test]
+fn a_policy_that_tidegate_does_not_have_is_told() {
+    let Some(mut site) = with("          policy: nobodys\n") else {
+        return;
+    };
+    site.await_status(|status| status == 200);
+    site.await_log("does it have the policy that `policy` names");
+}

@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# What the examples with a proxy have in common; their `run` scripts source it. It starts Tidegate, an
+# application and the proxy on free ports, and asks through the proxy as a client would.
+#
+# A `run` script sets $example to its folder, and has two functions of its own: `configure PORT` writes
+# the proxy's configuration into $work, and `serve` becomes the proxy. They find addresses in
+# $tidegate_address and $application_address.
+set -euo pipefail
+
+examples=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cd "$examples/.."
+tools=$PWD/target/tools/python
+tidegate=$(realpath "${1:-target/debug/tidegate}")
+work=$(mktemp -d)
+tidegate_pid=
+application_pid=
+proxy_pid=
+tidegate_address=
+application_address=
+proxy_address=
+
+# Ends a process of ours, also one that stands still.
+end() { # pid
+  if [[ -n $1 ]]; then
+    kill -CONT "$1" 2>/dev/null || true
+    kill "$1" 2>/dev/null || true
+    wait "$1" 2>/dev/null || true
+  fi
+}
+
+finish() {
+  end "$proxy_pid"
+  end "$tidegate_pid"
+  end "$application_pid"
+  rm -rf "$work"
+}
+trap finish EXIT
+
+# The path of a proxy: where the variable says, where scripts/test installs it, or in the path.
+# Without it the example is passed over, which scripts/test knows by the status 113.
+find_proxy() { # name variable path-below-target/tools/python
+  program=${!2:-}
+  if [[ -z $program && -n ${3:-} && -x $tools/$3 ]]; then program=$tools/$3; fi
+  if [[ -z $program ]]; then program=$(command -v "$1" || true); fi
+  if [[ -z $program ]]; then
+    echo "skipped: $1 is not installed; scripts/test installs it, or set $2 to its path"
+    exit 113
+  fi
+}
+
+# Starts Tidegate, on a free port the first time, and there again whenever it comes back.
+start_tidegate() {
+  local _
+  if [[ -n $tidegate_address ]]; then
+    try_tidegate "$tidegate_address" && return
+  else
+    for _ in 1 2 3 4 5; do
+      # Not from those that the kernel gives to outgoing connections: it is to be free later on, too.
+      tidegate_address=127.0.0.1:$((20000 + RANDOM % 10000))
+      try_tidegate "$tidegate_address" && return
+    done
+  fi
+  cat "$work/tidegate.log"
+  exit 1
+}
+
+try_tidegate() { # address
+  : >"$work/tidegate.log" # it is there before anybody reads it
+  "$tidegate" serve --config "${example:?}/tidegate.yaml" --http "$1" --admin 127.0.0.1:0 \
+    >"$work/tidegate.log" 2>&1 &
+  tidegate_pid=$!
+  until grep -q '"door":"http","address"' "$work/tidegate.log"; do
+    if ! kill -0 "$tidegate_pid" 2>/dev/null; then
+      tidegate_pid=
+      return 1
+    fi
+  done
+}
+
+stop_tidegate() {
+  end "$tidegate_pid"
+  tidegate_pid=
+}
+
+start_application() {
+  : >"$work/application"
+  python3 "$examples/application.py" >"$work/application" &
+  application_pid=$!
+  until [[ -s $work/application ]]; do kill -0 "$application_pid"; done
+  # shellcheck disable=SC2034 # for `configure`
+  application_address=$(<"$work/application")
+}
+
+# Proxies cannot take a free port by themselves: try until one is.
+start_proxy() {
+  local port status _
+  for _ in 1 2 3 4 5; do
+    port=$((20000 + RANDOM % 10000))
+    configure "$port"
+    (cd "$work" && serve) >"$work/proxy.log" 2>&1 &
+    proxy_pid=$!
+    # Until it has read its configuration it does not answer, or with 404.
+    while kill -0 "$proxy_pid" 2>/dev/null; do
+      status=$(curl -s -o /dev/null -w '%{http_code}' --interface 127.0.0.9 "http://127.0.0.1:$port/" || true)
+      if [[ $status != 000 && $status != 404 ]]; then
+        proxy_address=127.0.0.1:$port
+        return
+      fi
+    done
+    wait "$proxy_pid" || true
+    proxy_pid=
+  done
+  echo "the proxy does not start:"
+  cat "$work/proxy.log"
+  exit 1
+}
+
+restart_proxy() {
+  end "$proxy_pid"
+  start_proxy
+}
+
+# Asks through the proxy, from one of many addresses; `answer` is then the head and the body.
+ask() { # last-byte-of-the-address curl-arguments…
+  local from=$1
+  shift
+  curl -s -i --max-time 10 --interface "127.0.0.$from" "$@" "http://$proxy_address/cart" >"$work/answer" || true
+}
+
+expect() { # what pattern…
+  local what=$1 pattern
+  shift
+  for pattern in "$@"; do
+    if ! tr -d '\r' <"$work/answer" | grep -qiE -- "$pattern"; then
+      echo "$what: expected $pattern in:"
+      cat "$work/answer" "$work/proxy.log"
+      exit 1
+    fi
+  done
+  echo "ok: $what"
+}
+
+expect_not() { # what pattern
+  if tr -d '\r' <"$work/answer" | grep -qiE -- "$2"; then
+    echo "$1: expected no $2 in:"
+    cat "$work/answer" "$work/proxy.log"
+    exit 1
+  fi
+  echo "ok: $1"
+}
+
+# --- what a client sees, in most of them ------------------------------------------------------------
+
+allowed_headers=('^HTTP/1.1 200' '^application: ' '^x-ratelimit-limit: 3$' '^x-ratelimit-remaining: 0$'
+  '^ratelimit: "per-client";r=0;t=' '^ratelimit-policy: "per-client";q=3;w=180$')
+refused_headers=('^HTTP/1.1 429' '^retry-after: (60|5[0-9])$' '^x-ratelimit-limit: 3$' '^x-ratelimit-remaining: 0$'
+  '^ratelimit: "per-client";r=0;t=' '^ratelimit-policy: "per-client";q=3;w=180$'
+  '^content-type: application/problem\+json' '"title":"Too Many Requests","status":429')
+
+use_up() { # last-byte-of-the-address
+  local nth
+  for nth in 1 2 3; do
+    ask "$1"
+    expect "request $nth of a client passes" '^HTTP/1.1 200' '^application: '
+  done
+}
+
+see_limits() {
+  use_up 2
+  expect "and shows its limits" "${allowed_headers[@]}"
+  ask 2
+  expect "the fourth is refused" "${refused_headers[@]}"
+  ask 3 --request POST --data hello
+  expect "another client's passes, with its body" '^HTTP/1.1 200' '^application: POST /cart 5 bytes'
+}
+
+see_it_come_back() {
+  start_tidegate
+  use_up 5
+  ask 5
+  expect "when Tidegate is back, it decides" "${refused_headers[@]}"
+}
+
+see_it_open() {
+  kill -STOP "$tidegate_pid"
+  ask 4 --request POST --data hello
+  expect "while Tidegate hangs, requests pass" '^HTTP/1.1 200' '^application: POST /cart 5 bytes'
+  expect_not "and nothing is said of limits" 'ratelimit'
+  stop_tidegate
+  ask 4
+  expect "without Tidegate they pass as well" '^HTTP/1.1 200' '^application: '
+  see_it_come_back
+}
+
+see_it_closed() {
+  restart_proxy
+  kill -STOP "$tidegate_pid"
+  ask 6
+  expect "if that is chosen, nothing passes while Tidegate hangs" '^HTTP/1.1 503' '^retry-after: 1$' '"status":503'
+  stop_tidegate
+  ask 6
+  expect "and nothing without it" '^HTTP/1.1 503' '^retry-after: 1$' '"status":503'
+  see_it_come_back
+}

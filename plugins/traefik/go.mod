@@ -1,0 +1,3 @@
+module github.com/tidegate/tidegate/plugins/traefik
+
+go 1.19

@@ -1,0 +1,177 @@
+package traefik
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// door stands in for Tidegate: it answers as told, and remembers what it was asked.
+type door struct {
+	*httptest.Server
+	mutex sync.Mutex
+	asked []*http.Request
+}
+
+func newDoor(t *testing.T, answer http.HandlerFunc) *door {
+	t.Helper()
+	d := &door{}
+	d.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, req *http.Request) {
+		d.mutex.Lock()
+		d.asked = append(d.asked, req)
+		d.mutex.Unlock()
+		answer(rw, req)
+	}))
+	t.Cleanup(d.Close)
+	return d
+}
+
+func status(code int, header map[string]string, body string) http.HandlerFunc {
+	return func(rw http.ResponseWriter, _ *http.Request) {
+		for name, value := range header {
+			rw.Header().Set(name, value)
+		}
+		rw.WriteHeader(code)
+		_, _ = io.WriteString(rw, body)
+	}
+}
+
+// through sends a request through the middleware, and tells what the client gets and whether the
+// application was asked.
+func through(t *testing.T, config *Config, req *http.Request) (*http.Response, string, bool) {
+	t.Helper()
+	reached := false
+	application := http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		reached = true
+		rw.Header().Set("X-Application", "yes")
+		_, _ = io.WriteString(rw, "application")
+	})
+	handler, err := New(context.Background(), application, config, "limits")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, req)
+	response := recorder.Result()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(body), reached
+}
+
+func asking(d *door) *Config {
+	config := CreateConfig()
+	config.TidegateURL = d.URL
+	config.Timeout = "5s"
+	return config
+}
+
+func request() *http.Request {
+	return httptest.NewRequest(http.MethodGet, "http://shop.example/cart?item=1", nil)
+}
+
+func TestAllowedRequestsPassAndShowTheirLimits(t *testing.T) {
+	d := newDoor(t, status(200, map[string]string{
+		"X-RateLimit-Limit": "50", "RateLimit": `"per-client";r=49;t=1`, "RateLimit-Policy": `"per-client";q=50;w=5`,
+		"X-Internal": "secret",
+	}, ""))
+	response, body, reached := through(t, asking(d), request())
+	if !reached || body != "application" || response.StatusCode != 200 {
+		t.Fatalf("the application was not asked: %d %q", response.StatusCode, body)
+	}
+	for name, expected := range map[string]string{
+		"X-RateLimit-Limit": "50", "RateLimit": `"per-client";r=49;t=1`, "RateLimit-Policy": `"per-client";q=50;w=5`,
+		"X-Application": "yes", "X-Internal": "",
+	} {
+		if given := response.Header.Get(name); given != expected {
+			t.Errorf("%s: %q, not %q", name, given, expected)
+		}
+	}
+}
+
+func TestRefusalsReachTheClientAsTheyAre(t *testing.T) {
+	for _, code := range []int{402, 403, 429, 503} {
+		header := map[string]string{"Retry-After": "3", "RateLimit": `"a";r=0;t=3`, "Content-Type": "application/problem+json"}
+		d := newDoor(t, status(code, header, `{"status":1}`))
+		response, body, reached := through(t, asking(d), request())
+		if reached || response.StatusCode != code || body != `{"status":1}` {
+			t.Errorf("%d: %d %q, application asked: %v", code, response.StatusCode, body, reached)
+		}
+		for name, expected := range header {
+			if given := response.Header.Get(name); given != expected {
+				t.Errorf("%d: %s: %q, not %q", code, name, given, expected)
+			}
+		}
+	}
+}
+
+// A client can see to these, so they must not let it pass.
+func TestQuestionsThatTidegateCannotReadOpenNothing(t *testing.T) {
+	for _, code := range []int{400, 414, 431} {
+		d := newDoor(t, status(code, nil, "unreadable"))
+		response, body, reached := through(t, asking(d), request())
+		if reached || response.StatusCode != code || body != "unreadable" {
+			t.Errorf("%d: %d %q, application asked: %v", code, response.StatusCode, body, reached)
+		}
+	}
+}
+
+func TestWithoutADecisionTheOperatorsChoiceHolds(t *testing.T) {
+	hang := make(chan struct{})
+	cases := map[string]*door{
+		"no policy of that name": newDoor(t, status(404, nil, "")),
+		"not Tidegate":           newDoor(t, status(204, nil, "")),
+		"a redirection":          newDoor(t, status(302, map[string]string{"Location": "/elsewhere"}, "")),
+		"an error":               newDoor(t, status(500, nil, "")),
+		"a proxy's error":        newDoor(t, status(502, nil, "")),
+		"an endless answer":      newDoor(t, status(200, nil, strings.Repeat("a", bodyBytesMax+1))),
+		"slow":                   newDoor(t, func(http.ResponseWriter, *http.Request) { <-hang }),
+		"down":                   newDoor(t, nil),
+	}
+	t.Cleanup(func() { close(hang) })
+	cases["down"].Close()
+	for name, d := range cases {
+		config := asking(d)
+		if name == "slow" {
+			config.Timeout = "20ms"
+		}
+		response, body, reached := through(t, config, request())
+		if !reached || response.StatusCode != 200 || body != "application" {
+			t.Errorf("%s, allow: %d %q", name, response.StatusCode, body)
+		}
+		config.OnFailure = "deny"
+		response, body, reached = through(t, config, request())
+		if reached || response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" ||
+			response.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(body, `"status":503`) {
+			t.Errorf("%s, deny: %d %q, application asked: %v", name, response.StatusCode, body, reached)
+		}
+	}
+}
+
+func TestAClientThatGoesAwayIsNotLetThrough(t *testing.T) {
+	hang := make(chan struct{})
+	defer close(hang)
+	ctx, cancel := context.WithCancel(context.Background())
+	d := newDoor(t, func(http.ResponseWriter, *http.Request) { cancel(); <-hang })
+	_, _, reached := through(t, asking(d), request().WithContext(ctx))
+	if reached {
+		t.Error("the application was asked")
+	}
+}
+
+func TestALongTimeoutDoesNotDelayAnAnswer(t *testing.T) {
+	d := newDoor(t, status(200, nil, ""))
+	config := asking(d)
+	config.Timeout = timeoutMax.String()
+	began := time.Now()
+	through(t, config, request())
+	if took := time.Since(began); took > timeoutMax/2 {
+		t.Errorf("took %s", took)
+	}
+}
