@@ -16,14 +16,35 @@ RATE = f"7/s burst {BURST}"
 
 RIVAL = "throttlecrab"
 FLOOR = "floor"
+AUTH_FLOOR = "floor-auth"
+
+# What Traefik's forwardAuth sends for a browser's request, without the cookies.
+FORWARDED = [
+    "X-Forwarded-Method: GET",
+    "X-Forwarded-Proto: https",
+    "X-Forwarded-Host: shop.example.com",
+    "X-Forwarded-Port: 443",
+    "X-Forwarded-Server: edge-1",
+    "X-Forwarded-Uri: /api/v2/orders/17?expand=items",
+    "X-Forwarded-For: ADDR",
+    "X-Real-Ip: ADDR",
+    "User-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+    "Accept: application/json",
+    "Accept-Encoding: gzip",
+]
 
 
 @dataclasses.dataclass
 class Question:
-    """Where a check goes and what it says; see checks.lua for USER and ADDR."""
+    """What is asked, and where; see checks.lua for USER and ADDR."""
 
     path: str
     body: str
+    method: str = "POST"
+    headers: list = dataclasses.field(default_factory=lambda: ["Content-Type: application/json"])
+
+
+AUTH = Question("/v1/auth", "", "GET", FORWARDED)
 
 
 @dataclasses.dataclass
@@ -35,6 +56,10 @@ class Contender:
     question: Question
     arguments: callable
     """Makes the command's arguments, given a port and a folder for files."""
+    floor: str = FLOOR
+    """Which constant answer it is held against: one to the same kind of request."""
+    rival: str = RIVAL
+    """Which peer, if one answers the same kind of request."""
 
     def command(self, port, folder):
         """The whole command line, or None where the program is absent."""
@@ -44,16 +69,18 @@ class Contender:
 
 def contenders(options):
     """Everybody, the floor and the rival first."""
-    return [_floor(options), _throttlecrab(options), *_tidegates(options)]
+    check = Question("/v1/check", '{"user":"USER"}')
+    floors = [_floor(options, FLOOR, check), _floor(options, AUTH_FLOOR, AUTH)]
+    return [*floors, _throttlecrab(options), *_tidegates(options), *_auths(options)]
 
 
-def _floor(options):
+def _floor(options, name, question):
     def arguments(port, _folder):
         runtime = ["--current-thread"] if options.floor_current_thread else []
         return ["--listen", f"127.0.0.1:{port}", *runtime]
 
-    question = Question("/v1/check", '{"user":"USER"}')
-    return Contender(FLOOR, options.floor, question, arguments)
+    rival = RIVAL if name == FLOOR else None
+    return Contender(name, options.floor, question, arguments, name, rival)
 
 
 def _throttlecrab(options):
@@ -78,17 +105,31 @@ def _tidegates(options):
         yield Contender(name, options.tidegate, Question("/v1/check", body), arguments)
 
 
-def _serve(name, keys):
+def _auths(options):
+    """Forward-auth, by address: with the headers that are told unless one says otherwise, with one
+    kind of them, and with none, to show what telling costs."""
+    kinds = {
+        "auth": None,
+        "auth-x-ratelimit": "respond: {headers: x-ratelimit}",
+        "auth-no-headers": "respond: {headers: []}",
+    }
+    for name, respond in kinds.items():
+        arguments = _serve(name, ["ip"], respond)
+        yield Contender(name, options.tidegate, AUTH, arguments, AUTH_FLOOR, None)
+
+
+def _serve(name, keys, more=None):
     def arguments(port, folder):
         path = os.path.join(folder, f"{name}.yaml")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(_configuration(keys, port))
+            file.write(configuration(keys, RATE, port))
+            file.write(f"{more}\n" if more else "")
         return ["serve", "--config", path]
 
     return arguments
 
 
-def _configuration(keys, port):
+def configuration(keys, rate, port):
     """One limit for each key, all decided in one step."""
     lines = [
         f"listen: {{http: '127.0.0.1:{port}', admin: '127.0.0.1:{free_port()}'}}",
@@ -97,5 +138,5 @@ def _configuration(keys, port):
         "  limits:",
     ]
     for key in keys:
-        lines += [f"  - name: per-{key}", f"    key: {key}", f"    rate: {RATE}"]
+        lines += [f"  - name: per-{key}", f"    key: {key}", f"    rate: {rate}"]
     return "\n".join(lines) + "\n"

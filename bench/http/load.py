@@ -8,33 +8,41 @@ import urllib.request
 
 from support.processes import Failed, pinned
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "checks.lua")
+HERE = os.path.dirname(os.path.abspath(__file__))
+CHECKS = os.path.join(HERE, "checks.lua")
+STRANGERS = os.path.join(HERE, "strangers.lua")
 MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 6e4}
 
 
 def probe(port, question):
-    """Asks once and gives back the answer; fails unless it is a decision that allows."""
-    body = question.body.replace("USER", "user-probe").replace("ADDR", "10.2.0.1")
+    """Asks once; fails unless the answer is a decision that allows."""
+
+    def own(text):
+        return text.replace("USER", "user-probe").replace("ADDR", "10.2.0.1")
+
+    body = own(question.body)
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}{question.path}",
-        data=body.encode(),
-        headers={"Content-Type": "application/json"},
+        data=body.encode() or None,
+        headers=dict(own(header).split(": ", 1) for header in question.headers),
+        method=question.method,
     )
+    asked = f"{question.method} {question.path} {body}"
     try:
         with urllib.request.urlopen(request, timeout=5) as response:
-            answer = json.load(response)
+            text = response.read()
+            answer = json.loads(text) if text else {"allowed": response.status == 200}
     except (OSError, ValueError) as error:
-        raise Failed(f"POST {question.path} {body}: {error}") from error
+        raise Failed(f"{asked}: {error}") from error
     if answer.get("allowed") is not True:
-        raise Failed(f"POST {question.path} {body}: not allowed: {answer}")
-    return answer
+        raise Failed(f"{asked}: not allowed: {answer}")
 
 
-def run(port, question, core, seconds, connections):
+def run(port, question, core, seconds, connections, script=CHECKS):
     """Sends as many requests as one thread of wrk on `core` can."""
     command = ["wrk", "--threads", "1", "--connections", connections, "--duration", f"{seconds}s"]
-    command += ["--latency", "--script", SCRIPT, f"http://127.0.0.1:{port}"]
-    command += ["--", question.path, question.body]
+    command += ["--latency", "--script", script, f"http://127.0.0.1:{port}"]
+    command += ["--", question.method, question.path, question.body, *question.headers]
     try:
         done = subprocess.run(
             pinned(core, command),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""POST /v1/check under load: Tidegate, throttlecrab-server and a floor, in one run.
+"""POST /v1/check and GET /v1/auth under load: Tidegate, throttlecrab-server and a floor, in one run.
 
 Servers run on one core and wrk on another. All servers are up all the time and are loaded in turn,
 round after round, so that whatever else the machine does meanwhile hits all of them alike.
@@ -14,12 +14,12 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import load
-from contenders import BENCH, FLOOR, RIVAL, contenders
+from contenders import BENCH, RIVAL, contenders
 from support import figures
 from support.processes import Failed, Server, free_port
 
 HEADER = ["server", "req/s", "±", "p50 ms", "p99 ms", "CPU µs/req", "±"]
-HEADER += ["req/s ×", "CPU ×", "above floor µs", "RSS MiB", "stolen"]
+HEADER += ["req/s ×", "CPU ×", "of floor", "above floor µs", "RSS MiB", "stolen"]
 
 
 def options():
@@ -57,12 +57,12 @@ def measure(server, question, settings):
     return found
 
 
-def measure_all(settings, folder):
+def measure_all(everybody, settings, folder):
     """Rounds of everybody that is there, and a remark about everybody else."""
     rounds, remarks = {}, {}
     with contextlib.ExitStack() as running:
         servers = {}
-        for contender in contenders(settings):
+        for contender in everybody:
             name, port = contender.name, free_port()
             if settings.only and not any(text in name for text in settings.only.split(",")):
                 continue
@@ -115,6 +115,7 @@ def row(name, found, rival, floor):
         figures.percent(found["cpu_us_spread"]),
         figures.times(found["requests_per_s"], rival.get("requests_per_s")),
         figures.times(rival.get("cpu_us"), found["cpu_us"]),
+        figures.times(floor.get("cpu_us"), found["cpu_us"]),
         "-" if above_floor is None else f"{above_floor:.2f}",
         f"{found['resident_mib']:.0f}",
         f"{found['stolen']:.0%}",
@@ -124,18 +125,21 @@ def row(name, found, rival, floor):
 def main():
     """Measures, prints, writes; the exit status tells whether every server that is there worked."""
     settings = options()
+    everybody = contenders(settings)
     with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
-        rounds, remarks = measure_all(settings, folder)
+        rounds, remarks = measure_all(everybody, settings, folder)
     found = {name: summary(each) for name, each in rounds.items() if each and name not in remarks}
     print(figures.machine())
     print(f"{settings.rounds} rounds of {settings.seconds} s, interleaved; medians; servers on core")
     print(f"{settings.server_core}, wrk ({settings.connections} connections) on {settings.load_core};")
     print(f"× is how many times as good as {RIVAL}; ± is (max - min) / median, * above 15 %.\n")
     rows = []
-    for name in rounds:
+    for contender in everybody:
+        name = contender.name
         if name in found:
-            rows.append(row(name, found[name], found.get(RIVAL, {}), found.get(FLOOR)))
-        else:
+            rival = found.get(contender.rival, {})
+            rows.append(row(name, found[name], rival, found.get(contender.floor, {})))
+        elif name in remarks:
             rows.append([name, remarks[name]])
     figures.print_table(HEADER, rows)
     content = {
