@@ -4,7 +4,6 @@
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use tidegate::{Config, Limiter, Request};
-use tidegate_policy::config::NoEnvironment;
 
 const FILE: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -41,11 +40,15 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A mistake is refused whole, with every error at once; what runs goes on.
     let mistaken = "policies: [{ name: api, limits: [{ name: x, rate: 5 }] }]";
-    if let Err(errors) = Config::parse(mistaken, "new.yaml", &NoEnvironment) {
+    if let Err(errors) = Config::from_yaml(mistaken) {
         println!("\nnot taken over:\n{errors}");
     }
     let better = "policies: [{ name: api, limits: [{ name: x, rate: 5/s }] }]";
-    limiter.reload(Config::parse(better, "new.yaml", &NoEnvironment)?);
+    limiter.reload(Config::from_yaml(better)?);
     println!("reloaded: {:?}", limiter.check(&request).await?.binding());
+
+    // A program that watches its file does this when the file has changed.
+    limiter.reload_file(FILE)?;
+    println!("and back: {:?}", limiter.check(&request).await?.binding());
     Ok(())
 }

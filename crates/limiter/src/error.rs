@@ -24,6 +24,9 @@ pub enum BuildError {
         /// What is wrong with it, and what would be right.
         reason: String,
     },
+    /// The configuration has a policy `default`, and there are limits in code, which would be a
+    /// second one that nobody reaches.
+    TwoDefaults,
     /// There is no policy at all.
     NoPolicy,
     /// The system has no room for as many buckets.
@@ -36,9 +39,9 @@ pub enum BuildError {
         /// Why; it names the store.
         source: StoreError,
     },
-    /// The configuration names a store that this limiter does not have.
+    /// The store that is named is not one that can be had in this way.
     Store {
-        /// What it names.
+        /// What is named.
         url: String,
     },
 }
@@ -49,6 +52,10 @@ impl fmt::Display for BuildError {
             Self::Config(errors) => errors.fmt(f),
             Self::Read { path, .. } => write!(f, "cannot read {}", path.display()),
             Self::Limit { name, reason } => write!(f, "limit `{name}`: {reason}"),
+            Self::TwoDefaults => f.write_str(
+                "the configuration has a policy `default`, which is where limits in code belong, \
+                 so that these would never be reached; give the policy another name",
+            ),
             Self::NoPolicy => f.write_str("there is no policy, so there is nothing to decide"),
             Self::Memory { max_keys } => write!(
                 f,
@@ -56,11 +63,19 @@ impl fmt::Display for BuildError {
                 max_keys.saturating_mul(32) >> 20
             ),
             Self::Unreachable { source } => write!(f, "the store cannot be reached: {source}"),
-            Self::Store { url } => write!(
-                f,
-                "the store `{url}` is not supported here; `memory` is the one that is"
-            ),
+            Self::Store { url } => write!(f, "the store `{url}` {}", store_help(url)),
         }
+    }
+}
+
+/// Why a store cannot be had, and how it can.
+fn store_help(url: &str) -> &'static str {
+    if url == "memory" {
+        "is in this process, and not in Redis"
+    } else if cfg!(feature = "redis") {
+        "is across the network; use `Limiter::builder()` and, at the end, `.start()` or `.connect()`"
+    } else {
+        "is across the network, which takes the feature `redis` of the crate `tidegate`"
     }
 }
 

@@ -28,7 +28,8 @@
 //! [`Limiter::check`] is the asynchronous form, for stores across the network;
 //! [`Limiter::check_now`] is for the store in this process and never waits.
 //!
-//! Limits can be written in code as well: see [`LimitSpec`].
+//! Limits can be written in code as well: see [`LimitSpec`]. Buckets live in this process, or in Redis:
+//! see [`Builder::start`].
 
 mod any;
 mod build;
@@ -37,7 +38,7 @@ mod error;
 mod failure;
 mod limiter;
 mod naming;
-mod open;
+mod process;
 mod question;
 #[cfg(feature = "redis")]
 pub mod redis;
@@ -48,8 +49,9 @@ pub use any::AnyStore;
 pub use build::Builder;
 pub use decision::{Applied, DecidedBy, Decision};
 pub use error::{BuildError, CheckError};
-pub use failure::StoreHealth;
+pub use failure::{COME_BACK, StoreHealth};
 pub use limiter::Limiter;
+pub use process::ProcessEnvironment;
 pub use rules::Rules;
 pub use spec::LimitSpec;
 
@@ -57,7 +59,9 @@ pub use tidegate_core::{
     Algorithm, Align, Clock, ManualClock, Mode, Store, StoreError, StoreErrorKind, Timestamp, Wait,
 };
 pub use tidegate_memory::{MemoryStore, Stats as MemoryStats, SystemClock};
-pub use tidegate_policy::config::LocalShare;
+pub use tidegate_policy::config::{
+    Environment, LocalShare, NoEnvironment, Problem, Secret, Severity, StoreSettings, StoreTarget,
+};
 pub use tidegate_policy::respond;
 pub use tidegate_policy::{
     Client, Config, ConfigErrors, Evaluate, KeyPart, Missing, OnFailure, Policy, Request, Respond,

@@ -6,13 +6,14 @@ use crate::decision::Decision;
 use crate::error::{BuildError, CheckError};
 use crate::failure::{Failover, StoreHealth};
 use crate::naming::Naming;
+use crate::process::ProcessEnvironment;
 use crate::question::{Prepared, Question};
 use crate::rules::Rules;
 use arc_swap::ArcSwap;
 use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use tidegate_core::{Clock, Store, StoreError};
 use tidegate_memory::MemoryStore;
 use tidegate_policy::matching::Scratch;
@@ -51,7 +52,12 @@ struct Shared<S> {
     /// Whether a decision may have to wait for the store.
     waits: bool,
     closed: AtomicBool,
+    /// The number of this limiter, by which it knows its rules.
+    owner: u64,
 }
+
+/// Numbers of limiters, each of this process once.
+static OWNERS: AtomicU64 = AtomicU64::new(1);
 
 thread_local! {
     // Buffers that stay warm, so that a decision allocates nothing.
@@ -72,12 +78,19 @@ impl Limiter {
         Builder::new()
     }
 
-    /// A limiter from a configuration in YAML or JSON.
+    /// A limiter from a configuration in YAML or JSON that stands for itself: nothing that it names
+    /// is looked up, neither variables nor files. [`Builder::environment`] is for those.
     pub fn from_yaml(text: &str) -> Result<Self, BuildError> {
         Builder::new().yaml(text)?.build()
     }
 
-    /// A limiter from a configuration file.
+    /// A limiter from a configuration file. Variables and files that it names are looked up, and
+    /// variables override it, as the program `tidegate` does it: see [`ProcessEnvironment`].
+    ///
+    /// Its buckets are in this process. A configuration that names Redis is refused; then
+    /// [`Builder::start`] and [`Builder::connect`] are what it takes.
+    ///
+    /// [`ProcessEnvironment`]: crate::ProcessEnvironment
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, BuildError> {
         Builder::new().file(path)?.build()
     }
@@ -85,11 +98,13 @@ impl Limiter {
 
 impl<S: Store> Limiter<S> {
     pub(crate) fn new(
-        rules: Rules,
+        mut rules: Rules,
         store: S,
         failover: Option<Failover>,
         naming: Option<Naming>,
     ) -> Self {
+        let owner = OWNERS.fetch_add(1, Relaxed);
+        rules.owner = owner;
         Self {
             shared: Arc::new(Shared {
                 rules: ArcSwap::from_pointee(rules),
@@ -98,6 +113,7 @@ impl<S: Store> Limiter<S> {
                 failover: failover.map(Box::new),
                 naming,
                 closed: AtomicBool::new(false),
+                owner,
             }),
         }
     }
@@ -110,8 +126,12 @@ impl<S: Store> Limiter<S> {
         self.check_by(&self.rules()?, request).await
     }
 
-    /// Decides a request by `rules`, which are this limiter's: for a door that has found out who
-    /// asks by them, so that a reload in between cannot have it decided by others.
+    /// Decides a request by `rules`: for a door that has found out who asks by them, so that a reload
+    /// in between cannot have it decided by others.
+    ///
+    /// They must be this limiter's, from [`rules`](Self::rules); those before a reload will do. By
+    /// another's, requests would be counted in buckets of this store as the policies of that one say;
+    /// a debug build panics.
     pub async fn check_by(
         &self,
         rules: &Arc<Rules>,
@@ -119,19 +139,24 @@ impl<S: Store> Limiter<S> {
     ) -> Result<Decision, CheckError> {
         match self.check_at_once(rules, request) {
             Some(decided) => decided,
-            None => self.check_waiting(rules, request).await,
+            // Put aside: it is large, and would be part of every decision that does not wait.
+            None => Box::pin(self.check_waiting(rules, request)).await,
         }
     }
 
-    /// Decides a request by `rules`, which are this limiter's, if the store does that without
-    /// waiting. `None`, from any other store, means that nothing was done; then
-    /// [`check_by`](Self::check_by) is what is left.
+    /// Decides a request by `rules`, as [`check_by`](Self::check_by) does and under the same
+    /// condition, if the store does that without waiting. `None`, from any other store, means that
+    /// nothing was done; then `check_by` is what is left.
     #[inline]
     pub fn check_at_once(
         &self,
         rules: &Arc<Rules>,
         request: &Request<'_>,
     ) -> Option<Result<Decision, CheckError>> {
+        debug_assert_eq!(
+            rules.owner, self.shared.owner,
+            "these rules are another limiter's"
+        );
         if self.shared.waits {
             return None;
         }
@@ -229,15 +254,39 @@ impl<S: Store> Limiter<S> {
     /// Replaces all policies by those of `config`, at once. Decisions under way keep the version
     /// that they began with. Buckets whose limit and band keep their names keep their state.
     ///
-    /// Of the store's settings only `on_failure` and `local_share` are looked at, and of listeners
-    /// none. Keys of the open layout are named by the templates of `config` from then on.
+    /// Limits in code go as well, and so does what the builder was told of clients and failures:
+    /// from then on, all is as `config` says. Of its store's settings only `on_failure`,
+    /// `local_share` and `key_secret` are looked at, and of listeners none. Keys of the open layout
+    /// are named by its templates.
+    ///
+    /// ```
+    /// use tidegate::{Config, Limiter, Request};
+    ///
+    /// let limit = |rate| format!("policies: [{{ name: api, limits: [{{ name: all, rate: {rate} }}] }}]");
+    /// let limiter = Limiter::from_yaml(&limit("2/h"))?;
+    /// limiter.check_now(&Request::new().cost(2))?;
+    ///
+    /// limiter.reload(Config::from_yaml(&limit("10/h burst 20"))?);
+    /// assert!(limiter.check_now(&Request::new())?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// From a file: [`reload_file`](Self::reload_file).
     pub fn reload(&self, config: Config) {
         let mut rules = Rules::from(config);
+        rules.owner = self.shared.owner;
         rules.prepare(&self.shared.store);
         if let Some(naming) = &self.shared.naming {
             naming.follow(&rules.policies);
         }
         self.shared.rules.store(Arc::new(rules));
+    }
+
+    /// Replaces all policies by those of a file, read as [`from_file`](Limiter::from_file) does it.
+    /// Where it cannot be read or is refused, what runs goes on.
+    pub fn reload_file(&self, path: impl AsRef<Path>) -> Result<(), BuildError> {
+        self.reload(ProcessEnvironment::new().config(path)?);
+        Ok(())
     }
 
     /// The store.
@@ -275,16 +324,9 @@ impl<C: Clock> Limiter<AnyStore<C>> {
 impl<C: Clock> Limiter<MemoryStore<C>> {
     /// Decides a request at once, for callers that are not asynchronous. The same as
     /// [`check`](Self::check), which with a store in this process never waits either.
+    #[expect(clippy::missing_panics_doc, reason = "this store never waits")]
     pub fn check_now(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        let rules = self.rules()?;
-        SCRATCH.with_borrow_mut(|scratch| {
-            Ok(match Question::prepare(&rules, request, scratch)? {
-                Prepared::Ask(question) => {
-                    let reply = self.shared.store.decide_now(&question.asks);
-                    question.answer(&reply)
-                }
-                Prepared::Decided(decision) => decision,
-            })
-        })
+        let decided = self.check_at_once(&self.rules()?, request);
+        decided.expect("a store in this process decides at once")
     }
 }

@@ -1,4 +1,26 @@
-//! From what a configuration says of Redis to a store there.
+//! Buckets in Redis: from what a configuration says to a store there, and what it takes to open one
+//! by hand.
+//!
+//! Most programs need none of this: [`Builder::start`](crate::Builder::start) opens the store that a
+//! configuration or [`Builder::store_url`](crate::Builder::store_url) names. A store with settings of
+//! one's own is opened here and given to [`Builder::build_with`](crate::Builder::build_with):
+//!
+//! ```no_run
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! use std::time::Duration;
+//! use tidegate::redis::{Address, Mode, Options, RedisStore, Settings};
+//! use tidegate::{LimitSpec, Limiter};
+//!
+//! let address = Address::new("127.0.0.1", 6379);
+//! let settings = Settings::new(Mode::Standalone, vec![address]).timeout(Duration::from_millis(5));
+//! let store = RedisStore::connect(settings, Options::default().prefix("shop:")).await?;
+//! let limiter = Limiter::builder()
+//!     .limit(LimitSpec::new("everyone").band("100/s"))
+//!     .build_with(store)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use crate::error::BuildError;
 use std::path::Path;
@@ -6,12 +28,12 @@ use tidegate_policy::config::{self, RedisMode, RedisSettings, Secret, StoreSetti
 use tidegate_policy::matching::bucket_scope;
 use tidegate_policy::template::{self, band_name};
 use tidegate_policy::{Policy, Tag};
-use tidegate_redis::{
-    Address, Credentials, Layout, Mode, OpenLayout, OpenLimit, Options, Password, Piece, Settings,
-    TlsSettings,
-};
 
-pub use tidegate_redis::{Connection, Counter, Heartbeat, RedisStore, Stats};
+pub use tidegate_redis::{
+    Address, CallError, ConnectError, ConnectErrorKind, Connection, Counter, Credentials,
+    Heartbeat, Layout, Mode, OpenLayout, OpenLimit, Options, Password, Piece, RedisStore, Settings,
+    Stats, Tag as KeyTag, TlsSettings, TokenFields,
+};
 
 /// How to reach Redis, and how buckets are kept there, as `store` says; `policies` are those whose
 /// buckets they are.
@@ -30,8 +52,8 @@ pub fn settings(
     let options = Options::default()
         .prefix(redis.prefix.clone())
         .tag(match redis.tag {
-            Tag::Subject => tidegate_redis::Tag::Subject,
-            Tag::Policy => tidegate_redis::Tag::Policy,
+            Tag::Subject => KeyTag::Subject,
+            Tag::Policy => KeyTag::Policy,
         })
         .deny_cache(redis.deny_cache)
         .layout(match redis.layout {

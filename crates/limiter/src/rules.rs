@@ -2,7 +2,7 @@
 
 use crate::error::CheckError;
 use tidegate_core::{Mode, Store};
-use tidegate_policy::config::LocalShare;
+use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
 use tidegate_policy::{Client, Config, Limit, OnFailure, Policy, Request, Tag};
 
@@ -32,9 +32,27 @@ pub struct Rules {
     pub(crate) on_failure: OnFailure,
     /// How much of a policy this instance grants without the store.
     pub(crate) local_share: LocalShare,
+    /// The number of the limiter whose they are; 0 until there is one.
+    pub(crate) owner: u64,
 }
 
 impl Rules {
+    /// No policy yet, on a store as `store` says.
+    pub(crate) fn empty(store: &StoreSettings) -> Self {
+        let client = Client::default();
+        Self {
+            policies: Vec::new(),
+            keys: KeyRules {
+                address: client.address_rules(),
+                secret: store.hash_key(),
+            },
+            client,
+            on_failure: store.on_failure,
+            local_share: store.local_share,
+            owner: 0,
+        }
+    }
+
     /// Who asks: how identities are found out.
     pub fn client(&self) -> &Client {
         &self.client
@@ -42,8 +60,14 @@ impl Rules {
 
     /// The policy of this name, or the first; `None` if there is none of this name.
     pub fn policy(&self, name: Option<&str>) -> Option<&Policy> {
-        let is_meant = |policy: &&Policy| name.is_none_or(|name| policy.name == name);
-        self.policies.iter().find(is_meant)
+        self.meant(name).map(|(_, policy)| policy)
+    }
+
+    #[inline]
+    fn meant(&self, name: Option<&str>) -> Option<(usize, &Policy)> {
+        let is_meant = |policy: &Policy| name.is_none_or(|name| policy.name == name);
+        let mut policies = self.policies.iter().enumerate();
+        policies.find(|(_, policy)| is_meant(policy))
     }
 
     /// Prepares for `store`: if it may need several steps for a request, what requests charge that
@@ -64,14 +88,9 @@ impl Rules {
 
     /// The policy that a request means: the one it names, else the first.
     pub(crate) fn find(&self, request: &Request<'_>) -> Result<(usize, &Policy), CheckError> {
-        let is_meant = |policy: &Policy| request.policy.is_none_or(|name| policy.name == name);
-        self.policies
-            .iter()
-            .enumerate()
-            .find(|(_, policy)| is_meant(policy))
-            .ok_or_else(|| {
-                CheckError::unknown_policy(request.policy.unwrap_or_default(), &self.policies)
-            })
+        self.meant(request.policy).ok_or_else(|| {
+            CheckError::unknown_policy(request.policy.unwrap_or_default(), &self.policies)
+        })
     }
 
     pub(crate) fn limit(&self, policy: usize, limit: usize) -> Option<&Limit> {
@@ -105,6 +124,7 @@ impl From<Config> for Rules {
             local_share: config.store.local_share,
             policies: config.policies,
             client: config.client,
+            owner: 0,
         }
     }
 }

@@ -1,8 +1,9 @@
 //! A limit written in code.
 
 use crate::error::BuildError;
+use std::sync::Arc;
 use tidegate_core::{Algorithm, Mode};
-use tidegate_policy::matching::PathPattern;
+use tidegate_policy::respond::Refusal;
 use tidegate_policy::{Band, Condition, KeyPart, Limit, Missing, OnFailure};
 
 /// A limit written in code, with the words of the configuration language.
@@ -14,6 +15,7 @@ use tidegate_policy::{Band, Condition, KeyPart, Limit, Missing, OnFailure};
 ///
 /// let limiter = Limiter::builder()
 ///     .limit(LimitSpec::new("search").path("/search").key(KeyPart::User).band("10/s burst 50"))
+///     .limit(LimitSpec::new("login").method("POST").path("/login$").key(KeyPart::Ip).band("5/min"))
 ///     .limit(LimitSpec::new("everyone").band("1000/h").algorithm(Algorithm::SlidingWindow))
 ///     .build()?;
 /// # Ok::<(), tidegate::BuildError>(())
@@ -23,12 +25,16 @@ use tidegate_policy::{Band, Condition, KeyPart, Limit, Missing, OnFailure};
 pub struct LimitSpec {
     name: String,
     paths: Vec<String>,
+    methods: Vec<String>,
+    hosts: Vec<String>,
+    headers: Vec<(String, String)>,
     key: Vec<KeyPart>,
     missing: Missing,
     bands: Vec<String>,
     algorithm: Algorithm,
     mode: Mode,
     on_failure: Option<OnFailure>,
+    refusal: Option<Arc<Refusal>>,
 }
 
 impl LimitSpec {
@@ -38,12 +44,16 @@ impl LimitSpec {
         Self {
             name: name.into(),
             paths: Vec::new(),
+            methods: Vec::new(),
+            hosts: Vec::new(),
+            headers: Vec::new(),
             key: Vec::new(),
             missing: Missing::default(),
             bands: Vec::new(),
             algorithm: Algorithm::default(),
             mode: Mode::default(),
             on_failure: None,
+            refusal: None,
         }
     }
 
@@ -51,6 +61,28 @@ impl LimitSpec {
     /// call lets any of them match.
     pub fn path(mut self, pattern: impl Into<String>) -> Self {
         self.paths.push(pattern.into());
+        self
+    }
+
+    /// Applies to this method; more than one call lets any of them match.
+    ///
+    /// Paths, methods, hosts and headers must all hold, so far as they are told.
+    pub fn method(mut self, method: impl Into<String>) -> Self {
+        self.methods.push(method.into());
+        self
+    }
+
+    /// Applies to hosts that match `pattern`, such as `api.example.com` or `*.example.com`; more than
+    /// one call lets any of them match.
+    pub fn host(mut self, pattern: impl Into<String>) -> Self {
+        self.hosts.push(pattern.into());
+        self
+    }
+
+    /// Applies where the header `name` has this value; more than one call wants all of them. Names and
+    /// values ignore case.
+    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
         self
     }
 
@@ -90,6 +122,52 @@ impl LimitSpec {
         self
     }
 
+    /// What refusals by this limit look like, if not as [`Builder::respond`] says.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Request, Respond};
+    ///
+    /// let paid = Respond::from_yaml("{ status: 402 }")?;
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("trial").band("1/d").refusal(paid.refusal))
+    ///     .build()?;
+    /// assert_eq!(limiter.check_now(&Request::new())?.refusal().status, 402);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// [`Builder::respond`]: crate::Builder::respond
+    pub fn refusal(mut self, refusal: impl Into<Arc<Refusal>>) -> Self {
+        self.refusal = Some(refusal.into());
+        self
+    }
+
+    /// One condition for each path, each with all the rest; none where nothing is told.
+    fn conditions(&self) -> Result<Vec<Condition>, String> {
+        if !self.paths.is_empty() {
+            let paths = self.paths.iter();
+            return paths.map(|path| self.rest()?.with_path(path)).collect();
+        }
+        if self.methods.is_empty() && self.hosts.is_empty() && self.headers.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(vec![self.rest()?])
+    }
+
+    /// All conditions but the path.
+    fn rest(&self) -> Result<Condition, String> {
+        let mut condition = Condition::default();
+        for method in &self.methods {
+            condition = condition.with_method(method)?;
+        }
+        for host in &self.hosts {
+            condition = condition.with_host(host)?;
+        }
+        for (name, value) in &self.headers {
+            condition = condition.with_header(name, value)?;
+        }
+        Ok(condition)
+    }
+
     pub(crate) fn compile(self) -> Result<Limit, BuildError> {
         let refuse = |reason: String| BuildError::Limit {
             name: self.name.clone(),
@@ -100,13 +178,7 @@ impl LimitSpec {
                 "it has no band; add one, for example `100/min`".into(),
             ));
         }
-        let mut conditions = Vec::new();
-        for pattern in &self.paths {
-            conditions.push(Condition {
-                path: Some(PathPattern::parse(pattern).map_err(refuse)?),
-                ..Condition::default()
-            });
-        }
+        let conditions = self.conditions().map_err(refuse)?;
         let mut bands: Vec<Band> = Vec::new();
         for text in &self.bands {
             let band = Band::parse(text, self.algorithm).map_err(refuse)?;
@@ -133,7 +205,7 @@ impl LimitSpec {
             mode: self.mode,
             charge_always: false,
             on_failure: self.on_failure,
-            refusal: None,
+            refusal: self.refusal,
             template: None,
         })
     }

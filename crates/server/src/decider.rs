@@ -100,8 +100,26 @@ impl<S: Store> Decider<S> {
         rules: &Arc<Rules>,
         request: &Request<'_>,
     ) -> Result<Decision, CheckError> {
-        let decided = self.limiter.check_by(rules, request).await;
-        match &decided {
+        let outcome = self.limiter.check_by(rules, request).await;
+        self.observe(request, &outcome);
+        outcome
+    }
+
+    /// The same, if the store decides at once; `None` means that nothing was done.
+    pub fn decide_at_once(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Option<Result<Decision, CheckError>> {
+        let outcome = self.limiter.check_at_once(rules, request);
+        if let Some(outcome) = &outcome {
+            self.observe(request, outcome);
+        }
+        outcome
+    }
+
+    fn observe(&self, request: &Request<'_>, outcome: &Result<Decision, CheckError>) {
+        match outcome {
             Ok(decision) => {
                 self.metrics.decisions.count(decision);
                 self.metrics.without_store.count(decision);
@@ -112,7 +130,6 @@ impl<S: Store> Decider<S> {
             Err(CheckError::Store(_)) => self.metrics.without_store.count_error(request.policy),
             Err(_) => {}
         }
-        decided
     }
 
     /// Whether a request could be decided: changes nothing, counts nothing.

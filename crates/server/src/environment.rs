@@ -1,13 +1,8 @@
-//! The process's environment: the one place that reads variables, and remembers which it gave out.
+//! The process's environment with flags over it, which remembers the variables that it gave out.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read;
 use tidegate_policy::config::Environment;
-
-/// The most that a file with a secret may hold. Nobody's token is longer.
-const SECRET_FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// Where a configuration looks up `${NAME}`, overrides and files: flags first, then the process.
 #[derive(Debug, Default)]
@@ -15,6 +10,7 @@ pub struct ProcessEnvironment {
     /// What flags say, under the name of the variable that means the same.
     flags: Vec<(&'static str, String)>,
     taken: RefCell<BTreeSet<String>>,
+    process: tidegate::ProcessEnvironment,
 }
 
 impl ProcessEnvironment {
@@ -40,8 +36,7 @@ impl Environment for ProcessEnvironment {
         if let Some((_, value)) = self.flags.iter().find(|(flag, _)| *flag == name) {
             return Some(value.clone());
         }
-        // A value that is not text is passed on as far as it is, and refused by whoever reads it.
-        let value = std::env::var_os(name)?.to_string_lossy().into_owned();
+        let value = self.process.variable(name)?;
         if !value.is_empty() {
             self.taken.borrow_mut().insert(name.to_owned());
         }
@@ -49,19 +44,7 @@ impl Environment for ProcessEnvironment {
     }
 
     fn file(&self, path: &str) -> Result<String, String> {
-        let read = || {
-            let mut text = String::new();
-            let file = File::open(path)?;
-            // One byte more than allowed tells too long from just long enough.
-            file.take(SECRET_FILE_BYTES_MAX + 1)
-                .read_to_string(&mut text)?;
-            Ok::<_, std::io::Error>(text)
-        };
-        let text = read().map_err(|error| error.to_string())?;
-        if text.len() as u64 > SECRET_FILE_BYTES_MAX {
-            return Err("it is longer than 64 KiB".to_owned());
-        }
-        Ok(text)
+        self.process.file(path)
     }
 }
 
@@ -84,11 +67,5 @@ mod tests {
         assert!(environment.variable("PATH").is_some());
         assert!(environment.variable("TIDEGATE_SURELY_NOT_SET").is_none());
         assert_eq!(environment.taken(), ["PATH"]);
-    }
-
-    #[test]
-    fn a_file_without_end_is_not_read_to_its_end() {
-        let error = ProcessEnvironment::new().file("/dev/zero").unwrap_err();
-        assert_eq!(error, "it is longer than 64 KiB");
     }
 }

@@ -5,6 +5,9 @@ use std::process::ExitCode;
 use tidegate_server::cli::Cli;
 use tidegate_server::commands;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[expect(
     clippy::print_stderr,
     reason = "errors are for the person at the terminal"

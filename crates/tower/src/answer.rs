@@ -1,26 +1,24 @@
 //! What callers are told where the application is not asked.
 
-use crate::grpc::{Code, Dialect, Refusal};
+use crate::RequestHead;
+use crate::grpc::{Code, Flavour, Status};
 use bytes::Bytes;
-use http::{HeaderMap, Response};
-use std::time::Duration;
-use tidegate::{DecidedBy, Decision, Policy};
+use http::header::CONTENT_LENGTH;
+use http::{HeaderValue, Method, Response};
+use tidegate::{COME_BACK, DecidedBy, Decision, Policy};
 use tidegate_http::answer::{self, Correlation};
 
 /// A whole answer.
 pub(crate) type Answer = Response<Bytes>;
 
-/// When to come back if nothing could be decided; what `Retry-After` says then as well.
-const COME_BACK: Duration = Duration::from_secs(1);
-
-/// The answer to a request that is refused, whose headers are `headers`.
-pub(crate) fn refused(decision: &Decision, headers: &HeaderMap) -> Answer {
-    let correlation = Correlation::of(headers, decision.respond());
+/// The answer to a request that is refused.
+pub(crate) fn refused(decision: &Decision, head: RequestHead<'_>) -> Answer {
+    let correlation = Correlation::of(head.headers(), decision.respond());
     let http = answer::refuse(decision, &correlation);
-    let Some(dialect) = Dialect::of(headers) else {
-        return http.map(Bytes::from);
+    let Some(flavour) = Flavour::of(head.headers()) else {
+        return plain(http, head);
     };
-    let refusal = Refusal {
+    let status = Status {
         code: match decision.decided_by() {
             DecidedBy::Failure => Code::Unavailable,
             _ => Code::ResourceExhausted,
@@ -28,24 +26,36 @@ pub(crate) fn refused(decision: &Decision, headers: &HeaderMap) -> Answer {
         message: &answer::detail(Some(decision)),
         retry_after: decision.binding().and_then(|band| band.retry_after()),
     };
-    refusal.instead_of(http, dialect)
+    status.instead_of(http, flavour)
 }
 
 /// The answer where nothing could be decided; `policy` was asked, if that much is known.
-pub(crate) fn undecided(policy: Option<&Policy>, headers: &HeaderMap) -> Answer {
+pub(crate) fn undecided(policy: Option<&Policy>, head: RequestHead<'_>) -> Answer {
     let respond = policy.map(Policy::respond);
     let correlation = match respond {
-        Some(respond) => Correlation::of(headers, respond),
+        Some(respond) => Correlation::of(head.headers(), respond),
         None => Correlation::made(),
     };
     let http = answer::unavailable(respond, &correlation);
-    let Some(dialect) = Dialect::of(headers) else {
-        return http.map(Bytes::from);
+    let Some(flavour) = Flavour::of(head.headers()) else {
+        return plain(http, head);
     };
-    let refusal = Refusal {
+    let status = Status {
         code: Code::Unavailable,
         message: &answer::detail(None),
         retry_after: Some(COME_BACK),
     };
-    refusal.instead_of(http, dialect)
+    status.instead_of(http, flavour)
+}
+
+/// The answer as it goes out over plain HTTP. To `HEAD` it only says how long its body would be:
+/// over HTTP/2 servers send what they are given, and clients take that for a broken connection.
+fn plain(http: Response<Vec<u8>>, head: RequestHead<'_>) -> Answer {
+    if head.method() != Method::HEAD {
+        return http.map(Bytes::from);
+    }
+    let length = HeaderValue::from(http.body().len());
+    let mut answer = http.map(|_| Bytes::new());
+    answer.headers_mut().insert(CONTENT_LENGTH, length);
+    answer
 }

@@ -1,27 +1,29 @@
 //! From the head of a request to what becomes of it.
 
-use crate::RequestHead;
 use crate::answer::{self, Answer};
 use crate::extract::Extractors;
-use crate::future::Asked;
+use crate::future::Decided;
 use crate::peer;
-use http::HeaderMap;
+use crate::{Observation, RequestHead};
 use http::request::Parts;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use tidegate::{CheckError, Decision, Limiter, Rules, Store};
 use tidegate_http::question::{Head, Question};
 
-/// What all services of a layer share. Nothing of it changes once the layer is in use.
+/// What all services of a layer share. Nothing that decides changes once the layer is in use.
 pub(crate) struct Shared<S> {
     pub(crate) limiter: Limiter<S>,
     /// The policy that is asked; the first one where absent.
     pub(crate) policy: Option<String>,
     pub(crate) extractors: Extractors,
     pub(crate) observer: Option<Arc<Observer>>,
+    /// Whether it was said that a peer is not known.
+    is_warned: AtomicBool,
 }
 
-type Observer = dyn Fn(Result<&Decision, &CheckError>) + Send + Sync;
+type Observer = dyn Fn(Observation<'_>) + Send + Sync;
 
 /// What becomes of a request.
 pub(crate) enum Verdict {
@@ -39,6 +41,7 @@ impl<S> Clone for Shared<S> {
             policy: self.policy.clone(),
             extractors: self.extractors.clone(),
             observer: self.observer.clone(),
+            is_warned: AtomicBool::new(false),
         }
     }
 }
@@ -50,6 +53,7 @@ impl<S: Store> Shared<S> {
             policy: None,
             extractors: Extractors::default(),
             observer: None,
+            is_warned: AtomicBool::new(false),
         }
     }
 
@@ -61,38 +65,38 @@ impl<S: Store> Shared<S> {
         peer: Option<IpAddr>,
     ) -> Option<Verdict> {
         // Spares finding out who asks only to find that the store is elsewhere.
-        if self.limiter.store().can_fail() {
+        if self.limiter.waits() {
             return None;
         }
         let rules = match self.limiter.rules() {
             Ok(rules) => rules,
-            Err(error) => return Some(self.verdict(Err(error), None, head.headers())),
+            Err(error) => return Some(self.verdict(head, Err(error), None, None)),
         };
         let question = self.question(&rules, head, peer);
         let pairs = question.pairs();
         let decided = self
             .limiter
             .check_at_once(&rules, &question.request(&pairs))?;
-        Some(self.verdict(decided, Some(&rules), head.headers()))
+        Some(self.verdict(head, decided, Some(&rules), question.token_refused()))
     }
 
     /// Decides by a store across the network. Owns the head meanwhile, and gives it back if the
     /// request passes; a body need not be one that can be shared, so it has to stay behind.
-    pub(crate) async fn decide(self: Arc<Self>, parts: Parts, peer: Option<IpAddr>) -> Asked {
-        let (decided, rules) = match self.limiter.rules() {
+    pub(crate) async fn decide(self: Arc<Self>, parts: Parts, peer: Option<IpAddr>) -> Decided {
+        let head = RequestHead::of_parts(&parts);
+        let verdict = match self.limiter.rules() {
             Ok(rules) => {
-                let head = RequestHead::of_parts(&parts);
                 let question = self.question(&rules, head, peer);
                 let pairs = question.pairs();
                 let request = question.request(&pairs);
                 let decided = self.limiter.check_by(&rules, &request).await;
-                (decided, Some(Arc::clone(&rules)))
+                self.verdict(head, decided, Some(&rules), question.token_refused())
             }
-            Err(error) => (Err(error), None),
+            Err(error) => self.verdict(head, Err(error), None, None),
         };
-        match self.verdict(decided, rules.as_deref(), &parts.headers) {
-            Verdict::Pass(decision) => Asked::Pass(parts, decision),
-            Verdict::Answer(answer) => Asked::Answer(answer),
+        match verdict {
+            Verdict::Pass(decision) => Decided::Pass(parts, decision),
+            Verdict::Answer(answer) => Decided::Answer(answer),
         }
     }
 
@@ -109,9 +113,12 @@ impl<S: Store> Shared<S> {
             Some(peer) => peer(head),
             None => peer.or_else(|| peer::noted(head)),
         };
+        if peer.is_none() {
+            self.miss_peer(rules);
+        }
         let seen = Head {
             method: head.method(),
-            uri: head.uri(),
+            uri: told.target(head),
             headers: head.headers(),
             peer,
         };
@@ -120,22 +127,47 @@ impl<S: Store> Shared<S> {
         question
     }
 
+    /// Says once that a peer is not known, if limits look at addresses: it is easily forgotten to
+    /// tell, and nothing else would show it.
+    #[cold]
+    fn miss_peer(&self, rules: &Rules) {
+        let policy = rules.policy(self.policy.as_deref());
+        let Some(policy) = policy.filter(|policy| policy.reads_address()) else {
+            return;
+        };
+        if !self.is_warned.swap(true, Relaxed) {
+            tracing::warn!(
+                policy = policy.name,
+                "nobody tells who is at the other end of a connection, so limits by address take \
+                 all such clients for one; with axum, serve with \
+                 into_make_service_with_connect_info::<SocketAddr>(), elsewhere see `Who asks` in \
+                 the documentation of tidegate-tower"
+            );
+        }
+    }
+
+    /// What becomes of the request of `head`. `rules` are those by which it was decided.
     #[inline]
     fn verdict(
         &self,
+        head: RequestHead<'_>,
         decided: Result<Decision, CheckError>,
         rules: Option<&Rules>,
-        headers: &HeaderMap,
+        token_refused: Option<&'static str>,
     ) -> Verdict {
         if let Some(observer) = &self.observer {
-            observer(decided.as_ref());
+            observer(Observation {
+                head,
+                decided: decided.as_ref(),
+                token_refused,
+            });
         }
         match decided {
             Ok(decision) if decision.is_allowed() => Verdict::Pass(decision),
-            Ok(decision) => Verdict::Answer(answer::refused(&decision, headers)),
+            Ok(decision) => Verdict::Answer(answer::refused(&decision, head)),
             Err(_) => {
                 let policy = rules.and_then(|rules| rules.policy(self.policy.as_deref()));
-                Verdict::Answer(answer::undecided(policy, headers))
+                Verdict::Answer(answer::undecided(policy, head))
             }
         }
     }

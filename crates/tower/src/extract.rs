@@ -1,6 +1,7 @@
 //! What the application knows of a request better than its head tells.
 
 use crate::RequestHead;
+use http::Uri;
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use tidegate_http::question::Question;
 
 type Text = dyn for<'r> Fn(RequestHead<'r>) -> Option<Cow<'r, str>> + Send + Sync;
 type Number = dyn Fn(RequestHead<'_>) -> u64 + Send + Sync;
+type Target = dyn for<'r> Fn(RequestHead<'r>) -> Option<&'r Uri> + Send + Sync;
 type Address = dyn Fn(RequestHead<'_>) -> Option<IpAddr> + Send + Sync;
 
 /// What the application tells of a request, each part by a function of its own.
@@ -21,11 +23,18 @@ pub(crate) struct Extractors {
     pub(crate) route: Option<Arc<Text>>,
     pub(crate) attributes: Vec<(Arc<str>, Arc<Text>)>,
     pub(crate) cost: Option<Arc<Number>>,
+    pub(crate) target: Option<Arc<Target>>,
     /// Alone tells the peer, if it is there.
     pub(crate) peer: Option<Arc<Address>>,
 }
 
 impl Extractors {
+    /// What the client asked for.
+    pub(crate) fn target<'r>(&self, head: RequestHead<'r>) -> &'r Uri {
+        let told = self.target.as_ref().and_then(|target| target(head));
+        told.unwrap_or_else(|| head.target())
+    }
+
     /// Puts what the application tells of the request of `head` over what was found in it.
     pub(crate) fn tell<'a>(&'a self, head: RequestHead<'a>, question: &mut Question<'a>) {
         if let Some(user) = self.user.as_ref().and_then(|user| user(head)) {
@@ -34,19 +43,12 @@ impl Extractors {
         if let Some(key) = self.api_key.as_ref().and_then(|key| key(head)) {
             question.api_key(key);
         }
-        match &self.route {
-            Some(route) => {
-                if let Some(route) = route(head) {
-                    question.route(route);
-                }
-            }
-            None =>
-            {
-                #[cfg(feature = "axum")]
-                if let Some(path) = head.extension::<axum::extract::MatchedPath>() {
-                    question.route(path.as_str());
-                }
-            }
+        let route = match &self.route {
+            Some(route) => route(head),
+            None => noted_route(head).map(Cow::Borrowed),
+        };
+        if let Some(route) = route {
+            question.route(route);
         }
         for (name, value) in &self.attributes {
             if let Some(value) = value(head) {
@@ -57,4 +59,16 @@ impl Extractors {
             question.cost(cost(head));
         }
     }
+}
+
+/// The route, as far as somebody noted it on the request.
+#[cfg(feature = "axum")]
+fn noted_route(head: RequestHead<'_>) -> Option<&str> {
+    let path = head.extension::<axum::extract::MatchedPath>()?;
+    Some(path.as_str())
+}
+
+#[cfg(not(feature = "axum"))]
+fn noted_route(_: RequestHead<'_>) -> Option<&str> {
+    None
 }

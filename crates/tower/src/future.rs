@@ -13,14 +13,14 @@ use tidegate_http::answer;
 use tower_service::Service;
 
 /// What becomes of a request once the store has answered.
-pub(crate) type Asking = Pin<Box<dyn Future<Output = Asked> + Send>>;
+pub(crate) type Deciding = Pin<Box<dyn Future<Output = Decided> + Send>>;
 
 /// A request that a store has decided.
 #[expect(
     clippy::large_enum_variant,
     reason = "moved once, out of the future that made it"
 )]
-pub(crate) enum Asked {
+pub(crate) enum Decided {
     /// Allowed; its head is given back.
     Pass(Parts, Decision),
     /// Refused, or nothing could be decided.
@@ -45,8 +45,8 @@ pin_project! {
     #[project = StateProj]
     enum State<Svc, B, F> {
         /// The store is asked, across a network; service and body wait for what it says.
-        Asking {
-            asking: Asking,
+        Deciding {
+            deciding: Deciding,
             waiting: Option<(Svc, B)>,
         },
         /// The application is at work.
@@ -66,10 +66,10 @@ impl<Svc, B> ResponseFuture<Svc, B>
 where
     Svc: Service<Request<B>>,
 {
-    pub(crate) fn asking(asking: Asking, ready: Svc, body: B) -> Self {
+    pub(crate) fn deciding(deciding: Deciding, ready: Svc, body: B) -> Self {
         Self {
-            state: State::Asking {
-                asking,
+            state: State::Deciding {
+                deciding,
                 waiting: Some((ready, body)),
             },
         }
@@ -103,15 +103,15 @@ where
         let mut state = self.project().state;
         loop {
             let next = match state.as_mut().project() {
-                StateProj::Asking { asking, waiting } => {
-                    let asked = ready!(asking.as_mut().poll(cx));
+                StateProj::Deciding { deciding, waiting } => {
+                    let decided = ready!(deciding.as_mut().poll(cx));
                     let (mut service, body) = waiting.take().expect("taken once, right here");
-                    match asked {
-                        Asked::Pass(parts, decision) => State::Calling {
+                    match decided {
+                        Decided::Pass(parts, decision) => State::Calling {
                             future: service.call(Request::from_parts(parts, body)),
                             decision,
                         },
-                        Asked::Answer(answer) => State::Answered {
+                        Decided::Answer(answer) => State::Answered {
                             answer: Some(answer),
                         },
                     }
@@ -137,7 +137,7 @@ where
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
-            State::Asking { .. } => "asking the store",
+            State::Deciding { .. } => "asking the store",
             State::Calling { .. } => "calling the application",
             State::Answered { .. } => "answered",
         };

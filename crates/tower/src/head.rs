@@ -48,8 +48,20 @@ impl<'r> RequestHead<'r> {
         self.method
     }
 
-    /// The target.
+    /// The target as the service behind the layer sees it. Inside a router of axum's that is
+    /// [nested](https://docs.rs/axum/0.8/axum/struct.Router.html#method.nest) that is without what
+    /// the router is nested at; [`target`](Self::target) is the whole of it.
     pub fn uri(self) -> &'r Uri {
+        self.uri
+    }
+
+    /// The target as the client sent it, which is the one that limits see. With the feature `axum`,
+    /// it is axum's `OriginalUri` where there is one; else it is the same as [`uri`](Self::uri).
+    pub fn target(self) -> &'r Uri {
+        #[cfg(feature = "axum")]
+        if let Some(original) = self.extension::<axum::extract::OriginalUri>() {
+            return &original.0;
+        }
         self.uri
     }
 

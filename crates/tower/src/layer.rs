@@ -1,13 +1,14 @@
 //! The layer: a limiter, and how requests are understood.
 
-use crate::RequestHead;
 use crate::decide::Shared;
 use crate::service::RateLimit;
+use crate::{Observation, RequestHead};
+use http::Uri;
 use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tidegate::{CheckError, Decision, Limiter, MemoryStore, Request, Store};
+use tidegate::{CheckError, Limiter, MemoryStore, Request, Store};
 use tower_layer::Layer;
 
 /// Puts limits before a service.
@@ -34,7 +35,7 @@ use tower_layer::Layer;
 /// let layer = RateLimitLayer::new(limiter)
 ///     .user(|head| Some(head.extension::<Session>()?.user.as_str().into()))
 ///     .attribute("tenant", |head| Some(head.extension::<Session>()?.tenant.to_string().into()))
-///     .cost(|head| if head.uri().path() == "/export" { 10 } else { 1 });
+///     .cost(|head| if head.target().path() == "/export" { 10 } else { 1 });
 /// # Ok::<(), tidegate::BuildError>(())
 /// ```
 #[must_use]
@@ -120,11 +121,50 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|shared| shared.extractors.peer = Some(Arc::new(peer)))
     }
 
+    /// The target that the client asked for, for servers behind layers that cut a prefix off and
+    /// note the whole of it in a way of their own. Conditions on paths, keys by `path`, and what
+    /// `client` finds in paths and queries go by it. Where the function returns `None`, it is
+    /// [`RequestHead::target`], which with the feature `axum` knows the way of axum's.
+    ///
+    /// ```
+    /// use http::Uri;
+    /// use tidegate::{LimitSpec, Limiter};
+    /// use tidegate_tower::RateLimitLayer;
+    ///
+    /// /// What a layer outside of the limits notes before it cuts a prefix off.
+    /// #[derive(Clone)]
+    /// struct Whole(Uri);
+    ///
+    /// # let limiter = Limiter::builder().limit(LimitSpec::new("all").band("1/s")).build()?;
+    /// let layer = RateLimitLayer::new(limiter)
+    ///     .target(|head| Some(&head.extension::<Whole>()?.0));
+    /// # Ok::<(), tidegate::BuildError>(())
+    /// ```
+    pub fn target<F>(self, target: F) -> Self
+    where
+        F: for<'r> Fn(RequestHead<'r>) -> Option<&'r Uri> + Send + Sync + 'static,
+    {
+        self.with(|shared| shared.extractors.target = Some(Arc::new(target)))
+    }
+
     /// Sees every decision before it takes effect: to count them, or to watch shadow limits, of
     /// which nobody else is told. It must be quick.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter};
+    /// use tidegate_tower::RateLimitLayer;
+    ///
+    /// # let limiter = Limiter::builder().limit(LimitSpec::new("all").band("1/s")).build()?;
+    /// let layer = RateLimitLayer::new(limiter).observe(|seen| match seen.decided() {
+    ///     Ok(decision) if decision.is_allowed() => {}
+    ///     Ok(_) => eprintln!("refused: {}", seen.head().target().path()),
+    ///     Err(error) => eprintln!("not decided: {error}"),
+    /// });
+    /// # Ok::<(), tidegate::BuildError>(())
+    /// ```
     pub fn observe<F>(self, observer: F) -> Self
     where
-        F: Fn(Result<&Decision, &CheckError>) + Send + Sync + 'static,
+        F: Fn(Observation<'_>) + Send + Sync + 'static,
     {
         self.with(|shared| shared.observer = Some(Arc::new(observer)))
     }

@@ -57,12 +57,23 @@
 //!
 //! **Without any of them, the peer is not known.** Then no proxy is believed, requests have no
 //! address, and a limit by address does what it says of those who lack one (`missing`): unless told,
-//! they all share one bucket. No header ever takes the place of the peer.
+//! they all share one bucket. The first such request is warned of with `tracing`, if limits look at
+//! addresses. No header ever takes the place of the peer.
 //!
 //! If the peer is a trusted proxy, the client is who the proxy says it is. That, users, API keys and
 //! attributes are found out as the section `client` of the configuration says, or
 //! [`Builder::client`](tidegate::Builder::client) in code. What the application knows better, it
 //! tells by functions: [`RateLimitLayer`] has an example.
+//!
+//! Paths are those that clients ask for, also inside a nested router of axum's (with the feature
+//! `axum`): see [`RequestHead::target`] and [`RateLimitLayer::target`].
+//!
+//! # Where to put it
+//!
+//! Limits by address outside of authentication; limits by what authentication notes inside of it;
+//! both outside of whatever makes requests wait. The layer is ready when the service inside of it is:
+//! under a full `ConcurrencyLimit`, a request that would be refused waits for room as well, unless a
+//! `LoadShed` or a `Buffer` stands between them.
 //!
 //! # What callers are told
 //!
@@ -79,7 +90,7 @@
 //!
 //! With the buckets in this process a request is decided within `call`: nothing is boxed, and nothing
 //! is allocated but for the headers that are added to the answer. With the buckets across a network
-//! there is one allocation for the future that waits.
+//! the futures that wait are allocated.
 
 mod answer;
 mod body;
@@ -89,6 +100,7 @@ mod future;
 mod grpc;
 mod head;
 mod layer;
+mod observe;
 mod peer;
 mod service;
 
@@ -96,5 +108,11 @@ pub use body::ResponseBody;
 pub use future::ResponseFuture;
 pub use head::RequestHead;
 pub use layer::RateLimitLayer;
+pub use observe::Observation;
 pub use peer::PeerAddr;
 pub use service::RateLimit;
+
+/// The page about the library: what it shows must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Page;

@@ -20,6 +20,9 @@ use tower_service::Service;
 /// the client of its limits: these are put onto every answer to an allowed request, errors of the
 /// application among them, and replace headers of the same names, for whoever stands further out
 /// knows more.
+///
+/// It is ready when the inner service is, for an allowed request is handed on at once: so where the
+/// inner service is busy, a request that would be refused waits as well.
 pub struct RateLimit<Svc, S = MemoryStore> {
     inner: Svc,
     shared: Arc<Shared<S>>,
@@ -86,8 +89,8 @@ where
                 let clone = self.inner.clone();
                 let ready = mem::replace(&mut self.inner, clone);
                 let (parts, body) = request.into_parts();
-                let asking = Arc::clone(&self.shared).decide(parts, self.peer);
-                ResponseFuture::asking(Box::pin(asking), ready, body)
+                let deciding = Arc::clone(&self.shared).decide(parts, self.peer);
+                ResponseFuture::deciding(Box::pin(deciding), ready, body)
             }
         }
     }

@@ -22,7 +22,7 @@ pub(super) enum Case {
 }
 
 /// Where nobody knows, somebody may know this many seconds later.
-pub(super) const COME_BACK_S: u64 = 1;
+pub(super) const COME_BACK_S: u64 = tidegate::COME_BACK.as_secs();
 
 /// Problem types: registered with IANA by the draft of the header fields.
 const QUOTA_EXCEEDED: &str = "https://iana.org/assignments/http-problem-types#quota-exceeded";

@@ -21,6 +21,12 @@ const STATE: HeaderName = HeaderName::from_static("ratelimit");
 /// The attribute that holds who consumes an API.
 const CONSUMER: &str = "consumer";
 
+/// How long a list of bands may be. Proxies have little room for the head of an answer, nginx 4 KiB
+/// unless told, and to them an answer that does not fit is none.
+const LIST_BYTES_MAX: usize = 1 << 10;
+
+const SEPARATOR: &[u8] = b", ";
+
 /// Structured fields have integers of fifteen digits.
 const INTEGER_MAX: u64 = 999_999_999_999_999;
 
@@ -123,10 +129,7 @@ impl Told<'_> {
     fn draft_03(&self, headers: &mut HeaderMap) {
         let mut limit = Line::new();
         push_number(&mut limit, self.binding.capacity());
-        for spoken in self.enforced() {
-            limit.extend_from_slice(b", ");
-            limit.extend_from_slice(spoken.draft_03().as_bytes());
-        }
+        self.list(&mut limit, Spoken::draft_03);
         headers.insert(LIMIT, value(&limit));
         headers.insert(REMAINING, number(self.binding.remaining()));
         headers.insert(RESET, number(self.passes_s()));
@@ -134,12 +137,7 @@ impl Told<'_> {
 
     fn draft_11(&self, headers: &mut HeaderMap) {
         let mut policy = Line::new();
-        for spoken in self.enforced() {
-            if !policy.is_empty() {
-                policy.extend_from_slice(b", ");
-            }
-            policy.extend_from_slice(spoken.draft_11().as_bytes());
-        }
+        self.list(&mut policy, Spoken::draft_11);
         headers.insert(POLICY, value(&policy));
         let mut state = Line::new();
         state.push(b'"');
@@ -149,6 +147,31 @@ impl Told<'_> {
         state.extend_from_slice(b";t=");
         push_number(&mut state, self.passes_s().min(INTEGER_MAX));
         headers.insert(STATE, value(&state));
+    }
+
+    /// Appends every band that counted, in the order written, as far as there is room; the one that
+    /// is reported always.
+    fn list(&self, line: &mut Line, spell: impl Fn(&Spoken) -> &str) {
+        let binding = spell(self.spoken);
+        let mut is_binding_due = true;
+        for spoken in self.enforced() {
+            let text = spell(spoken);
+            let is_binding = std::ptr::eq(spoken, self.spoken);
+            let reserved = if is_binding_due && !is_binding {
+                binding.len().saturating_add(SEPARATOR.len())
+            } else {
+                0
+            };
+            let taken = line.len().saturating_add(reserved);
+            let needed = text.len().saturating_add(SEPARATOR.len());
+            if taken.saturating_add(needed) <= LIST_BYTES_MAX || is_binding {
+                is_binding_due &= !is_binding;
+                if !line.is_empty() {
+                    line.extend_from_slice(SEPARATOR);
+                }
+                line.extend_from_slice(text.as_bytes());
+            }
+        }
     }
 
     /// Every band that counted, in the order written.

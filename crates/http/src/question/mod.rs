@@ -17,7 +17,6 @@ pub use told::{ForwardedError, Told, UriBy};
 
 use crate::clock;
 use head::Sent;
-use http::uri::PathAndQuery;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt;
@@ -68,60 +67,58 @@ pub struct Question<'a> {
     path: Option<&'a str>,
     route: Option<Cow<'a, str>>,
     /// Only those that the policy reads.
-    headers: SmallVec<[(&'a str, &'a str); 4]>,
+    headers: SmallVec<[(&'a str, &'a str); 2]>,
 }
 
 /// The attributes of a [`Question`], in the form in which a [`Request`] borrows them.
 #[derive(Debug, Default)]
 pub struct Pairs<'q> {
-    attributes: SmallVec<[(&'q str, &'q str); 4]>,
+    attributes: SmallVec<[(&'q str, &'q str); 2]>,
 }
 
 impl<'a> Question<'a> {
     /// A request that came here itself. `policy` is the one that is asked, the first where absent.
     ///
-    /// The host is that of an absolute target, else of the `Host` header, if it is there once.
+    /// The host is that of an absolute target, else of the `Host` header, if it is there once. It is
+    /// looked for only if the policy looks at it.
     pub fn direct(rules: &'a Rules, policy: Option<&'a str>, head: Head<'a>) -> Self {
-        let path = head.uri.path_and_query().map(PathAndQuery::as_str);
-        Self {
+        let reads_host = rules.policy(policy).is_some_and(Policy::reads_host);
+        let told = Told {
             method: Some(head.method.as_str()),
-            host: head.host(),
-            ..Self::of(rules, policy, head, path)
-        }
+            // Only `CONNECT` has a target without one.
+            uri: head
+                .uri
+                .path_and_query()
+                .map_or(Some("/"), |it| Some(it.as_str())),
+            uri_by: None,
+            host: if reads_host { head.host() } else { None },
+        };
+        Self::of(rules, policy, head, told)
     }
 
     /// A request that a proxy asks about: method, target and host are those that it tells, see
     /// [`Told`]. The caller has made sure that it is a proxy, for whoever asks may tell anything.
     ///
-    /// An error where it contradicts itself, or does not tell the target although the policy looks
-    /// at paths.
+    /// An error where it contradicts itself, or does not tell what the policy looks at: a limit that
+    /// applies to some methods would apply to nobody if none were ever told.
     pub fn forwarded(
         rules: &'a Rules,
         policy: Option<&'a str>,
         head: Head<'a>,
     ) -> Result<Self, ForwardedError> {
         let told = Told::by(head.headers)?;
-        if told.uri.is_none() && rules.policy(policy).is_some_and(Policy::reads_path) {
-            return Err(ForwardedError::NoUri);
+        if let Some(policy) = rules.policy(policy) {
+            told.suffices_for(policy)?;
         }
-        Ok(Self {
-            method: told.method,
-            host: told.host,
-            ..Self::of(rules, policy, head, told.uri)
-        })
+        Ok(Self::of(rules, policy, head, told))
     }
 
-    fn of(
-        rules: &'a Rules,
-        policy: Option<&'a str>,
-        head: Head<'a>,
-        path: Option<&'a str>,
-    ) -> Self {
+    fn of(rules: &'a Rules, policy: Option<&'a str>, head: Head<'a>, told: Told<'a>) -> Self {
         let sent = Sent(head.headers);
         let identity = rules.client().identify(&Asking {
             peer: head.peer,
             headers: sent,
-            path,
+            path: told.uri,
             now: &clock::unix_seconds,
         });
         let mut headers = SmallVec::new();
@@ -138,9 +135,9 @@ impl<'a> Question<'a> {
         Self {
             policy,
             identity,
-            method: None,
-            host: None,
-            path,
+            method: told.method,
+            host: told.host,
+            path: told.uri.map(rooted),
             route: None,
             headers,
         }
@@ -212,6 +209,16 @@ impl<'a> Question<'a> {
             attributes: &pairs.attributes,
             cost: self.identity.cost,
         }
+    }
+}
+
+/// The path that a target stands for. `http://a?b` asks for `/` (RFC 9110, 4.2.3), and some proxies
+/// pass on the `?b` alone.
+fn rooted(target: &str) -> &str {
+    if target.is_empty() || target.starts_with('?') {
+        "/"
+    } else {
+        target
     }
 }
 

@@ -3,6 +3,7 @@
 use super::authority::{bare, is_same, split};
 use http::{HeaderMap, HeaderValue};
 use std::fmt;
+use tidegate_policy::Policy;
 
 /// The request that a proxy asks about. What it does not tell is `None`.
 ///
@@ -64,6 +65,10 @@ pub enum ForwardedError {
     Malformed(&'static str, &'static str),
     /// The target is not told, and limits look at it.
     NoUri,
+    /// The method is not told, and limits look at it.
+    NoMethod,
+    /// The host is not told, and limits look at it.
+    NoHost,
 }
 
 const FORWARDED_METHOD: &str = "X-Forwarded-Method";
@@ -109,8 +114,21 @@ impl<'a> Told<'a> {
 
     /// The query of the target.
     pub fn query(&self) -> Option<&'a str> {
-        let target = self.uri?.split('#').next()?;
-        Some(target.split_once('?')?.1)
+        Some(self.uri?.split_once('?')?.1)
+    }
+
+    /// Whether all is told that `policy` looks at.
+    pub(super) fn suffices_for(&self, policy: &Policy) -> Result<(), ForwardedError> {
+        if policy.reads_path() && self.uri.is_none() {
+            return Err(ForwardedError::NoUri);
+        }
+        if policy.reads_method() && self.method.is_none() {
+            return Err(ForwardedError::NoMethod);
+        }
+        if policy.reads_host() && self.host.is_none() {
+            return Err(ForwardedError::NoHost);
+        }
+        Ok(())
     }
 }
 
@@ -121,7 +139,11 @@ impl<'a> Lines<'a> {
         let mut lines = Self::default();
         // All at once: looking up each of them would take longer.
         for (name, value) in headers {
-            let (slot, name) = match name.as_str() {
+            let name = name.as_str();
+            if !name.starts_with("x-") {
+                continue;
+            }
+            let (slot, name) = match name {
                 "x-forwarded-method" => (&mut lines.forwarded_method, FORWARDED_METHOD),
                 "x-original-method" => (&mut lines.original_method, ORIGINAL_METHOD),
                 "x-forwarded-uri" => (&mut lines.forwarded_uri, FORWARDED_URI),
@@ -167,7 +189,12 @@ impl<'a> Lines<'a> {
             let Some(value) = filled(value) else {
                 continue;
             };
+            // No target has a fragment, and who is to say where others think that it ends?
+            if value.contains('#') {
+                return Err(ForwardedError::Malformed(name, "a target"));
+            }
             let (authority, path) = match split(value) {
+                Some((authority, "")) => (filled(Some(authority)), "/"),
                 Some((authority, path)) => (filled(Some(authority)), path),
                 None => (None, value),
             };
@@ -248,6 +275,11 @@ impl fmt::Display for ForwardedError {
                 f,
                 "{FORWARDED_URI} or {ORIGINAL_URI} is needed here, to tell the path"
             ),
+            Self::NoMethod => write!(
+                f,
+                "{FORWARDED_METHOD} or {ORIGINAL_METHOD} is needed here, to tell the method"
+            ),
+            Self::NoHost => write!(f, "{FORWARDED_HOST} is needed here, to tell the host"),
         }
     }
 }

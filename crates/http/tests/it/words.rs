@@ -120,3 +120,35 @@ fn what_the_application_said_of_limits_is_replaced() {
     let all: Vec<_> = headers.get_all("x-ratelimit-limit").iter().collect();
     assert_eq!(all, ["2"]);
 }
+
+/// Proxies have little room for the head of an answer, and one that does not fit is none to them.
+#[test]
+fn many_bands_do_not_make_long_headers() {
+    let limits: Vec<String> = (0..300)
+        .map(|nth| format!("{{ name: limit-number-{nth:03}, rate: {}/s }}", 1_000 - nth))
+        .collect();
+    let yaml = format!(
+        "respond: {{ headers: [x-ratelimit, draft-03, draft-11] }}\npolicies: [{{ name: p, limits: [{}] }}]",
+        limits.join(", ")
+    );
+    let decision = limiter(&yaml).check_now(&Request::new()).unwrap();
+    let mut headers = HeaderMap::new();
+    answer::inform(&decision, &mut headers);
+    let bytes: usize = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum();
+    assert!(bytes < 3 << 10, "{bytes}");
+    let policies = headers["ratelimit-policy"].to_str().unwrap();
+    assert!(policies.starts_with("\"limit-number-000\""), "{policies}");
+    assert!(
+        policies.ends_with("\"limit-number-299\";q=701;w=1"),
+        "{policies}"
+    );
+    assert!(
+        headers["ratelimit-limit"]
+            .to_str()
+            .unwrap()
+            .ends_with(", 701;w=1")
+    );
+}

@@ -5,11 +5,14 @@ use super::known::{Heard, LastKnown};
 use super::share::Share;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
+use std::time::Duration;
 use tidegate_core::{Algorithm, Ask, Clock, Mode, Op, Quota, Reply, Wait};
 use tidegate_memory::MemoryStore;
 
-/// When to come back with a cost that is too large for the share, though not for the limit: the
-/// store may be there again.
+/// When to come back where nobody knows: by then the store may be there again. Also told where a
+/// cost is too large for the share of this instance, though not for the limit.
+pub const COME_BACK: Duration = Duration::from_micros(COME_BACK_US);
+
 pub(crate) const COME_BACK_US: u64 = 1_000_000;
 
 /// How many buckets may begin at once.

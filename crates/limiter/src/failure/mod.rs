@@ -17,6 +17,7 @@ mod share;
 mod verdict;
 
 pub use health::StoreHealth;
+pub use local::COME_BACK;
 pub(crate) use local::COME_BACK_US;
 pub(crate) use share::Instances;
 

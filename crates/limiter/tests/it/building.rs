@@ -1,5 +1,6 @@
-use tidegate::{BuildError, Config, KeyPart, LimitSpec, Limiter, Request};
-use tidegate_policy::config::NoEnvironment;
+use tidegate::{
+    BuildError, Config, KeyPart, LimitSpec, Limiter, NoEnvironment, Request, StoreSettings,
+};
 
 #[test]
 fn a_mistake_in_code_is_named() {
@@ -41,6 +42,95 @@ policies: [{ name: api, limits: [{ name: x, rate: 1/s }] }]";
         error.contains("redis://") && !error.contains("hunter2"),
         "{error}"
     );
+    let how = if cfg!(feature = "redis") {
+        "use `Limiter::builder()` and, at the end, `.start()` or `.connect()`"
+    } else {
+        "takes the feature `redis`"
+    };
+    assert!(error.contains(how), "{error}");
+}
+
+#[test]
+fn a_policy_named_default_beside_limits_in_code_is_refused_and_not_silently_first() {
+    let yaml =
+        |name: &str| format!("policies: [{{ name: {name}, limits: [{{ name: x, rate: 1/s }}] }}]");
+    let limit = || LimitSpec::new("in-code").band("1/s");
+    let built = |name| {
+        let builder = Limiter::builder().yaml(&yaml(name)).unwrap();
+        builder.limit(limit()).build()
+    };
+    let error = built("default").unwrap_err();
+    assert!(matches!(error, BuildError::TwoDefaults));
+    assert!(error.to_string().contains("never be reached"), "{error}");
+
+    let request = Request::new().policy("default");
+    let decision = built("api").unwrap().check_now(&request).unwrap();
+    assert_eq!(decision.binding().unwrap().limit(), "in-code");
+    // A policy of this name is nobody's mistake where there are no limits in code.
+    assert!(Limiter::from_yaml(&yaml("default")).is_ok());
+}
+
+#[test]
+fn limits_in_code_have_conditions_of_all_kinds() {
+    let limiter = Limiter::builder()
+        .limit(
+            LimitSpec::new("x")
+                .method("post")
+                .method("PUT")
+                .host("*.example.com")
+                .header("X-Tier", "Gold")
+                .path("/a")
+                .path("/b$")
+                .band("100/s"),
+        )
+        .limit(LimitSpec::new("deletes").method("DELETE").band("100/s"))
+        .build()
+        .unwrap();
+    let met = |method: &str, host: &str, tier: &str, path: &str| {
+        let headers = [("x-tier", tier)];
+        let request = Request::new().method(method).host(host).path(path);
+        let decision = limiter.check_now(&request.headers(&headers)).unwrap();
+        let binding = decision.binding();
+        binding.map(|band| band.limit().to_owned())
+    };
+    let x = Some("x".to_owned());
+    assert_eq!(met("POST", "api.example.com", "gold", "/a/1"), x);
+    assert_eq!(met("PUT", "api.example.com", "GOLD", "/b"), x);
+    assert_eq!(met("PUT", "api.example.com", "gold", "/b/1"), None);
+    assert_eq!(met("GET", "api.example.com", "gold", "/a"), None);
+    assert_eq!(met("POST", "example.org", "gold", "/a"), None);
+    assert_eq!(met("POST", "api.example.com", "tin", "/a"), None);
+    let deletes = Some("deletes".to_owned());
+    assert_eq!(met("DELETE", "example.org", "tin", "/"), deletes);
+}
+
+#[test]
+fn a_store_named_in_code_is_read_as_in_a_configuration() {
+    let builder = || Limiter::builder().limit(LimitSpec::new("x").band("1/s"));
+    assert!(builder().store_url("memory").unwrap().build().is_ok());
+
+    let error = builder().store_url("localhost:6379").unwrap_err();
+    assert!(matches!(error, BuildError::Config(_)));
+    assert!(error.to_string().contains("redis://127.0.0.1:6379"));
+
+    let shared = builder().store_url("redis://:hunter2@db").unwrap();
+    let error = shared.build().unwrap_err();
+    assert!(matches!(&error, BuildError::Store { url } if url == "redis://:***@db:6379"));
+}
+
+#[test]
+fn a_store_named_in_code_wins_over_the_configuration() {
+    let yaml = "
+store: { url: 'redis://db', key_secret: one }
+policies: [{ name: api, limits: [{ name: x, key: api-key, rate: 1/s }] }]";
+    let key = |settings: &str| {
+        let store = StoreSettings::from_yaml(settings, &NoEnvironment).unwrap();
+        let limiter = Limiter::builder().yaml(yaml).unwrap().store(store);
+        let limiter = limiter.build().unwrap();
+        let decision = limiter.check_now(&Request::new().api_key("k")).unwrap();
+        decision.binding().unwrap().key().to_owned()
+    };
+    assert_ne!(key("{ key_secret: one }"), key("{ key_secret: two }"));
 }
 
 #[test]
@@ -55,7 +145,7 @@ fn buckets_survive_a_reload() {
         let text = format!(
             "policies: [{{ name: api, limits: [{{ name: x, key: user, rate: 2/h }}{rest}] }}]"
         );
-        Config::parse(&text, "test.yaml", &NoEnvironment).unwrap()
+        Config::from_yaml(&text).unwrap()
     };
     let limiter = Limiter::builder().config(yaml("")).build().unwrap();
     let ann = Request::new().user("ann");
@@ -70,7 +160,7 @@ fn buckets_survive_a_reload() {
 fn what_was_used_stays_used_when_the_amount_changes() {
     let config = |rate: &str| {
         let text = format!("policies: [{{ name: api, limits: [{{ name: x, rate: {rate} }}] }}]");
-        Config::parse(&text, "test.yaml", &NoEnvironment).unwrap()
+        Config::from_yaml(&text).unwrap()
     };
     let limiter = Limiter::builder().config(config("10/h")).build().unwrap();
     limiter.check_now(&Request::new().cost(10)).unwrap();

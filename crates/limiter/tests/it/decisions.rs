@@ -219,3 +219,26 @@ fn limits_in_code_can_be_told_how_to_answer() {
     let decision = limiter.check_now(&Request::new()).unwrap();
     assert_eq!(decision.refusal().content_type, "application/json");
 }
+
+#[test]
+#[cfg(debug_assertions)]
+#[should_panic(expected = "these rules are another limiter's")]
+fn rules_of_another_limiter_are_noticed_in_a_debug_build() {
+    let (ours, _) = limiter(TWO_LIMITS);
+    let (theirs, _) = limiter(TWO_LIMITS);
+    let rules = theirs.rules().unwrap();
+    ours.check_at_once(&rules, &ip("192.0.2.1"));
+}
+
+#[test]
+fn rules_from_before_a_reload_still_decide() {
+    let (limiter, _) = limiter(TWO_LIMITS);
+    let before = limiter.rules().unwrap();
+    let after = "policies: [{ name: other, limits: [{ name: x, rate: 1/s }] }]";
+    limiter.reload(tidegate::Config::from_yaml(after).unwrap());
+    let decided = limiter.check_at_once(&before, &ip("192.0.2.1")).unwrap();
+    assert_eq!(decided.unwrap().policy(), "api");
+    let now = limiter.clone().rules().unwrap();
+    let decided = limiter.check_at_once(&now, &ip("192.0.2.1")).unwrap();
+    assert_eq!(decided.unwrap().policy(), "other");
+}

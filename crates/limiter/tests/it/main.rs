@@ -12,5 +12,7 @@ mod building;
 mod decisions;
 /// What happens when the store cannot tell.
 mod failure;
+/// Variables and files that a configuration names.
+mod surroundings;
 /// Decisions that must come out to the letter.
 mod vectors;

@@ -6,6 +6,8 @@
     reason = "helpers of tests fail by panicking as tests do, and say what they measured"
 )]
 
+/// Limits in code, with their buckets in Redis.
+mod in_code;
 /// `local`: what instances that are cut off admit.
 mod local;
 /// How keys are named after a reload.
@@ -17,8 +19,8 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
+use tidegate::redis::{Address, Mode, Options, RedisStore, Settings};
 use tidegate::{DecidedBy, Decision, Limiter, LocalShare, OnFailure, Request};
-use tidegate_redis::{Address, Mode, Options, RedisStore, Settings};
 use tidegate_testkit::history::History;
 use tidegate_testkit::redis::{FaultProxy, Server, until};
 use tokio::runtime::Runtime;

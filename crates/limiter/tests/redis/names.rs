@@ -1,6 +1,5 @@
 use crate::runtime;
 use tidegate::{Config, Limiter, Request};
-use tidegate_policy::config::NoEnvironment;
 use tidegate_testkit::redis::Server;
 
 fn config(server: &Server, limits: &str) -> Config {
@@ -10,7 +9,7 @@ store: {{ url: '{}', layout: open, timeout: 10s }}
 policies: [{{ name: api, limits: [{limits}] }}]",
         server.url()
     );
-    Config::parse(&text, "test.yaml", &NoEnvironment).expect("it is right")
+    Config::from_yaml(&text).expect("it is right")
 }
 
 #[test]

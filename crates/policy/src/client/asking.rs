@@ -45,7 +45,7 @@ pub struct Identity<'a> {
     /// How much the request takes; at least 1.
     pub cost: u64,
     /// Attributes by name, no name twice; `consumer` and `token` among them.
-    pub attributes: SmallVec<[(&'a str, Cow<'a, str>); 4]>,
+    pub attributes: SmallVec<[(&'a str, Cow<'a, str>); 2]>,
     /// Why a token that the request carries was not believed.
     pub token_refused: Option<&'static str>,
 }
@@ -62,7 +62,7 @@ impl<H> fmt::Debug for Asking<'_, H> {
 impl fmt::Debug for Identity<'_> {
     // Attributes are whatever the operator chose, tokens too: their names do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: SmallVec<[&str; 4]> = self.attributes.iter().map(|(name, _)| *name).collect();
+        let names: SmallVec<[&str; 2]> = self.attributes.iter().map(|(name, _)| *name).collect();
         f.debug_struct("Identity")
             .field("ip", &self.ip)
             .field("user", &self.user)

@@ -5,10 +5,11 @@ use super::fault::Fault;
 /// The largest value that variables may expand to, in bytes.
 const EXPANDED_MAX: usize = 64 << 10;
 
-/// Where `${NAME}` and `*_file` are looked up.
+/// Where `${NAME}`, the variables that override settings, and `*_file` are looked up.
 ///
 /// This crate never asks the process itself, so that a test, a fuzzer or `tidegate validate` on
-/// another machine decides what there is.
+/// another machine decides what there is. A function from names to values is an environment of
+/// variables without files.
 pub trait Environment {
     /// The value of a variable, if it is set.
     fn variable(&self, name: &str) -> Option<String>;
@@ -18,15 +19,32 @@ pub trait Environment {
         let _ = path;
         Err("files are not read here".to_owned())
     }
+
+    /// Whether variables are looked up at all. Where they are not, nobody is told to set one.
+    fn looks_up(&self) -> bool {
+        true
+    }
 }
 
-/// An environment in which nothing is set and no file can be read.
+/// An environment in which nothing is looked up: for text that stands for itself, wherever it comes
+/// from. No variable is read and no file, and a configuration that needs one is refused.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoEnvironment;
+
+/// What to do about [`NoEnvironment`].
+const LOOK_UP: &str = "give an environment that does, such as `tidegate::ProcessEnvironment`";
 
 impl Environment for NoEnvironment {
     fn variable(&self, _name: &str) -> Option<String> {
         None
+    }
+
+    fn file(&self, _path: &str) -> Result<String, String> {
+        Err(format!("nothing is looked up here; {LOOK_UP}"))
+    }
+
+    fn looks_up(&self) -> bool {
+        false
     }
 }
 
@@ -83,6 +101,11 @@ fn look_up(inside: &str, environment: &dyn Environment) -> Result<String, Fault>
         (Some(value), None) => Ok(value),
         (Some(value), Some(_)) if !value.is_empty() => Ok(value),
         (_, Some(default)) => Ok(default.to_owned()),
+        (None, None) if !environment.looks_up() => {
+            let message = format!("the variable `{name}` is not known: nothing is looked up here");
+            let help = format!("{LOOK_UP}, or a default: ${{{name}:-value}}");
+            Err(Fault::new(message).help(help))
+        }
         (None, None) => Err(Fault::new(format!("the variable `{name}` is not set"))
             .help(format!("set it, or give a default: ${{{name}:-value}}"))),
     }

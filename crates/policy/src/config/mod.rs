@@ -10,9 +10,11 @@
 //! | `template`, `naming` | how keys are named in the open layout |
 //! | `rate`, `duration`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
+//! | `alone` | parts of it on their own |
 //! | `explain` | what a configuration means, in plain words |
 //! | `schema` | the language as a JSON Schema, for editors |
 
+mod alone;
 mod band;
 mod client;
 mod condition;
@@ -70,7 +72,7 @@ use reader::{Reader, Value};
 /// A whole configuration, known to be sound.
 ///
 /// ```
-/// use tidegate_policy::config::{Config, NoEnvironment};
+/// use tidegate_policy::Config;
 ///
 /// let text = "
 /// policies:
@@ -80,10 +82,10 @@ use reader::{Reader, Value};
 ///         key: ip
 ///         rate: 10/s burst 50
 /// ";
-/// let config = Config::parse(text, "limits.yaml", &NoEnvironment)?;
+/// let config = Config::from_yaml(text)?;
 /// assert_eq!(config.policies[0].limits[0].name, "per-client");
 ///
-/// let errors = Config::parse("polices: []", "limits.yaml", &NoEnvironment).unwrap_err();
+/// let errors = Config::from_yaml("polices: []").unwrap_err();
 /// assert!(errors.to_string().contains("did you mean `policies`?"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
@@ -133,6 +135,14 @@ policies:
         Ok(Self { warnings, ..config })
     }
 
+    /// Reads a configuration in YAML or JSON that stands for itself: no variable and no file is
+    /// looked up. Messages call it `configuration`.
+    ///
+    /// To look them up, [`parse`](Self::parse) it with an [`Environment`].
+    pub fn from_yaml(text: &str) -> Result<Self, ConfigErrors> {
+        Self::parse(text, "configuration", &NoEnvironment)
+    }
+
     /// [`Config::BUILT_IN`], as it is. To let variables override it, as they do a file, parse the
     /// text.
     #[expect(clippy::missing_panics_doc, reason = "a test reads the text")]
@@ -155,12 +165,9 @@ policies:
 
     /// How identities become keys: the same on every instance with the same configuration.
     pub fn key_rules(&self) -> KeyRules {
-        let secret = self.store.key_secret.as_ref();
         KeyRules {
             address: self.client.address_rules(),
-            secret: secret.map(|secret| {
-                blake3::derive_key("tidegate 2025 store.key_secret", secret.expose().as_bytes())
-            }),
+            secret: self.store.hash_key(),
         }
     }
 }

@@ -17,11 +17,12 @@ pub(super) struct Facts<'a> {
     pub(super) path: Option<&'a str>,
 }
 
-/// What a policy looks at; the rest needs no respelling.
+/// What a policy looks at: host and path need no respelling where nobody does.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reads {
     pub(super) host: bool,
     pub(super) path: bool,
+    pub(super) method: bool,
 }
 
 /// Where what must be respelled is written.

@@ -160,6 +160,9 @@ impl Part {
                 text.push(':');
                 if self.is_secret || value.len() > VALUE_BYTES_MAX {
                     push_fingerprint(text, &self.label, value, rules.secret.as_ref());
+                } else if *part == KeyPart::Method && value.contains(char::is_lowercase) {
+                    // Conditions take `get` for `GET`, and so do applications.
+                    push_value(text, &value.to_ascii_uppercase());
                 } else {
                     push_value(text, value);
                 }

@@ -3,7 +3,7 @@
 use super::facts::Reads;
 use super::key::Key;
 use super::trie::{Candidate, Trie, Walk};
-use crate::{KeyPart, Limit};
+use crate::{KeyPart, Limit, Missing};
 
 /// The limits of a policy, prepared once so that a request costs what it meets and no more.
 #[derive(Debug)]
@@ -14,6 +14,7 @@ pub struct Matcher {
     /// One for each limit.
     keys: Vec<Key>,
     reads: Reads,
+    reads_address: bool,
     /// In lower case, sorted, each once.
     header_names: Vec<String>,
 }
@@ -42,6 +43,7 @@ impl Matcher {
             always,
             keys: limits.iter().map(|limit| Key::new(policy, limit)).collect(),
             reads: reads(limits),
+            reads_address: limits.iter().any(|it| it.enabled && reads_address(it)),
             header_names: header_names(limits),
         }
     }
@@ -71,6 +73,10 @@ impl Matcher {
         self.reads
     }
 
+    pub(super) fn reads_address(&self) -> bool {
+        self.reads_address
+    }
+
     pub(super) fn header_names(&self) -> &[String] {
         &self.header_names
     }
@@ -84,8 +90,21 @@ fn reads(limits: &[Limit]) -> Reads {
             || limit.conditions.iter().any(|it| !it.hosts.is_empty());
         reads.path |= limit.key.contains(&KeyPart::Path)
             || limit.conditions.iter().any(|it| it.path.is_some());
+        reads.method |= limit.key.contains(&KeyPart::Method)
+            || limit.conditions.iter().any(|it| !it.methods.is_empty());
     }
     reads
+}
+
+/// Whether a limit looks at the address, or may have to where an identity is absent.
+fn reads_address(limit: &Limit) -> bool {
+    limit.conditions.iter().any(|it| !it.clients.is_empty())
+        || limit.key.iter().any(|part| match part {
+            KeyPart::Ip => true,
+            // Every HTTP request has these.
+            KeyPart::Global | KeyPart::Method | KeyPart::Host | KeyPart::Path => false,
+            _ => limit.missing == Missing::Address,
+        })
 }
 
 /// The headers that enabled limits read.

@@ -139,6 +139,22 @@ impl Policy {
     pub fn reads_path(&self) -> bool {
         self.matcher.reads().path
     }
+
+    /// The same for the host.
+    pub fn reads_host(&self) -> bool {
+        self.matcher.reads().host
+    }
+
+    /// The same for the method.
+    pub fn reads_method(&self) -> bool {
+        self.matcher.reads().method
+    }
+
+    /// Whether any condition or key looks at the client's address, or a key falls back to it where
+    /// an identity is absent. Method, host and path never are, in a request over HTTP.
+    pub fn reads_address(&self) -> bool {
+        self.matcher.reads_address()
+    }
 }
 
 /// Whether a limit refuses a request whose identity is absent.

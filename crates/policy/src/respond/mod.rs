@@ -37,6 +37,7 @@ use std::sync::{Arc, LazyLock};
 /// assert_eq!(respond.refusal.content_type, "application/problem+json");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Respond {
     /// The dialects of header fields, each at most once.
     pub headers: Vec<Dialect>,
@@ -66,6 +67,7 @@ pub enum Dialect {
 
 /// How the fields that begin with `X-RateLimit-` are spoken, for custom knows several ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct XRateLimit {
     /// Which of the fields, each at most once.
     pub fields: Vec<XField>,
@@ -123,6 +125,7 @@ pub enum Names {
 
 /// What a refusal looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Refusal {
     /// The status, 400 to 599.
     pub status: u16,

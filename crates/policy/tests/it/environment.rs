@@ -86,6 +86,34 @@ fn every_override_is_read_and_named_when_it_is_wrong() {
 }
 
 #[test]
+fn where_nothing_is_looked_up_nobody_is_told_to_set_a_variable() {
+    let said = |text: &str| Config::from_yaml(text).unwrap_err().to_string();
+
+    let variable = said("policies: [{ name: p, limits: [{ name: l, rate: '${RATE}' }] }]");
+    assert!(
+        variable.contains("the variable `RATE` is not known: nothing is looked up here"),
+        "{variable}"
+    );
+    assert!(variable.contains("`tidegate::ProcessEnvironment`, or a default: ${RATE:-value}"));
+    assert!(!variable.contains("set it"), "{variable}");
+
+    let file = said(&format!("store: {{ key_secret_file: s.txt }}\n{SMALL}"));
+    assert!(
+        file.contains("`s.txt` cannot be read: nothing is looked up here; give an environment"),
+        "{file}"
+    );
+    assert!(file.contains("`tidegate::ProcessEnvironment`"), "{file}");
+
+    // Where variables are looked up, setting one helps.
+    let unset = "policies: [{ name: p, limits: [{ name: l, rate: '${OTHER}' }] }]";
+    let errors = Config::parse(unset, "x", &set(&[])).unwrap_err();
+    assert_eq!(
+        errors.problems()[0].help(),
+        Some("set it, or give a default: ${OTHER:-value}")
+    );
+}
+
+#[test]
 fn trusting_nobody_is_possible() {
     let text = format!("client: {{ trusted_proxies: [] }}\n{SMALL}");
     let config = Config::parse(&text, "x", &NoEnvironment).unwrap();

@@ -3,28 +3,65 @@
 //!
 //! Everything that leaves here may reach a client, so nothing internal is said.
 
-use super::promptly::promptly;
 use super::respond::{self, Answer};
 use super::{body, deny};
 use crate::bounds::Bounds;
 use crate::decider::Decider;
 use crate::telemetry::stopwatch::Stopwatch;
 use http::Request;
-use http::request::Parts;
 use hyper::body::{Body, Incoming};
 use std::net::IpAddr;
 use std::sync::Arc;
-use tidegate::{CheckError, DecidedBy, Policy, Rules, Store};
+use tidegate::{CheckError, DecidedBy, Decision, Policy, Rules, Store};
 use tidegate_http::question::{Head, Question, Told};
 
 /// Whether a path belongs here.
 pub(super) fn is_at(path: &str) -> bool {
-    path == "/v1/auth" || policy(path).is_some()
+    path == "/v1/auth" || named(path).is_some()
+}
+
+/// The policy that is asked.
+fn policy(head: Head<'_>) -> Option<&str> {
+    named(head.uri.path())
 }
 
 /// The policy that a path names. Names need no escapes, so none are undone.
-fn policy(path: &str) -> Option<&str> {
+fn named(path: &str) -> Option<&str> {
     path.strip_prefix("/v1/auth/")
+}
+
+/// Answers a question from `peer`, if the store decides at once and there is no body.
+pub(super) fn answer_at_once<S: Store>(
+    decider: &Decider<S>,
+    request: &Request<Incoming>,
+    peer: IpAddr,
+) -> Option<Answer> {
+    if decider.waits() || !request.body().is_end_stream() {
+        return None;
+    }
+    let head = Head {
+        method: request.method(),
+        uri: request.uri(),
+        headers: request.headers(),
+        peer: Some(peer),
+    };
+    let watch = Stopwatch::start();
+    let rules = match welcome(decider, head) {
+        Ok(rules) => rules,
+        Err(answer) => return Some(*answer),
+    };
+    let question = Question::forwarded(&rules, policy(head), head);
+    let answer = match &question {
+        Ok(question) => {
+            let pairs = question.pairs();
+            let outcome = decider.decide_at_once(&rules, &question.request(&pairs))?;
+            note_token(decider, question);
+            conclude(&rules, head, &outcome)
+        }
+        Err(error) => respond::bad_forward(*error),
+    };
+    decider.metrics().durations.observe(watch.elapsed());
+    Some(answer)
 }
 
 /// Answers a question from `peer`.
@@ -37,16 +74,17 @@ pub(super) async fn answer<S: Store>(
     request: Request<Incoming>,
     peer: IpAddr,
 ) -> Answer {
-    let watch = Stopwatch::start();
     let (parts, body) = request.into_parts();
-    let Ok(rules) = decider.rules() else {
-        return respond::closing(respond::unavailable(None, &parts.headers));
+    let head = Head {
+        method: &parts.method,
+        uri: &parts.uri,
+        headers: &parts.headers,
+        peer: Some(peer),
     };
-    if !rules.client().trusts(peer) {
-        decider.metrics().callers.count_untrusted(peer);
-        // Nothing more is read from strangers.
-        return respond::closing(respond::untrusted());
-    }
+    let rules = match welcome(decider, head) {
+        Ok(rules) => rules,
+        Err(answer) => return *answer,
+    };
     let is_read = body.is_end_stream() || {
         let read = body::read(body, bounds.body_bytes, bounds.body_time).await;
         if read.is_err() {
@@ -55,58 +93,73 @@ pub(super) async fn answer<S: Store>(
         }
         read.is_ok()
     };
-    let decide = || decide(decider, &rules, &parts, peer);
-    let answer = promptly(decider.waits(), decide).await;
-    decider.metrics().durations.observe(watch.elapsed());
+    let answer = Box::pin(decide(decider, &rules, head)).await;
     if is_read {
         return answer;
     }
     respond::closing(answer)
 }
 
-async fn decide<S: Store>(
-    decider: &Decider<S>,
-    rules: &Arc<Rules>,
-    parts: &Parts,
-    peer: IpAddr,
-) -> Answer {
-    let policy = policy(parts.uri.path());
-    let head = Head {
-        method: &parts.method,
-        uri: &parts.uri,
-        headers: &parts.headers,
-        peer: Some(peer),
+/// What to decide by, for a caller that is believed; the answer to any other. Nothing more is read
+/// from strangers.
+fn welcome<S: Store>(decider: &Decider<S>, head: Head<'_>) -> Result<Arc<Rules>, Box<Answer>> {
+    let Ok(rules) = decider.rules() else {
+        let answer = respond::unavailable(None, head.headers);
+        return Err(Box::new(respond::closing(answer)));
     };
-    let question = match Question::forwarded(rules, policy, head) {
-        Ok(question) => question,
-        Err(error) => return respond::bad_forward(error),
+    let is_trusted = |peer: IpAddr| rules.client().trusts(peer);
+    if head.peer.is_some_and(is_trusted) {
+        return Ok(rules);
+    }
+    decider.metrics().callers.count_untrusted(head.peer);
+    Err(Box::new(respond::closing(respond::untrusted())))
+}
+
+async fn decide<S: Store>(decider: &Decider<S>, rules: &Arc<Rules>, head: Head<'_>) -> Answer {
+    let watch = Stopwatch::start();
+    let answer = match Question::forwarded(rules, policy(head), head) {
+        Ok(question) => {
+            note_token(decider, &question);
+            let pairs = question.pairs();
+            let outcome = decider.decide_by(rules, &question.request(&pairs)).await;
+            conclude(rules, head, &outcome)
+        }
+        Err(error) => respond::bad_forward(error),
     };
+    decider.metrics().durations.observe(watch.elapsed());
+    answer
+}
+
+fn note_token<S: Store>(decider: &Decider<S>, question: &Question<'_>) {
     if let Some(why) = question.token_refused() {
         decider.metrics().callers.count_token(why);
     }
-    let pairs = question.pairs();
-    let request = question.request(&pairs);
-    match decider.decide_by(rules, &request).await {
-        Ok(decision) if decision.is_allowed() => respond::allowed(&decision),
+}
+
+/// What a proxy, and perhaps its client, is told.
+fn conclude(rules: &Rules, head: Head<'_>, outcome: &Result<Decision, CheckError>) -> Answer {
+    match outcome {
+        Ok(decision) if decision.is_allowed() => respond::allowed(decision),
         Ok(decision) => {
-            let answer = respond::refused(&decision, &parts.headers);
+            let answer = respond::refused(decision, head.headers);
             // Without a store nobody was refused; that stays a 503 for everybody to see.
-            if decision.decided_by() != DecidedBy::Failure && is_deny_asked(parts) {
-                return respond::denied(answer);
+            if decision.decided_by() != DecidedBy::Failure && is_deny_asked(head) {
+                respond::denied(answer)
+            } else {
+                answer
             }
-            answer
         }
         Err(CheckError::UnknownPolicy { .. }) => respond::no_such_policy(),
         Err(_) => {
-            let respond = rules.policy(policy).map(Policy::respond);
-            respond::unavailable(respond, &parts.headers)
+            let respond = rules.policy(policy(head)).map(Policy::respond);
+            respond::unavailable(respond, head.headers)
         }
     }
 }
 
-fn is_deny_asked(parts: &Parts) -> bool {
-    let told = Told::by(&parts.headers);
-    told.is_ok_and(|told| deny::is_asked(parts.uri.query(), &told))
+fn is_deny_asked(head: Head<'_>) -> bool {
+    let told = Told::by(head.headers);
+    told.is_ok_and(|told| deny::is_asked(head.uri.query(), &told))
 }
 
 #[cfg(test)]
@@ -115,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_policy_is_the_rest_of_the_path() {
-        for (path, belongs, named) in [
+        for (path, belongs, policy) in [
             ("/v1/auth", true, None),
             ("/v1/auth/api", true, Some("api")),
             // Nobody's names, so that they are answered as such.
@@ -125,7 +178,7 @@ mod tests {
             ("/v1", false, None),
             ("/", false, None),
         ] {
-            assert_eq!((is_at(path), policy(path)), (belongs, named), "{path}");
+            assert_eq!((is_at(path), named(path)), (belongs, policy), "{path}");
         }
     }
 }

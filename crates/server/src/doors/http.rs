@@ -123,6 +123,13 @@ impl<S: Store> HttpDoor<S> {
 }
 
 impl<S: Store + 'static> Door for HttpDoor<S> {
+    fn answer_at_once(&self, request: &Request<Incoming>, peer: IpAddr) -> Option<Answer> {
+        if !auth::is_at(request.uri().path()) {
+            return None;
+        }
+        auth::answer_at_once(&self.decider, request, peer)
+    }
+
     async fn answer(&self, request: Request<Incoming>, peer: IpAddr) -> Answer {
         match (request.uri().path(), request.method()) {
             ("/v1/check", &Method::POST) => self.check(request).await,

@@ -25,6 +25,13 @@ use std::net::IpAddr;
 
 /// What a door does with a request. Accepting, TLS, tokens, bounds and draining are the server's.
 pub(crate) trait Door: Send + Sync + 'static {
+    /// The answer to a request that came from `peer`, if neither its body is needed nor anything has
+    /// to be waited for; else [`answer`](Self::answer) has it. What waits is large, and this spares most
+    /// requests from carrying it around.
+    fn answer_at_once(&self, _request: &Request<Incoming>, _peer: IpAddr) -> Option<Answer> {
+        None
+    }
+
     /// Answers a request that came from `peer`; a door always has an answer.
     fn answer(
         &self,

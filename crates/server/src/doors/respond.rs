@@ -12,6 +12,7 @@ use tidegate::{CheckError, Decision};
 use tidegate_http::answer::{self, Correlation};
 use tidegate_http::question::ForwardedError;
 use tidegate_policy::respond::Respond;
+use tracing::debug;
 
 /// What goes back to the client: always whole, always small. A vector, which hyper copies behind
 /// the head; making it shareable would cost an allocation.
@@ -22,6 +23,10 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 const DENIED_STATUS: HeaderName = HeaderName::from_static("x-denied-status");
+/// By which a proxy tells its own want of trust, which is its operator's to put right, from a refusal
+/// with the same status.
+const DENIED_REASON: HeaderName = HeaderName::from_static("x-denied-reason");
+const UNTRUSTED: HeaderValue = HeaderValue::from_static("untrusted-proxy");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// How many policies a message lists.
@@ -102,6 +107,12 @@ pub(crate) fn allowed(decision: &Decision) -> Answer {
 /// A request may not pass, to which these headers belong.
 pub(crate) fn refused(decision: &Decision, headers: &HeaderMap) -> Answer {
     let correlation = Correlation::of(headers, decision.respond());
+    // So that the one who is asked about this id finds out what it was about.
+    let limit = decision.binding().map(|binding| binding.limit());
+    debug!(
+        correlation = correlation.as_str(),
+        limit, "refused a request"
+    );
     let mut answer = whole(answer::refuse(decision, &correlation));
     answer.extensions_mut().insert(IsDecision);
     answer
@@ -123,7 +134,8 @@ pub(crate) fn unavailable(respond: Option<&Respond>, headers: &HeaderMap) -> Ans
 /// Somebody asks for others who may only ask for itself.
 pub(crate) fn untrusted() -> Answer {
     let detail = "only proxies that are trusted may ask here";
-    problem(&Problem::new(403, "Forbidden").detail(detail))
+    let answer = problem(&Problem::new(403, "Forbidden").detail(detail));
+    with(answer, DENIED_REASON, UNTRUSTED)
 }
 
 /// A proxy does not tell well what it asks about.

@@ -7,6 +7,7 @@ use crate::bounds::Bounds;
 use crate::doors::Door;
 use crate::doors::respond::{self, Answer};
 use crate::telemetry::metrics::DoorMetrics;
+use futures_util::future::{Either, ready};
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -55,20 +56,14 @@ pub(super) async fn serve<I, D>(
     let bounds = context.bounds;
     let closes_in = context.closes_in;
     let pulse = Arc::new(Pulse::default());
-    let stream = TokioIo::new(Watched {
-        stream,
-        pulse: Arc::clone(&pulse),
-    });
+    let stream = TokioIo::new(Watched::new(stream, Arc::clone(&pulse)));
     let session = Arc::new(Session {
         context,
         pulse: Arc::clone(&pulse),
         // A socket for both families shows IPv4 in the clothes of IPv6.
         peer: peer.to_canonical(),
     });
-    let service = service_fn(move |request| {
-        let session = Arc::clone(&session);
-        async move { Ok::<_, Infallible>(session.answer(request).await) }
-    });
+    let service = service_fn(move |request| session.answer(request));
     let mut connection = pin!(http(&bounds).serve_connection(stream, service));
 
     tokio::select! {
@@ -130,16 +125,32 @@ fn report(ended: Result<(), hyper::Error>) {
 }
 
 impl<D: Door> Session<D> {
-    async fn answer(&self, request: Request<Incoming>) -> Answer {
-        let context = &*self.context;
+    fn answer(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Answer, Infallible>> + use<D> {
         self.pulse.begin();
-        let answer = if context.admits(&request) {
-            context.door.answer(request, self.peer).await
+        let context = &*self.context;
+        let at_once = if context.admits(&request) {
+            context.door.answer_at_once(&request, self.peer)
         } else {
-            respond::unauthorized()
+            Some(respond::unauthorized())
         };
+        match at_once {
+            Some(answer) => Either::Left(ready(Ok(self.finish(answer)))),
+            // Put aside, for hyper moves what it is given, and this is large.
+            None => Either::Right(Box::pin(Arc::clone(self).wait(request))),
+        }
+    }
+
+    async fn wait(self: Arc<Self>, request: Request<Incoming>) -> Result<Answer, Infallible> {
+        let answer = self.context.door.answer(request, self.peer).await;
+        Ok(self.finish(answer))
+    }
+
+    fn finish(&self, answer: Answer) -> Answer {
         if answer.status().is_client_error() && !respond::is_decision(&answer) {
-            context.metrics.count_bad(answer.status().as_u16());
+            self.context.metrics.count_bad(answer.status().as_u16());
         }
         if self.pulse.is_closing() {
             return respond::closing(answer);

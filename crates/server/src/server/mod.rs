@@ -11,6 +11,7 @@
 mod accept;
 mod bind;
 mod connection;
+mod linger;
 pub mod phase;
 mod pulse;
 mod tls;

@@ -4,6 +4,7 @@
 //! connection has one timer for life, which looks every now and then whether anything happened: see
 //! `connection`.
 
+use super::linger::Linger;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -51,8 +52,28 @@ impl Pulse {
 /// A stream that tells its pulse what happens on it.
 #[derive(Debug)]
 pub(crate) struct Watched<I> {
-    pub(crate) stream: I,
-    pub(crate) pulse: Arc<Pulse>,
+    stream: I,
+    pulse: Arc<Pulse>,
+    /// How many requests had begun when something was last read.
+    read_at: u64,
+    linger: Linger,
+}
+
+impl<I> Watched<I> {
+    pub(crate) fn new(stream: I, pulse: Arc<Pulse>) -> Self {
+        Self {
+            stream,
+            pulse,
+            read_at: u64::MAX,
+            linger: Linger::default(),
+        }
+    }
+
+    /// Whether the client was in the middle of something when it was last heard: a head that did not
+    /// come to its end, or a body.
+    fn is_interrupted(&self) -> bool {
+        self.read_at == self.pulse.requests()
+    }
 }
 
 impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
@@ -65,12 +86,13 @@ impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
         let poll = Pin::new(&mut self.stream).poll_read(context, buffer);
         if poll.is_ready() {
             self.pulse.heard.store(true, Relaxed);
+            self.read_at = self.pulse.requests();
         }
         poll
     }
 }
 
-impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
+impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<I> {
     #[inline]
     fn poll_write(
         mut self: Pin<&mut Self>,
@@ -100,6 +122,11 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Watched<I> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        let is_interrupted = self.is_interrupted();
+        let Self { stream, linger, .. } = &mut *self;
+        if is_interrupted {
+            return linger.poll_shutdown(stream, context);
+        }
+        Pin::new(stream).poll_shutdown(context)
     }
 }

@@ -29,11 +29,11 @@ impl Callers {
 
     /// Counts a question from `peer`, which is no trusted proxy. The log hears of the first, the
     /// tenth, the hundredth: enough to find a proxy that was forgotten, too little to fill a disk.
-    pub(crate) fn count_untrusted(&self, peer: IpAddr) {
+    pub(crate) fn count_untrusted(&self, peer: Option<IpAddr>) {
         let count = self.untrusted.inc().saturating_add(1);
         if is_power_of_ten(count) {
             warn!(
-                %peer,
+                peer = peer.map(tracing::field::display),
                 count,
                 "refused a question at /v1/auth: its sender is no trusted proxy; \
                  if it is one of yours, add it to client.trusted_proxies"

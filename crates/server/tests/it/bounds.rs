@@ -52,6 +52,32 @@ async fn a_head_that_is_too_large_is_refused() {
     assert!(client.is_closed().await);
 }
 
+/// A proxy that is reset while it sends sees no answer, and may let pass what was refused.
+#[tokio::test]
+async fn a_client_that_goes_on_sending_is_not_reset_before_it_reads_the_answer() {
+    let server = Server::start(TWO_A_MINUTE).await;
+    let mut client = Client::connect(server.http).await;
+    let large = "x".repeat(Bounds::default().head_bytes);
+    client.send(&format!("{HEAD}x-large: {large}")).await;
+    client.stream.readable().await.expect("an answer");
+    for _ in 0..16 {
+        let sent = client.try_send(&large[..8 << 10]).await;
+        sent.expect("the server listens to the end");
+    }
+    assert_eq!(client.reply().await.status, 431);
+    assert!(client.is_closed().await);
+}
+
+#[tokio::test]
+async fn a_client_that_never_ends_is_not_listened_to_for_ever() {
+    let server = Server::start(TWO_A_MINUTE).await;
+    let mut client = Client::connect(server.http).await;
+    let large = "x".repeat(Bounds::default().head_bytes);
+    client.send(&format!("{HEAD}x-large: {large}")).await;
+    // Far more than the buffers on the way hold: it ends only if the server hangs up.
+    while client.try_send(&large).await.is_ok() {}
+}
+
 #[tokio::test]
 async fn a_body_that_does_not_come_in_time_is_given_up() {
     let bounds = Bounds {

@@ -3,16 +3,16 @@
 mod encode;
 mod status;
 
-pub(crate) use status::{Code, Refusal};
+pub(crate) use status::{Code, Status};
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue};
 
 /// How a caller over gRPC speaks it: the content type of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dialect(&'static str);
+pub(crate) struct Flavour(&'static str);
 
-impl Dialect {
+impl Flavour {
     /// How `headers` speak gRPC; `None` if they do not.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let kind = headers.get(CONTENT_TYPE)?.as_bytes();
@@ -49,10 +49,10 @@ mod tests {
 
     #[test]
     fn grpc_is_known_by_its_content_type() {
-        let dialect = |kind: &'static str| {
+        let flavour = |kind: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-            Dialect::of(&headers).map(|it| it.0)
+            Flavour::of(&headers).map(|it| it.0)
         };
         for (kind, expected) in [
             ("application/grpc", Some("application/grpc")),
@@ -70,8 +70,8 @@ mod tests {
             ("application/grp", None),
             ("", None),
         ] {
-            assert_eq!(dialect(kind), expected, "{kind}");
+            assert_eq!(flavour(kind), expected, "{kind}");
         }
-        assert_eq!(Dialect::of(&HeaderMap::new()), None);
+        assert_eq!(Flavour::of(&HeaderMap::new()), None);
     }
 }

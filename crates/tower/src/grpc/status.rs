@@ -1,7 +1,7 @@
 //! A status instead of an answer: what gRPC calls trailers only.
 
-use super::Dialect;
-use super::encode::{percent, status};
+use super::Flavour;
+use super::encode::{self, percent};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use std::time::Duration;
 
-const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const CODE: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 
@@ -25,7 +25,7 @@ pub(crate) enum Code {
 
 /// A call that is not carried out.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Refusal<'a> {
+pub(crate) struct Status<'a> {
     pub(crate) code: Code,
     /// What people are told.
     pub(crate) message: &'a str,
@@ -33,17 +33,17 @@ pub(crate) struct Refusal<'a> {
     pub(crate) retry_after: Option<Duration>,
 }
 
-impl Refusal<'_> {
+impl Status<'_> {
     /// Turns what would be answered over plain HTTP into what gRPC wants: the same headers, and the
     /// status among them.
-    pub(crate) fn instead_of<B>(self, http: Response<B>, dialect: Dialect) -> Response<Bytes> {
+    pub(crate) fn instead_of<B>(self, http: Response<B>, flavour: Flavour) -> Response<Bytes> {
         let mut answer = http.map(|_| Bytes::new());
         *answer.status_mut() = StatusCode::OK;
         let code = self.code as u8;
-        let details = STANDARD_NO_PAD.encode(status(code, self.message, self.retry_after));
+        let details = STANDARD_NO_PAD.encode(encode::status(code, self.message, self.retry_after));
         let headers = answer.headers_mut();
-        headers.insert(CONTENT_TYPE, dialect.content_type());
-        headers.insert(STATUS, HeaderValue::from(u16::from(code)));
+        headers.insert(CONTENT_TYPE, flavour.content_type());
+        headers.insert(CODE, HeaderValue::from(u16::from(code)));
         // Both are plain ASCII, whatever the message is.
         if let Ok(message) = HeaderValue::try_from(percent(self.message)) {
             headers.insert(MESSAGE, message);
@@ -59,18 +59,18 @@ impl Refusal<'_> {
 mod tests {
     use super::*;
     use http::HeaderMap;
-    use tonic::{Code as TonicCode, Status};
+    use tonic::{Code as TonicCode, Status as TonicStatus};
     use tonic_types::StatusExt as _;
 
-    fn told(refusal: Refusal<'_>) -> (Response<Bytes>, Status) {
+    fn told(told: Status<'_>) -> (Response<Bytes>, TonicStatus) {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-        let dialect = Dialect::of(&headers).unwrap();
+        let flavour = Flavour::of(&headers).unwrap();
         let http = Response::builder()
             .status(429)
             .header("x-ratelimit-limit", "5");
-        let answer = refusal.instead_of(http.body("a body").unwrap(), dialect);
-        let status = Status::from_header_map(answer.headers()).unwrap();
+        let answer = told.instead_of(http.body("a body").unwrap(), flavour);
+        let status = TonicStatus::from_header_map(answer.headers()).unwrap();
         (answer, status)
     }
 
@@ -83,7 +83,7 @@ mod tests {
             for micros in [0, 1, 999_999, 1_000_000, 300_000_250, 1 << 53] {
                 let wait = Duration::from_micros(micros);
                 let message = "100 % of it is gone.\nTry again in \u{2153} s.";
-                let (answer, status) = told(Refusal {
+                let (answer, status) = told(Status {
                     code,
                     message,
                     retry_after: Some(wait),
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_wait_that_protobuf_cannot_tell_is_as_long_as_it_can() {
-        let (_, status) = told(Refusal {
+        let (_, status) = told(Status {
             code: Code::ResourceExhausted,
             message: "",
             retry_after: Some(Duration::from_micros(u64::MAX)),
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_can_never_pass_has_no_retry_info() {
-        let (_, status) = told(Refusal {
+        let (_, status) = told(Status {
             code: Code::ResourceExhausted,
             message: "never",
             retry_after: None,

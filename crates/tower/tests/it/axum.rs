@@ -1,4 +1,4 @@
-use crate::world::{ONE_EACH, Running, get, get_with, header, limiter};
+use crate::world::{Hello, ONE_EACH, Running, get, get_with, header, limiter, statuses};
 use axum::Router;
 use axum::routing::get as route;
 use bytes::Bytes;
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use tidegate::{KeyPart, LimitSpec, Limiter};
 use tidegate_tower::RateLimitLayer;
 use tokio::task::JoinSet;
+use tower::Layer as _;
 
 async fn serve(app: Router) -> Running {
     Running::start(|listener| async move {
@@ -126,4 +127,59 @@ async fn of_many_at_once_exactly_as_many_pass_as_may() {
     }
     let passed: u64 = clients.join_all().await.into_iter().sum();
     assert_eq!((passed, called.load(SeqCst)), (37, 37));
+}
+
+#[tokio::test]
+async fn a_limit_on_a_path_was_passed_over_inside_a_nested_router() {
+    const ORDERS: &str = "
+client: { attributes: { area: { segment: 1 }, plan: { query: plan } } }
+policies:
+  - name: api
+    limits:
+      - { name: orders, match: { path: /api/orders }, rate: 1/h }
+      - { name: per-area, match: { path: /api/free }, key: ['attr:area', 'attr:plan'], missing: refuse, rate: 2/h }";
+    for slow in [false, true] {
+        let inner = Router::new()
+            .route("/orders", route(|| async { "orders" }))
+            .route("/free", route(|| async { "free" }));
+        let inner = if slow {
+            inner.layer(RateLimitLayer::new(crate::slow::limiter(ORDERS)))
+        } else {
+            inner.layer(RateLimitLayer::new(limiter(ORDERS)))
+        };
+        let server = serve(Router::new().nest("/api", inner)).await;
+        for (path, status) in [
+            ("/api/orders", 200),
+            ("/api/orders?page=2", 429),
+            // The first segment is `api`, and so it is here.
+            ("/api/free?plan=gold", 200),
+            ("/api/free?plan=gold", 200),
+            ("/api/free?plan=gold", 429),
+            ("/api/free?plan=silver", 200),
+        ] {
+            assert_eq!(server.ask(to(path)).await.status(), status, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_application_tells_a_target_that_another_layer_has_cut() {
+    #[derive(Clone)]
+    struct Whole(http::Uri);
+
+    let limiter = limiter(
+        "
+policies: [{ name: api, limits: [{ name: orders, match: { path: /v1/orders }, rate: 1/h }] }]",
+    );
+    let layer = RateLimitLayer::new(limiter).target(|head| Some(&head.extension::<Whole>()?.0));
+    let service = layer.layer(Hello::default());
+    let cut = || {
+        let mut request = to("/orders");
+        let whole = Whole(http::Uri::from_static("/v1/orders"));
+        request.extensions_mut().insert(whole);
+        request
+    };
+    // Where it does not know, the target is what it is.
+    let asked = [cut(), cut(), to("/orders"), to("/v1/orders")];
+    assert_eq!(statuses(&service, asked).await, [200, 429, 200, 429]);
 }

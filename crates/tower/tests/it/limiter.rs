@@ -1,6 +1,7 @@
-use crate::world::{Hello, TWO, call, config, get, header, limiter, statuses};
+use crate::world::{Hello, TWO, call, config, get, get_with, header, limiter, statuses};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::mpsc;
 use tidegate::{CheckError, Limiter};
 use tidegate_tower::RateLimitLayer;
 use tower::Layer as _;
@@ -95,7 +96,7 @@ async fn an_observer_sees_what_nobody_else_is_told() {
     let limiter = Limiter::builder().limit(shadow).build().expect("a limiter");
     let (seen, failed) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
     let (saw, fails) = (Arc::clone(&seen), Arc::clone(&failed));
-    let layer = RateLimitLayer::new(limiter.clone()).observe(move |decided| match decided {
+    let layer = RateLimitLayer::new(limiter.clone()).observe(move |seen| match seen.decided() {
         Ok(decision) => {
             let over = decision.applied().filter(|band| !band.is_allowed()).count();
             saw.fetch_add(over as u64, SeqCst);
@@ -112,3 +113,41 @@ async fn an_observer_sees_what_nobody_else_is_told() {
     assert_eq!(statuses(&service, [get()]).await, [503]);
     assert_eq!((seen.load(SeqCst), failed.load(SeqCst)), (2, 1));
 }
+
+#[tokio::test]
+async fn an_observer_is_told_of_which_request_and_what_became_of_its_token() {
+    const TOKENS: &str = "
+client:
+  jwt: { secret: 0123456789abcdef0123456789abcdef }
+  user: { claim: sub }
+policies: [{ name: api, limits: [{ name: per-user, key: user, rate: 5/h }] }]";
+    fn watched<S: tidegate::Store>(
+        limiter: Limiter<S>,
+    ) -> (RateLimitLayer<S>, mpsc::Receiver<Seen>) {
+        let (sent, seen) = mpsc::channel();
+        let layer = RateLimitLayer::new(limiter).observe(move |seen| {
+            let path = seen.head().target().path().to_owned();
+            sent.send((path, seen.decided().is_ok(), seen.token_refused()))
+                .expect("somebody listens");
+        });
+        (layer, seen)
+    }
+    let asked = || {
+        let mut request = get_with(&[("authorization", "Bearer nonsense")]);
+        *request.uri_mut() = "/orders".parse().expect("a path");
+        [request, get()]
+    };
+    let expected = [
+        ("/orders".to_owned(), true, Some("malformed")),
+        ("/".to_owned(), true, None),
+    ];
+    let (layer, seen) = watched(limiter(TOKENS));
+    statuses(&layer.layer(Hello::default()), asked()).await;
+    assert_eq!(seen.try_iter().collect::<Vec<_>>(), expected);
+    let (layer, seen) = watched(crate::slow::limiter(TOKENS));
+    statuses(&layer.layer(Hello::default()), asked()).await;
+    assert_eq!(seen.try_iter().collect::<Vec<_>>(), expected);
+}
+
+/// Path, whether it was decided, and why its token was not believed.
+type Seen = (String, bool, Option<&'static str>);

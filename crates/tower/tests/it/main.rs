@@ -21,5 +21,7 @@ mod redis;
 mod slow;
 /// gRPC.
 mod tonic;
+/// What is said where nobody tells the peer.
+mod warning;
 /// Servers, clients, applications.
 mod world;

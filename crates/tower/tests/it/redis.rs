@@ -1,6 +1,6 @@
 use crate::world::{Hello, TWO, call, get, header, statuses};
 use std::time::Duration;
-use tidegate::{Limiter, OnFailure};
+use tidegate::{AnyStore, Limiter, OnFailure};
 use tidegate_redis::{Address, Mode, Options, RedisStore, Settings};
 use tidegate_testkit::redis::Server;
 use tidegate_tower::RateLimitLayer;
@@ -38,6 +38,8 @@ async fn without_redis_each_word_does_what_it_says() {
     let mut services = Vec::new();
     for (word, expected) in [
         (OnFailure::Allow, [200, 200, 200]),
+        // A share of it: the half, unless told.
+        (OnFailure::Local, [200, 429, 429]),
         (OnFailure::Deny, [503, 503, 503]),
         (OnFailure::Error, [503, 503, 503]),
     ] {
@@ -55,10 +57,36 @@ async fn without_redis_each_word_does_what_it_says() {
         let passed = expected.iter().filter(|status| **status == 200).count();
         assert_eq!(app.called(), passed as u64, "{word:?}");
     }
-    let (_, _, erring, _) = &services[2];
+    let (_, _, erring, _) = &services[3];
     let answer = call(erring, get()).await;
     assert_eq!(header(&answer, "retry-after"), Some("1"));
     assert_eq!(header(&answer, "x-ratelimit-limit"), None);
     let body: serde_json::Value = serde_json::from_slice(answer.body()).expect("JSON");
     assert_eq!(body["status"], 503);
+}
+
+#[tokio::test]
+async fn the_store_that_a_configuration_names_is_asked_through_the_layer() {
+    let server = Server::start();
+    let (one, other) = (started(&server).await, started(&server).await);
+    let (app, another) = (Hello::default(), Hello::default());
+    let layer = RateLimitLayer::new(one.clone());
+    let (first, second) = (
+        layer.layer(app.clone()),
+        RateLimitLayer::new(other.clone()).layer(another.clone()),
+    );
+    assert_eq!(statuses(&first, [get()]).await, [200]);
+    assert_eq!(statuses(&second, [get(), get()]).await, [200, 429]);
+    assert_eq!((app.called(), another.called()), (1, 1));
+    let refused = call(&first, get()).await;
+    assert_eq!(header(&refused, "x-ratelimit-remaining"), Some("0"));
+    one.leave().await;
+    other.leave().await;
+}
+
+async fn started(server: &Server) -> Limiter<AnyStore> {
+    let store = format!("store: {{ url: 'redis://127.0.0.1:{}' }}", server.port());
+    let builder = Limiter::builder().yaml(&format!("{store}{TWO}"));
+    let connecting = builder.expect("it is right").connect();
+    connecting.await.expect("the server is there")
 }

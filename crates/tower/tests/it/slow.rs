@@ -1,6 +1,6 @@
-use crate::world::{Hello, Still, TWO, call, clock, config, get, header};
+use crate::world::{Hello, Still, TWO, call, clock, config, get, header, statuses};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use tidegate::{Limiter, MemoryStore, OnFailure, Store, StoreError};
 use tidegate_core::{Ask, Inspection, Quota, Reply};
 use tidegate_tower::RateLimitLayer;
@@ -105,4 +105,50 @@ async fn a_request_that_is_given_up_while_the_store_is_asked_never_reaches_the_a
     assert_eq!(format!("{asked:?}"), "ResponseFuture(\"asking the store\")");
     drop(asked);
     assert_eq!(app.called(), 0);
+}
+
+/// A store that always answers, but never at once.
+#[derive(Debug)]
+struct Patient(Still);
+
+impl Store for Patient {
+    async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+        tokio::task::yield_now().await;
+        Ok(self.0.decide_now(asks))
+    }
+
+    async fn inspect(
+        &self,
+        bucket: &[u8],
+        quota: &Quota,
+    ) -> Result<Option<Inspection>, StoreError> {
+        self.0.inspect(bucket, quota).await
+    }
+
+    async fn reset(&self, bucket: &[u8], quota: &Quota) -> Result<bool, StoreError> {
+        self.0.reset(bucket, quota).await
+    }
+
+    fn can_fail(&self) -> bool {
+        false
+    }
+}
+
+#[tokio::test]
+async fn functions_were_called_twice_for_a_store_that_is_slow_but_cannot_fail() {
+    let store = Patient(MemoryStore::builder().clock(clock()).build());
+    let builder = Limiter::builder().config(config(TWO));
+    let limiter = builder.build_with(store).expect("a limiter");
+    let calls = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&calls);
+    let layer = RateLimitLayer::new(limiter).cost(move |_| {
+        counted.fetch_add(1, SeqCst);
+        1
+    });
+    let service = layer.layer(Hello::default());
+    assert_eq!(
+        statuses(&service, [get(), get(), get()]).await,
+        [200, 200, 429]
+    );
+    assert_eq!(calls.load(SeqCst), 3);
 }

@@ -17,6 +17,9 @@ policies:
   - name: plain
     limits:
       - { name: b, key: ip, rate: 10/s }
+  - name: hosts
+    limits:
+      - { name: c, key: host, rate: 10/s }
 ";
 
 fn limiter() -> Limiter {
@@ -25,6 +28,16 @@ fn limiter() -> Limiter {
 
 /// What becomes of a request that came here itself, shown by `show`.
 fn direct<T>(target: &str, headers: &HeaderMap, show: impl Fn(&Request<'_>) -> T) -> T {
+    direct_to(None, target, headers, show)
+}
+
+/// The same for another policy than the first.
+fn direct_to<T>(
+    policy: Option<&str>,
+    target: &str,
+    headers: &HeaderMap,
+    show: impl Fn(&Request<'_>) -> T,
+) -> T {
     let limiter = limiter();
     let rules = limiter.rules().expect("it is open");
     let uri: Uri = target.parse().expect("a target");
@@ -34,7 +47,7 @@ fn direct<T>(target: &str, headers: &HeaderMap, show: impl Fn(&Request<'_>) -> T
         headers,
         peer: "192.0.2.7".parse().ok(),
     };
-    let question = Question::direct(&rules, None, head);
+    let question = Question::direct(&rules, policy, head);
     let pairs = question.pairs();
     show(&question.request(&pairs))
 }
@@ -75,9 +88,11 @@ fn an_absolute_target_counts_before_the_host_header() {
         ("/x", &two, None, Some("/x")),
         ("/x", &hidden, Some("b.example"), Some("/x")),
         ("*", &one, Some("b.example:8080"), Some("*")),
-        ("a.example:443", &one, Some("a.example"), None),
+        // A target without a path asks for the root; so does one that has none to have.
+        ("http://a.example?x", &one, Some("a.example"), Some("/")),
+        ("a.example:443", &one, Some("a.example"), Some("/")),
     ] {
-        let seen = direct(target, headers, |it| {
+        let seen = direct_to(Some("hosts"), target, headers, |it| {
             (it.host.map(str::to_owned), it.path.map(str::to_owned))
         });
         assert_eq!(
@@ -85,6 +100,16 @@ fn an_absolute_target_counts_before_the_host_header() {
             (host, path),
             "{target}"
         );
+    }
+}
+
+#[test]
+fn a_host_is_looked_for_only_if_the_policy_looks_at_it() {
+    let sent = headers(&[("host", b"b.example")]);
+    for (policy, host) in [("hosts", Some("b.example")), ("plain", None)] {
+        direct_to(Some(policy), "/", &sent, |it| {
+            assert_eq!(it.host, host, "{policy}");
+        });
     }
 }
 

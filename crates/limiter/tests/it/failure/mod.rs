@@ -17,7 +17,6 @@ use tidegate::{
     StoreErrorKind, Timestamp,
 };
 use tidegate_core::{Answered, Ask, Hold, Inspection, Op, Outcome, Quota, Receipt, Reply, Wait};
-use tidegate_policy::config::NoEnvironment;
 use tidegate_testkit::laws::{Manual, Subject, block_on, law_12_unknown_is_an_error};
 
 /// A store of memory behind a wire that can be cut, wholly or for buckets of one limit. Shared by
@@ -207,7 +206,7 @@ pub(crate) fn clock() -> ManualClock {
 }
 
 pub(crate) fn config(yaml: &str) -> Config {
-    Config::parse(yaml, "test.yaml", &NoEnvironment).unwrap_or_else(|errors| panic!("{errors}"))
+    Config::from_yaml(yaml).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 /// One instance, its store and its clock.

@@ -1,10 +1,9 @@
 //! The elements of a list in a header, from the last to the first.
 
-/// The elements between commas, from the last; empty ones are passed over, as RFC 9110, 5.6.1 asks.
+/// The elements between commas, from the last. Empty ones are not passed over, though RFC 9110, 5.6.1
+/// asks for it: where the nearest proxy had nothing to say, what stands before is the client's.
 pub(super) fn elements(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.rsplit(|byte| *byte == b',')
-        .map(<[u8]>::trim_ascii)
-        .filter(|element| !element.is_empty())
+    line.rsplit(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
 /// The same, where commas within quotes do not count.
@@ -27,7 +26,6 @@ pub(super) fn quoted_elements(line: &[u8]) -> impl Iterator<Item = &[u8]> {
         };
         Some(element.trim_ascii())
     })
-    .filter(|element| !element.is_empty())
 }
 
 /// Where the last comma stands that is not within quotes.

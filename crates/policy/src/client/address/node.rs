@@ -1,11 +1,13 @@
 //! An address as proxies write it, with or without a port.
 
+use std::borrow::Cow;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The address in `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]` or
 /// `[2001:db8::1]:4711`; `None` for anything else, such as `unknown` and `_hidden`.
 pub(super) fn node(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
+    let text = &*without_zone(text);
     let address = if let Some(text) = text.strip_prefix('[') {
         let (address, port) = text.split_once(']')?;
         is_port(port).then(|| address.parse::<Ipv6Addr>().map(IpAddr::V6))?
@@ -17,6 +19,18 @@ pub(super) fn node(text: &[u8]) -> Option<IpAddr> {
         text.parse()
     };
     address.ok().map(|address| address.to_canonical())
+}
+
+/// The text without the zone of a link-local address, `%eth0`, which some proxies write: it names an
+/// interface of theirs.
+fn without_zone(text: &str) -> Cow<'_, str> {
+    let Some((address, zone)) = text.split_once('%') else {
+        return Cow::Borrowed(text);
+    };
+    match zone.split_once(']') {
+        Some((_, behind)) => Cow::Owned(format!("{address}]{behind}")),
+        None => Cow::Borrowed(address),
+    }
 }
 
 /// Whether this is nothing, or a colon and a port, which may be hidden as RFC 7239, 6.3 has it.
@@ -48,6 +62,8 @@ mod tests {
             ("[2001:db8::1]:4711", "2001:db8::1"),
             ("::ffff:192.0.2.1", "192.0.2.1"),
             ("[::ffff:192.0.2.1]:80", "192.0.2.1"),
+            ("fe80::1%eth0", "fe80::1"),
+            ("[fe80::1%eth0]:80", "fe80::1"),
         ] {
             assert_eq!(node(text.as_bytes()), address.parse().ok(), "{text}");
         }
@@ -71,7 +87,7 @@ mod tests {
             "[2001:db8::1]80",
             "[2001:db8::1]:",
             "2001:db8::1]:80",
-            "fe80::1%eth0",
+            "[fe80::1%eth0",
             "example.com",
             "192.0.2.1 ",
         ] {

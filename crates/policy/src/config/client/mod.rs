@@ -48,7 +48,11 @@ pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>) -> Client
         .map(|value| match &value.node.kind {
             // An empty list is the way to trust nobody.
             Kind::List(items) if items.is_empty() => Vec::new(),
-            _ => networks(reader, &value),
+            _ => {
+                let networks = networks(reader, &value);
+                warn_if_everybody_is_trusted(reader, &value, &networks);
+                networks
+            }
         });
     let ipv6_prefix = reader.setting(&fields, "ipv6_prefix", |text| whole(text, &(1..=128)));
     let ipv6_prefix = ipv6_prefix.and_then(|bits| u8::try_from(bits).ok());
@@ -74,6 +78,14 @@ pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>) -> Client
         attributes,
         cost: cost::read(reader, &fields),
         jwt: jwt.map(Arc::new),
+    }
+}
+
+fn warn_if_everybody_is_trusted(reader: &mut Reader<'_>, value: &Value<'_>, networks: &[IpNet]) {
+    if networks.iter().any(|network| network.prefix_len() == 0) {
+        let fault = Fault::new("everybody is trusted, so every client chooses its own address")
+            .help("name the addresses of your proxies and no others");
+        reader.warn(value.spot(), fault);
     }
 }
 

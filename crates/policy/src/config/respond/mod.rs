@@ -111,7 +111,8 @@ fn several<T: Clone + PartialEq + Sync>(
 }
 
 /// Headers that answers have anyway, or whose values are nobody's business.
-const NOT_FOR_CORRELATION: [&str; 12] = [
+const NOT_FOR_CORRELATION: [&str; 22] = [
+    "allow",
     "authorization",
     "cache-control",
     "connection",
@@ -121,9 +122,18 @@ const NOT_FOR_CORRELATION: [&str; 12] = [
     "cookie",
     "date",
     "host",
+    "location",
+    "proxy-authorization",
     "retry-after",
     "set-cookie",
+    "te",
+    "trailer",
     "transfer-encoding",
+    "upgrade",
+    "vary",
+    "www-authenticate",
+    "x-denied-reason",
+    "x-denied-status",
 ];
 
 fn correlation(text: &str) -> Result<String, Fault> {

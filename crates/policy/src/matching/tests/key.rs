@@ -49,6 +49,14 @@ fn each_part_has_its_label() {
 }
 
 #[test]
+fn a_method_has_one_spelling() {
+    for method in ["GET", "get", "Get"] {
+        let request = Request::new().method(method);
+        assert_eq!(subject(&[KeyPart::Method], &request), "method:GET");
+    }
+}
+
+#[test]
 fn what_a_client_chooses_is_escaped() {
     let request = Request::new().user("a/b,c:d{e}#f%g h\n\u{e9}");
     assert_eq!(

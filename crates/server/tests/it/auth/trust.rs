@@ -25,6 +25,8 @@ policies:
             )
         );
         assert_eq!(reply.header("x-ratelimit-limit"), None);
+        // By which a proxy can tell it from a refusal.
+        assert_eq!(reply.header("x-denied-reason"), Some("untrusted-proxy"));
     }
     // Nor do they learn which policies there are.
     let unknown = ask("/v1/auth/nope").at_from(server.http, "127.0.0.2").await;

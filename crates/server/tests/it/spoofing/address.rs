@@ -41,6 +41,15 @@ async fn what_stands_left_of_the_first_untrusted_address_does_not_count() {
     assert_eq!(lines.at(it.server.http).await.status, 429);
 }
 
+/// Missing: behind a proxy that appends an address it does not have, the client's own word is the last.
+#[tokio::test]
+async fn where_the_proxy_has_nothing_to_say_the_client_has_not_either() {
+    let it = Cuttable::start(ONCE).await;
+    let forged = ["198.51.100.1, ", "198.51.100.2,", "198.51.100.3, , "];
+    let seen = statuses(&it.server, forged.map(|list| ask("/v1/auth/ip").from(list))).await;
+    assert_eq!(seen, [200, 429, 429], "all of them are the proxy");
+}
+
 /// Missing: a list so long that the walk reaches what the client wrote, or takes for ever.
 #[tokio::test]
 async fn a_list_of_too_many_hops_leads_nowhere() {

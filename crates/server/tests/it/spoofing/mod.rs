@@ -24,6 +24,8 @@ policies:
   - { name: host, limits: [{ name: x, match: [{ host: shop.test }], rate: 1/h }] }
   - { name: method, limits: [{ name: x, match: [{ method: POST }], rate: 1/h }] }
   - { name: login, limits: [{ name: x, match: [{ path: /login$ }], rate: 1/h }] }
+  - { name: root, limits: [{ name: x, match: [{ path: / }], rate: 1/h }] }
+  - { name: verb, limits: [{ name: x, key: [ip, method], rate: 1/h }] }
   - { name: cost, limits: [{ name: x, key: ip, rate: 100/h }] }
 ";
 

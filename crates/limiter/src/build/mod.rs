@@ -1,4 +1,13 @@
 //! Building a limiter: from a file, from text, or in code.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | the options, limits in code, and buckets in this process or a store of the caller's |
+//! | `source` | where settings come from: configuration, environment, store |
+//! | `open` | buckets in the store that they name |
+
+mod open;
+mod source;
 
 use crate::error::BuildError;
 use crate::failure::{Failover, Instances, SharedClock};
@@ -6,13 +15,12 @@ use crate::limiter::Limiter;
 use crate::naming::Naming;
 use crate::rules::Rules;
 use crate::spec::LimitSpec;
-use std::path::Path;
+use source::Surroundings;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use tidegate_core::{Clock, Store};
 use tidegate_memory::{MemoryStore, SystemClock};
-use tidegate_policy::config::{Environment, LocalShare, NoEnvironment, StoreSettings};
-use tidegate_policy::matching::KeyRules;
+use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::{Client, Config, Evaluate, Limit, OnFailure, Policy, Respond};
 
 /// How many buckets are kept unless told.
@@ -24,11 +32,16 @@ const DEFAULT_POLICY: &str = "default";
 /// Begins a [`Limiter`].
 ///
 /// A configuration and limits in code may come together: the limits in code form one more policy,
-/// `default`, after those of the configuration.
+/// `default`, after those of the configuration, which then must not have one of this name. Requests
+/// that name no policy are decided by the first.
 #[derive(Debug)]
 #[must_use]
 pub struct Builder<C = SystemClock> {
-    pub(crate) config: Option<Config>,
+    config: Option<Config>,
+    /// Where a configuration looks things up.
+    environment: Surroundings,
+    /// Instead of what the configuration says of the store.
+    store: Option<StoreSettings>,
     evaluate: Evaluate,
     limits: Vec<LimitSpec>,
     max_keys: Option<u64>,
@@ -38,14 +51,16 @@ pub struct Builder<C = SystemClock> {
     respond: Respond,
     instances: Instances,
     /// For a store that names buckets by their policies.
-    pub(crate) naming: Option<Naming>,
-    pub(crate) clock: C,
+    naming: Option<Naming>,
+    clock: C,
 }
 
 impl Builder {
     pub(crate) fn new() -> Self {
         Self {
             config: None,
+            environment: Surroundings::default(),
+            store: None,
             evaluate: Evaluate::All,
             limits: Vec::new(),
             max_keys: None,
@@ -61,33 +76,6 @@ impl Builder {
 }
 
 impl<C: Clock> Builder<C> {
-    /// Takes the policies and the store's settings from `config`.
-    pub fn config(self, config: Config) -> Self {
-        Self {
-            config: Some(config),
-            ..self
-        }
-    }
-
-    /// Takes them from text in YAML or JSON, in which nothing is looked up in the environment.
-    pub fn yaml(self, text: &str) -> Result<Self, BuildError> {
-        self.text(text, "configuration", &NoEnvironment)
-    }
-
-    /// Takes them from a file, in which nothing is looked up in the environment.
-    pub fn file(self, path: impl AsRef<Path>) -> Result<Self, BuildError> {
-        let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|source| BuildError::Read {
-            path: path.into(),
-            source,
-        })?;
-        self.text(&text, &path.display().to_string(), &NoEnvironment)
-    }
-
-    fn text(self, text: &str, name: &str, env: &dyn Environment) -> Result<Self, BuildError> {
-        Ok(self.config(Config::parse(text, name, env)?))
-    }
-
     /// Adds a limit to the policy `default`.
     pub fn limit(mut self, limit: LimitSpec) -> Self {
         self.limits.push(limit);
@@ -170,6 +158,8 @@ impl<C: Clock> Builder<C> {
     pub fn clock<D: Clock>(self, clock: D) -> Builder<D> {
         Builder {
             config: self.config,
+            environment: self.environment,
+            store: self.store,
             evaluate: self.evaluate,
             limits: self.limits,
             max_keys: self.max_keys,
@@ -183,13 +173,13 @@ impl<C: Clock> Builder<C> {
         }
     }
 
-    /// The limiter, with its buckets in this process.
+    /// The limiter, with its buckets in this process. Refuses a store across the network.
     pub fn build(self) -> Result<Limiter<MemoryStore<C>>, BuildError> {
-        if let Some(config) = &self.config
-            && !config.store.target.is_memory()
+        if let Some(store) = self.store_settings()
+            && !store.target.is_memory()
         {
             return Err(BuildError::Store {
-                url: config.store.target.to_string(),
+                url: store.target.to_string(),
             });
         }
         let max_keys = self.keys();
@@ -198,7 +188,7 @@ impl<C: Clock> Builder<C> {
     }
 
     /// The limiter, with its buckets in a store of the caller's. What the configuration says of
-    /// where buckets live is not looked at.
+    /// where buckets live is not looked at, nor is what [`store`](Self::store) does.
     pub fn build_with<S: Store>(mut self, store: S) -> Result<Limiter<S>, BuildError>
     where
         C: 'static,
@@ -219,22 +209,18 @@ impl<C: Clock> Builder<C> {
     }
 
     /// How many buckets are kept in this process.
-    pub(crate) fn keys(&self) -> u64 {
-        let configured = self.config.as_ref().map(|config| config.store.max_keys);
-        self.max_keys.or(configured).unwrap_or(MAX_KEYS)
+    fn keys(&self) -> u64 {
+        let known = self.store_settings().map(|store| store.max_keys);
+        self.max_keys.or(known).unwrap_or(MAX_KEYS)
     }
 
     fn into_rules(self) -> Result<(Rules, C), BuildError> {
-        let default = StoreSettings::default();
-        let mut rules = match self.config {
-            Some(config) => Rules::from(config),
-            None => Rules {
-                policies: Vec::new(),
-                client: Client::default(),
-                keys: KeyRules::default(),
-                on_failure: default.on_failure,
-                local_share: default.local_share,
-            },
+        let mut rules = match (self.config, self.store) {
+            (Some(mut config), store) => {
+                config.store = store.unwrap_or(config.store);
+                Rules::from(config)
+            }
+            (None, store) => Rules::empty(&store.unwrap_or_default()),
         };
         rules.on_failure = self.on_failure.unwrap_or(rules.on_failure);
         rules.local_share = self.local_share.unwrap_or(rules.local_share);
@@ -245,6 +231,9 @@ impl<C: Clock> Builder<C> {
         if !self.limits.is_empty() {
             let limits = compile(self.limits)?;
             let name = DEFAULT_POLICY.to_owned();
+            if rules.policy(Some(&name)).is_some() {
+                return Err(BuildError::TwoDefaults);
+            }
             let policy = Policy::new(name, self.evaluate, limits);
             rules.policies.push(policy.with_respond(self.respond));
         }
@@ -256,7 +245,7 @@ impl<C: Clock> Builder<C> {
 }
 
 /// A store in this process.
-pub(crate) fn memory<C: Clock>(clock: C, max_keys: u64) -> Result<MemoryStore<C>, BuildError> {
+fn memory<C: Clock>(clock: C, max_keys: u64) -> Result<MemoryStore<C>, BuildError> {
     MemoryStore::builder()
         .clock(clock)
         .max_keys(usize::try_from(max_keys).unwrap_or(usize::MAX))

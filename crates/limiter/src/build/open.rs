@@ -1,14 +1,15 @@
 //! Building a limiter over the store that the configuration names, wherever that is.
 
+use super::{Builder, memory};
 use crate::any::AnyStore;
-use crate::build::{Builder, memory};
 use crate::error::BuildError;
 use crate::limiter::Limiter;
 use crate::naming::Naming;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use tidegate_core::{Clock, StoreError};
-use tidegate_policy::Config;
+use tidegate_policy::Policy;
+use tidegate_policy::config::{LocalShare, StoreSettings};
 
 /// A store that was opened, whether or not it is there.
 struct Opened<C> {
@@ -22,7 +23,8 @@ struct Opened<C> {
 }
 
 impl<C: Clock + Clone + 'static> Builder<C> {
-    /// The limiter, with its buckets where the configuration says; fails if that cannot be reached.
+    /// The limiter, with its buckets where the configuration says, or [`store_url`](Self::store_url)
+    /// does; fails if that cannot be reached.
     ///
     /// ```
     /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
@@ -45,13 +47,14 @@ impl<C: Clock + Clone + 'static> Builder<C> {
         }
     }
 
-    /// The limiter, with its buckets where the configuration says. If that cannot be reached, it is
-    /// told once, decided without it as `on_failure` says, and joined as soon as it is there.
+    /// The limiter, with its buckets where the configuration says, or [`store_url`](Self::store_url)
+    /// does. If that cannot be reached, it is told once, decided without it as `on_failure` says, and
+    /// joined as soon as it is there.
     ///
     /// With `required_at_start` in the configuration, this is [`connect`](Self::connect).
     pub async fn start(self) -> Result<Limiter<AnyStore<C>>, BuildError> {
-        let config = self.config.as_ref();
-        let redis = config.and_then(|config| config.store.target.redis());
+        let store = self.store_settings();
+        let redis = store.and_then(|store| store.target.redis());
         if redis.is_some_and(|redis| redis.required_at_start) {
             return self.connect().await;
         }
@@ -60,8 +63,12 @@ impl<C: Clock + Clone + 'static> Builder<C> {
     }
 
     async fn open(&self) -> Result<Opened<C>, BuildError> {
-        match &self.config {
-            Some(config) if !config.store.target.is_memory() => open_shared(config).await,
+        match self.store_settings() {
+            Some(store) if !store.target.is_memory() => {
+                let policies = self.config.as_ref().map_or(&[][..], |it| &it.policies);
+                let share = self.local_share.unwrap_or(store.local_share);
+                open_shared(store, policies, share).await
+            }
             _ => Ok(Opened {
                 store: AnyStore::Memory(memory(self.clock.clone(), self.keys())?),
                 late: None,
@@ -85,19 +92,21 @@ impl<C: Clock + Clone + 'static> Builder<C> {
     }
 }
 
-/// Opens the store across the network that `config` names.
+/// Opens the store across the network that `store` names, for buckets of `policies`.
 #[cfg(feature = "redis")]
-async fn open_shared<C>(config: &Config) -> Result<Opened<C>, BuildError> {
+async fn open_shared<C>(
+    store: &StoreSettings,
+    policies: &[Policy],
+    share: LocalShare,
+) -> Result<Opened<C>, BuildError> {
     use crate::redis::{self, Heartbeat, RedisStore, SharedStore};
-    use tidegate_policy::Policy;
-    use tidegate_policy::config::LocalShare;
 
-    let (settings, options) = redis::settings(&config.store, &config.policies)?;
+    let (settings, options) = redis::settings(store, policies)?;
     let prefix = options.prefix_text().to_owned();
     let store = RedisStore::start(settings, options).map_err(unreachable)?;
     let late = store.connection().settled().await.err();
-    let is_shared = config.store.local_share == LocalShare::Auto;
-    let heartbeat = is_shared.then(|| Heartbeat::start(store.connection(), &prefix));
+    let heartbeat =
+        (share == LocalShare::Auto).then(|| Heartbeat::start(store.connection(), &prefix));
     let renamed = store.clone();
     let rename = move |policies: &[Policy]| renamed.rename(redis::open_layout(policies));
     Ok(Opened {
@@ -118,8 +127,12 @@ fn unreachable(error: tidegate_redis::ConnectError) -> BuildError {
 /// There is none without the feature.
 #[cfg(not(feature = "redis"))]
 #[expect(clippy::unused_async, reason = "with the feature, it waits")]
-async fn open_shared<C>(config: &Config) -> Result<Opened<C>, BuildError> {
+async fn open_shared<C>(
+    store: &StoreSettings,
+    _policies: &[Policy],
+    _share: LocalShare,
+) -> Result<Opened<C>, BuildError> {
     Err(BuildError::Store {
-        url: config.store.target.to_string(),
+        url: store.target.to_string(),
     })
 }

@@ -1,0 +1,126 @@
+//! Where a limiter's settings come from: a configuration, what that looks up, and the store.
+
+use super::Builder;
+use crate::error::BuildError;
+use crate::process::{ProcessEnvironment, config_in};
+use std::fmt;
+use std::path::Path;
+use tidegate_core::Clock;
+use tidegate_policy::Config;
+use tidegate_policy::config::{Environment, NoEnvironment, StoreSettings};
+
+/// Where configurations look things up, if that was told.
+#[derive(Default)]
+pub(super) struct Surroundings(Option<Box<dyn Environment + Send + Sync>>);
+
+impl fmt::Debug for Surroundings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let told = self.0.as_ref().map(|_| "..");
+        f.debug_tuple("Surroundings").field(&told).finish()
+    }
+}
+
+impl<C: Clock> Builder<C> {
+    /// Where calls of [`yaml`](Self::yaml) and [`file`](Self::file) *after this one* look up
+    /// variables and the files that hold secrets, keys and tokens.
+    ///
+    /// Unless told, a file is read as the program `tidegate` reads it ([`ProcessEnvironment`]), and in
+    /// text nothing is looked up ([`NoEnvironment`]). A function from names to values is an
+    /// environment of variables without files.
+    ///
+    /// ```
+    /// use tidegate::{Limiter, NoEnvironment};
+    ///
+    /// let text = "policies: [{ name: api, limits: [{ name: all, rate: '${RATE}' }] }]";
+    /// let told = |name: &str| (name == "RATE").then(|| "10/s".to_owned());
+    /// let limiter = Limiter::builder().environment(told).yaml(text)?.build()?;
+    ///
+    /// // Text from elsewhere is not to ask for the variables of this process, or for its files.
+    /// let error = Limiter::builder().environment(NoEnvironment).yaml(text).unwrap_err();
+    /// assert!(error.to_string().contains("nothing is looked up here"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn environment(self, environment: impl Environment + Send + Sync + 'static) -> Self {
+        Self {
+            environment: Surroundings(Some(Box::new(environment))),
+            ..self
+        }
+    }
+
+    /// Takes the policies, the client's settings and the store's from `config`.
+    pub fn config(self, config: Config) -> Self {
+        Self {
+            config: Some(config),
+            ..self
+        }
+    }
+
+    /// Takes them from text in YAML or JSON. Nothing is looked up unless
+    /// [`environment`](Self::environment) says where.
+    pub fn yaml(self, text: &str) -> Result<Self, BuildError> {
+        let config = match &self.environment.0 {
+            Some(environment) => Config::parse(text, "configuration", environment.as_ref()),
+            None => Config::parse(text, "configuration", &NoEnvironment),
+        };
+        Ok(self.config(config?))
+    }
+
+    /// Takes them from a file. What it names is looked up in this process unless
+    /// [`environment`](Self::environment) says where.
+    pub fn file(self, path: impl AsRef<Path>) -> Result<Self, BuildError> {
+        let config = match &self.environment.0 {
+            Some(environment) => config_in(path.as_ref(), environment.as_ref()),
+            None => config_in(path.as_ref(), &ProcessEnvironment::new()),
+        };
+        Ok(self.config(config?))
+    }
+
+    /// Where buckets live and how to get there, *instead of* all that the configuration says of it.
+    /// For limits in code, which have no configuration:
+    ///
+    /// ```
+    /// use tidegate::{KeyPart, LimitSpec, Limiter, NoEnvironment, StoreSettings};
+    ///
+    /// let text = "{ url: 'redis://db:6379', prefix: 'shop:', timeout: 5ms }";
+    /// let builder = Limiter::builder()
+    ///     .limit(LimitSpec::new("per-user").key(KeyPart::User).band("100/min"))
+    ///     .store(StoreSettings::from_yaml(text, &NoEnvironment)?);
+    /// // builder.start().await?
+    /// # Ok::<(), tidegate::BuildError>(())
+    /// ```
+    pub fn store(self, store: StoreSettings) -> Self {
+        Self {
+            store: Some(store),
+            ..self
+        }
+    }
+
+    /// Where buckets live, as `store.url` is written in a configuration: `memory`, `redis://HOST`,
+    /// `rediss+sentinel://A,B/MASTER` and so on. All else about the store is as by default, *instead
+    /// of* what the configuration says; [`store`](Self::store) can say more.
+    ///
+    /// A store across the network needs [`start`](Self::start) or [`connect`](Self::connect).
+    ///
+    /// ```no_run
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// use tidegate::{KeyPart, LimitSpec, Limiter};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("per-user").key(KeyPart::User).band("100/min"))
+    ///     .store_url("redis://127.0.0.1:6379")?
+    ///     .start()
+    ///     .await?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn store_url(self, url: &str) -> Result<Self, BuildError> {
+        Ok(self.store(StoreSettings::from_url(url)?))
+    }
+
+    /// What is known of the store: told here, else by the configuration.
+    pub(super) fn store_settings(&self) -> Option<&StoreSettings> {
+        let configured = self.config.as_ref().map(|config| &config.store);
+        self.store.as_ref().or(configured)
+    }
+}

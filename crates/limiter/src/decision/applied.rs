@@ -1,0 +1,119 @@
+//! What one band answered, for those who tell it.
+
+use std::fmt;
+use std::time::Duration;
+use tidegate_core::{Mode, Outcome, Wait};
+use tidegate_policy::respond::{Refusal, Spoken};
+use tidegate_policy::{Band, KeyPart, Limit};
+
+/// What one band of a limit answered.
+#[derive(Clone, Copy)]
+pub struct Applied<'a> {
+    pub(super) limit: &'a Limit,
+    pub(super) limit_index: usize,
+    pub(super) band: Option<&'a Band>,
+    pub(super) band_index: usize,
+    pub(super) spoken: Option<&'a Spoken>,
+    pub(super) outcome: &'a Outcome,
+    pub(super) key: &'a str,
+}
+
+// === impl Applied ===
+
+impl<'a> Applied<'a> {
+    /// The limit's name.
+    pub fn limit(&self) -> &'a str {
+        &self.limit.name
+    }
+
+    /// The number of the limit, counted from 0 in the order of its policy.
+    pub fn limit_index(&self) -> usize {
+        self.limit_index
+    }
+
+    /// The number of the band, counted from 0 in the order of its limit; `None` where no band was
+    /// asked.
+    pub fn band_index(&self) -> Option<usize> {
+        self.band.map(|_| self.band_index)
+    }
+
+    /// What the limit keys its buckets by.
+    pub fn key_parts(&self) -> &'a [KeyPart] {
+        &self.limit.key
+    }
+
+    /// What refusals of the limit look like, if not as its policy says.
+    pub fn refusal(&self) -> Option<&'a Refusal> {
+        self.limit.refusal.as_deref()
+    }
+
+    /// The band as header fields spell it; `None` where no band was asked.
+    pub fn spoken(&self) -> Option<&'a Spoken> {
+        self.spoken
+    }
+
+    /// The band as written, such as `10/s burst 50`; `None` where the limit refused without any band
+    /// being asked, because the identity was missing or the store did not answer.
+    pub fn band(&self) -> Option<&'a str> {
+        self.band.map(|band| band.text.as_str())
+    }
+
+    /// The band's label, if it has one.
+    pub fn label(&self) -> Option<&'a str> {
+        self.band?.label.as_deref()
+    }
+
+    /// Whose bucket it was, such as `ip:192.0.2.1`. Secrets appear as a hash.
+    pub fn key(&self) -> &'a str {
+        self.key
+    }
+
+    /// Whether this band had room.
+    pub fn is_allowed(&self) -> bool {
+        self.outcome.is_allowed()
+    }
+
+    /// Whether the limit is only watched.
+    pub fn is_shadow(&self) -> bool {
+        self.limit.mode == Mode::Shadow
+    }
+
+    /// The most units that the band lets through at once.
+    pub fn capacity(&self) -> u64 {
+        self.band.map_or(0, |band| band.quota.capacity())
+    }
+
+    /// Whole units left.
+    pub fn remaining(&self) -> u64 {
+        self.outcome.remaining
+    }
+
+    /// When the same request would pass if nobody else came: zero if it passes, never if it cannot.
+    pub fn wait(&self) -> Wait {
+        self.outcome.wait
+    }
+
+    /// When to try again: zero if it passes, `None` if it never can.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.outcome.wait.as_duration()
+    }
+
+    /// How long until the bucket is as good as new.
+    pub fn reset_after(&self) -> Duration {
+        Duration::from_micros(self.outcome.reset_us)
+    }
+}
+
+impl fmt::Debug for Applied<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Applied")
+            .field("limit", &self.limit())
+            .field("band", &self.band())
+            .field("key", &self.key())
+            .field("allowed", &self.is_allowed())
+            .field("remaining", &self.remaining())
+            .field("wait", &self.wait())
+            .field("reset_after", &self.reset_after())
+            .finish()
+    }
+}

@@ -1,0 +1,88 @@
+//! The process that this is: its variables, and the files that it can read.
+
+use crate::error::BuildError;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use tidegate_policy::Config;
+use tidegate_policy::config::Environment;
+
+/// The most that a file which a configuration names may hold. Nobody's secret is longer.
+const FILE_BYTES_MAX: u64 = 64 << 10;
+
+/// The most that is read of a configuration: more than the language takes, so that it is the
+/// language's own message that says so.
+const CONFIG_BYTES_MAX: u64 = 16 << 20;
+
+/// The process's own environment: `${NAME}` and overriding variables such as `TIDEGATE_STORE_URL`
+/// are its variables, and files are files. Relative paths begin at the working directory.
+///
+/// ```
+/// use tidegate::{Environment, ProcessEnvironment};
+///
+/// let process = ProcessEnvironment::new();
+/// assert!(process.variable("PATH").is_some());
+/// assert!(process.file("/nowhere/secret").is_err());
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessEnvironment(());
+
+impl ProcessEnvironment {
+    /// The process's own environment.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The configuration in a file, read as the program `tidegate` reads it: for
+    /// [`Limiter::reload`](crate::Limiter::reload), or to look into it first.
+    pub fn config(&self, path: impl AsRef<Path>) -> Result<Config, BuildError> {
+        config_in(path.as_ref(), self)
+    }
+}
+
+impl Environment for ProcessEnvironment {
+    fn variable(&self, name: &str) -> Option<String> {
+        // A value that is not text is passed on as far as it is, and refused by whoever reads it.
+        let value = std::env::var_os(name)?;
+        Some(value.to_string_lossy().into_owned())
+    }
+
+    fn file(&self, path: &str) -> Result<String, String> {
+        // One byte more than allowed tells too long from just long enough.
+        let text = read(Path::new(path), FILE_BYTES_MAX + 1).map_err(|error| error.to_string())?;
+        if text.len() as u64 > FILE_BYTES_MAX {
+            return Err("it is longer than 64 KiB".to_owned());
+        }
+        Ok(text)
+    }
+}
+
+/// The configuration in a file; what it names is looked up in `environment`.
+pub(crate) fn config_in(path: &Path, environment: &dyn Environment) -> Result<Config, BuildError> {
+    let text = read(path, CONFIG_BYTES_MAX).map_err(|source| BuildError::Read {
+        path: path.into(),
+        source,
+    })?;
+    let name = path.display().to_string();
+    Ok(Config::parse(&text, &name, environment)?)
+}
+
+/// What a file holds, up to `max` bytes: some have no end.
+fn read(path: &Path, max: u64) -> std::io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(max).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Environment, ProcessEnvironment};
+
+    #[test]
+    fn a_file_without_end_is_not_read_to_its_end() {
+        let process = ProcessEnvironment::new();
+        let error = process.file("/dev/zero").unwrap_err();
+        assert_eq!(error, "it is longer than 64 KiB");
+        assert!(process.config("/dev/zero").is_err());
+    }
+}

@@ -1,0 +1,77 @@
+use crate::runtime;
+use std::time::Duration;
+use tidegate::redis::{self, Options, RedisStore};
+use tidegate::{
+    AnyStore, BuildError, KeyPart, LimitSpec, Limiter, LocalShare, NoEnvironment, Request,
+    StoreSettings,
+};
+use tidegate_testkit::redis::Server;
+
+fn limit() -> LimitSpec {
+    LimitSpec::new("per-user").key(KeyPart::User).band("2/h")
+}
+
+#[test]
+fn limits_in_code_had_no_way_into_redis_and_now_share_their_buckets_there() {
+    let server = Server::start();
+    // The 20 ms that are the default may be too short on a busy machine.
+    let text = format!("{{ url: '{}', timeout: 10s }}", server.url());
+    let patient = StoreSettings::from_yaml(&text, &NoEnvironment).expect("it is right");
+    runtime().block_on(async {
+        let by_url = Limiter::builder().limit(limit()).store_url(&server.url());
+        let by_url = by_url.expect("a URL").connect().await;
+        let by_url = by_url.expect("the server is there");
+        assert!(matches!(by_url.store(), AnyStore::Redis(_)));
+
+        let ann = Request::new().user("ann");
+        let mut left = Vec::new();
+        for _ in 0..2 {
+            let builder = Limiter::builder().limit(limit()).store(patient.clone());
+            let limiter = builder.start().await.expect("the server is there");
+            let decision = limiter.check(&ann).await.expect("it is decided");
+            left.push(decision.binding().expect("it applied").remaining());
+        }
+        assert_eq!(left, [1, 0], "two limiters, one bucket");
+    });
+}
+
+#[test]
+fn a_store_opened_by_hand_needs_no_crate_but_this() {
+    let server = Server::start();
+    let store = StoreSettings::from_url(&server.url()).expect("a URL");
+    let (settings, _) = redis::settings(&store, &[]).expect("it is Redis");
+    runtime().block_on(async {
+        let settings = settings.timeout(Duration::from_secs(10));
+        let store = RedisStore::connect(settings, Options::default().prefix("shop:"));
+        let store = store.await.expect("the server is there");
+        let limiter = Limiter::builder().limit(limit()).build_with(store);
+        let asked = limiter.expect("a limiter");
+        let asked = asked.check(&Request::new().user("ann")).await;
+        assert!(asked.expect("it is decided").is_allowed());
+    });
+    let keys = server.client().command(&["KEYS", "*"]).texts();
+    assert!(keys.iter().all(|key| key.starts_with("shop:")), "{keys:?}");
+    assert!(!keys.is_empty());
+}
+
+#[test]
+fn memory_is_not_redis_and_that_is_what_is_said() {
+    let error = redis::settings(&StoreSettings::default(), &[]).unwrap_err();
+    assert!(matches!(error, BuildError::Store { .. }));
+    let said = "the store `memory` is in this process, and not in Redis";
+    assert_eq!(error.to_string(), said);
+}
+
+#[test]
+fn a_share_told_in_code_has_the_instances_counted() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let builder = Limiter::builder().limit(limit()).store_url(&server.url());
+        let builder = builder.expect("a URL").local_share(LocalShare::Auto);
+        let limiter = builder.connect().await.expect("the server is there");
+        let AnyStore::Redis(shared) = limiter.store() else {
+            unreachable!("the URL is one of Redis")
+        };
+        assert!(shared.heartbeat.is_some());
+    });
+}

@@ -1,0 +1,163 @@
+//! Parts of a configuration on their own, for programs that write the rest in code.
+
+use super::environment::{Environment, NoEnvironment};
+use super::fault::Fault;
+use super::problem::ConfigErrors;
+use super::reader::{Reader, Value};
+use super::scalar;
+use super::store::{self, StoreSettings};
+use super::syntax::{self, Entry, Key, Kind, Node, Place};
+use crate::limit::Condition;
+use crate::matching::{HostPattern, PathPattern};
+
+impl StoreSettings {
+    /// Reads what would stand under `store` in a configuration, in YAML or JSON. What it names is
+    /// looked up in `environment`; variables override nothing.
+    ///
+    /// ```
+    /// use tidegate_policy::config::{NoEnvironment, StoreSettings};
+    ///
+    /// let text = "{ url: 'redis://db', prefix: 'shop:', timeout: 5ms }";
+    /// let store = StoreSettings::from_yaml(text, &NoEnvironment)?;
+    /// assert_eq!(store.timeout.as_millis(), 5);
+    /// # Ok::<(), tidegate_policy::ConfigErrors>(())
+    /// ```
+    pub fn from_yaml(text: &str, environment: &dyn Environment) -> Result<Self, ConfigErrors> {
+        let mut reader = Reader::new("store", text, environment);
+        let (tree, faults) = syntax::read(text);
+        for (place, fault) in faults {
+            reader.error((place, String::new()), fault);
+        }
+        let (settings, _) = store::read(&mut reader, tree.as_ref().map(Value::root).as_ref());
+        if let Some(template) = tree.as_ref().and_then(|tree| tree.get("template")) {
+            let fault = Fault::new("`template` names the keys of limits that a configuration has");
+            let fault = fault.help("remove it, or write the limits into the configuration");
+            reader.error((template.place, "template".to_owned()), fault);
+        }
+        reader.finish()?;
+        Ok(settings)
+    }
+
+    /// The store at `url`, as `store.url` is written: `memory`, or where Redis is. All else about it
+    /// is as by default.
+    ///
+    /// ```
+    /// use tidegate_policy::config::StoreSettings;
+    ///
+    /// let store = StoreSettings::from_url("redis://:secret@db")?;
+    /// assert_eq!(store.target.to_string(), "redis://:***@db:6379");
+    /// # Ok::<(), tidegate_policy::ConfigErrors>(())
+    /// ```
+    pub fn from_url(url: &str) -> Result<Self, ConfigErrors> {
+        let mut reader = Reader::new("url", url, &NoEnvironment);
+        let place = Place::File {
+            line: 1,
+            column: 1,
+            width: url.chars().count().max(1),
+        };
+        let key = Key {
+            text: "url".to_owned(),
+            place,
+        };
+        let value = Node {
+            place,
+            kind: Kind::Text(url.to_owned()),
+        };
+        let tree = Node {
+            place,
+            kind: Kind::Map(vec![Entry { key, value }]),
+        };
+        let (settings, _) = store::read(&mut reader, Some(&Value::root(&tree)));
+        reader.finish()?;
+        Ok(settings)
+    }
+
+    /// The secret as identities are hashed with it, if there is one: the same on every instance
+    /// with the same secret.
+    pub fn hash_key(&self) -> Option<[u8; 32]> {
+        let secret = self.key_secret.as_ref()?;
+        let secret = secret.expose().as_bytes();
+        Some(blake3::derive_key("tidegate 2025 store.key_secret", secret))
+    }
+}
+
+/// Conditions in code, in the words of the configuration. Errors say what would be right.
+impl Condition {
+    /// Holds only for paths that match `pattern`.
+    pub fn with_path(mut self, pattern: &str) -> Result<Self, String> {
+        self.path = Some(PathPattern::parse(pattern)?);
+        Ok(self)
+    }
+
+    /// Holds only for this method, or for others that are added.
+    pub fn with_method(mut self, method: &str) -> Result<Self, String> {
+        let method = scalar::method(method).map_err(Fault::into_sentence)?;
+        self.methods.push(method);
+        Ok(self)
+    }
+
+    /// Holds only for hosts that match `pattern`, or others that are added.
+    pub fn with_host(mut self, pattern: &str) -> Result<Self, String> {
+        self.hosts.push(HostPattern::parse(pattern)?);
+        Ok(self)
+    }
+
+    /// Holds only with this header, and all others that are added; each name once.
+    pub fn with_header(mut self, name: &str, value: &str) -> Result<Self, String> {
+        let name = scalar::header_name(name).map_err(Fault::into_sentence)?;
+        if self.headers.iter().any(|(other, _)| *other == name) {
+            return Err(format!("the header `{name}` is there twice"));
+        }
+        self.headers.push((name, value.to_owned()));
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Condition, NoEnvironment, StoreSettings};
+
+    #[test]
+    fn a_url_alone_is_read_as_in_a_configuration() {
+        let at = |url: &str| StoreSettings::from_url(url).map(|store| store.target.to_string());
+        assert_eq!(at("memory").as_deref(), Ok("memory"));
+        assert_eq!(
+            at("rediss://ann:hunter2@db:7000/3").as_deref(),
+            Ok("rediss://ann:***@db:7000/3")
+        );
+        for (url, said) in [
+            ("", "there is no URL here"),
+            ("localhost:6379", "this is not the URL of a store"),
+            ("redis+sentinel://a", "the name of the master"),
+            ("rediz://:hunter2@db", "redis"),
+            ("redis://:hunter2@db:nine", "port"),
+        ] {
+            let errors = at(url).unwrap_err().to_string();
+            assert!(errors.contains(said), "{url}: {errors}");
+            assert!(!errors.contains("hunter2"), "{errors}");
+        }
+    }
+
+    #[test]
+    fn a_template_for_limits_in_code_is_refused() {
+        let text = "{ url: 'redis://db', layout: open, template: 'x:{key}' }";
+        let errors = StoreSettings::from_yaml(text, &NoEnvironment).unwrap_err();
+        assert_eq!(errors.problems()[0].path(), "template");
+    }
+
+    #[test]
+    fn conditions_in_code_are_spelt_as_in_a_configuration() {
+        let condition = Condition::default()
+            .with_method("post")
+            .and_then(|it| it.with_host("API.example.com"))
+            .and_then(|it| it.with_header("X-Tier", "Gold"))
+            .unwrap();
+        assert_eq!(condition.methods, ["POST"]);
+        assert_eq!(condition.headers[0].0, "x-tier");
+
+        assert!(Condition::default().with_method("*").is_err());
+        assert!(Condition::default().with_host("a b").is_err());
+        assert!(Condition::default().with_header("x y", "").is_err());
+        assert!(condition.with_header("x-tier", "silver").is_err());
+    }
+}

@@ -1,0 +1,41 @@
+//! What observers are shown.
+
+use crate::RequestHead;
+use std::fmt;
+use tidegate::{CheckError, Decision};
+
+/// What was decided of a request, for [`RateLimitLayer::observe`](crate::RateLimitLayer::observe).
+#[derive(Clone, Copy)]
+pub struct Observation<'o> {
+    pub(crate) head: RequestHead<'o>,
+    pub(crate) decided: Result<&'o Decision, &'o CheckError>,
+    pub(crate) token_refused: Option<&'static str>,
+}
+
+impl<'o> Observation<'o> {
+    /// The head of the request.
+    pub fn head(self) -> RequestHead<'o> {
+        self.head
+    }
+
+    /// The decision, or why there is none.
+    pub fn decided(self) -> Result<&'o Decision, &'o CheckError> {
+        self.decided
+    }
+
+    /// Why a token (JWT) that the request carries was not believed: one of a few phrases, for a
+    /// metric. Such a request is decided all the same, as one that has no token.
+    pub fn token_refused(self) -> Option<&'static str> {
+        self.token_refused
+    }
+}
+
+impl fmt::Debug for Observation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observation")
+            .field("head", &self.head)
+            .field("is_allowed", &self.decided.map(Decision::is_allowed))
+            .field("token_refused", &self.token_refused)
+            .finish_non_exhaustive()
+    }
+}
