@@ -19,6 +19,23 @@ tidegate_address=
 application_address=
 proxy_address=
 
+# Waits a little. Nobody ever writes there.
+mkfifo "$work/nothing"
+pause() { read -r -t 0.05 <>"$work/nothing" || true; }
+
+# Waits for a command to succeed: as long as the process lives, and not for ever.
+await() { # pid command…
+  local pid=$1 _
+  shift
+  for _ in {1..400}; do
+    # Should it have ended, somebody else has made the command succeed.
+    kill -0 "$pid" 2>/dev/null || return 1
+    if "$@"; then return 0; fi
+    pause
+  done
+  return 1
+}
+
 # Ends a process of ours, also one that stands still.
 end() { # pid
   if [[ -n $1 ]]; then
@@ -69,12 +86,9 @@ try_tidegate() { # address
   "$tidegate" serve --config "${example:?}/tidegate.yaml" --http "$1" --admin 127.0.0.1:0 \
     >"$work/tidegate.log" 2>&1 &
   tidegate_pid=$!
-  until grep -q '"door":"http","address"' "$work/tidegate.log"; do
-    if ! kill -0 "$tidegate_pid" 2>/dev/null; then
-      tidegate_pid=
-      return 1
-    fi
-  done
+  await "$tidegate_pid" grep -q '"door":"http","address"' "$work/tidegate.log" && return
+  stop_tidegate
+  return 1
 }
 
 stop_tidegate() {
@@ -86,28 +100,24 @@ start_application() {
   : >"$work/application"
   python3 "$examples/application.py" >"$work/application" &
   application_pid=$!
-  until [[ -s $work/application ]]; do kill -0 "$application_pid"; done
+  await "$application_pid" test -s "$work/application" || { echo "the application does not start"; exit 1; }
   # shellcheck disable=SC2034 # for `configure`
   application_address=$(<"$work/application")
 }
 
 # Proxies cannot take a free port by themselves: try until one is.
 start_proxy() {
-  local port status _
+  local port _
   for _ in 1 2 3 4 5; do
     port=$((20000 + RANDOM % 10000))
     configure "$port"
     (cd "$work" && serve) >"$work/proxy.log" 2>&1 &
     proxy_pid=$!
-    # Until it has read its configuration it does not answer, or with 404.
-    while kill -0 "$proxy_pid" 2>/dev/null; do
-      status=$(curl -s -o /dev/null -w '%{http_code}' --interface 127.0.0.9 "http://127.0.0.1:$port/" || true)
-      if [[ $status != 000 && $status != 404 ]]; then
-        proxy_address=127.0.0.1:$port
-        return
-      fi
-    done
-    wait "$proxy_pid" || true
+    if await "$proxy_pid" is_serving "$port"; then
+      proxy_address=127.0.0.1:$port
+      return
+    fi
+    end "$proxy_pid"
     proxy_pid=
   done
   echo "the proxy does not start:"
@@ -115,16 +125,25 @@ start_proxy() {
   exit 1
 }
 
+# Until it has read its configuration, a proxy does not answer, or with 404.
+is_serving() { # port
+  local status
+  status=$(curl -s -o /dev/null -w '%{http_code}' --max-time 10 --interface 127.0.0.9 "http://127.0.0.1:$1/" || true)
+  [[ $status != 000 && $status != 404 ]]
+}
+
 restart_proxy() {
   end "$proxy_pid"
   start_proxy
 }
 
-# Asks through the proxy, from one of many addresses; `answer` is then the head and the body.
+# Asks through the proxy, from one of many addresses; `answer` is then the head and the body, and
+# $asked what curl says of it: 0, or 28 where nothing came in time.
 ask() { # last-byte-of-the-address curl-arguments…
   local from=$1
   shift
-  curl -s -i --max-time 10 --interface "127.0.0.$from" "$@" "http://$proxy_address/cart" >"$work/answer" || true
+  asked=0
+  curl -s -i --max-time 10 --interface "127.0.0.$from" "$@" "http://$proxy_address/cart" >"$work/answer" || asked=$?
 }
 
 expect() { # what pattern…
@@ -138,6 +157,15 @@ expect() { # what pattern…
     fi
   done
   echo "ok: $what"
+}
+
+expect_to_wait() { # what
+  if ((asked != 28)) || [[ -s $work/answer ]]; then
+    echo "$1: expected no answer for as long as curl waited (28); it says $asked:"
+    cat "$work/answer" "$work/proxy.log"
+    exit 1
+  fi
+  echo "ok: $1"
 }
 
 expect_not() { # what pattern

@@ -18,17 +18,25 @@ local function values(of)
   return list
 end
 
+-- Whom the request comes from. The peer is appended to X-Forwarded-For, as proxies do; Tidegate reads
+-- that from the right, past trusted addresses only. A peer without an address (a unix socket) leaves
+-- nothing but the client's own word, which is not passed on.
+local function hops(txn, sent)
+  local peer = txn.sf:src()
+  if peer == nil or peer == "" then return nil end
+  local list = values(sent["x-forwarded-for"])
+  list[#list + 1] = peer
+  return { table.concat(list, ", ") }
+end
+
 -- What Tidegate is told: what HAProxy itself knows of the request, never a client's word for it, and
--- the headers that limits read. The peer is appended to X-Forwarded-For, as proxies do; Tidegate reads
--- that from the right, past trusted addresses only.
+-- the headers that limits read.
 local function question(txn)
   local sent = txn.http:req_get_headers()
-  local hops = values(sent["x-forwarded-for"])
-  hops[#hops + 1] = txn.sf:src()
   local told = {
     ["x-forwarded-method"] = { txn.sf:method() },
     ["x-forwarded-uri"] = { txn.sf:pathq() },
-    ["x-forwarded-for"] = { table.concat(hops, ", ") },
+    ["x-forwarded-for"] = hops(txn, sent),
   }
   local host = values(sent["host"])
   if #host > 0 then told["x-forwarded-host"] = host end
@@ -47,13 +55,19 @@ local function is_away(answer)
   return made_up[answer.status] and (answer.headers or {})["date"] == nil
 end
 
+-- Whether Tidegate does not take this HAProxy for a proxy of its own. That is the operator's to put
+-- right, and no client can cause it; to tell a client that it is forbidden would be untrue.
+local function is_untrusted(answer, headers)
+  return answer.status == 403 and (headers["x-denied-reason"] or {})[1] == "untrusted-proxy"
+end
+
 -- One line in ten seconds: a log must not fill up when it is needed most.
 local said = 0
-local function complain(answer)
+local function complain(text)
   local now = core.now().sec
   if now - said >= 10 then
     said = now
-    core.Warning("Tidegate does not answer (" .. answer.status .. "); the limits are " .. away)
+    core.Warning(text)
   end
 end
 
@@ -80,7 +94,7 @@ local undecided_body =
 core.register_action("tidegate", { "http-req" }, function(txn)
   local answer = core.httpclient():get { url = url, headers = question(txn), timeout = timeout_ms }
   if is_away(answer) then
-    complain(answer)
+    complain("Tidegate does not answer (" .. answer.status .. "); the limits are " .. away)
     if away == "closed" then refuse(txn, 503, undecided_headers, undecided_body) end
     return
   end
@@ -88,6 +102,9 @@ core.register_action("tidegate", { "http-req" }, function(txn)
   for name, of in pairs(answer.headers or {}) do headers[name] = values(of) end
   if answer.status == 200 then
     txn:set_priv(headers) -- for the other action, below
+  elseif is_untrusted(answer, headers) then
+    complain("Tidegate does not trust this HAProxy; add its address to client.trusted_proxies there")
+    refuse(txn, 503, undecided_headers, undecided_body)
   elseif answer.status ~= nil and answer.status >= 400 then
     refuse(txn, answer.status, headers, answer.body)
   else
@@ -95,9 +112,11 @@ core.register_action("tidegate", { "http-req" }, function(txn)
   end
 end)
 
+-- In place of what the application says of limits, not beside it.
 core.register_action("tidegate", { "http-res" }, function(txn)
   for name, list in pairs(txn:get_priv() or {}) do
     if name:find("^x%-ratelimit") or name:find("^ratelimit") then
+      txn.http:res_del_header(name)
       for _, value in ipairs(list) do txn.http:res_add_header(name, value) end
     end
   end

@@ -57,7 +57,7 @@ func (s settings) ask(ctx context.Context, question http.Header) answer {
 		return nobody(fmt.Sprintf("Tidegate's answer is longer than %d bytes", bodyBytesMax))
 	}
 	given := answer{status: response.StatusCode, header: response.Header, body: body}
-	given.verdict, given.reason = judge(response.StatusCode)
+	given.verdict, given.reason = judge(response.StatusCode, response.Header)
 	return given
 }
 
@@ -67,7 +67,7 @@ func nobody(reason string) answer {
 }
 
 // judge tells answers about the request from those about the operator's settings.
-func judge(status int) (verdict, string) {
+func judge(status int, header http.Header) (verdict, string) {
 	switch status {
 	case http.StatusOK:
 		return allowed, ""
@@ -79,6 +79,13 @@ func judge(status int) (verdict, string) {
 		return unreadable, "Tidegate cannot read a question: it answers 431"
 	case http.StatusUnauthorized:
 		return undecided, "Tidegate answers 401: is `tidegateURL` its http door?"
+	case http.StatusForbidden:
+		// By the address of this connection alone, so no client can cause it. A policy's refusals may
+		// have the same status; this header they never have.
+		if header.Get("X-Denied-Reason") == "untrusted-proxy" {
+			return undecided, "Tidegate does not trust this Traefik: add its address to `client.trusted_proxies` there"
+		}
+		return refused, ""
 	case http.StatusNotFound:
 		return undecided, "Tidegate answers 404: does it have the policy that `policy` names, and is `tidegateURL` its http door?"
 	case http.StatusServiceUnavailable:

@@ -124,7 +124,9 @@ func TestQuestionsThatTidegateCannotReadOpenNothing(t *testing.T) {
 
 func TestWithoutADecisionTheOperatorsChoiceHolds(t *testing.T) {
 	hang := make(chan struct{})
+	untrusted := map[string]string{"X-Denied-Reason": "untrusted-proxy", "Content-Type": "application/problem+json"}
 	cases := map[string]*door{
+		"not trusted":            newDoor(t, status(403, untrusted, `{"status":403}`)),
 		"no policy of that name": newDoor(t, status(404, nil, "")),
 		"not Tidegate":           newDoor(t, status(204, nil, "")),
 		"a redirection":          newDoor(t, status(302, map[string]string{"Location": "/elsewhere"}, "")),
@@ -150,6 +152,29 @@ func TestWithoutADecisionTheOperatorsChoiceHolds(t *testing.T) {
 		if reached || response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" ||
 			response.Header.Get("Content-Type") != "application/problem+json" || !strings.Contains(body, `"status":503`) {
 			t.Errorf("%s, deny: %d %q, application asked: %v", name, response.StatusCode, body, reached)
+		}
+	}
+}
+
+// A Traefik that was forgotten in `trusted_proxies` is the operator's error, and told as such.
+func TestAWantOfTrustIsTold(t *testing.T) {
+	reason := map[string]string{"X-Denied-Reason": "untrusted-proxy"}
+	read, err := asking(newDoor(t, status(403, reason, ""))).settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := read.ask(context.Background(), http.Header{})
+	if given.verdict != undecided || !strings.Contains(given.reason, "client.trusted_proxies") {
+		t.Errorf("%v, %q", given.verdict, given.reason)
+	}
+}
+
+func TestOnlyTheStatusAndTheReasonTogetherAreAWantOfTrust(t *testing.T) {
+	for code, reason := range map[int]string{403: "another", 429: "untrusted-proxy"} {
+		d := newDoor(t, status(code, map[string]string{"X-Denied-Reason": reason}, ""))
+		response, _, reached := through(t, asking(d), request())
+		if reached || response.StatusCode != code {
+			t.Errorf("%d: %d, application asked: %v", code, response.StatusCode, reached)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 //! What the application answers is the client's, whatever it is.
 
-use crate::kit::application::ANSWER_WITH;
+use crate::kit::application::{ANSWER_HEADER, ANSWER_WITH};
 use crate::kit::{Away, Setup, Site};
 
 /// Also statuses that Tidegate or the proxy might have answered themselves.
@@ -37,3 +37,32 @@ fn a_request_goes_to_the_application_once(setup: Setup) {
 }
 
 with_all!(a_request_goes_to_the_application_once);
+
+/// Whoever reads the headers of a limit finds one of each, and it is Tidegate's.
+fn what_it_says_of_limits_gives_way_to_what_tidegate_says(setup: Setup) {
+    let Some(site) = Site::open(setup, Away::Open) else {
+        return;
+    };
+    let limits = [
+        ("x-ratelimit-limit", "3"),
+        ("x-ratelimit-remaining", "2"),
+        ("x-ratelimit-reset", ""),
+        ("ratelimit-policy", r#""per-client";q=3;w=180"#),
+        ("ratelimit", r#""per-client";r=2;t="#),
+    ];
+    let own = limits.map(|(name, _)| format!("{ANSWER_HEADER}: {name}: of-the-application"));
+    let reply = site.get(2, "/", &own.each_ref().map(String::as_str));
+    assert_eq!(reply.status, 200, "{reply:?}");
+    for (name, begin) in limits {
+        let given = reply.header(name).unwrap();
+        assert!(given.starts_with(begin), "{name}: {given}");
+        assert_ne!(given, "of-the-application", "{name}");
+        let times = reply.names().iter().filter(|other| **other == name).count();
+        assert_eq!(times, 1, "{name}");
+    }
+}
+
+with_each!(
+    what_it_says_of_limits_gives_way_to_what_tidegate_says:
+    nginx Nginx, haproxy Haproxy, caddy Caddy
+);

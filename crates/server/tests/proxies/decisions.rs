@@ -94,3 +94,18 @@ fn a_correlation_id_is_kept(setup: Setup) {
 }
 
 with_all!(a_correlation_id_is_kept);
+
+/// Cookies of the size that browsers and single sign-on send are no obstacle.
+fn a_large_cookie_passes(setup: Setup) {
+    let Some(site) = Site::open(setup, Away::Closed) else {
+        return;
+    };
+    let cookie = format!("cookie: session={}", "a".repeat(9_000));
+    let reply = site.get(2, "/", &[&cookie]);
+    assert_eq!(reply.status, 200, "{reply:?}");
+    if setup.informs() {
+        assert_eq!(reply.header("x-ratelimit-remaining"), Some("2"));
+    }
+}
+
+with_all!(a_large_cookie_passes);

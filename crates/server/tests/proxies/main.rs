@@ -19,6 +19,10 @@ mod application;
 mod away;
 /// Allowed and refused.
 mod decisions;
+/// Tidegate answers, but does not decide.
+mod failures;
+/// What nginx does by itself beside limits.
+mod nginx;
 /// What the plugin for Traefik is told.
 mod plugin;
 /// Clients who claim to be others, or to ask for something else.

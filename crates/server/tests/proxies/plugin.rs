@@ -1,7 +1,6 @@
 //! What the plugin for Traefik is told.
 
 use crate::kit::{Away, Setup, Site};
-use std::fs;
 
 /// The settings of the plugin that asks keeper, as its users have them.
 const KEEPER: &str = r#"          keeperRateLimitKey: ratelimits
@@ -25,14 +24,8 @@ const KEEPER: &str = r#"          keeperRateLimitKey: ratelimits
 /// A site whose middleware has these settings too.
 fn with(settings: &str) -> Option<Site> {
     Site::start_with(Setup::TraefikPlugin, Away::Open, |folder| {
-        let file = folder.path().join("dynamic.yml");
-        let text = fs::read_to_string(&file).unwrap();
         let name = "        tidegate:\n";
-        assert!(text.contains(name), "{text}");
-        folder.write(
-            "dynamic.yml",
-            &text.replace(name, &format!("{name}{settings}")),
-        );
+        folder.change("dynamic.yml", name, &format!("{name}{settings}"));
     })
 }
 

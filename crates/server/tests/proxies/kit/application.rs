@@ -1,5 +1,6 @@
 //! What stands behind the proxies.
 
+use http::header::HeaderName;
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -16,6 +17,9 @@ use tokio::net::{TcpListener, TcpStream};
 /// A header by which a client says how the application is to answer: a status, or `nothing` for an
 /// application that dies over the request.
 pub(crate) const ANSWER_WITH: &str = "x-answer-with";
+
+/// A header by which a client says what else the answer is to have, as `name: value`.
+pub(crate) const ANSWER_HEADER: &str = "x-answer-header";
 
 /// An application that writes down what it is asked.
 pub(crate) struct Application {
@@ -76,6 +80,11 @@ fn answer(request: &Request<Incoming>, asked: &Asked) -> io::Result<Response<Ful
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
         *response.status_mut() = StatusCode::from_bytes(with.as_bytes()).unwrap();
+    }
+    for line in request.headers().get_all(ANSWER_HEADER) {
+        let (name, value) = line.to_str().unwrap().split_once(": ").unwrap();
+        let name: HeaderName = name.parse().unwrap();
+        response.headers_mut().append(name, value.parse().unwrap());
     }
     Ok(response)
 }

@@ -21,6 +21,13 @@ impl Folder {
         &self.0
     }
 
+    /// Puts something in place of what is in a file, once or more often.
+    pub(crate) fn change(&self, name: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.0.join(name)).unwrap();
+        assert!(text.contains(from), "no {from} in {text}");
+        self.write(name, &text.replace(from, to));
+    }
+
     pub(crate) fn write(&self, name: &str, text: &str) {
         fs::write(self.0.join(name), text).unwrap();
     }

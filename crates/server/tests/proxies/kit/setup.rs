@@ -119,6 +119,14 @@ impl Setup {
         command
     }
 
+    /// Copies Tidegate's configuration, and tells where it is.
+    pub(crate) fn copy_tidegate(self, folder: &Folder) -> PathBuf {
+        let name = "tidegate.yaml";
+        let text = fs::read_to_string(self.folder().join(name)).unwrap();
+        folder.write(name, &text);
+        folder.path().join(name)
+    }
+
     /// Copies a file of the example.
     fn copy(self, name: &str, folder: &Folder, addresses: Addresses, choice: (&str, &str)) {
         let text = fs::read_to_string(self.folder().join(name)).unwrap();

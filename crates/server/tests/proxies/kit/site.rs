@@ -34,12 +34,8 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts it all; nothing if the proxy is not installed.
-    pub(crate) fn start(setup: Setup, away: Away) -> Option<Self> {
-        Self::start_with(setup, away, |_| {})
-    }
-
-    /// Starts it all, after a last change to the proxy's files.
+    /// Starts it all, after a last change to the files: `tidegate.yaml`, and those of nginx and Traefik.
+    /// Nothing if the proxy is not installed.
     pub(crate) fn start_with(
         setup: Setup,
         away: Away,
@@ -47,9 +43,9 @@ impl Site {
     ) -> Option<Self> {
         let program = setup.program().find()?;
         let runtime = Runtime::new().unwrap();
-        let tidegate = Tidegate::start(&setup.folder().join("tidegate.yaml"));
         let application = runtime.block_on(Application::start());
         let folder = Folder::make();
+        let mut tidegate = Tidegate::new(&setup.copy_tidegate(&folder));
         let port = Port::lease();
         let address = SocketAddr::from(([127, 0, 0, 1], port.number()));
         let addresses = Addresses {
@@ -59,6 +55,7 @@ impl Site {
         };
         let mut command = setup.command(&program, &folder, addresses, away);
         change(&folder);
+        tidegate.come_back();
         let proxy = Process::spawn_with_log(&mut command, &log_in(&folder));
         Some(Self {
             setup,
@@ -74,7 +71,16 @@ impl Site {
 
     /// Starts it all, and waits until requests get through.
     pub(crate) fn open(setup: Setup, away: Away) -> Option<Self> {
-        let mut site = Self::start(setup, away)?;
+        Self::open_with(setup, away, |_| {})
+    }
+
+    /// The same, after a last change to the files.
+    pub(crate) fn open_with(
+        setup: Setup,
+        away: Away,
+        change: impl FnOnce(&Folder),
+    ) -> Option<Self> {
+        let mut site = Self::start_with(setup, away, change)?;
         site.await_status(|status| status != 404);
         site.application.asked();
         Some(site)

@@ -13,15 +13,13 @@ pub(crate) struct Tidegate {
 }
 
 impl Tidegate {
-    /// Starts it with a configuration file.
-    pub(crate) fn start(config: &Path) -> Self {
-        let mut tidegate = Self {
+    /// One with a configuration file, that has yet to [come](Self::come_back).
+    pub(crate) fn new(config: &Path) -> Self {
+        Self {
             config: config.to_owned(),
             port: Port::lease(),
             process: None,
-        };
-        tidegate.come_back();
-        tidegate
+        }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -45,7 +43,7 @@ impl Tidegate {
         self.process = None;
     }
 
-    /// It starts again, and has forgotten everything.
+    /// It starts, and has forgotten everything.
     pub(crate) fn come_back(&mut self) {
         let address = self.address();
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
