@@ -17,6 +17,7 @@ RATE = f"7/s burst {BURST}"
 RIVAL = "throttlecrab"
 FLOOR = "floor"
 AUTH_FLOOR = "floor-auth"
+TOLD_FLOOR = "floor-auth-told"
 
 # What Traefik's forwardAuth sends for a browser's request, without the cookies.
 FORWARDED = [
@@ -45,6 +46,7 @@ class Question:
 
 
 AUTH = Question("/v1/auth", "", "GET", FORWARDED)
+TOLD = Question("/told", "", "GET", FORWARDED)
 
 
 @dataclasses.dataclass
@@ -70,7 +72,8 @@ class Contender:
 def contenders(options):
     """Everybody, the floor and the rival first."""
     check = Question("/v1/check", '{"user":"USER"}')
-    floors = [_floor(options, FLOOR, check), _floor(options, AUTH_FLOOR, AUTH)]
+    floors = [(FLOOR, check), (AUTH_FLOOR, AUTH), (TOLD_FLOOR, TOLD)]
+    floors = [_floor(options, name, question) for name, question in floors]
     return [*floors, _throttlecrab(options), *_tidegates(options), *_auths(options)]
 
 
@@ -80,7 +83,8 @@ def _floor(options, name, question):
         return ["--listen", f"127.0.0.1:{port}", *runtime]
 
     rival = RIVAL if name == FLOOR else None
-    return Contender(name, options.floor, question, arguments, name, rival)
+    floor = FLOOR if name == FLOOR else AUTH_FLOOR
+    return Contender(name, options.floor, question, arguments, floor, rival)
 
 
 def _throttlecrab(options):

@@ -1,5 +1,5 @@
 //! The floor of the HTTP benchmark: reads the body of every request, answers the same JSON; to `GET`,
-//! which is what forward-auth gets, an empty 200.
+//! which is what forward-auth gets, an empty 200, at `/told` with header fields.
 //!
 //! Same library and settings as Tidegate's HTTP door (hyper 1, HTTP/1.1, flat writes,
 //! `TCP_NODELAY`, a multi-thread runtime), and nothing of a limiter. What Tidegate costs beyond it is
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use clap::Parser;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
@@ -23,6 +23,17 @@ use tokio::runtime;
 
 /// As long as a real decision.
 const ANSWER: &[u8] = br#"{"allowed":true,"limit":"per-user","band":"7/s burst 4000000000","remaining":3999999999,"retry_after_ms":0,"reset_ms":143}"#;
+
+/// Where `GET` is answered with as many header fields as forward-auth tells of a limit.
+const TOLD_PATH: &str = "/told";
+
+const TOLD: [(&str, &str); 5] = [
+    ("x-ratelimit-limit", "4000000000"),
+    ("x-ratelimit-remaining", "3999999999"),
+    ("x-ratelimit-reset", "1795000001"),
+    ("ratelimit-policy", "\"per-ip\";q=4000000000;w=571428572"),
+    ("ratelimit", "\"per-ip\";r=3999999999;t=1"),
+];
 
 /// Serves a constant answer.
 #[derive(Parser)]
@@ -69,7 +80,14 @@ async fn connection(stream: TcpStream) {
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
     if request.method() == Method::GET {
-        return Ok(Response::default());
+        let mut response = Response::default();
+        if request.uri().path() == TOLD_PATH {
+            let fields = TOLD.map(|(name, value)| {
+                (HeaderName::from_static(name), HeaderValue::from_static(value))
+            });
+            response.headers_mut().extend(fields);
+        }
+        return Ok(response);
     }
     let mut response = Response::new(Full::new(Bytes::from_static(ANSWER)));
     if request.into_body().collect().await.is_err() {
