@@ -10,8 +10,8 @@ import (
 
 // Keeper is what a middleware's configuration says of keeper, the store of limits that another
 // plugin asks. It is accepted as it is, so that a configuration can stay when the plugin changes,
-// and nothing is done with it: Tidegate reads keeper, once for all replicas. None of it is ever
-// printed, for it holds a password.
+// and nothing is done with it: limits are those of Tidegate's configuration, once for all replicas.
+// None of it is ever printed, for it holds a password.
 type Keeper struct {
 	config *Config
 }
@@ -31,7 +31,7 @@ func (k Keeper) announce(name string) {
 		return
 	}
 	keeperAnnounced.Do(func() {
-		say(name, fmt.Sprintf("%s: accepted and not used here. Tidegate reads the keeper, and limits hold over all replicas of Traefik",
+		say(name, fmt.Sprintf("%s: accepted and not used. Limits are those of Tidegate's configuration, and hold over all replicas of Traefik",
 			strings.Join(set, ", ")))
 		for _, flaw := range k.flaws() {
 			say(name, flaw)

@@ -37,7 +37,7 @@ fn settings_of_keeper_are_accepted_and_never_printed() {
     site.await_status(|status| status != 404);
     site.use_up(2);
     let log = site.log();
-    let expected = "Tidegate reads the keeper, and limits hold over all replicas";
+    let expected = "Limits are those of Tidegate's configuration, and hold over all replicas";
     assert_eq!(log.matches(expected).count(), 1, "{log}");
     assert!(!log.contains("Pas$w0rd"), "{log}");
     assert!(!log.contains("urlpathpattern"), "{log}");

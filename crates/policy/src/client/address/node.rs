@@ -7,18 +7,27 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// `[2001:db8::1]:4711`; `None` for anything else, such as `unknown` and `_hidden`.
 pub(super) fn node(text: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(text).ok()?;
-    let text = &*without_zone(text);
-    let address = if let Some(text) = text.strip_prefix('[') {
+    // Nearly always there is nothing to take off.
+    let address = text.parse().ok().or_else(|| dressed(&without_zone(text)));
+    address.map(|address: IpAddr| address.to_canonical())
+}
+
+/// An address with brackets, a port, or both.
+fn dressed(text: &str) -> Option<IpAddr> {
+    if let Some(text) = text.strip_prefix('[') {
         let (address, port) = text.split_once(']')?;
-        is_port(port).then(|| address.parse::<Ipv6Addr>().map(IpAddr::V6))?
-    } else if let Some((address, _)) = text.split_once(':').filter(|(_, port)| !port.contains(':'))
-    {
-        let port = text.get(address.len()..)?;
-        is_port(port).then(|| address.parse::<Ipv4Addr>().map(IpAddr::V4))?
-    } else {
-        text.parse()
-    };
-    address.ok().map(|address| address.to_canonical())
+        let address = address.parse::<Ipv6Addr>().ok()?;
+        return is_port(port).then_some(IpAddr::V6(address));
+    }
+    match text.split_once(':') {
+        Some((address, behind)) if !behind.contains(':') => {
+            let port = text.strip_prefix(address)?;
+            let address = address.parse::<Ipv4Addr>().ok()?;
+            is_port(port).then_some(IpAddr::V4(address))
+        }
+        // Without a port: what had a zone.
+        _ => text.parse().ok(),
+    }
 }
 
 /// The text without the zone of a link-local address, `%eth0`, which some proxies write: it names an
