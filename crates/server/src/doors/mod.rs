@@ -7,6 +7,7 @@
 //! | `deny` | the query of `/v1/auth` |
 //! | `admin` | `/livez`, `/readyz`, `/metrics` |
 //! | `body` | a request's body, bounded in size and time |
+//! | `promptly` | runs what nearly always ends at once |
 //! | `respond` | every status and header that is ever answered |
 
 pub(crate) mod admin;

@@ -9,7 +9,7 @@ use crate::doors::respond::{self, Answer};
 use crate::telemetry::metrics::DoorMetrics;
 use futures_util::future::{Either, ready};
 use http::Request;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -129,7 +129,7 @@ impl<D: Door> Session<D> {
         self: &Arc<Self>,
         request: Request<Incoming>,
     ) -> impl Future<Output = Result<Answer, Infallible>> + use<D> {
-        self.pulse.begin();
+        self.pulse.begin(!request.body().is_end_stream());
         let context = &*self.context;
         let at_once = if context.admits(&request) {
             context.door.answer_at_once(&request, self.peer)

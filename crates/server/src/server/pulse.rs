@@ -18,6 +18,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub(crate) struct Pulse {
     /// Requests whose head has been read.
     requests: AtomicU64,
+    /// Whether the last of them has a body, of which some may still be to come.
+    has_body: AtomicBool,
     /// Whether the client has sent anything at all.
     heard: AtomicBool,
     /// Whether the next answer is to be the connection's last.
@@ -25,10 +27,11 @@ pub(crate) struct Pulse {
 }
 
 impl Pulse {
-    /// A request has begun.
-    pub(crate) fn begin(&self) {
+    /// A request has begun, with a body or without.
+    pub(crate) fn begin(&self, has_body: bool) {
         self.requests
             .store(self.requests().wrapping_add(1), Relaxed);
+        self.has_body.store(has_body, Relaxed);
     }
 
     pub(crate) fn requests(&self) -> u64 {
@@ -69,10 +72,10 @@ impl<I> Watched<I> {
         }
     }
 
-    /// Whether the client was in the middle of something when it was last heard: a head that did not
-    /// come to its end, or a body.
+    /// Whether the client may be in the middle of something: a head that did not come to its end, or
+    /// a body that nobody waited for.
     fn is_interrupted(&self) -> bool {
-        self.read_at == self.pulse.requests()
+        self.read_at == self.pulse.requests() || self.pulse.has_body.load(Relaxed)
     }
 }
 

@@ -68,6 +68,29 @@ async fn a_client_that_goes_on_sending_is_not_reset_before_it_reads_the_answer()
     assert!(client.is_closed().await);
 }
 
+/// The same where the answer needs no body, and the body comes later.
+#[tokio::test]
+async fn a_body_that_nobody_waits_for_does_not_cost_the_answer() {
+    let server = Server::start(TWO_A_MINUTE).await;
+    let piece = "x".repeat(8 << 10);
+    for (head, status) in [
+        (HEAD, 413),
+        ("POST /nothing HTTP/1.1\r\nhost: tidegate\r\n", 404),
+    ] {
+        let mut client = Client::connect(server.http).await;
+        let length = 16 * piece.len();
+        let head = format!("{head}content-length: {length}\r\n\r\n");
+        client.send(&head).await;
+        client.stream.readable().await.expect("an answer");
+        for _ in 0..16 {
+            let sent = client.try_send(&piece).await;
+            sent.expect("the server listens to the end");
+        }
+        assert_eq!(client.reply().await.status, status);
+        assert!(client.is_closed().await);
+    }
+}
+
 #[tokio::test]
 async fn a_client_that_never_ends_is_not_listened_to_for_ever() {
     let server = Server::start(TWO_A_MINUTE).await;
