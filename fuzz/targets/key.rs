@@ -66,6 +66,7 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
         charge_always: false,
         on_failure: None,
         template: None,
+        refusal: None,
     });
     Policy::new("fuzz".to_owned(), Evaluate::All, limits.collect())
 });

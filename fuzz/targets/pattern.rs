@@ -122,6 +122,7 @@ fn policy(pattern: PathPattern) -> Policy {
         charge_always: false,
         on_failure: None,
         template: None,
+        refusal: None,
     };
     Policy::new("fuzz".to_owned(), Evaluate::All, vec![limit])
 }
