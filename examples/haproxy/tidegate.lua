@@ -4,9 +4,10 @@ local along = { select(4, ...) }
 timeout_ms = assert(tonumber(timeout_ms), "tidegate.lua: the second argument is a number of milliseconds")
 assert(away == "open" or away == "closed", "tidegate.lua: the third argument is open or closed")
 
--- Headers of an answer that belong to the connection by which it came, and not to the client's.
+-- Headers of an answer that belong to the connection by which it came, and not to the client's; the
+-- last is for proxies alone.
 local own = { ["connection"] = true, ["keep-alive"] = true, ["transfer-encoding"] = true,
-              ["content-length"] = true, ["date"] = true }
+              ["content-length"] = true, ["date"] = true, ["x-denied-reason"] = true }
 
 -- HAProxy counts the values of a header from 0.
 local function values(of)
@@ -33,9 +34,12 @@ end
 -- the headers that limits read.
 local function question(txn)
   local sent = txn.http:req_get_headers()
+  -- Of `OPTIONS *` HAProxy has none.
+  local target = txn.sf:pathq()
+  if target == nil or target == "" then target = "/" end
   local told = {
     ["x-forwarded-method"] = { txn.sf:method() },
-    ["x-forwarded-uri"] = { txn.sf:pathq() },
+    ["x-forwarded-uri"] = { target },
     ["x-forwarded-for"] = hops(txn, sent),
   }
   local host = values(sent["host"])

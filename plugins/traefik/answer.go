@@ -9,6 +9,9 @@ import (
 
 const bodyBytesMax = 64 << 10
 
+// reasonHeader is how Tidegate tells us why a request does not pass.
+const reasonHeader = "X-Denied-Reason"
+
 // verdict is what an answer means.
 type verdict int
 
@@ -32,10 +35,11 @@ type answer struct {
 	body   []byte
 }
 
-// Headers of an answer that belong to the connection by which it came, and to that message.
+// Headers of an answer that belong to the connection by which it came, and to that message, or are
+// for us alone.
 var ownOfAnswer = map[string]bool{
 	"Connection": true, "Keep-Alive": true, "Transfer-Encoding": true, "Trailer": true, "Upgrade": true,
-	"Content-Length": true, "Date": true,
+	"Content-Length": true, "Date": true, reasonHeader: true,
 }
 
 // inform tells an allowed client of its limits.

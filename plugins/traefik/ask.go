@@ -68,6 +68,10 @@ func nobody(reason string) answer {
 
 // judge tells answers about the request from those about the operator's settings.
 func judge(status int, header http.Header) (verdict, string) {
+	// A policy's refusals may have any status from 400 on. All of them are marked, and nothing else is.
+	if status >= 400 && header.Get(reasonHeader) == "limit" {
+		return refused, ""
+	}
 	switch status {
 	case http.StatusOK:
 		return allowed, ""
@@ -80,9 +84,8 @@ func judge(status int, header http.Header) (verdict, string) {
 	case http.StatusUnauthorized:
 		return undecided, "Tidegate answers 401: is `tidegateURL` its http door?"
 	case http.StatusForbidden:
-		// By the address of this connection alone, so no client can cause it. A policy's refusals may
-		// have the same status; this header they never have.
-		if header.Get("X-Denied-Reason") == "untrusted-proxy" {
+		// By the address of this connection alone, so no client can cause it.
+		if header.Get(reasonHeader) == "untrusted-proxy" {
 			return undecided, "Tidegate does not trust this Traefik: add its address to `client.trusted_proxies` there"
 		}
 		return refused, ""

@@ -111,6 +111,22 @@ func TestRefusalsReachTheClientAsTheyAre(t *testing.T) {
 	}
 }
 
+// By the status alone, 401, 404 and most 5xx would be failures, and pass where the choice is `allow`.
+func TestMarkedRefusalsOpenNothingWhateverTheirStatus(t *testing.T) {
+	for code := 400; code <= 599; code++ {
+		header := map[string]string{"X-Denied-Reason": "limit", "Retry-After": "3"}
+		d := newDoor(t, status(code, header, "refused"))
+		response, body, reached := through(t, asking(d), request())
+		if reached || response.StatusCode != code || body != "refused" || response.Header.Get("Retry-After") != "3" {
+			t.Errorf("%d: %d %q, application asked: %v", code, response.StatusCode, body, reached)
+		}
+		if given := response.Header.Get("X-Denied-Reason"); given != "" {
+			t.Errorf("%d: the client is told %q", code, given)
+		}
+		d.Close()
+	}
+}
+
 // A client can see to these, so they must not let it pass.
 func TestQuestionsThatTidegateCannotReadOpenNothing(t *testing.T) {
 	for _, code := range []int{400, 414, 431} {

@@ -8,7 +8,7 @@ use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, W
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use std::io::Cursor;
-use tidegate::{CheckError, Decision};
+use tidegate::{CheckError, DecidedBy, Decision};
 use tidegate_http::answer::{self, Correlation};
 use tidegate_http::question::ForwardedError;
 use tidegate_policy::respond::Respond;
@@ -23,9 +23,10 @@ const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 const DENIED_STATUS: HeaderName = HeaderName::from_static("x-denied-status");
-/// By which a proxy tells its own want of trust, which is its operator's to put right, from a refusal
-/// with the same status.
+/// By which a proxy tells refusals, which may have any status, from its own want of trust and whatever
+/// else is its operator's to put right.
 const DENIED_REASON: HeaderName = HeaderName::from_static("x-denied-reason");
+const LIMIT: HeaderValue = HeaderValue::from_static("limit");
 const UNTRUSTED: HeaderValue = HeaderValue::from_static("untrusted-proxy");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
@@ -115,7 +116,11 @@ pub(crate) fn refused(decision: &Decision, headers: &HeaderMap) -> Answer {
     );
     let mut answer = whole(answer::refuse(decision, &correlation));
     answer.extensions_mut().insert(IsDecision);
-    answer
+    if decision.decided_by() == DecidedBy::Failure {
+        // Without a store nobody was refused.
+        return answer;
+    }
+    with(answer, DENIED_REASON, LIMIT)
 }
 
 /// The same for a proxy that knows 403 only: another header has the status.

@@ -109,3 +109,53 @@ fn a_large_cookie_passes(setup: Setup) {
 }
 
 with_all!(a_large_cookie_passes);
+
+/// Whatever the status of a refusal, it is one: nothing passes, and nobody is told how proxies know.
+fn a_refusal_may_have_the_status_of_a_failure(setup: Setup) {
+    for status in [404, 502] {
+        let site = Site::open_with(setup, Away::Open, |folder| {
+            let respond = format!("respond: {{ status: {status} }}\npolicies:");
+            folder.change("tidegate.yaml", "policies:", &respond);
+        });
+        let Some(site) = site else {
+            return;
+        };
+        for expected in [200, 200, 200, status, status] {
+            let reply = site.get(2, "/", &[]);
+            assert_eq!(reply.status, expected, "{reply:?}");
+            assert_eq!(reply.header("x-denied-reason"), None);
+        }
+        assert_eq!(site.application.asked().len(), 3);
+    }
+}
+
+with_each!(
+    a_refusal_may_have_the_status_of_a_failure: haproxy Haproxy, caddy Caddy,
+    traefik_plugin TraefikPlugin
+);
+
+/// `HAProxy` has no path of it, and Tidegate wants one.
+#[test]
+fn haproxy_asks_about_requests_without_a_path() {
+    let Some(site) = Site::open(Setup::Haproxy, Away::Open) else {
+        return;
+    };
+    for status in [200, 200, 200, 429] {
+        assert_eq!(site.ask(2, "OPTIONS *", &[]).status, status);
+    }
+    assert_eq!(site.application.asked(), ["OPTIONS *"; 3]);
+}
+
+/// Caddy passes all of them on, and adds some; Tidegate reads a hundred.
+#[test]
+fn caddy_asks_about_requests_of_many_lines() {
+    let Some(site) = Site::open(Setup::Caddy, Away::Open) else {
+        return;
+    };
+    let lines: Vec<String> = (0..120).map(|nth| format!("x-{nth}: a")).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    assert_eq!(site.get(2, "/", &lines[..88]).status, 200);
+    site.application.asked();
+    assert_eq!(site.get(2, "/", &lines).status, 431);
+    assert_eq!(site.application.asked(), [""; 0]);
+}

@@ -51,6 +51,26 @@ fn what_nginx_cannot_serve_has_the_status_that_it_had() {
 }
 
 #[test]
+fn malformed_requests_are_told_so_and_not_that_the_limiter_is_away() {
+    let Some(site) = Site::open(Setup::Nginx, Away::Open) else {
+        return;
+    };
+    for head in [
+        &b"GET /\xff HTTP/1.1\r\nhost: shop.example\r\n\r\n"[..],
+        b"GET /#part HTTP/1.1\r\nhost: shop.example\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: a,b\r\n\r\n",
+    ] {
+        let reply = site.try_send(2, head).unwrap();
+        assert_eq!(reply.status, 400, "{}: {reply:?}", head.escape_ascii());
+        assert_eq!(reply.header("retry-after"), None);
+        let kind = reply.header("content-type");
+        assert_eq!(kind, Some("application/problem+json"));
+        assert_eq!(reply.json()["status"], 400);
+    }
+    assert_eq!(site.application.asked(), [""; 0]);
+}
+
+#[test]
 fn what_goes_into_a_question_is_bounded_altogether() {
     let Some(site) = Site::open(Setup::Nginx, Away::Open) else {
         return;

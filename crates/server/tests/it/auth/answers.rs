@@ -107,6 +107,37 @@ async fn each_policy_answers_by_its_profile() {
     );
 }
 
+/// A proxy that went by the status alone took some refusals for failures, and let them through.
+#[tokio::test]
+async fn every_refusal_is_marked_whatever_its_status_and_nothing_else_is() {
+    let statuses = [400, 401, 403, 404, 414, 429, 431, 500, 503, 599];
+    let policy = |status: &u16| {
+        format!(
+            "  - {{ name: s{status}, respond: {{ status: {status} }}, limits: [{{ name: x, key: ip, rate: 1/min }}] }}\n"
+        )
+    };
+    let policies: String = statuses.iter().map(policy).collect();
+    let closed = "  - { name: closed, limits: [{ name: x, rate: 1/min, on_failure: deny }] }\n";
+    let it = Cuttable::start(&format!("policies:\n{policies}{closed}")).await;
+    let seen = async |target: &str, by: &str| {
+        let asked = ask(&format!("/v1/auth/{target}")).header("x-denied-reason", by);
+        let reply = asked.at(it.server.http).await;
+        let reason = reply.header("x-denied-reason").map(str::to_owned);
+        (reply.status, reason)
+    };
+    let marked = Some("limit".to_owned());
+    for status in statuses {
+        let policy = format!("s{status}");
+        assert_eq!(seen(&policy, "limit").await, (200, None));
+        assert_eq!(seen(&policy, "mine").await, (status, marked.clone()));
+        let by_403 = seen(&format!("{policy}?deny=403"), "mine").await;
+        assert_eq!(by_403, (403, marked.clone()));
+    }
+    assert_eq!(seen("nobodys", "limit").await, (404, None));
+    it.cut();
+    assert_eq!(seen("closed", "limit").await, (503, None));
+}
+
 #[tokio::test]
 async fn a_correlation_id_is_made_where_there_is_none() {
     let it = Cuttable::start("policies: [{ name: api, limits: [{ name: x, rate: 1/h }] }]").await;

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_testkit::redis::{Port, Process, until};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpSocket;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
@@ -112,13 +113,13 @@ impl Site {
 
     /// Asks for `GET /path` and the like, with an empty body.
     pub(crate) fn ask(&self, client: u8, what: &str, lines: &[&str]) -> Reply {
-        let reply = self.try_send(client, &head(what, lines));
+        let reply = self.try_send(client, head(what, lines));
         reply.unwrap_or_else(|| panic!("no answer to {what} {lines:?}; {}", self.log()))
     }
 
     /// Sends bytes, and reads the reply if there is one.
-    pub(crate) fn try_send(&self, client: u8, bytes: &str) -> Option<Reply> {
-        let reply = exchange(self.address, client, bytes);
+    pub(crate) fn try_send(&self, client: u8, bytes: impl AsRef<[u8]>) -> Option<Reply> {
+        let reply = exchange(self.address, client, bytes.as_ref());
         let reply = self
             .runtime
             .block_on(async { timeout(PATIENCE, reply).await });
@@ -129,7 +130,7 @@ impl Site {
     /// is what comes of it.
     pub(crate) fn answer_after(&self, client: u8, meanwhile: impl FnOnce()) -> Reply {
         let bytes = head("GET /", &[]);
-        let mut reply = Box::pin(exchange(self.address, client, &bytes));
+        let mut reply = Box::pin(exchange(self.address, client, bytes.as_bytes()));
         self.runtime.block_on(async {
             let early = timeout(Duration::from_millis(500), &mut reply).await;
             assert!(early.is_err(), "{early:?}");
@@ -161,11 +162,11 @@ fn head(what: &str, lines: &[&str]) -> String {
     head + "\r\n"
 }
 
-async fn exchange(proxy: SocketAddr, client: u8, bytes: &str) -> io::Result<Option<Reply>> {
+async fn exchange(proxy: SocketAddr, client: u8, bytes: &[u8]) -> io::Result<Option<Reply>> {
     let socket = TcpSocket::new_v4()?;
     socket.bind(([127, 0, 0, client], 0).into())?;
-    let mut connection = Client::over(socket.connect(proxy).await?);
+    let mut stream = socket.connect(proxy).await?;
     // A proxy that has read enough may answer before it has everything.
-    connection.try_send(bytes).await.ok();
-    connection.try_reply().await
+    stream.write_all(bytes).await.ok();
+    Client::over(stream).try_reply().await
 }
