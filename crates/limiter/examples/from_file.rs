@@ -44,7 +44,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("\nnot taken over:\n{errors}");
     }
     let better = "policies: [{ name: api, limits: [{ name: x, rate: 5/s }] }]";
-    limiter.reload(Config::from_yaml(better)?);
+    limiter.reload(Config::from_yaml(better)?)?;
     println!("reloaded: {:?}", limiter.check(&request).await?.binding());
 
     // A program that watches its file does this when the file has changed.

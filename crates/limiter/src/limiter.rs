@@ -1,12 +1,11 @@
 //! The limiter: policies and a store.
 
 use crate::any::AnyStore;
-use crate::build::Builder;
+use crate::build::{Builder, Told};
 use crate::decision::Decision;
 use crate::error::{BuildError, CheckError};
 use crate::failure::{Failover, StoreHealth};
 use crate::naming::Naming;
-use crate::process::ProcessEnvironment;
 use crate::question::{Prepared, Question};
 use crate::rules::Rules;
 use arc_swap::ArcSwap;
@@ -44,6 +43,8 @@ pub struct Limiter<S = MemoryStore> {
 struct Shared<S> {
     /// Replaced whole by a reload; a decision keeps the version that it began with.
     rules: ArcSwap<Rules>,
+    /// What every reload lays over the new configuration.
+    told: Told,
     store: S,
     /// Only for a store that can fail.
     failover: Option<Box<Failover>>,
@@ -98,6 +99,7 @@ impl Limiter {
 
 impl<S: Store> Limiter<S> {
     pub(crate) fn new(
+        told: Told,
         mut rules: Rules,
         store: S,
         failover: Option<Failover>,
@@ -108,6 +110,7 @@ impl<S: Store> Limiter<S> {
         Self {
             shared: Arc::new(Shared {
                 rules: ArcSwap::from_pointee(rules),
+                told,
                 waits: failover.is_some() || store.decide_at_once(&[]).is_none(),
                 store,
                 failover: failover.map(Box::new),
@@ -251,13 +254,17 @@ impl<S: Store> Limiter<S> {
         self.shared.rules.load().goes_on_without_store()
     }
 
-    /// Replaces all policies by those of `config`, at once. Decisions under way keep the version
-    /// that they began with. Buckets whose limit and band keep their names keep their state.
+    /// Replaces the configuration by `config`, at once. Decisions under way keep the version that
+    /// they began with. Buckets whose limit and band keep their names keep their state.
     ///
-    /// Limits in code go as well, and so does what the builder was told of clients and failures:
-    /// from then on, all is as `config` says. Of its store's settings only `on_failure`,
-    /// `local_share` and `key_secret` are looked at, and of listeners none. Keys of the open layout
-    /// are named by its templates.
+    /// What the builder was told in code goes before `config`, as it did when this was built:
+    /// [`client`](Builder::client), [`on_failure`](Builder::on_failure),
+    /// [`local_share`](Builder::local_share), and all of [`store`](Builder::store). Limits in code
+    /// stay, as the policy `default` after those of `config`. Should `config` have one of this name,
+    /// it is an error, and what runs goes on.
+    ///
+    /// Of the store's settings in `config` only `on_failure`, `local_share` and `key_secret` are
+    /// looked at, and of listeners none. Keys of the open layout are named by its templates.
     ///
     /// ```
     /// use tidegate::{Config, Limiter, Request};
@@ -266,27 +273,28 @@ impl<S: Store> Limiter<S> {
     /// let limiter = Limiter::from_yaml(&limit("2/h"))?;
     /// limiter.check_now(&Request::new().cost(2))?;
     ///
-    /// limiter.reload(Config::from_yaml(&limit("10/h burst 20"))?);
+    /// limiter.reload(Config::from_yaml(&limit("10/h burst 20"))?)?;
     /// assert!(limiter.check_now(&Request::new())?.is_allowed());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// From a file: [`reload_file`](Self::reload_file).
-    pub fn reload(&self, config: Config) {
-        let mut rules = Rules::from(config);
+    pub fn reload(&self, config: Config) -> Result<(), BuildError> {
+        let mut rules = self.shared.told.rules(Some(config))?;
         rules.owner = self.shared.owner;
         rules.prepare(&self.shared.store);
         if let Some(naming) = &self.shared.naming {
             naming.follow(&rules.policies);
         }
         self.shared.rules.store(Arc::new(rules));
+        Ok(())
     }
 
-    /// Replaces all policies by those of a file, read as [`from_file`](Limiter::from_file) does it.
-    /// Where it cannot be read or is refused, what runs goes on.
+    /// [Reloads](Self::reload) a file. What it names is looked up where
+    /// [`Builder::environment`] says, else in this process, as [`from_file`](Limiter::from_file)
+    /// does it. Where it cannot be read or is refused, what runs goes on.
     pub fn reload_file(&self, path: impl AsRef<Path>) -> Result<(), BuildError> {
-        self.reload(ProcessEnvironment::new().config(path)?);
-        Ok(())
+        self.reload(self.shared.told.config(path.as_ref())?)
     }
 
     /// The store.

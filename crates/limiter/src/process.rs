@@ -7,8 +7,9 @@ use std::path::Path;
 use tidegate_policy::Config;
 use tidegate_policy::config::Environment;
 
-/// The most that a file which a configuration names may hold. Nobody's secret is longer.
-const FILE_BYTES_MAX: u64 = 64 << 10;
+/// The most that a file which a configuration names may hold. Nobody's secret is longer, and all the
+/// authorities that a system trusts take a quarter of it.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// The most that is read of a configuration: more than the language takes, so that it is the
 /// language's own message that says so.
@@ -29,8 +30,8 @@ pub struct ProcessEnvironment(());
 
 impl ProcessEnvironment {
     /// The process's own environment.
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self(())
     }
 
     /// The configuration in a file, read as the program `tidegate` reads it: for
@@ -51,7 +52,7 @@ impl Environment for ProcessEnvironment {
         // One byte more than allowed tells too long from just long enough.
         let text = read(Path::new(path), FILE_BYTES_MAX + 1).map_err(|error| error.to_string())?;
         if text.len() as u64 > FILE_BYTES_MAX {
-            return Err("it is longer than 64 KiB".to_owned());
+            return Err("it is longer than 1 MiB".to_owned());
         }
         Ok(text)
     }
@@ -82,7 +83,7 @@ mod tests {
     fn a_file_without_end_is_not_read_to_its_end() {
         let process = ProcessEnvironment::new();
         let error = process.file("/dev/zero").unwrap_err();
-        assert_eq!(error, "it is longer than 64 KiB");
+        assert_eq!(error, "it is longer than 1 MiB");
         assert!(process.config("/dev/zero").is_err());
     }
 }

@@ -23,7 +23,6 @@
 //! ```
 
 use crate::error::BuildError;
-use std::path::Path;
 use tidegate_policy::config::{self, RedisMode, RedisSettings, Secret, StoreSettings};
 use tidegate_policy::matching::bucket_scope;
 use tidegate_policy::template::{self, band_name};
@@ -38,8 +37,8 @@ pub use tidegate_redis::{
 /// How to reach Redis, and how buckets are kept there, as `store` says; `policies` are those whose
 /// buckets they are.
 ///
-/// Reads the files that `store.tls` names. Fails where one cannot be read, or where buckets live in
-/// this process.
+/// Fails where buckets live in this process. Reads nothing: what the files of `store.tls` hold is in
+/// `store` already.
 pub fn settings(
     store: &StoreSettings,
     policies: &[Policy],
@@ -60,7 +59,7 @@ pub fn settings(
             config::Layout::Packed => Layout::Packed,
             config::Layout::Open => Layout::Open(open_layout(policies)),
         });
-    Ok((connection(redis)?.timeout(store.timeout), options))
+    Ok((connection(redis).timeout(store.timeout), options))
 }
 
 /// How the keys of `policies` are named in the open layout.
@@ -104,7 +103,7 @@ pub struct SharedStore {
     pub heartbeat: Option<Heartbeat>,
 }
 
-fn connection(redis: &RedisSettings) -> Result<Settings, BuildError> {
+fn connection(redis: &RedisSettings) -> Settings {
     let addresses = redis.addresses.iter();
     let addresses = addresses.map(|it| Address::new(it.host.clone(), it.port));
     let mode = match &redis.mode {
@@ -133,26 +132,19 @@ fn connection(redis: &RedisSettings) -> Result<Settings, BuildError> {
             password: secret.as_ref().map(password),
         });
     }
-    if let Some(files) = &redis.tls {
+    if let Some(pem) = &redis.tls {
         let mut tls = TlsSettings::new();
-        if let Some(path) = &files.ca_file {
-            tls = tls.ca(read(path)?);
+        if let Some(ca) = &pem.ca {
+            tls = tls.ca(ca.expose());
         }
-        if let Some(identity) = &files.identity {
-            tls = tls.identity(read(&identity.cert_file)?, read(&identity.key_file)?);
+        if let Some(identity) = &pem.identity {
+            tls = tls.identity(identity.cert.expose(), identity.key.expose());
         }
         settings = settings.tls(tls);
     }
-    Ok(settings)
+    settings
 }
 
 fn password(secret: &Secret) -> Password {
     Password::new(secret.expose())
-}
-
-fn read(path: &str) -> Result<Vec<u8>, BuildError> {
-    std::fs::read(path).map_err(|source| BuildError::Read {
-        path: Path::new(path).into(),
-        source,
-    })
 }

@@ -66,7 +66,7 @@ impl<C: Clock + Clone + 'static> Builder<C> {
         match self.store_settings() {
             Some(store) if !store.target.is_memory() => {
                 let policies = self.config.as_ref().map_or(&[][..], |it| &it.policies);
-                let share = self.local_share.unwrap_or(store.local_share);
+                let share = self.told.local_share.unwrap_or(store.local_share);
                 open_shared(store, policies, share).await
             }
             _ => Ok(Opened {

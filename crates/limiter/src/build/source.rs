@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::error::BuildError;
-use crate::process::{ProcessEnvironment, config_in};
+use crate::process::ProcessEnvironment;
 use std::fmt;
 use std::path::Path;
 use tidegate_core::Clock;
@@ -13,6 +13,26 @@ use tidegate_policy::config::{Environment, NoEnvironment, StoreSettings};
 #[derive(Default)]
 pub(super) struct Surroundings(Option<Box<dyn Environment + Send + Sync>>);
 
+static PROCESS: ProcessEnvironment = ProcessEnvironment::new();
+
+impl Surroundings {
+    /// For a file.
+    pub(super) fn of_files(&self) -> &dyn Environment {
+        match &self.0 {
+            Some(told) => told.as_ref(),
+            None => &PROCESS,
+        }
+    }
+
+    /// For text, which stands for itself.
+    fn of_text(&self) -> &dyn Environment {
+        match &self.0 {
+            Some(told) => told.as_ref(),
+            None => &NoEnvironment,
+        }
+    }
+}
+
 impl fmt::Debug for Surroundings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let told = self.0.as_ref().map(|_| "..");
@@ -22,7 +42,8 @@ impl fmt::Debug for Surroundings {
 
 impl<C: Clock> Builder<C> {
     /// Where calls of [`yaml`](Self::yaml) and [`file`](Self::file) *after this one* look up
-    /// variables and the files that hold secrets, keys and tokens.
+    /// variables and the files that hold secrets, keys, certificates and tokens; and where
+    /// [`Limiter::reload_file`](crate::Limiter::reload_file) does, which goes by the last one told.
     ///
     /// Unless told, a file is read as the program `tidegate` reads it ([`ProcessEnvironment`]), and in
     /// text nothing is looked up ([`NoEnvironment`]). A function from names to values is an
@@ -40,11 +61,9 @@ impl<C: Clock> Builder<C> {
     /// assert!(error.to_string().contains("nothing is looked up here"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn environment(self, environment: impl Environment + Send + Sync + 'static) -> Self {
-        Self {
-            environment: Surroundings(Some(Box::new(environment))),
-            ..self
-        }
+    pub fn environment(mut self, environment: impl Environment + Send + Sync + 'static) -> Self {
+        self.told.environment = Surroundings(Some(Box::new(environment)));
+        self
     }
 
     /// Takes the policies, the client's settings and the store's from `config`.
@@ -58,21 +77,15 @@ impl<C: Clock> Builder<C> {
     /// Takes them from text in YAML or JSON. Nothing is looked up unless
     /// [`environment`](Self::environment) says where.
     pub fn yaml(self, text: &str) -> Result<Self, BuildError> {
-        let config = match &self.environment.0 {
-            Some(environment) => Config::parse(text, "configuration", environment.as_ref()),
-            None => Config::parse(text, "configuration", &NoEnvironment),
-        };
-        Ok(self.config(config?))
+        let config = Config::parse(text, "configuration", self.told.environment.of_text())?;
+        Ok(self.config(config))
     }
 
     /// Takes them from a file. What it names is looked up in this process unless
     /// [`environment`](Self::environment) says where.
     pub fn file(self, path: impl AsRef<Path>) -> Result<Self, BuildError> {
-        let config = match &self.environment.0 {
-            Some(environment) => config_in(path.as_ref(), environment.as_ref()),
-            None => config_in(path.as_ref(), &ProcessEnvironment::new()),
-        };
-        Ok(self.config(config?))
+        let config = self.told.config(path.as_ref())?;
+        Ok(self.config(config))
     }
 
     /// Where buckets live and how to get there, *instead of* all that the configuration says of it.
@@ -88,11 +101,9 @@ impl<C: Clock> Builder<C> {
     /// // builder.start().await?
     /// # Ok::<(), tidegate::BuildError>(())
     /// ```
-    pub fn store(self, store: StoreSettings) -> Self {
-        Self {
-            store: Some(store),
-            ..self
-        }
+    pub fn store(mut self, store: StoreSettings) -> Self {
+        self.told.store = Some(store);
+        self
     }
 
     /// Where buckets live, as `store.url` is written in a configuration: `memory`, `redis://HOST`,
@@ -121,6 +132,6 @@ impl<C: Clock> Builder<C> {
     /// What is known of the store: told here, else by the configuration.
     pub(super) fn store_settings(&self) -> Option<&StoreSettings> {
         let configured = self.config.as_ref().map(|config| &config.store);
-        self.store.as_ref().or(configured)
+        self.told.store.as_ref().or(configured)
     }
 }

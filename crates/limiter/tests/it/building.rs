@@ -150,7 +150,7 @@ fn buckets_survive_a_reload() {
     let limiter = Limiter::builder().config(yaml("")).build().unwrap();
     let ann = Request::new().user("ann");
     limiter.check_now(&ann).unwrap();
-    limiter.reload(yaml(", { name: y, rate: 100/s }"));
+    limiter.reload(yaml(", { name: y, rate: 100/s }")).unwrap();
     let decision = limiter.check_now(&ann).unwrap();
     assert_eq!(decision.applied().next().unwrap().remaining(), 0);
     assert_eq!(decision.applied().count(), 2);
@@ -164,11 +164,11 @@ fn what_was_used_stays_used_when_the_amount_changes() {
     };
     let limiter = Limiter::builder().config(config("10/h")).build().unwrap();
     limiter.check_now(&Request::new().cost(10)).unwrap();
-    limiter.reload(config("20/h"));
+    limiter.reload(config("20/h")).unwrap();
     let decision = limiter.check_now(&Request::new().cost(0)).unwrap();
     // An hour's debt is an hour's debt: of twenty an hour, it is all twenty.
     assert_eq!(decision.binding().unwrap().remaining(), 0);
-    limiter.reload(config("5/h"));
+    limiter.reload(config("5/h")).unwrap();
     let decision = limiter.check_now(&Request::new()).unwrap();
     assert!(!decision.is_allowed());
 }

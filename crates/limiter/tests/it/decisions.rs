@@ -235,7 +235,9 @@ fn rules_from_before_a_reload_still_decide() {
     let (limiter, _) = limiter(TWO_LIMITS);
     let before = limiter.rules().unwrap();
     let after = "policies: [{ name: other, limits: [{ name: x, rate: 1/s }] }]";
-    limiter.reload(tidegate::Config::from_yaml(after).unwrap());
+    limiter
+        .reload(tidegate::Config::from_yaml(after).unwrap())
+        .unwrap();
     let decided = limiter.check_at_once(&before, &ip("192.0.2.1")).unwrap();
     assert_eq!(decided.unwrap().policy(), "api");
     let now = limiter.clone().rules().unwrap();

@@ -12,6 +12,8 @@ mod building;
 mod decisions;
 /// What happens when the store cannot tell.
 mod failure;
+/// What the builder was told, when another configuration comes.
+mod reload;
 /// Variables and files that a configuration names.
 mod surroundings;
 /// Decisions that must come out to the letter.

@@ -3,21 +3,22 @@
 use std::fs;
 use std::path::PathBuf;
 use tidegate::{
-    BuildError, Config, Environment, Limiter, NoEnvironment, ProcessEnvironment, Request,
+    BuildError, Config, Environment, Limiter, NoEnvironment, Problem, ProcessEnvironment, Request,
+    StoreSettings,
 };
 
 /// A directory of its own, which goes when the test has passed.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let name = format!("tidegate-{name}-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         fs::create_dir_all(&path).expect("a directory");
         Self(path)
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         fs::write(&path, text).expect("a file");
         path
@@ -52,12 +53,14 @@ fn a_file_that_names_secrets_could_not_be_loaded_and_now_can() {
     };
     let keyed = key(&limiter);
     // The secret took effect: without it, keys are hashed otherwise.
-    limiter.reload(
-        Config::from_yaml(
-            "policies: [{ name: api, limits: [{ name: x, key: api-key, rate: 1/s }] }]",
+    limiter
+        .reload(
+            Config::from_yaml(
+                "policies: [{ name: api, limits: [{ name: x, key: api-key, rate: 1/s }] }]",
+            )
+            .unwrap(),
         )
-        .unwrap(),
-    );
+        .unwrap();
     assert_ne!(key(&limiter), keyed);
     limiter.reload_file(&config).unwrap();
     assert_eq!(key(&limiter), keyed);
@@ -93,6 +96,44 @@ fn text_looks_nothing_up_and_says_so() {
 
     let process = Limiter::builder().environment(ProcessEnvironment::new());
     assert!(process.yaml(&text).unwrap().build().is_ok());
+}
+
+#[test]
+fn certificates_of_a_store_were_read_where_no_file_was_to_be() {
+    let folder = Folder::new("certificates");
+    let pem = folder.write("all.pem", "-----BEGIN PRIVATE KEY-----\n");
+    let path = pem.display();
+    let text = format!(
+        "{{ url: 'rediss://db', tls: {{ ca_file: '{path}', cert_file: '{path}', key_file: '{path}' }} }}"
+    );
+    let errors = StoreSettings::from_yaml(&text, &NoEnvironment).unwrap_err();
+    let paths: Vec<&str> = errors.problems().iter().map(Problem::path).collect();
+    assert_eq!(paths, ["tls.ca_file", "tls.cert_file", "tls.key_file"]);
+    for problem in errors.problems() {
+        let said = problem.to_string();
+        assert!(said.starts_with("store:1:"), "{said}");
+        assert!(said.contains("nothing is looked up here"), "{said}");
+    }
+    let endless = "{ url: 'rediss://db', tls: { ca_file: /dev/zero } }";
+    let error = StoreSettings::from_yaml(endless, &ProcessEnvironment::new()).unwrap_err();
+    assert!(error.to_string().contains("longer than 1 MiB"), "{error}");
+}
+
+#[test]
+fn certificates_of_a_store_are_read_once_and_never_shown() {
+    let folder = Folder::new("identity");
+    let pem = folder.write("all.pem", "hunter2\n");
+    let path = pem.display();
+    let text = format!(
+        "{{ url: 'rediss://db', tls: {{ ca_file: '{path}', cert_file: '{path}', key_file: '{path}' }} }}"
+    );
+    let store = StoreSettings::from_yaml(&text, &ProcessEnvironment::new()).unwrap();
+    drop(folder);
+    let tls = store.target.redis().and_then(|redis| redis.tls.as_ref());
+    let tls = tls.unwrap();
+    assert_eq!(tls.ca.as_ref().unwrap().expose(), "hunter2");
+    assert_eq!(tls.identity.as_ref().unwrap().key.expose(), "hunter2");
+    assert!(!format!("{store:?} {tls:?}").contains("hunter2"));
 }
 
 #[test]

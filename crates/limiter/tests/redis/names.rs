@@ -23,7 +23,9 @@ fn limits_that_a_reload_brings_are_named_by_their_templates() {
         let ann = Request::new().user("ann");
         let ask = async || limiter.check(&ann).await.expect("it is decided");
         assert!(ask().await.is_allowed());
-        limiter.reload(config(&server, &format!("{old}, {new}")));
+        limiter
+            .reload(config(&server, &format!("{old}, {new}")))
+            .expect("it is taken");
         let decision = ask().await;
         let left: Vec<u64> = decision.applied().map(|it| it.remaining()).collect();
         assert_eq!(left, [8, 9], "the old one goes on counting");

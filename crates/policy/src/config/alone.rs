@@ -12,7 +12,8 @@ use crate::matching::{HostPattern, PathPattern};
 
 impl StoreSettings {
     /// Reads what would stand under `store` in a configuration, in YAML or JSON. What it names is
-    /// looked up in `environment`; variables override nothing.
+    /// looked up in `environment`, variables and the files that hold secrets and certificates;
+    /// variables override nothing.
     ///
     /// ```
     /// use tidegate_policy::config::{NoEnvironment, StoreSettings};
@@ -24,7 +25,9 @@ impl StoreSettings {
     /// ```
     pub fn from_yaml(text: &str, environment: &dyn Environment) -> Result<Self, ConfigErrors> {
         let mut reader = Reader::new("store", text, environment);
-        let (tree, faults) = syntax::read(text);
+        let nothing = Fault::new("there are no settings of a store here");
+        let nothing = nothing.help("write at least where it is, for example `url: redis://HOST`");
+        let (tree, faults) = syntax::read(text, nothing);
         for (place, fault) in faults {
             reader.error((place, String::new()), fault);
         }
@@ -135,6 +138,17 @@ mod tests {
             let errors = at(url).unwrap_err().to_string();
             assert!(errors.contains(said), "{url}: {errors}");
             assert!(!errors.contains("hunter2"), "{errors}");
+        }
+    }
+
+    #[test]
+    fn no_settings_at_all_were_said_to_need_policies() {
+        for text in ["", " ", "# nothing yet"] {
+            let errors = StoreSettings::from_yaml(text, &NoEnvironment).unwrap_err();
+            let said = errors.to_string();
+            assert!(said.contains("no settings of a store"), "{said}");
+            assert!(said.contains("`url: redis://HOST`"), "{said}");
+            assert!(!said.contains("policies"), "{said}");
         }
     }
 

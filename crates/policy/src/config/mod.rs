@@ -67,6 +67,7 @@ use crate::client::Client;
 use crate::limit::Policy;
 use crate::matching::KeyRules;
 use crate::respond::Layer;
+use fault::Fault;
 use reader::{Reader, Value};
 
 /// A whole configuration, known to be sound.
@@ -122,7 +123,9 @@ policies:
         environment: &dyn Environment,
     ) -> Result<Self, ConfigErrors> {
         let mut reader = Reader::new(name, text, environment);
-        let (tree, faults) = syntax::read(text);
+        let nothing = Fault::new("the file says nothing");
+        let nothing = nothing.help("it needs at least `policies`, a list of policies");
+        let (tree, faults) = syntax::read(text, nothing);
         for (place, fault) in faults {
             reader.error((place, String::new()), fault);
         }

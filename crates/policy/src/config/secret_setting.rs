@@ -1,7 +1,7 @@
 //! A secret that is written, comes from a variable, or lies in a file.
 
 use super::fault::Fault;
-use super::reader::Reader;
+use super::reader::{Reader, Value};
 use super::secret::Secret;
 use super::table::Fields;
 
@@ -22,14 +22,18 @@ pub(super) fn secret(
         let text = reader.text(&value)?;
         return reader.accept(&value, not_empty(&text, &format!("`{name}`")));
     }
-    let value = file?;
-    let path = reader.text(&value)?;
+    secret_file(reader, &file?)
+}
+
+/// Reads the file that `value` names. No message shows what it holds.
+pub(super) fn secret_file(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Secret> {
+    let path = reader.text(value)?;
     let environment = reader.environment();
     let read = environment
         .file(&path)
         .map_err(|why| Fault::new(format!("{} cannot be read: {why}", Fault::quote(&path))));
     let read = read.and_then(|text| not_empty(&text, &format!("the file {}", Fault::quote(&path))));
-    reader.accept(&value, read)
+    reader.accept(value, read)
 }
 
 /// A secret without the line break that files end with.

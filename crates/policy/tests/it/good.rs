@@ -172,11 +172,10 @@ fn the_store_arrives(config: &Config) {
     assert_eq!(redis.user.as_deref(), Some("ann"));
     assert_eq!(redis.password.as_ref().unwrap().expose(), "hunter2");
     let tls = redis.tls.as_ref().unwrap();
-    assert_eq!(tls.ca_file.as_deref(), Some("/etc/redis-ca.pem"));
-    assert_eq!(
-        tls.identity.as_ref().unwrap().key_file,
-        "/etc/redis-key.pem"
-    );
+    assert_eq!(tls.ca.as_ref().unwrap().expose(), "from a file");
+    let identity = tls.identity.as_ref().unwrap();
+    assert_eq!(identity.cert.expose(), "from a file");
+    assert_eq!(identity.key.expose(), "from a file");
     assert_eq!((redis.connections, redis.retries), (2, 2));
     assert_eq!(redis.connect_timeout, Duration::from_millis(500));
     assert!(redis.required_at_start);

@@ -27,11 +27,13 @@ async fn a_reload_is_seen_at_once_by_all() {
         statuses(&service, [get(), get(), get()]).await,
         [200, 200, 429]
     );
-    limiter.reload(config(
-        "
+    limiter
+        .reload(config(
+            "
 respond: { headers: [draft-03] }
 policies: [{ name: api, limits: [{ name: more, rate: 5/h }] }]",
-    ));
+        ))
+        .unwrap();
     let answer = call(&service, get()).await;
     assert_eq!(answer.status(), 200);
     assert_eq!(header(&answer, "ratelimit-limit"), Some("5, 5;w=3600"));
@@ -57,7 +59,7 @@ policies:
     assert_eq!(header(&answer, "x-ratelimit-limit"), Some("3"));
 
     // What nobody can decide any more does not pass.
-    limiter.reload(config(TWO));
+    limiter.reload(config(TWO)).unwrap();
     let answer = call(&service, get()).await;
     assert_eq!(answer.status(), 503);
     assert!(

@@ -121,8 +121,10 @@ async fn limits_can_be_put_before_one_service() {
         .await
         .expect_err("it is refused");
     assert_eq!(refused.code(), Code::ResourceExhausted);
-    limiter.reload(config(
-        "policies: [{ name: api, limits: [{ name: more, rate: 9/h }] }]",
-    ));
+    limiter
+        .reload(config(
+            "policies: [{ name: api, limits: [{ name: more, rate: 9/h }] }]",
+        ))
+        .unwrap();
     ask(&mut client, "192.0.2.1").await.expect("it is allowed");
 }

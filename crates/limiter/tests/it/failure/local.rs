@@ -172,7 +172,7 @@ fn local_buckets_survive_a_reload() {
     assert_eq!(instance.admitted(), 50);
     instance.limiter.reload(config(
         "policies: [{name: a, limits: [{name: x, key: user, rate: 100/h}, {name: y, rate: 9/s}]}]",
-    ));
+    )).unwrap();
     assert!(!instance.ask().is_allowed());
     let bob = block_on(instance.limiter.check(&Request::new().user("bob")));
     assert!(bob.unwrap().is_allowed());

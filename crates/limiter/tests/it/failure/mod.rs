@@ -288,7 +288,7 @@ fn a_store_that_takes_steps_can_give_back_what_policies_take_from_several_groups
         store.takes_steps = takes_steps;
         let instance = Instance::over(store, clock, yaml);
         instance.ask();
-        instance.limiter.reload(config(reloaded));
+        instance.limiter.reload(config(reloaded)).unwrap();
         instance.ask();
         assert_eq!(*instance.store.refundable.lock(), expected, "{takes_steps}");
     }

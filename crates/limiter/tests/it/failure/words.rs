@@ -77,7 +77,7 @@ fn the_stores_word_counts_where_a_limit_has_none() {
     let instance = Instance::new(&yaml("deny"));
     instance.store.cut();
     assert_eq!(answer(&instance).0, "deny");
-    instance.limiter.reload(config(&yaml("allow")));
+    instance.limiter.reload(config(&yaml("allow"))).unwrap();
     assert_eq!(answer(&instance).0, "allow");
 }
 
@@ -166,15 +166,18 @@ fn a_group_that_refused_refuses_whatever_the_others_would_do() {
 fn what_others_charged_is_given_back_once_when_this_process_refuses() {
     let instance = two("error", "local");
     instance.store.lose("/second");
-    instance.limiter.reload(config(
-        "
+    instance
+        .limiter
+        .reload(config(
+            "
 policies:
   - name: api
     limits:
       - { name: first, key: user, rate: 1000/h, on_failure: error }
       - { name: second, rate: 100/h, on_failure: local }
 ",
-    ));
+        ))
+        .unwrap();
     assert!(instance.ask_for(50).is_allowed());
     assert_eq!(instance.store.given_back(), []);
     let refused = instance.ask_for(7);

@@ -28,7 +28,9 @@ pub(crate) fn parse_alone(
     environment: &dyn Environment,
 ) -> Result<Client, ConfigErrors> {
     let mut reader = Reader::new(name, text, environment);
-    let (tree, faults) = syntax::read(text);
+    let nothing = Fault::new("it does not say who asks");
+    let nothing = nothing.help("write at least one setting, for example `ipv6_prefix: 64`");
+    let (tree, faults) = syntax::read(text, nothing);
     for (place, fault) in faults {
         reader.error((place, String::new()), fault);
     }

@@ -28,7 +28,9 @@ use std::sync::Arc;
 /// Reads what would stand under `respond`, on its own.
 pub(crate) fn parse_alone(text: &str, name: &str) -> Result<Respond, ConfigErrors> {
     let mut reader = Reader::new(name, text, &NoEnvironment);
-    let (tree, faults) = syntax::read(text);
+    let nothing = Fault::new("it does not say what to answer");
+    let nothing = nothing.help("write at least one setting, for example `profile: gateway`");
+    let (tree, faults) = syntax::read(text, nothing);
     for (place, fault) in faults {
         reader.error((place, String::new()), fault);
     }

@@ -1,6 +1,7 @@
 //! The schema and the reader know the same fields, and real configurations conform.
 
 use super::json_schema;
+use crate::config::fault::Fault;
 use crate::config::fields::CONFIG;
 use crate::config::syntax::{Kind, Node, read};
 use crate::config::table::{Shape, Table};
@@ -82,7 +83,7 @@ fn real_configurations_conform() {
     assert!(files.len() > 10);
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
-        let (tree, faults) = read(&text);
+        let (tree, faults) = read(&text, Fault::new("nothing"));
         assert!(faults.is_empty());
         let value = to_json(&tree.unwrap());
         assert_eq!(check(&value), Ok(()), "{}", file.display());

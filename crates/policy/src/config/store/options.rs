@@ -6,9 +6,9 @@ use super::url::is_master;
 use crate::config::fault::Fault;
 use crate::config::fields::{CONNECTIONS_MAX, DENY_CACHE_MAX, RETRIES_MAX, STORE_TLS};
 use crate::config::reader::{Reader, Value};
-use crate::config::scalar::{pem_path, whole};
+use crate::config::scalar::whole;
 use crate::config::secret::Secret;
-use crate::config::secret_setting::secret;
+use crate::config::secret_setting::{secret, secret_file};
 use crate::config::table::Fields;
 use crate::config::template;
 use crate::config::words::{FLAG, LAYOUT, STORE_MODE, TAG};
@@ -186,9 +186,8 @@ fn prefix(text: &str) -> Result<String, Fault> {
 
 fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<RedisTls> {
     let fields = reader.fields(value, &STORE_TLS)?;
-    let ca_file = pem_path(reader, &fields, "ca_file");
-    let cert_file = pem_path(reader, &fields, "cert_file");
-    let key_file = pem_path(reader, &fields, "key_file");
+    let mut pem = |name| secret_file(reader, &fields.get(name)?);
+    let (ca, cert, key) = (pem("ca_file"), pem("cert_file"), pem("key_file"));
     for (name, other) in [("cert_file", "key_file"), ("key_file", "cert_file")] {
         if let (Some(value), None) = (fields.get(name), fields.get(other)) {
             let fault = Fault::new(format!("`{name}` needs `{other}`"));
@@ -196,12 +195,9 @@ fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<RedisTls> {
             reader.error(value.key_spot(), fault.help(help));
         }
     }
-    let identity = cert_file.zip(key_file);
+    let identity = cert.zip(key);
     Some(RedisTls {
-        ca_file,
-        identity: identity.map(|(cert_file, key_file)| RedisIdentity {
-            cert_file,
-            key_file,
-        }),
+        ca,
+        identity: identity.map(|(cert, key)| RedisIdentity { cert, key }),
     })
 }

@@ -79,22 +79,23 @@ pub struct RedisAddress {
     pub port: u16,
 }
 
-/// The TLS of a store: paths of PEM files.
+/// The TLS of a store: what its PEM files hold, read together with the configuration. None of it is
+/// ever printed: a file of certificates may well have the private key beside them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RedisTls {
     /// Who may have signed the server's certificate; the system's own where absent.
-    pub ca_file: Option<String>,
+    pub ca: Option<Secret>,
     /// The certificate to show and its private key.
     pub identity: Option<RedisIdentity>,
 }
 
-/// A certificate and its private key: paths of PEM files.
+/// A certificate and its private key, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisIdentity {
     /// The certificate chain.
-    pub cert_file: String,
+    pub cert: Secret,
     /// Its private key.
-    pub key_file: String,
+    pub key: Secret,
 }
 
 /// In what form buckets are kept in Redis.

@@ -14,9 +14,9 @@ const SIZE_MAX: usize = 4 << 20;
 /// How deeply lists and maps may nest: far more than the language ever needs.
 const DEPTH_MAX: usize = 64;
 
-/// What a text holds, and what is wrong with it. The tree is absent where the text cannot be read
-/// to its end.
-pub(in crate::config) fn read(text: &str) -> (Option<Node>, Vec<(Place, Fault)>) {
+/// What a text holds, and what is wrong with it: `nothing`, if it says nothing at all. The tree is
+/// absent where the text cannot be read to its end.
+pub(in crate::config) fn read(text: &str, nothing: Fault) -> (Option<Node>, Vec<(Place, Fault)>) {
     if text.len() > SIZE_MAX {
         let fault = Fault::new("the file is larger than 4 MiB").help("split it");
         return (None, vec![(START, fault)]);
@@ -24,11 +24,7 @@ pub(in crate::config) fn read(text: &str) -> (Option<Node>, Vec<(Place, Fault)>)
     let mut faults = Vec::new();
     match grow(text, &mut faults) {
         Ok(Some(node)) => (Some(node), faults),
-        Ok(None) => {
-            let fault = Fault::new("the file says nothing")
-                .help("it needs at least `policies`, a list of policies");
-            (None, vec![(START, fault)])
-        }
+        Ok(None) => (None, vec![(START, nothing)]),
         Err(fatal) => {
             faults.push(fatal);
             (None, faults)

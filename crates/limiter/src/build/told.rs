@@ -1,0 +1,86 @@
+//! What is told in code, beside a configuration.
+
+use super::source::Surroundings;
+use crate::error::BuildError;
+use crate::process::config_in;
+use crate::rules::Rules;
+use crate::spec::LimitSpec;
+use std::path::Path;
+use tidegate_policy::config::{LocalShare, StoreSettings};
+use tidegate_policy::{Client, Config, Evaluate, Limit, OnFailure, Policy, Respond};
+
+/// The name of the policy that limits written in code belong to.
+const DEFAULT_POLICY: &str = "default";
+
+/// What is told in code. A limiter keeps it, so that a reload lays it over the new configuration as
+/// building it did over the first.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// Where a configuration looks things up.
+    pub(super) environment: Surroundings,
+    /// Instead of what the configuration says of the store.
+    pub(super) store: Option<StoreSettings>,
+    pub(super) on_failure: Option<OnFailure>,
+    pub(super) local_share: Option<LocalShare>,
+    pub(super) client: Option<Client>,
+    pub(super) limits: Vec<LimitSpec>,
+    pub(super) evaluate: Evaluate,
+    pub(super) respond: Respond,
+}
+
+impl Told {
+    /// What `config` says, with all that is told here laid over it.
+    pub(crate) fn rules(&self, config: Option<Config>) -> Result<Rules, BuildError> {
+        let mut rules = match (config, &self.store) {
+            (Some(config), None) => Rules::from(config),
+            (Some(mut config), Some(store)) => {
+                config.store = store.clone();
+                Rules::from(config)
+            }
+            (None, Some(store)) => Rules::empty(store),
+            (None, None) => Rules::empty(&StoreSettings::default()),
+        };
+        rules.on_failure = self.on_failure.unwrap_or(rules.on_failure);
+        rules.local_share = self.local_share.unwrap_or(rules.local_share);
+        if let Some(client) = &self.client {
+            rules.keys.address = client.address_rules();
+            rules.client = client.clone();
+        }
+        if !self.limits.is_empty() {
+            let limits = compile(&self.limits)?;
+            if rules.policy(Some(DEFAULT_POLICY)).is_some() {
+                return Err(BuildError::TwoDefaults);
+            }
+            let policy = Policy::new(DEFAULT_POLICY.to_owned(), self.evaluate, limits);
+            rules
+                .policies
+                .push(policy.with_respond(self.respond.clone()));
+        }
+        if rules.policies.is_empty() {
+            return Err(BuildError::NoPolicy);
+        }
+        Ok(rules)
+    }
+
+    /// The configuration in a file; what it names is looked up where that was told, else in this
+    /// process.
+    pub(crate) fn config(&self, path: &Path) -> Result<Config, BuildError> {
+        config_in(path, self.environment.of_files())
+    }
+}
+
+/// Limits written in code; two of the same name would share their buckets.
+fn compile(specs: &[LimitSpec]) -> Result<Vec<Limit>, BuildError> {
+    let mut limits: Vec<Limit> = Vec::new();
+    for spec in specs {
+        let limit = spec.clone().compile()?;
+        if limits.iter().any(|other| other.name == limit.name) {
+            return Err(BuildError::Limit {
+                name: limit.name,
+                reason: "there are two of this name; give each a name of its own".into(),
+            });
+        }
+        limits.push(limit);
+    }
+    Ok(limits)
+}
