@@ -1,8 +1,8 @@
 //! `client.cost`: how much a request takes, by its own word.
 
+use super::table::{COST, COST_MAX};
 use crate::client::CostRule;
 use crate::config::fault::Fault;
-use crate::config::fields::{COST, COST_MAX};
 use crate::config::reader::Reader;
 use crate::config::scalar::{header_name, whole};
 use crate::config::table::Fields;

@@ -1,10 +1,10 @@
 //! `client.jwt`: where claims come from, and when they are believed.
 
 use super::source::{Sources, cookie_name};
+use super::table::JWT;
 use crate::client::jwt::{Algorithm, Jwt, Key, Proof, TokenPlace, Validity};
 use crate::config::duration;
 use crate::config::fault::Fault;
-use crate::config::fields::JWT;
 use crate::config::reader::{Reader, Value};
 use crate::config::scalar::header_name;
 use crate::config::secret_setting::secret;

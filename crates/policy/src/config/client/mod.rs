@@ -3,11 +3,11 @@
 mod cost;
 mod jwt;
 mod source;
+mod table;
 mod unsourced;
 
 use super::environment::Environment;
 use super::fault::Fault;
-use super::fields::{ATTRIBUTES_MAX, CLIENT};
 use super::key::attribute_name;
 use super::problem::ConfigErrors;
 use super::reader::{Reader, Value};
@@ -19,6 +19,8 @@ use crate::client::{AddressHeader, Client, Source, Trust};
 use ipnet::IpNet;
 use source::Sources;
 use std::sync::Arc;
+use table::ATTRIBUTES_MAX;
+pub(super) use table::CLIENT;
 pub(super) use unsourced::warn_about_unsourced;
 
 /// Reads what would stand under `client`, on its own.

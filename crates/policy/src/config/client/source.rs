@@ -1,8 +1,8 @@
 //! Where an identity comes from: a source, or a list of them.
 
+use super::table::{SEGMENTS_MAX, SOURCE, SOURCES_MAX};
 use crate::client::{Source, Trust};
 use crate::config::fault::Fault;
-use crate::config::fields::{SEGMENTS_MAX, SOURCE, SOURCES_MAX};
 use crate::config::reader::{Reader, Value};
 use crate::config::scalar::{header_name, token, whole};
 use crate::config::syntax::{Kind, Place};

@@ -9,6 +9,7 @@
 
 mod options;
 mod redis;
+mod table;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -21,7 +22,6 @@ pub use target::{
 
 use super::duration;
 use super::fault::Fault;
-use super::fields::{MAX_KEYS, STORE};
 use super::local_share::{self, LocalShare};
 use super::reader::{Reader, Value};
 use super::scalar::whole;
@@ -31,6 +31,8 @@ use super::words::ON_FAILURE;
 use crate::limit::OnFailure;
 use crate::template::Template;
 use std::time::Duration;
+use table::MAX_KEYS;
+pub(super) use table::STORE;
 
 /// Where buckets live, and what to do without it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The settings that stand beside the URL of Redis.
 
 use super::duration_within;
+use super::table::{CONNECTIONS_MAX, DENY_CACHE_MAX, RETRIES_MAX, STORE_TLS};
 use super::target::{Layout, RedisIdentity, RedisTls};
 use super::url::is_master;
 use crate::config::fault::Fault;
-use crate::config::fields::{CONNECTIONS_MAX, DENY_CACHE_MAX, RETRIES_MAX, STORE_TLS};
 use crate::config::reader::{Reader, Value};
 use crate::config::scalar::whole;
 use crate::config::secret::Secret;
