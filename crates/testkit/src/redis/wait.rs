@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// share their machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-const PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const PAUSE: Duration = Duration::from_millis(5);
 
 /// Waits until `condition` is true.
 ///

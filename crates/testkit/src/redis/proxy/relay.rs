@@ -7,9 +7,11 @@ use std::sync::atomic::Ordering;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::pump::{self, Direction};
 use super::{Counters, Orders, Watched};
+use crate::redis::wait::{PATIENCE, PAUSE};
 
 #[derive(Debug)]
 pub(super) struct Relay {
@@ -53,11 +55,14 @@ impl Relay {
             if orders.faults.refuse_new || orders.resets != resets {
                 // The kernel resets the connections that it had accepted for us.
                 listener = None;
+            }
+            if orders.resets != resets {
                 resets = orders.resets;
+                // All that were open have seen the order. Whoever connects again comes later.
+                while connections.join_next().await.is_some() {}
             }
             if listener.is_none() && !orders.faults.refuse_new {
-                let bound = TcpListener::bind(("127.0.0.1", self.port)).await;
-                listener = Some(bound.expect("the port is ours"));
+                listener = Some(bind(self.port).await);
             }
             let carried_out = &self.counters.carried_out;
             carried_out.store(orders.number, Ordering::SeqCst);
@@ -93,6 +98,19 @@ impl Relay {
             connect(client, upstream, orders, &counters).await;
             counters.open.fetch_sub(1, Ordering::SeqCst);
         });
+    }
+}
+
+/// Listens at the port, which is leased. A connection that the last listener had not accepted yet may
+/// keep the kernel from letting go of it for a moment.
+async fn bind(port: u16) -> TcpListener {
+    let began = Instant::now();
+    loop {
+        match TcpListener::bind(("127.0.0.1", port)).await {
+            Ok(listener) => return listener,
+            Err(error) => assert!(began.elapsed() < PATIENCE, "the port is ours: {error}"),
+        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -1,4 +1,7 @@
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use crate::redis::{Access, Client, FaultProxy, Faults, Server, until};
@@ -96,4 +99,27 @@ fn connections_are_reset_refused_and_cut() {
     assert_eq!(client.command(&["PING"]).text(), "PONG");
     assert!(client.try_command(&["PING"]).is_err());
     assert_eq!(proxy.reply_bytes(), 10);
+}
+
+#[test]
+fn a_reset_waited_for_ever_when_a_client_came_straight_back() {
+    let (_server, proxy, mut client) = behind_proxy();
+    let (proxy, done) = (Arc::new(proxy), Arc::new(AtomicBool::new(false)));
+    let client = {
+        let (proxy, done) = (Arc::clone(&proxy), Arc::clone(&done));
+        thread::spawn(move || {
+            while !done.load(Ordering::SeqCst) {
+                if client.try_command(&["PING"]).is_err() {
+                    client = connect(&proxy).unwrap_or(client);
+                }
+            }
+        })
+    };
+    for _ in 0..50 {
+        let before = proxy.accepted();
+        proxy.reset();
+        until("the client is back", || proxy.accepted() > before);
+    }
+    done.store(true, Ordering::SeqCst);
+    client.join().unwrap();
 }
