@@ -32,7 +32,7 @@ impl Policy {
         let mut groups: Vec<Group> = Vec::new();
         let enabled = self.limits.iter().enumerate().filter(|(_, it)| it.enabled);
         for (index, limit) in enabled {
-            for by in self.slots(limit, tag) {
+            for by in self.slots(index, limit, tag) {
                 match groups.iter_mut().find(|group| group.by == by) {
                     Some(group) => group.limits.push(index),
                     None => groups.push(Group {
@@ -54,8 +54,9 @@ impl Policy {
         // An enforced limit decides alone; those that only watch may come before it.
         let mut most = 0;
         let mut watched = BTreeSet::new();
-        for limit in self.limits.iter().filter(|limit| limit.enabled) {
-            let slots = self.slots(limit, tag);
+        let enabled = self.limits.iter().enumerate().filter(|(_, it)| it.enabled);
+        for (index, limit) in enabled {
+            let slots = self.slots(index, limit, tag);
             if limit.mode == Mode::Shadow {
                 watched.extend(slots);
                 continue;
@@ -75,17 +76,18 @@ impl Policy {
     }
 
     /// What the slots of a limit depend on: usually one thing.
-    fn slots(&self, limit: &Limit, tag: Tag) -> BTreeSet<String> {
+    fn slots(&self, index: usize, limit: &Limit, tag: Tag) -> BTreeSet<String> {
         let Some(template) = &limit.template else {
             return BTreeSet::from([match tag {
                 Tag::Subject => key_as_written(&limit.key),
+                Tag::Policy if self.is_joined() => format!("policy {}", self.origin(index)),
                 Tag::Policy => "the policy".to_owned(),
             }]);
         };
         let subject = subject_of(&limit.key, |part| format!("<{}>", part_as_written(part)));
         let names = limit.bands.iter().map(|band| {
             template.render(&KeyOf {
-                policy: &self.name,
+                policy: self.origin(index),
                 limit: &limit.name,
                 subject: &subject,
                 band: band_name(band),

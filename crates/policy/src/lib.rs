@@ -7,6 +7,7 @@
 //! | [`template`] | how the keys of a limit are named in the open layout |
 //! | [`group`] | which limits are decided in one place |
 //! | [`request`] | what is known of a request |
+//! | [`route`] | where a gateway sends requests |
 //! | [`client`] | who asks: address, user, API key, attributes, cost |
 //! | [`respond`] | what a client is told |
 //! | [`matching`] | from a request to the limits it meets, and the keys of their buckets |
@@ -18,6 +19,7 @@ pub mod limit;
 pub mod matching;
 pub mod request;
 pub mod respond;
+pub mod route;
 pub mod template;
 
 pub use client::Client;
@@ -27,4 +29,5 @@ pub use limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, OnFailure, P
 pub use matching::{Meeting, Scratch};
 pub use request::Request;
 pub use respond::Respond;
+pub use route::{Route, Routes};
 pub use template::Template;

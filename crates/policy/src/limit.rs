@@ -4,6 +4,7 @@ use crate::matching::{HostPattern, Matcher, PathPattern};
 use crate::respond::{Refusal, Respond, Spoken, speak};
 use crate::template::Template;
 use ipnet::IpNet;
+use std::iter;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate_core::{Algorithm, Mode, Quota};
@@ -11,7 +12,7 @@ use tidegate_core::{Algorithm, Mode, Quota};
 /// A named list of limits.
 #[derive(Debug)]
 pub struct Policy {
-    /// Its name.
+    /// Its name; of one that was joined, the names of all, `a+b`.
     pub name: String,
     /// Whether every limit that matches must allow, or the first decides alone.
     pub evaluate: Evaluate,
@@ -21,6 +22,9 @@ pub struct Policy {
     respond: Respond,
     /// How header fields spell the bands, by limit.
     spoken: Vec<Box<[Spoken]>>,
+    /// The policies that were joined in it, each with how many limits it brought; none unless it
+    /// was joined.
+    origins: Vec<(String, usize)>,
     /// Finds the limits that a request meets.
     pub(crate) matcher: Matcher,
 }
@@ -36,8 +40,48 @@ impl Policy {
             spoken: speak(&limits, respond.names),
             respond,
             limits,
+            origins: Vec::new(),
             matcher,
         }
+    }
+
+    /// The limits of all of these as one policy, decided in one step and answered as the first of
+    /// them says. Each limit keeps the buckets that it has in the policy it comes from, so that
+    /// whoever is counted there is counted on.
+    pub(crate) fn joined(policies: &[&Self]) -> Option<Self> {
+        let [first, ..] = policies else {
+            return None;
+        };
+        let names: Vec<&str> = policies.iter().map(|it| it.name.as_str()).collect();
+        let limits: Vec<Limit> = policies.iter().flat_map(|it| it.limits.clone()).collect();
+        let scopes = policies
+            .iter()
+            .flat_map(|it| iter::repeat_n(it.name.as_str(), it.limits.len()));
+        let origin = |it: &&Self| (it.name.clone(), it.limits.len());
+        Some(Self {
+            name: names.join("+"),
+            evaluate: Evaluate::All,
+            spoken: speak(&limits, first.respond.names),
+            respond: first.respond.clone(),
+            matcher: Matcher::of(scopes.zip(&limits), &limits),
+            origins: policies.iter().map(origin).collect(),
+            limits,
+        })
+    }
+
+    /// Whether it was made of several policies, which a route lists.
+    pub fn is_joined(&self) -> bool {
+        !self.origins.is_empty()
+    }
+
+    /// The policy that the buckets of a limit are named after: this one, unless it was joined.
+    pub fn origin(&self, limit: usize) -> &str {
+        let mut limits = 0_usize;
+        let found = self.origins.iter().find(|(_, count)| {
+            limits = limits.saturating_add(*count);
+            limit < limits
+        });
+        found.map_or(&self.name, |(name, _)| name)
     }
 
     /// The same policy, which answers as `respond` says.
@@ -73,7 +117,7 @@ pub enum Evaluate {
 }
 
 /// Whom it applies to, whose bucket, how much.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Limit {
     /// Its name, unique in its policy.
     pub name: String,
@@ -103,7 +147,7 @@ pub struct Limit {
 }
 
 /// One way in which a limit applies: all of what it names must hold.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
     /// The path.
     pub path: Option<PathPattern>,

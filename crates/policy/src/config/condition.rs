@@ -1,13 +1,13 @@
-//! `match`: whom a limit applies to.
+//! `match`: whom a limit applies to, and which requests take a route.
 
 use super::client::networks;
 use super::fault::Fault;
-use super::fields::CONDITION;
+use super::fields::{CONDITION, PLACE};
 use super::key::attribute_name;
 use super::reader::{Reader, Value};
 use super::scalar::{header_name, method};
 use super::syntax::Kind;
-use super::table::Fields;
+use super::table::{Fields, Table};
 use crate::limit::Condition;
 use crate::matching::{HostPattern, PathPattern};
 
@@ -20,25 +20,56 @@ pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Condit
         .collect()
 }
 
-fn condition(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Condition> {
-    let fields = reader.fields(value, &CONDITION)?;
+/// Reads one condition of a route, or a list of them.
+pub(super) fn read_places(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Condition> {
+    let items = reader.one_or_many(value);
+    items
+        .iter()
+        .filter_map(|item| {
+            let fields = said(reader, item, &PLACE)?;
+            Some(place(reader, &fields))
+        })
+        .collect()
+}
+
+/// The fields of a condition, of which there must be one.
+fn said<'v>(
+    reader: &mut Reader<'_>,
+    value: &Value<'v>,
+    table: &'static Table,
+) -> Option<Fields<'v>> {
+    let fields = reader.fields(value, table)?;
     if fields.is_empty() {
         let fault = Fault::new("this condition says nothing")
             .help("for example `path: /api`; to match every request, leave `match` out");
         reader.error(fields.map().spot(), fault);
         return None;
     }
+    Some(fields)
+}
+
+fn condition(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Condition> {
+    let fields = said(reader, value, &CONDITION)?;
+    let as_written = |_: &str, text: &str| Ok(text.to_owned());
     Some(Condition {
-        path: path(reader, &fields),
-        methods: each(reader, &fields, "method", method),
-        hosts: each(reader, &fields, "host", host),
-        headers: pairs(reader, &fields, "headers", header_name),
+        headers: pairs(reader, &fields, "headers", header_name, as_written),
         clients: match fields.get("client") {
             Some(value) => networks(reader, &value),
             None => Vec::new(),
         },
-        attributes: pairs(reader, &fields, "attributes", attribute_name),
+        attributes: pairs(reader, &fields, "attributes", attribute_name, as_written),
+        ..place(reader, &fields)
     })
+}
+
+/// Path, method and host: what limits and routes both ask.
+fn place(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Condition {
+    Condition {
+        path: path(reader, fields),
+        methods: each(reader, fields, "method", method),
+        hosts: each(reader, fields, "host", host),
+        ..Condition::default()
+    }
 }
 
 fn path(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<PathPattern> {
@@ -69,7 +100,7 @@ fn host(text: &str) -> Result<HostPattern, Fault> {
 }
 
 /// One value or a list of them, each as `parse` understands it.
-fn each<T>(
+pub(super) fn each<T>(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
     name: &str,
@@ -85,12 +116,14 @@ fn each<T>(
         .collect()
 }
 
-/// A map of names to text, each name as `parse` understands it.
-fn pairs(
+/// A map of names to text, each name as `parse` understands it, and each text as `parse_text` does,
+/// which is told the name too.
+pub(super) fn pairs(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
     name: &str,
     parse: impl Fn(&str) -> Result<String, Fault>,
+    parse_text: impl Fn(&str, &str) -> Result<String, Fault>,
 ) -> Vec<(String, String)> {
     let Some(value) = fields.get(name) else {
         return Vec::new();
@@ -119,7 +152,10 @@ fn pairs(
                 let fault = Fault::new(format!("{} is there already", Fault::quote(&name)));
                 reader.error(child.key_spot(), fault.help("names of headers ignore case"));
             }
-            Ok(name) => pairs.extend(text.map(|text| (name, text))),
+            Ok(name) => {
+                let text = text.and_then(|text| reader.accept(&child, parse_text(&name, &text)));
+                pairs.extend(text.map(|text| (name, text)));
+            }
             Err(fault) => reader.error(child.key_spot(), fault),
         }
     }

@@ -24,7 +24,14 @@ const SEARCHED_MAX: usize = 16 << 10;
 const HIDDEN: &str = "***";
 
 /// Words in a key that mark its value as secret, however the key is spelled otherwise.
-const TELLTALE: [&str; 4] = ["secret", "secert", "token", "password"];
+const TELLTALE: [&str; 6] = [
+    "secret",
+    "secert",
+    "token",
+    "password",
+    "authorization",
+    "api-key",
+];
 
 /// The line of `text` at `place`, if it has one that is worth showing.
 pub(super) fn excerpt(text: &str, place: Place) -> Option<Excerpt> {

@@ -1,13 +1,17 @@
 //! Every field of the language, told once: the reader refuses what is not in a table, and the schema
-//! is made from it. The sections `store`, `client` and `respond` have their tables beside them.
+//! is made from it. The sections `store`, `client`, `respond` and `routes` have their tables beside them.
 
 use super::client::CLIENT;
 use super::respond::{REFUSAL, RESPOND};
+use super::route::ROUTE;
 use super::store::STORE;
 use super::table::Field;
 use super::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Whole, Word};
 use super::table::Table;
 use super::words::{ALGORITHM, ALIGN, CHARGE, EVALUATE, MISSING, MODE, ON_FAILURE};
+
+/// The most routes in a configuration.
+pub(super) const ROUTES_MAX: usize = 10_000;
 
 /// The most policies in a configuration.
 pub(super) const POLICIES_MAX: usize = 1_000;
@@ -44,6 +48,11 @@ pub(super) static CONFIG: Table = Table {
             "respond",
             Map(&RESPOND),
             "What clients are told; a policy may say otherwise.",
+        ),
+        optional(
+            "routes",
+            List(&Map(&ROUTE)),
+            "Where the gateway sends requests: the first that matches is taken.",
         ),
         required(
             "policies",
@@ -239,17 +248,9 @@ pub(super) static LIMIT: Table = Table {
 pub(super) static CONDITION: Table = Table {
     what: "condition",
     fields: &[
-        optional(
-            "path",
-            Text("/api/*/users$"),
-            "Segments; `*` is one, `**` any number; a prefix unless it ends in `$`.",
-        ),
-        optional("method", TEXTS, "Any of these methods."),
-        optional(
-            "host",
-            TEXTS,
-            "Any of these hosts; `*.example.com` is every host under it.",
-        ),
+        PATH,
+        METHOD,
+        HOST,
         optional(
             "headers",
             Pairs,
@@ -264,6 +265,27 @@ pub(super) static CONDITION: Table = Table {
     ],
     exactly_one: &[],
 };
+
+/// One way in which a route is taken: all of it must hold.
+pub(super) static PLACE: Table = Table {
+    what: "condition of a route",
+    fields: &[PATH, METHOD, HOST],
+    exactly_one: &[],
+};
+
+const PATH: Field = optional(
+    "path",
+    Text("/api/*/users$"),
+    "Segments; `*` is one, `**` any number; a prefix unless it ends in `$`.",
+);
+
+const METHOD: Field = optional("method", TEXTS, "Any of these methods.");
+
+const HOST: Field = optional(
+    "host",
+    TEXTS,
+    "Any of these hosts; `*.example.com` is every host under it.",
+);
 
 /// A band with more than a rate.
 pub(super) static BAND: Table = Table {

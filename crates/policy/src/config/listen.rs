@@ -9,6 +9,9 @@ use super::secret_setting::secret;
 use super::syntax::Kind;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+/// The port of the gateway unless told.
+const GATEWAY: u16 = 8000;
+
 /// Where the doors are; a door that is `None` stays closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
@@ -16,7 +19,8 @@ pub struct Listen {
     pub http: Option<Listener>,
     /// Envoy's rate limit service, and gRPC health.
     pub grpc: Option<Listener>,
-    /// The reverse proxy.
+    /// The reverse proxy. A configuration with routes opens it, on 127.0.0.1:8000 unless told; one
+    /// without cannot.
     pub gateway: Option<Listener>,
     /// Health, metrics and administration: always open, on 127.0.0.1:8090 unless told.
     pub admin: Listener,
@@ -69,11 +73,20 @@ impl Listener {
     }
 }
 
-/// Reads `listen`.
-pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>) -> Listen {
+/// Reads `listen`, which stands beside these `routes`.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    value: Option<&Value<'_>>,
+    routes: Option<&Value<'_>>,
+) -> Listen {
     let default = Listen::default();
     let Some(fields) = value.and_then(|value| reader.fields(value, &LISTEN)) else {
-        return default;
+        let gateway = routes.map(|_| Listener::local(GATEWAY));
+        return Listen {
+            http: default.http.filter(|_| gateway.is_none()),
+            gateway,
+            ..default
+        };
     };
     let mut taken = Vec::new();
     let mut door = |name| {
@@ -87,6 +100,14 @@ pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>) -> Listen
     let gateway = door("gateway");
     let resp = door("resp");
     let admin = door("admin").unwrap_or(default.admin);
+    let gateway = match (gateway, fields.get("gateway"), routes) {
+        (None, None, Some(routes)) => Some(unwritten_gateway(reader, routes, &taken)),
+        (Some(gateway), Some(value), None) => {
+            refuse_without_routes(reader, &value);
+            Some(gateway)
+        }
+        (gateway, _, _) => gateway,
+    };
     let is_closed = http.is_none() && grpc.is_none() && gateway.is_none() && resp.is_none();
     Listen {
         // A server without a door is of no use to anybody.
@@ -96,6 +117,29 @@ pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>) -> Listen
         admin,
         resp,
     }
+}
+
+/// Where the gateway is if nobody says so.
+fn unwritten_gateway(
+    reader: &mut Reader<'_>,
+    routes: &Value<'_>,
+    taken: &[(SocketAddr, String)],
+) -> Listener {
+    let gateway = Listener::local(GATEWAY);
+    let clash = taken.iter().find(|(other, _)| *other == gateway.address);
+    if let Some((address, other)) = clash {
+        let message =
+            format!("with `routes` the gateway listens on {address}, and so does `{other}`");
+        let help = "say where it listens, for example `gateway: 127.0.0.1:8001` in `listen`";
+        reader.error(routes.key_spot(), Fault::new(message).help(help));
+    }
+    gateway
+}
+
+fn refuse_without_routes(reader: &mut Reader<'_>, value: &Value<'_>) {
+    let fault = Fault::new("the gateway has no `routes`");
+    let help = "say where requests go, for example `routes: [{ id: all, upstreams: http://127.0.0.1:9000 }]`";
+    reader.error(value.key_spot(), fault.help(help));
 }
 
 fn listener(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Listener> {

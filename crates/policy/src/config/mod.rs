@@ -6,11 +6,11 @@
 //! | `overrides`, `environment` | what variables and files have to say |
 //! | `table`, `fields`, `words` | the language: every field and every word, told once |
 //! | `reader` | walks the tree and collects what is wrong |
-//! | `listen`, `store`, `client`, `respond`, `policy`, `limit`, `condition`, `key`, `band` | its parts |
+//! | `listen`, `store`, `client`, `respond`, `route`, `policy`, `limit`, `condition`, `key`, `band` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
-//! | `rate`, `duration`, `local_share`, `scalar`, `secret` | single values |
+//! | `rate`, `duration`, `size`, `host`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
-//! | `alone` | parts of it on their own |
+//! | `alone`, `gateway` | parts of it on their own; the whole from a few flags |
 //! | `explain` | what a configuration means, in plain words |
 //! | `schema` | the language as a JSON Schema, for editors |
 
@@ -24,6 +24,8 @@ mod excerpt;
 mod explain;
 mod fault;
 mod fields;
+mod gateway;
+mod host;
 mod key;
 mod limit;
 mod listen;
@@ -35,10 +37,12 @@ mod problem;
 mod rate;
 mod reader;
 mod respond;
+mod route;
 mod scalar;
 mod schema;
 mod secret;
 mod secret_setting;
+mod size;
 mod store;
 mod suggest;
 mod syntax;
@@ -67,6 +71,7 @@ use crate::client::Client;
 use crate::limit::Policy;
 use crate::matching::KeyRules;
 use crate::respond::Layer;
+use crate::route::Routes;
 use fault::Fault;
 use reader::{Reader, Value};
 
@@ -99,8 +104,10 @@ pub struct Config {
     /// Who asks: how the client's address and its other identities are found out.
     pub client: Client,
     /// The policies, in the order written. The first answers where a request names none; there is
-    /// always one.
+    /// always one. After them come those that were joined for routes that list several.
     pub policies: Vec<Policy>,
+    /// Where the gateway sends requests; none where there is no gateway.
+    pub routes: Routes,
     warnings: Vec<Problem>,
 }
 
@@ -178,22 +185,27 @@ policies:
 fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let fields = reader.fields(root, &fields::CONFIG);
     let section = |name| fields.as_ref().and_then(|fields| fields.get(name));
-    let listen = listen::read(reader, section("listen").as_ref());
+    let routes = section("routes");
+    let listen = listen::read(reader, section("listen").as_ref(), routes.as_ref());
     let (store, template) = store::read(reader, section("store").as_ref());
     let client = client::read(reader, section("client").as_ref());
     let mut naming = naming::Naming::new(&store.target, template);
     let respond = respond::read(reader, section("respond").as_ref(), &Layer::bottom());
-    let policies = section("policies").map_or_else(Vec::new, |value| {
+    let mut policies = section("policies").map_or_else(Vec::new, |value| {
         policy::read_all(reader, &value, &mut naming, &respond)
     });
     if let Some(value) = section("policies") {
         client::warn_about_unsourced(reader, &value, &client);
     }
+    let routes = routes.map_or_else(Routes::default, |value| {
+        route::read_all(reader, &value, section("policies").as_ref(), &mut policies)
+    });
     Config {
         listen,
         store,
         client,
         policies,
+        routes,
         warnings: Vec::new(),
     }
 }

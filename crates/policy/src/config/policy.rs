@@ -109,7 +109,12 @@ fn warn_if_unreachable(
     }
 }
 
-fn refuse_too_many(reader: &mut Reader<'_>, value: &Value<'_>, count: usize, most: usize) {
+pub(super) fn refuse_too_many(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    count: usize,
+    most: usize,
+) {
     if count > most {
         let fault = Fault::new(format!(
             "{} has {count} items; at most {most} are supported",
@@ -127,7 +132,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    fn new(what: &'static str) -> Self {
+    pub(super) fn new(what: &'static str) -> Self {
         Self {
             what,
             seen: BTreeMap::new(),

@@ -65,7 +65,8 @@ impl Table {
 
     /// Such as "limit `per-client`", as far as the map has a name.
     fn title(&self, map: &Value<'_>) -> String {
-        match map.node.get("name").and_then(|name| name.as_text()) {
+        let name = map.node.get("name").or_else(|| map.node.get("id"));
+        match name.and_then(|name| name.as_text()) {
             Some(name) => format!("{} {}", self.what, Fault::quote(name)),
             None => Fault::article(self.what),
         }

@@ -8,6 +8,7 @@ use crate::client::{AddressHeader, Trust, jwt};
 use crate::group::Tag;
 use crate::limit::{Evaluate, KeyPart, Missing, OnFailure};
 use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, XField};
+use crate::route::{Balance, HostHeader, Http2, Refund};
 use tidegate_core::{Algorithm, Align, Mode};
 
 /// Words and what each means; the reader and the schema use the same.
@@ -275,6 +276,66 @@ pub(super) static JWT_ALGORITHM: Words<jwt::Algorithm> = Words {
         ("EdDSA", jwt::Algorithm::EdDsa),
     ],
     known_elsewhere: &[("Ed25519", "EdDSA")],
+};
+
+pub(super) static BALANCE: Words<Balance> = Words {
+    noun: "a way to choose an upstream",
+    meanings: &[
+        ("round-robin", Balance::RoundRobin),
+        ("least-requests", Balance::LeastRequests),
+    ],
+    known_elsewhere: &[
+        ("rr", "round-robin"),
+        ("least-conn", "least-requests"),
+        ("least-connections", "least-requests"),
+        ("least-request", "least-requests"),
+    ],
+};
+
+pub(super) static REFUND: Words<Refund> = Words {
+    noun: "a reason to give a cost back",
+    meanings: &[("never", Refund::Never), ("unreached", Refund::Unreached)],
+    known_elsewhere: &[("none", "never"), ("false", "never"), ("off", "never")],
+};
+
+pub(super) static HOST_HEADER: Words<HostHeader> = Words {
+    noun: "a way to choose the Host",
+    meanings: &[
+        ("keep", HostHeader::Keep),
+        ("upstream", HostHeader::Upstream),
+    ],
+    known_elsewhere: &[
+        ("client", "keep"),
+        ("preserve", "keep"),
+        ("rewrite", "upstream"),
+    ],
+};
+
+pub(super) static HTTP2: Words<Http2> = Words {
+    noun: "a way to speak HTTP/2",
+    meanings: &[
+        ("auto", Http2::Auto),
+        ("true", Http2::Always),
+        ("false", Http2::Never),
+    ],
+    known_elsewhere: &[
+        ("yes", "true"),
+        ("on", "true"),
+        ("no", "false"),
+        ("off", "false"),
+    ],
+};
+
+pub(super) static EJECT: Words<()> = Words {
+    noun: "a way to eject upstreams",
+    meanings: &[("off", ())],
+    known_elsewhere: &[("false", "off"), ("no", "off"), ("never", "off")],
+};
+
+pub(super) static UNLIMITED: Words<()> = Words {
+    noun: "a size",
+    meanings: &[("unlimited", ())],
+    known_elsewhere: &[],
 };
 
 // === impl Words ===

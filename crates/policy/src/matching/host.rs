@@ -39,6 +39,16 @@ impl HostPattern {
         &self.text
     }
 
+    /// In lower case; with a wildcard, from its dot on.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it stands for every host under its name.
+    pub(super) fn is_wildcard(&self) -> bool {
+        self.is_wildcard
+    }
+
     /// Whether it matches a host as [`canonical_host`] spells it.
     pub(super) fn matches(&self, host: &str) -> bool {
         if self.is_wildcard {

@@ -24,6 +24,14 @@ pub struct Matcher {
 impl Matcher {
     /// Prepares the limits of the policy of this name. Disabled ones are left out.
     pub fn new(policy: &str, limits: &[Limit]) -> Self {
+        Self::of(limits.iter().map(|limit| (policy, limit)), limits)
+    }
+
+    /// Prepares limits, each of which has its buckets in the policy of the name beside it.
+    pub(crate) fn of<'a>(
+        scopes: impl Iterator<Item = (&'a str, &'a Limit)>,
+        limits: &[Limit],
+    ) -> Self {
         let mut trie = Trie::new();
         let mut always = Vec::new();
         for (limit, it) in limits.iter().enumerate().filter(|(_, it)| it.enabled) {
@@ -41,7 +49,9 @@ impl Matcher {
         Self {
             trie,
             always,
-            keys: limits.iter().map(|limit| Key::new(policy, limit)).collect(),
+            keys: scopes
+                .map(|(policy, limit)| Key::new(policy, limit))
+                .collect(),
             reads: reads(limits),
             reads_address: limits.iter().any(|it| it.enabled && reads_address(it)),
             header_names: header_names(limits),

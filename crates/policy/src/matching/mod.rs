@@ -10,6 +10,7 @@
 //! | `key` | whose bucket; with `address`, `escape` and `secret` to write it |
 //! | `matcher` | the limits of a policy, prepared |
 //! | `meet` | all of it, for one request |
+//! | `router` | the same for the routes of a gateway, of which a request takes one |
 
 mod address;
 mod condition;
@@ -21,6 +22,7 @@ mod matcher;
 mod meet;
 mod normalise;
 mod path_pattern;
+mod router;
 mod secret;
 #[cfg(test)]
 mod tests;
@@ -35,4 +37,5 @@ pub use path_pattern::PathPattern;
 
 pub(crate) use escape::unhex;
 pub(crate) use key::part_label;
+pub(crate) use router::{Router, RouterScratch};
 pub(crate) use secret::is_secret_name;

@@ -15,8 +15,8 @@ use super::escape::{push_percent, unhex};
 /// more changes nothing. A path that is normal already is returned as it is; any other is written
 /// into `buffer`.
 pub fn normalise<'a>(target: &'a str, buffer: &'a mut String) -> Option<&'a str> {
-    if is_plainly_normal(target) {
-        return Some(target);
+    if let Some(path) = plainly_normal(target) {
+        return Some(path);
     }
     let before_query = target.split(['?', '#']).next().unwrap_or_default();
     let path = match after_origin(before_query) {
@@ -35,22 +35,28 @@ pub fn normalise<'a>(target: &'a str, buffer: &'a mut String) -> Option<&'a str>
     Some(buffer)
 }
 
-/// Whether a glance suffices to see that nothing is to be done. Where in doubt it is not, and the
-/// long way comes to the same.
-fn is_plainly_normal(path: &str) -> bool {
+/// The path, where a glance suffices to see that it is normal. Where in doubt it is not, and the long
+/// way comes to the same.
+fn plainly_normal(target: &str) -> Option<&str> {
     let mut previous = 0;
-    for byte in path.bytes() {
+    let mut end = target.len();
+    for (at, byte) in target.bytes().enumerate() {
         let is_plain = match byte {
+            b'?' | b'#' => {
+                end = at;
+                break;
+            }
             b'/' | b'.' => previous != b'/',
-            b'%' | b'?' | b'#' => false,
+            b'%' => false,
             _ => byte.is_ascii_graphic(),
         };
         if !is_plain {
-            return false;
+            return None;
         }
         previous = byte;
     }
-    path.starts_with('/') && (previous != b'/' || path.len() == 1)
+    let path = target.get(..end)?;
+    (path.starts_with('/') && (previous != b'/' || end == 1)).then_some(path)
 }
 
 /// What follows scheme and authority, if `target` begins with them.

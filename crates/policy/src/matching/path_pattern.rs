@@ -89,6 +89,40 @@ impl PathPattern {
         self.extent == Extent::NoPath
     }
 
+    /// The one spelling of all patterns that match the same.
+    pub(crate) fn spelt(&self) -> String {
+        let mut spelt = String::new();
+        for segment in &self.segments {
+            spelt.push('/');
+            spelt.push_str(match segment {
+                Segment::Literal(text) => text,
+                Segment::One => "*",
+                Segment::Any => "**",
+            });
+        }
+        match self.extent {
+            Extent::Prefix if spelt.is_empty() => "/".to_owned(),
+            Extent::Prefix => spelt,
+            Extent::Whole if spelt.is_empty() => "/$".to_owned(),
+            Extent::Whole | Extent::NoPath => spelt + "$",
+        }
+    }
+
+    /// Whether a path that it matches can begin with the segments of `prefix`, a normalised path.
+    pub(crate) fn can_begin_with(&self, prefix: &str) -> bool {
+        let mut segments = self.segments.iter();
+        for wanted in prefix.split('/').filter(|segment| !segment.is_empty()) {
+            match segments.next() {
+                Some(Segment::Any) => return true,
+                Some(Segment::One) => {}
+                Some(Segment::Literal(text)) if text == wanted => {}
+                Some(Segment::Literal(_)) => return false,
+                None => return self.extent == Extent::Prefix,
+            }
+        }
+        true
+    }
+
     pub(super) fn extent(&self) -> Extent {
         self.extent
     }

@@ -16,10 +16,11 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::mem;
 
-/// A limit that may apply, by one of its conditions. Ordered as written.
+/// A limit that may apply, by one of its conditions, or a route that may be taken. Ordered as
+/// written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Candidate {
-    /// Index of the limit.
+    /// Index of the limit or route.
     pub(super) limit: usize,
     /// Index of the condition; 0, which is none, where the limit has no conditions.
     pub(super) condition: usize,
@@ -73,6 +74,12 @@ const ROOT: usize = 0;
 
 // === impl Trie ===
 
+impl Default for Trie {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Trie {
     pub(super) fn new() -> Self {
         Self {
@@ -107,6 +114,14 @@ impl Trie {
         }
     }
 
+    /// Adds what asks for no path: a candidate whether there is one or not.
+    pub(super) fn add_always(&mut self, candidate: Candidate) {
+        if let Some(root) = self.states.first_mut() {
+            root.prefixes.push(candidate);
+        }
+        self.without_path.push(candidate);
+    }
+
     /// The state that `segment` leads to, made if need be.
     fn child(&mut self, at: usize, segment: &Segment) -> usize {
         let new = self.states.len();
@@ -134,10 +149,34 @@ impl Trie {
             walk.found.extend_from_slice(&self.without_path);
             return &walk.found;
         };
+        let mut segments = path.split('/').filter(|segment| !segment.is_empty());
+        let mut at = ROOT;
+        // As long as no star leads on, there is one state at a time, and none comes twice.
+        while let Some(state) = self.states.get(at) {
+            if state.one.is_some() || state.any.is_some() {
+                self.walk_on(at, segments, walk);
+                break;
+            }
+            walk.found.extend_from_slice(&state.prefixes);
+            let Some(segment) = segments.next() else {
+                walk.found.extend_from_slice(&state.wholes);
+                break;
+            };
+            let Some(next) = state.literals.get(segment) else {
+                break;
+            };
+            at = *next;
+        }
+        walk.found.sort_unstable();
+        &walk.found
+    }
+
+    /// Walks on from a state, along all ways at once.
+    fn walk_on<'p>(&self, at: usize, segments: impl Iterator<Item = &'p str>, walk: &mut Walk) {
         walk.begin(self.states.len());
-        self.enter(ROOT, walk);
+        self.enter(at, walk);
         walk.advance();
-        for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        for segment in segments {
             self.read(segment, walk);
             walk.advance();
             if walk.current.is_empty() {
@@ -149,8 +188,6 @@ impl Trie {
                 walk.found.extend_from_slice(&state.wholes);
             }
         }
-        walk.found.sort_unstable();
-        &walk.found
     }
 
     /// Enters the states that `segment` leads to from the current ones.

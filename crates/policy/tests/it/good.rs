@@ -184,12 +184,13 @@ fn the_store_arrives(config: &Config) {
     let templates: Vec<Option<&str>> = config
         .policies
         .iter()
+        .filter(|policy| !policy.is_joined())
         .flat_map(|policy| &policy.limits)
         .map(|limit| limit.template.as_ref().map(Template::as_str))
         .collect();
     let all = Some("rl:{policy}:{limit}:{key}:{band}");
     let window = Some("rate_limits:{limit}");
-    assert_eq!(templates, [all, window, all, all, None, None]);
+    assert_eq!(templates, [all, window, all, all, None, None, all]);
 }
 
 #[test]

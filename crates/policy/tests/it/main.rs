@@ -13,4 +13,5 @@ mod explain; // what a configuration means, to the letter
 mod good; // what must load, and what it then means
 mod jwt; // tokens: which are believed, and what they say
 mod respond; // what clients are told: presets, and settings laid over one another
-mod robust; // no text, however odd, does harm
+mod robust;
+mod routes; // where a gateway sends requests, and under which limits // no text, however odd, does harm

@@ -5,6 +5,7 @@ mod client;
 mod limit;
 mod redis;
 mod respond;
+mod route;
 mod subject;
 mod words;
 
@@ -13,7 +14,7 @@ use crate::limit::{Evaluate, Policy};
 pub use redis::costs;
 use words::list;
 
-/// What a configuration means, in plain words: one paragraph for each limit.
+/// What a configuration means, in plain words: one paragraph for each limit and each route.
 ///
 /// ```
 /// let words = tidegate_policy::config::explain(&tidegate_policy::Config::built_in());
@@ -27,10 +28,12 @@ pub fn explain(config: &Config) -> String {
     ];
     for policy in &config.policies {
         paragraphs.push(heading(config, policy));
-        for limit in &policy.limits {
+        // What was joined has been told already.
+        for limit in policy.limits.iter().filter(|_| !policy.is_joined()) {
             paragraphs.push(limit::explain(config, policy, limit));
         }
     }
+    paragraphs.extend(config.routes.iter().map(|route| route::explain(route)));
     paragraphs.join("\n\n") + "\n"
 }
 
@@ -69,6 +72,7 @@ fn store(config: &Config) -> String {
 
 fn heading(config: &Config, policy: &Policy) -> String {
     let how = match policy.evaluate {
+        _ if policy.is_joined() => "the limits of all of these, decided in one step for routes",
         Evaluate::All => "every limit that matches must allow",
         Evaluate::First => "the first limit that matches decides alone",
     };

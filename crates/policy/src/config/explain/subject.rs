@@ -14,7 +14,7 @@ pub(super) fn applies_to(limit: &Limit) -> String {
     format!("Applies to requests {}.", conditions.join("; or "))
 }
 
-fn condition(condition: &Condition) -> String {
+pub(super) fn condition(condition: &Condition) -> String {
     let mut parts = Vec::new();
     parts.extend(condition.path.as_ref().map(path));
     if !condition.methods.is_empty() {

@@ -91,10 +91,11 @@ fn shape(shape_of: &Shape, definitions: &mut Map<String, Value>) -> Value {
             "additionalProperties": shape(value, definitions),
         }),
         Shape::Map(of) => {
-            let name = of.what.trim_matches('`');
-            if !definitions.contains_key(name) {
+            // It is a part of a URI, where blanks have no place.
+            let name = of.what.trim_matches('`').replace(' ', "-");
+            if !definitions.contains_key(&name) {
                 let definition = table(of, definitions);
-                definitions.insert(name.to_owned(), definition);
+                definitions.insert(name.clone(), definition);
             }
             json!({ "$ref": format!("#/$defs/{name}") })
         }

@@ -6,10 +6,10 @@
 
 use crate::config::excerpt::hide_passwords;
 use crate::config::fault::Fault;
+use crate::config::host::{HOST_MAX, TOO_MANY_COLONS, host_and_port};
 use crate::config::secret::Secret;
 use crate::config::suggest::closest;
 use crate::config::words::one_of;
-use std::net::Ipv6Addr;
 
 /// What a URL says, all of its places taken together.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,9 +46,6 @@ const SCHEMES: [(&str, Scheme); 8] = [
 const EXAMPLE: &str = "expected `memory` or a URL, for example `redis://127.0.0.1:6379`";
 
 const ESCAPES: &str = "in a user or password, write %2C for a comma, %2F for a slash, %3A for a colon, %40 for @, %25 for %";
-
-/// Hosts are at most this long.
-const HOST_MAX: usize = 253;
 
 const fn scheme(tls: bool, sentinel: bool) -> Scheme {
     Scheme { tls, sentinel }
@@ -209,47 +206,13 @@ fn decode(text: &str) -> Result<String, Wrong> {
 }
 
 fn host_of(text: &str) -> Result<(String, Option<u16>), Wrong> {
-    let (host, port) = if let Some(after) = text.strip_prefix('[') {
-        let (host, after) = after
-            .split_once(']')
-            .ok_or_else(|| Wrong::shape("has a `[` without its `]`"))?;
-        if host.parse::<Ipv6Addr>().is_err() {
-            return Err(Wrong::shape("has no IPv6 address between its brackets"));
-        }
-        let port = match after.strip_prefix(':') {
-            None if !after.is_empty() => {
-                return Err(Wrong::shape(
-                    "has something other than a port after its `]`",
-                ));
-            }
-            port => port,
-        };
-        (host, port)
-    } else {
-        match text.split_once(':') {
-            Some((_, port)) if port.contains(':') => {
-                let help = "write an IPv6 address in brackets, for example `redis://[::1]:6379`";
-                return Err(Wrong::new("has too many colons in its host", help));
-            }
-            Some((host, port)) => (host, Some(port)),
-            None => (text, None),
-        }
-    };
-    let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
-    if host.is_empty() {
-        return Err(Wrong::shape("names no host"));
-    }
-    if host.len() > HOST_MAX || !host.chars().all(belongs) {
-        return Err(Wrong::shape("has a host that cannot be one"));
-    }
-    let port = port.map(port_of).transpose()?;
-    Ok((host.to_ascii_lowercase(), port))
-}
-
-fn port_of(text: &str) -> Result<u16, Wrong> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let port = text.parse().ok().filter(|port| *port > 0 && digits);
-    port.ok_or_else(|| Wrong::shape("has a port that is not a number from 1 to 65535"))
+    host_and_port(text).map_err(|what| match what {
+        TOO_MANY_COLONS => Wrong::new(
+            what,
+            "write an IPv6 address in brackets, for example `redis://[::1]:6379`",
+        ),
+        what => Wrong::shape(what),
+    })
 }
 
 /// Takes one more place into a URL.

@@ -8,6 +8,7 @@ mod key_properties;
 mod meet;
 mod normalise;
 mod path_pattern;
+mod router;
 mod secret;
 mod trie;
 mod vectors;

@@ -24,7 +24,7 @@ fn walk(trie: &Trie, path: Option<&str>, walk: &mut Walk) -> Vec<usize> {
 }
 
 /// The meaning of a pattern, by backtracking: slow, and plain to see.
-fn matches(pattern: &PathPattern, path: Option<&str>) -> bool {
+pub(super) fn matches(pattern: &PathPattern, path: Option<&str>) -> bool {
     fn rest(pattern: &[Segment], path: &[&str], extent: Extent) -> bool {
         match pattern {
             [] => extent == Extent::Prefix || path.is_empty(),
@@ -49,7 +49,7 @@ fn matches(pattern: &PathPattern, path: Option<&str>) -> bool {
     }
 }
 
-fn any_pattern() -> impl Strategy<Value = PathPattern> {
+pub(super) fn any_pattern() -> impl Strategy<Value = PathPattern> {
     let segment = prop::sample::select(vec!["a", "b", "c", "*", "**", "%61"]);
     let written =
         (prop::collection::vec(segment, 0..7), any::<bool>()).prop_map(|(segments, whole)| {

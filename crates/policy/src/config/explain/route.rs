@@ -1,0 +1,192 @@
+//! One route in plain words.
+
+use super::subject;
+use super::words::{self, list};
+use crate::route::{Balance, Carried, HostHeader, Http2, Refund, Rewrite, Route, Scheme, Upstream};
+use std::time::Duration;
+
+/// One route in plain words.
+pub(super) fn explain(route: &Route) -> String {
+    let mut lines = vec![format!("Route `{}`:", route.id), taken_by(route)];
+    lines.push(goes_to(route));
+    lines.extend(tls(route));
+    lines.push(limits(route));
+    lines.extend(changes(route));
+    lines.push(waits(route));
+    lines.extend(health(route));
+    lines.push(eject(route));
+    lines.push(bounds(route));
+    lines.push(upgrades(route));
+    lines.join("\n  ")
+}
+
+fn taken_by(route: &Route) -> String {
+    if route.conditions.is_empty() {
+        return "Taken by every request that no earlier route takes.".to_owned();
+    }
+    let conditions: Vec<String> = route.conditions.iter().map(subject::condition).collect();
+    format!("Taken by requests {}.", conditions.join("; or "))
+}
+
+fn goes_to(route: &Route) -> String {
+    let upstreams: Vec<String> = route.upstreams.iter().map(upstream).collect();
+    let balance = match (route.upstreams.len(), route.balance) {
+        (1, _) => "",
+        (_, Balance::RoundRobin) => ", one after the other",
+        (_, Balance::LeastRequests) => ", whichever has the fewest requests under way",
+    };
+    let host = match route.host {
+        HostHeader::Keep => "the client's Host",
+        HostHeader::Upstream => "its own Host",
+    };
+    format!("Goes to {}{balance}, with {host}.", list(&upstreams, "or"))
+}
+
+fn upstream(upstream: &Upstream) -> String {
+    let mut notes = Vec::new();
+    if upstream.weight != 1 {
+        notes.push(format!("weight {}", upstream.weight));
+    }
+    match (upstream.scheme, upstream.http2) {
+        (Scheme::Http, _) => {}
+        (Scheme::H2c, _) => notes.push("HTTP/2 without TLS".to_owned()),
+        (Scheme::Https, Http2::Auto) => notes.push("HTTP/2 or HTTP/1.1, as it chooses".to_owned()),
+        (Scheme::Https, Http2::Always) => notes.push("HTTP/2".to_owned()),
+        (Scheme::Https, Http2::Never) => notes.push("HTTP/1.1".to_owned()),
+    }
+    match notes.as_slice() {
+        [] => upstream.to_string(),
+        notes => format!("{upstream} ({})", notes.join("; ")),
+    }
+}
+
+fn tls(route: &Route) -> Option<String> {
+    if route.upstreams.iter().all(|it| it.scheme != Scheme::Https) {
+        return None;
+    }
+    let signed = match route.tls.ca {
+        Some(_) => "the authorities in `tls.ca`",
+        None => "an authority that the system trusts",
+    };
+    let name = match &route.tls.server_name {
+        Some(name) => format!("for {name}"),
+        None => "for its host".to_owned(),
+    };
+    let shown = match route.tls.identity {
+        Some(_) => " It is shown ours.",
+        None => "",
+    };
+    Some(format!(
+        "Over TLS, its certificate must be signed by {signed}, {name}.{shown}"
+    ))
+}
+
+fn limits(route: &Route) -> String {
+    let Some(policy) = &route.policy else {
+        return "Is not limited.".to_owned();
+    };
+    let refund = match route.refund {
+        Refund::Never => "",
+        Refund::Unreached => " A request that never reaches an upstream is given its cost back.",
+    };
+    format!("Must pass policy {}.{refund}", name(policy))
+}
+
+fn name(policy: &Carried) -> String {
+    format!("`{}`", policy.name)
+}
+
+/// What the upstream and the client see otherwise.
+fn changes(route: &Route) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(prefix) = &route.strip_prefix {
+        lines.push(format!("{prefix} is taken from the beginning of paths."));
+    }
+    let heads = [
+        ("requests", &route.request_headers),
+        ("responses", &route.response_headers),
+    ];
+    let rewrites = heads.iter().filter(|(_, rewrite)| !rewrite.is_empty());
+    lines.extend(rewrites.map(|(of, changes)| rewrite(of, changes)));
+    lines
+}
+
+/// Names alone: what they say may be secret.
+fn rewrite(of: &str, rewrite: &Rewrite) -> String {
+    let named = |names: Vec<&String>, verb: &str| {
+        let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        let is = if names.len() == 1 { "is" } else { "are" };
+        (!names.is_empty()).then(|| format!("{} {is} {verb}", list(&names, "and")))
+    };
+    let of_pairs = |pairs: &[(String, String)], verb: &str| {
+        named(pairs.iter().map(|(name, _)| name).collect(), verb)
+    };
+    let parts = [
+        named(rewrite.remove.iter().collect(), "removed"),
+        of_pairs(&rewrite.set, "set"),
+        of_pairs(&rewrite.add, "added"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("In {of}, {}.", parts.join(", "))
+}
+
+fn waits(route: &Route) -> String {
+    let timeouts = route.timeouts;
+    let retries = match route.retries {
+        0 => "Nothing is tried again.".to_owned(),
+        1 => "Where it is safe, a request is tried once more.".to_owned(),
+        often => format!("Where it is safe, a request is tried up to {often} times more."),
+    };
+    format!(
+        "Waits {} for a connection, {} for the head of a response, and {} between pieces of a body. {retries}",
+        period(timeouts.connect),
+        period(timeouts.response),
+        period(timeouts.idle)
+    )
+}
+
+fn health(route: &Route) -> Option<String> {
+    let health = route.health.as_ref()?;
+    Some(format!(
+        "Every {} each upstream is asked for {}, and has {} to answer with 200 to 399: {} in a row without it and it is left out, {} with it and it is back.",
+        period(health.interval),
+        health.path,
+        period(health.timeout),
+        health.unhealthy,
+        health.healthy
+    ))
+}
+
+fn eject(route: &Route) -> String {
+    match route.eject {
+        None => "An upstream that fails requests is asked all the same.".to_owned(),
+        Some(eject) => format!(
+            "An upstream that fails {} requests in a row is left alone for {}.",
+            eject.failures,
+            period(eject.lasts)
+        ),
+    }
+}
+
+fn bounds(route: &Route) -> String {
+    match route.body_bytes {
+        None => "The body of a request may be of any size.".to_owned(),
+        Some(bytes) => format!("The body of a request may have up to {bytes} bytes."),
+    }
+}
+
+fn upgrades(route: &Route) -> String {
+    let upgrades = match route.upgrades.as_slice() {
+        [] => return "No connection can be upgraded.".to_owned(),
+        upgrades => list(upgrades, "or"),
+    };
+    let messages = match &route.messages {
+        Some(policy) => format!(", where each message must pass policy {}", name(policy)),
+        None => String::new(),
+    };
+    format!("A connection can be upgraded to {upgrades}{messages}.")
+}
+
+fn period(time: Duration) -> String {
+    words::period(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,118 @@
+//! A gateway without a file: a few flags, written as a configuration.
+
+use super::Config;
+use super::band;
+use super::environment::{Environment, NoEnvironment};
+use super::fault::Fault;
+use super::problem::{ConfigErrors, Problem};
+use super::reader::Reader;
+use super::route::upstream_url;
+use super::syntax::Place;
+use serde_json::json;
+use tidegate_core::Algorithm;
+
+impl Config {
+    /// What `tidegate gateway` serves without a file: a gateway on 127.0.0.1:8000 that sends every
+    /// request to one of `upstreams`, each client address within `limit`, such as `100/s`; without
+    /// it, unlimited.
+    ///
+    /// The flags stand for themselves; variables of `environment` override settings as they do those
+    /// of a file. Errors name the flag.
+    ///
+    /// ```
+    /// use tidegate_policy::Config;
+    /// use tidegate_policy::config::NoEnvironment;
+    ///
+    /// let config = Config::gateway(&["http://127.0.0.1:9001"], Some("100/s"), &NoEnvironment)?;
+    /// let found = config.routes.find("GET", None, "/anything").ok_or("no route")?;
+    /// assert_eq!(found.route.upstreams[0].port, 9001);
+    ///
+    /// let errors = Config::gateway(&["localhost:9001"], None, &NoEnvironment).unwrap_err();
+    /// assert!(errors.to_string().starts_with("--upstream:"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn gateway(
+        upstreams: &[impl AsRef<str>],
+        limit: Option<&str>,
+        environment: &dyn Environment,
+    ) -> Result<Self, ConfigErrors> {
+        let text = Self::gateway_text(upstreams, limit)?;
+        Self::parse(&text, "gateway", environment)
+    }
+
+    /// The configuration that [`gateway`](Self::gateway) reads, to begin a file of one's own with.
+    pub fn gateway_text(
+        upstreams: &[impl AsRef<str>],
+        limit: Option<&str>,
+    ) -> Result<String, ConfigErrors> {
+        let mut problems = Vec::new();
+        let mut urls = Vec::new();
+        for written in upstreams.iter().map(|it| it.as_ref().trim()) {
+            let url = upstream_url(written);
+            problems.extend(check("--upstream", written, url.map(|it| urls.push(it))));
+        }
+        let twice =
+            (1..urls.len()).find(|at| urls.iter().take(*at).any(|it| urls.get(*at) == Some(it)));
+        if let Some(written) = twice.and_then(|at| upstreams.get(at)) {
+            let fault = Fault::new("this upstream is there already").help("name each once");
+            problems.extend(check("--upstream", written.as_ref(), Err(fault)));
+        }
+        if upstreams.is_empty() {
+            let fault = Fault::new("there is no upstream");
+            let help = "say where requests go, for example `--upstream http://127.0.0.1:9001`";
+            problems.extend(check("--upstream", "", Err(fault.help(help))));
+        }
+        if let Some(written) = limit {
+            let band = band::parse(written.trim(), Algorithm::TokenBucket);
+            let band = band.map(|_| ()).map_err(Fault::new);
+            problems.extend(check("--limit", written, band));
+        }
+        if !problems.is_empty() {
+            return Err(ConfigErrors::new("command line".into(), problems, 0));
+        }
+        Ok(text(upstreams, limit))
+    }
+}
+
+/// What is wrong with a flag, if anything is.
+fn check(flag: &str, written: &str, read: Result<(), Fault>) -> Vec<Problem> {
+    let mut reader = Reader::new(flag, written, &NoEnvironment);
+    let place = Place::File {
+        line: 1,
+        column: 1,
+        width: written.chars().count().max(1),
+    };
+    if let Err(fault) = read {
+        reader.error((place, flag.to_owned()), fault);
+    }
+    match reader.finish() {
+        Ok(_) => Vec::new(),
+        Err(errors) => errors.problems().to_vec(),
+    }
+}
+
+fn text(upstreams: &[impl AsRef<str>], limit: Option<&str>) -> String {
+    // Quoted as JSON, which is YAML; and what looks like a variable is none.
+    let quote = |text: &str| json!(text.trim().replace("${", "$${")).to_string();
+    let upstreams = upstreams.iter().map(|it| quote(it.as_ref()));
+    let upstreams: Vec<String> = upstreams.collect();
+    let policy = if limit.is_some() { "gateway" } else { "none" };
+    format!(
+        "\
+listen:
+  gateway: 127.0.0.1:8000
+routes:
+  - id: all
+    upstreams: [{}]
+    policy: {policy}
+policies:
+  - name: gateway
+    limits:
+      - name: per-client
+        key: ip
+        rate: {}
+",
+        upstreams.join(", "),
+        quote(limit.unwrap_or("100/s")),
+    )
+}

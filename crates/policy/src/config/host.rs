@@ -1,0 +1,50 @@
+//! Hosts and ports as they stand in URLs.
+
+use std::net::Ipv6Addr;
+
+/// Hosts are at most this long.
+pub(super) const HOST_MAX: usize = 253;
+
+/// What is said of an IPv6 address without brackets.
+pub(super) const TOO_MANY_COLONS: &str = "has too many colons in its host";
+
+/// Reads `host`, `host:port` or `[::1]:port`: the host in lower case and without brackets. The error
+/// says what the URL has or does.
+pub(super) fn host_and_port(text: &str) -> Result<(String, Option<u16>), &'static str> {
+    let (host, port) = if let Some(after) = text.strip_prefix('[') {
+        bracketed(after)?
+    } else {
+        match text.split_once(':') {
+            Some((_, port)) if port.contains(':') => return Err(TOO_MANY_COLONS),
+            Some((host, port)) => (host, Some(port)),
+            None => (text, None),
+        }
+    };
+    let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+    if host.is_empty() {
+        return Err("names no host");
+    }
+    if host.len() > HOST_MAX || !host.chars().all(belongs) {
+        return Err("has a host that cannot be one");
+    }
+    let port = port.map(port_of).transpose()?;
+    Ok((host.to_ascii_lowercase(), port))
+}
+
+/// What stands between the brackets, and the port after them.
+fn bracketed(after: &str) -> Result<(&str, Option<&str>), &'static str> {
+    let (host, after) = after.split_once(']').ok_or("has a `[` without its `]`")?;
+    if host.parse::<Ipv6Addr>().is_err() {
+        return Err("has no IPv6 address between its brackets");
+    }
+    match after.strip_prefix(':') {
+        None if !after.is_empty() => Err("has something other than a port after its `]`"),
+        port => Ok((host, port)),
+    }
+}
+
+fn port_of(text: &str) -> Result<u16, &'static str> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let port = text.parse().ok().filter(|port| *port > 0 && digits);
+    port.ok_or("has a port that is not a number from 1 to 65535")
+}

@@ -1,0 +1,120 @@
+//! `health`, `eject` and `timeouts`: how long to wait, and for whom.
+
+use super::number;
+use super::table::{ANSWERS_MAX, EJECTION, FAILURES_MAX, HEALTH, TIMEOUTS};
+use crate::config::duration;
+use crate::config::fault::Fault;
+use crate::config::reader::Reader;
+use crate::config::syntax::Kind;
+use crate::config::table::Fields;
+use crate::config::words::EJECT;
+use crate::route::{Eject, Health, Timeouts};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// A length of time that may be written, in microseconds and in words.
+struct Within {
+    micros: RangeInclusive<u64>,
+    words: &'static str,
+}
+
+const MINUTE: u64 = 60_000_000;
+
+const CONNECT: Within = within(1_000, MINUTE, "from 1ms to 1min");
+const HOUR: Within = within(1_000, 60 * MINUTE, "from 1ms to 1h");
+const DAY: Within = within(1_000, 24 * 60 * MINUTE, "from 1ms to 1d");
+const INTERVAL: Within = within(100_000, 60 * MINUTE, "from 100ms to 1h");
+
+const fn within(from: u64, to: u64, words: &'static str) -> Within {
+    Within {
+        micros: from..=to,
+        words,
+    }
+}
+
+impl Within {
+    fn read(&self, reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str) -> Option<Duration> {
+        reader.setting(fields, name, |text| {
+            let micros = duration::parse(text)?;
+            if self.micros.contains(&micros) {
+                return Ok(Duration::from_micros(micros));
+            }
+            Err(Fault::new(format!(
+                "{} is not {}",
+                Fault::quote(text),
+                self.words
+            )))
+        })
+    }
+}
+
+/// Reads `timeouts`.
+pub(super) fn timeouts(reader: &mut Reader<'_>, route: &Fields<'_>) -> Timeouts {
+    let default = Timeouts::default();
+    let value = route.get("timeouts");
+    let Some(fields) = value.and_then(|value| reader.fields(&value, &TIMEOUTS)) else {
+        return default;
+    };
+    let connect = CONNECT.read(reader, &fields, "connect");
+    let response = DAY.read(reader, &fields, "response");
+    let idle = DAY.read(reader, &fields, "idle");
+    Timeouts {
+        connect: connect.unwrap_or(default.connect),
+        response: response.unwrap_or(default.response),
+        idle: idle.unwrap_or(default.idle),
+    }
+}
+
+/// Reads `health`.
+pub(super) fn health(reader: &mut Reader<'_>, route: &Fields<'_>) -> Option<Health> {
+    let fields = reader.fields(&route.get("health")?, &HEALTH)?;
+    let path = reader.setting(&fields, "path", path);
+    let interval = INTERVAL.read(reader, &fields, "interval");
+    let timeout = HOUR.read(reader, &fields, "timeout");
+    let healthy = number(reader, &fields, "healthy", 1..=ANSWERS_MAX);
+    let unhealthy = number(reader, &fields, "unhealthy", 1..=ANSWERS_MAX);
+    let default = Health::new(path?);
+    let interval = interval.unwrap_or(default.interval);
+    // An interval below the usual timeout shortens that too.
+    let timeout = timeout.unwrap_or(default.timeout.min(interval));
+    if let (Some(value), true) = (fields.get("timeout"), timeout > interval) {
+        let fault = Fault::new("`timeout` is longer than `interval`");
+        let help = "one question must end before the next one begins";
+        reader.error(value.spot(), fault.help(help));
+    }
+    Some(Health {
+        interval,
+        timeout,
+        healthy: healthy.unwrap_or(default.healthy),
+        unhealthy: unhealthy.unwrap_or(default.unhealthy),
+        ..default
+    })
+}
+
+fn path(text: &str) -> Result<String, Fault> {
+    let belongs = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
+    if text.starts_with('/') && text.bytes().all(belongs) && text.len() <= 1_024 {
+        return Ok(text.to_owned());
+    }
+    let message = format!("{} cannot be asked for", Fault::quote(text));
+    Err(Fault::new(message).help("for example `/healthz`: a path, and a query if need be"))
+}
+
+/// Reads `eject`.
+pub(super) fn eject(reader: &mut Reader<'_>, route: &Fields<'_>) -> Option<Eject> {
+    let default = Eject::default();
+    let Some(value) = route.get("eject") else {
+        return Some(default);
+    };
+    if let Kind::Text(_) = value.node.kind {
+        reader.parse(&value, |word| EJECT.parse(word));
+        return None;
+    }
+    let fields = reader.fields(&value, &EJECTION)?;
+    let failures = number(reader, &fields, "failures", 1..=FAILURES_MAX);
+    let lasts = HOUR.read(reader, &fields, "for");
+    Some(Eject {
+        failures: failures.unwrap_or(default.failures),
+        lasts: lasts.unwrap_or(default.lasts),
+    })
+}

@@ -1,0 +1,251 @@
+//! `policy` and `messages`: which limits a route carries.
+//!
+//! A route that lists several policies carries one more, in which they are joined, so that all
+//! their limits are decided in one step. It stands after those that are written.
+
+use super::table::CARRIED_MAX;
+use crate::config::environment::expand;
+use crate::config::fault::Fault;
+use crate::config::fields::{LIMITS_MAX, POLICIES_MAX};
+use crate::config::reader::{Reader, Value};
+use crate::config::suggest::closest;
+use crate::config::syntax::{Kind, Node};
+use crate::config::table::Fields;
+use crate::config::words::one_of;
+use crate::limit::{Limit, Policy};
+use crate::route::{Carried, Refund};
+use std::collections::BTreeSet;
+
+/// Says that a route has no limits.
+const NONE: &str = "none";
+
+/// The policies that routes can carry, and what becomes of them because they do.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// As written, whether they are sound or not: a mistake in one is no reason to say that it does
+    /// not exist.
+    known: Vec<Known>,
+    /// Lists of several, each once.
+    joined: Vec<Vec<usize>>,
+    /// Those whose charges must be such as can be given back.
+    refunding: BTreeSet<usize>,
+}
+
+/// A policy as written.
+#[derive(Debug)]
+struct Known {
+    name: String,
+    decides_first: bool,
+    limits: Vec<String>,
+}
+
+impl Plan {
+    /// With the policies of the section `policies`.
+    pub(super) fn new(reader: &Reader<'_>, policies: Option<&Value<'_>>) -> Self {
+        let text = |node: Option<&Node>| {
+            let text = expand(node?.as_text()?, reader.environment()).ok()?;
+            Some(text.trim().to_owned())
+        };
+        let known = policies.iter().flat_map(|value| items(value.node));
+        let known = known.map(|policy| Known {
+            name: text(policy.get("name")).unwrap_or_default(),
+            decides_first: text(policy.get("evaluate")).as_deref() == Some("first"),
+            limits: policy
+                .get("limits")
+                .into_iter()
+                .flat_map(items)
+                .filter_map(|limit| text(limit.get("name")))
+                .collect(),
+        });
+        Self {
+            known: known.collect(),
+            joined: Vec::new(),
+            refunding: BTreeSet::new(),
+        }
+    }
+
+    /// Reads `policy`: a name, a list of names, `none`, or nothing for the first one.
+    pub(super) fn policy(
+        &mut self,
+        reader: &mut Reader<'_>,
+        route: &Fields<'_>,
+        refund: Refund,
+    ) -> Option<Carried> {
+        let carried = match route.get("policy") {
+            Some(value) => self.listed(reader, &value)?,
+            None if self.known.is_empty() => return None,
+            None => vec![0],
+        };
+        if refund == Refund::Unreached {
+            self.refunding.extend(&carried);
+        }
+        self.carried(carried)
+    }
+
+    /// Reads `messages`: a name.
+    pub(super) fn messages(
+        &mut self,
+        reader: &mut Reader<'_>,
+        route: &Fields<'_>,
+    ) -> Option<Carried> {
+        let value = route.get("messages")?;
+        let index = self.one(reader, &value)?;
+        self.carried(vec![index])
+    }
+
+    /// The policies that a route lists; none where it has no limits, or where a mistake was noted.
+    fn listed(&self, reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Vec<usize>> {
+        if value.node.as_text() == Some(NONE) {
+            self.check_none(reader, value);
+            return None;
+        }
+        let items = reader.one_or_many(value);
+        if items.len() > CARRIED_MAX {
+            let fault = Fault::new(format!("a route carries at most {CARRIED_MAX} policies"));
+            reader.error(value.key_spot(), fault);
+        }
+        let mut listed: Vec<usize> = Vec::new();
+        for item in items.iter().take(CARRIED_MAX) {
+            let Some(index) = self.one(reader, item) else {
+                continue;
+            };
+            if listed.contains(&index) {
+                let fault = Fault::new("this policy is there already").help("remove it");
+                reader.error(item.spot(), fault);
+            } else {
+                listed.push(index);
+            }
+        }
+        if listed.len() > 1 {
+            self.check_together(reader, value, &listed);
+        }
+        Some(listed).filter(|listed| !listed.is_empty())
+    }
+
+    /// The policy of this name.
+    fn one(&self, reader: &mut Reader<'_>, value: &Value<'_>) -> Option<usize> {
+        let names = || self.known.iter().map(|known| known.name.as_str());
+        reader.parse(value, |name| {
+            names().position(|known| known == name).ok_or_else(|| {
+                let fault = Fault::new(format!("there is no policy {}", Fault::quote(name)));
+                let known: Vec<&str> = names().filter(|name| !name.is_empty()).take(8).collect();
+                match closest(name, names()) {
+                    Some(meant) => fault.help(format!("did you mean `{meant}`?")),
+                    None if known.is_empty() => fault,
+                    None => fault.help(format!("expected {}", one_of(&known))),
+                }
+            })
+        })
+    }
+
+    fn check_none(&self, reader: &mut Reader<'_>, value: &Value<'_>) {
+        if self.known.iter().any(|known| known.name == NONE) {
+            let fault = Fault::new("`none` means no limit, and there is a policy of that name");
+            reader.error(value.spot(), fault.help("give the policy another name"));
+            return;
+        }
+        let fault = Fault::new("requests that take this route are not limited");
+        let help = "name a policy, unless that is what you want";
+        reader.warn(value.spot(), fault.help(help));
+    }
+
+    /// Several policies are one policy in the end, and must be able to be.
+    fn check_together(&self, reader: &mut Reader<'_>, value: &Value<'_>, listed: &[usize]) {
+        let listed = listed.iter().filter_map(|index| self.known.get(*index));
+        let listed: Vec<&Known> = listed.collect();
+        if let Some(first) = listed.iter().find(|known| known.decides_first) {
+            let message = format!(
+                "`{}` is `evaluate: first`, and cannot be decided together with others",
+                first.name
+            );
+            let help = "only policies whose limits must all allow can be; carry it alone";
+            reader.error(value.spot(), Fault::new(message).help(help));
+            return;
+        }
+        let limits: usize = listed.iter().map(|known| known.limits.len()).sum();
+        if limits > LIMITS_MAX {
+            let message = format!("these policies have {limits} limits; at most {LIMITS_MAX}");
+            reader.error(
+                value.spot(),
+                Fault::new(message + " can be decided together"),
+            );
+        }
+        let mut seen = BTreeSet::new();
+        let mut limits = listed.iter().flat_map(|known| &known.limits);
+        let twice = limits.find(|name| !seen.insert(name.as_str()));
+        if let Some(name) = twice {
+            let owners = listed.iter().filter(|known| known.limits.contains(name));
+            let owners: Vec<String> = owners.map(|it| format!("`{}`", it.name)).collect();
+            let message = format!("the limit `{name}` is in {}", owners.join(" and in "));
+            let help = "answers and metrics could not tell them apart; rename one of them";
+            reader.error(value.spot(), Fault::new(message).help(help));
+        }
+    }
+
+    /// What a list of policies is called, and where it will stand.
+    fn carried(&mut self, listed: Vec<usize>) -> Option<Carried> {
+        let names = listed.iter().filter_map(|index| self.known.get(*index));
+        let names: Vec<&str> = names.map(|known| known.name.as_str()).collect();
+        let name = names.join("+");
+        if let [index] = *listed {
+            return Some(Carried { name, index });
+        }
+        let at = self.joined.iter().position(|other| *other == listed);
+        let at = at.unwrap_or_else(|| {
+            self.joined.push(listed);
+            self.joined.len().saturating_sub(1)
+        });
+        let index = self.known.len().checked_add(at)?;
+        Some(Carried { name, index })
+    }
+
+    /// Does with the policies what the routes want of them.
+    pub(super) fn carry_out(
+        self,
+        reader: &mut Reader<'_>,
+        at: &Value<'_>,
+        policies: &mut Vec<Policy>,
+    ) {
+        let count = self.joined.len().saturating_add(self.known.len());
+        if !self.joined.is_empty() && count > POLICIES_MAX {
+            let message = format!(
+                "with the lists of policies that routes carry there are {count}; at most {POLICIES_MAX} are supported"
+            );
+            reader.error(at.key_spot(), Fault::new(message));
+        }
+        // Where anything is wrong, policies are missing, and nothing will be used.
+        if reader.has_errors() {
+            return;
+        }
+        // Before they are joined: whoever shares a bucket must count in it the same way.
+        for index in self.refunding {
+            if let Some(policy) = policies.get_mut(index) {
+                make_refundable(policy);
+            }
+        }
+        let joined = self.joined.iter().filter_map(|listed| {
+            let listed = listed.iter().map(|index| policies.get(*index));
+            Policy::joined(&listed.collect::<Option<Vec<_>>>()?)
+        });
+        let joined: Vec<Policy> = joined.collect();
+        policies.extend(joined);
+    }
+}
+
+/// Makes charges such as can be given back.
+fn make_refundable(policy: &mut Policy) {
+    let bands = |limit: &mut Limit| {
+        for band in &mut limit.bands {
+            band.quota = band.quota.with_refundable(true);
+        }
+    };
+    policy.limits.iter_mut().for_each(bands);
+}
+
+/// The items of a list.
+fn items(node: &Node) -> &[Node] {
+    match &node.kind {
+        Kind::List(items) => items,
+        _ => &[],
+    }
+}

@@ -1,0 +1,229 @@
+//! `routes`: where the gateway sends requests.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `table` | every field |
+//! | `upstream`, `url` | where requests go |
+//! | `care` | health, ejection, timeouts |
+//! | `rewrite` | headers that are set, added, removed |
+//! | `carried` | the policies that routes carry, and those that are joined for them |
+//! | `reach` | routes that no request takes |
+
+mod care;
+mod carried;
+mod reach;
+mod rewrite;
+mod table;
+mod upstream;
+mod url;
+
+pub(super) use table::ROUTE;
+pub(super) use url::parse as upstream_url;
+
+use super::condition::{each, read_places};
+use super::fault::Fault;
+use super::fields::ROUTES_MAX;
+use super::policy::{Names, refuse_too_many};
+use super::reader::{Reader, Value};
+use super::scalar::{self, whole};
+use super::size;
+use super::syntax::Kind;
+use super::table::Fields;
+use super::words::{BALANCE, HOST_HEADER, REFUND, UNLIMITED};
+use crate::limit::{Condition, Policy};
+use crate::route::{Refund, Route, Routes};
+use carried::Plan;
+use reach::Reach;
+use std::ops::RangeInclusive;
+use table::{RETRIES_MAX, UPGRADES_MAX};
+
+/// The one upgrade that messages are known of.
+const WEBSOCKET: &str = "websocket";
+
+/// Reads `routes`, which stands beside `written`, the section `policies`. What they want of policies
+/// is done to those that were read.
+pub(super) fn read_all(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    written: Option<&Value<'_>>,
+    policies: &mut Vec<Policy>,
+) -> Routes {
+    let items = reader.list(value);
+    refuse_too_many(reader, value, items.len(), ROUTES_MAX);
+    let mut plan = Plan::new(reader, written);
+    let mut names = Names::new("routes");
+    let mut reach = Reach::default();
+    let mut routes = Vec::new();
+    for item in items.iter().take(ROUTES_MAX) {
+        let Some(route) = route(reader, item, &mut names, &mut plan) else {
+            continue;
+        };
+        reach.add(reader, item, &route);
+        routes.push(route);
+    }
+    plan.carry_out(reader, value, policies);
+    Routes::new(routes)
+}
+
+fn route(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    names: &mut Names,
+    plan: &mut Plan,
+) -> Option<Route> {
+    let fields = reader.fields(value, &ROUTE)?;
+    let id = fields
+        .get("id")
+        .and_then(|value| names.read(reader, &value));
+    let conditions = match fields.get("match") {
+        Some(value) => read_places(reader, &value),
+        None => Vec::new(),
+    };
+    let upstreams = match fields.get("upstreams") {
+        Some(value) => upstream::read_all(reader, &value),
+        None => Vec::new(),
+    };
+    let tls = upstream::tls(reader, &fields, &upstreams);
+    let balance = reader.setting(&fields, "balance", |word| BALANCE.parse(word));
+    let refund = reader.setting(&fields, "refund", |word| REFUND.parse(word));
+    let refund = refund.unwrap_or_default();
+    let policy = plan.policy(reader, &fields, refund);
+    let host = reader.setting(&fields, "host", |word| HOST_HEADER.parse(word));
+    let upgrades = upgrades(reader, &fields);
+    let messages = plan.messages(reader, &fields);
+    let retries = number(reader, &fields, "retries", 0..=RETRIES_MAX);
+    let route = Route {
+        id: id.unwrap_or_default(),
+        patterns: patterns(&conditions),
+        upstreams,
+        tls,
+        balance: balance.unwrap_or_default(),
+        health: care::health(reader, &fields),
+        eject: care::eject(reader, &fields),
+        timeouts: care::timeouts(reader, &fields),
+        policy,
+        refund,
+        retries: retries.unwrap_or(1),
+        body_bytes: body_bytes(reader, &fields),
+        host: host.unwrap_or_default(),
+        strip_prefix: strip_prefix(reader, &fields, &conditions),
+        request_headers: rewrite::read(reader, &fields, "request_headers"),
+        response_headers: rewrite::read(reader, &fields, "response_headers"),
+        upgrades,
+        messages,
+        conditions,
+    };
+    warn_about_settings_in_vain(reader, &fields, &route);
+    Some(route)
+}
+
+/// The paths of conditions as configured.
+fn patterns(conditions: &[Condition]) -> Vec<String> {
+    let path = |condition: &Condition| {
+        let path = condition.path.as_ref();
+        path.map_or("/", |path| path.as_str()).to_owned()
+    };
+    match conditions {
+        [] => vec!["/".to_owned()],
+        conditions => conditions.iter().map(path).collect(),
+    }
+}
+
+fn body_bytes(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<u64> {
+    let written = reader.setting(fields, "body_bytes", |text| match UNLIMITED.get(text) {
+        Some(()) => Ok(None),
+        None => size::parse(text).map(Some),
+    });
+    written.unwrap_or(Some(Route::BODY_BYTES))
+}
+
+fn strip_prefix(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    conditions: &[Condition],
+) -> Option<String> {
+    let value = fields.get("strip_prefix")?;
+    let prefix = reader.parse(&value, |text| {
+        let refused = || Fault::new(format!("{} cannot be stripped", Fault::quote(text)));
+        if !text.starts_with('/') || text.contains(['*', '$', '?', '#']) {
+            let help = "for example `/api`: whole segments, as they stand in the path";
+            return Err(refused().help(help));
+        }
+        url::prefix(text).map_err(|help| refused().help(help))
+    })?;
+    if prefix.is_empty() {
+        let fault = Fault::new("`strip_prefix: /` strips nothing").help("remove it");
+        reader.warn(value.spot(), fault);
+        return None;
+    }
+    let can_have = |condition: &Condition| {
+        let path = condition.path.as_ref();
+        path.is_none_or(|path| path.can_begin_with(&prefix))
+    };
+    if !conditions.is_empty() && !conditions.iter().any(can_have) {
+        let message = format!(
+            "no path of this route begins with {}",
+            Fault::quote(&prefix)
+        );
+        let help = "such paths are passed on as they are; strip what a `path` begins with";
+        reader.warn(value.spot(), Fault::new(message).help(help));
+    }
+    Some(prefix)
+}
+
+fn upgrades(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Vec<String> {
+    let Some(value) = fields.get("upgrades") else {
+        return vec![WEBSOCKET.to_owned()];
+    };
+    // An empty list is the way to have none.
+    if matches!(&value.node.kind, Kind::List(items) if items.is_empty()) {
+        return Vec::new();
+    }
+    let upgrades = each(reader, fields, "upgrades", |text| {
+        let refused = |help: &str| {
+            let message = format!("{} cannot be upgraded to", Fault::quote(text));
+            Err(Fault::new(message).help(help))
+        };
+        match scalar::token(&text.to_ascii_lowercase()) {
+            Some(token) if token == "h2c" => refused(
+                "its requests would pass unseen; clients speak HTTP/2 to the gateway without it",
+            ),
+            Some(token) => Ok(token),
+            None => refused("for example `websocket`; [] for nothing"),
+        }
+    });
+    if upgrades.len() > UPGRADES_MAX {
+        let fault = Fault::new(format!("a route has at most {UPGRADES_MAX} upgrades"));
+        reader.error(value.key_spot(), fault);
+    }
+    upgrades
+}
+
+fn warn_about_settings_in_vain(reader: &mut Reader<'_>, fields: &Fields<'_>, route: &Route) {
+    let says_none = fields.get("policy").is_some() && route.policy.is_none();
+    if let (Some(value), true) = (fields.get("refund"), says_none && !reader.has_errors())
+        && route.refund == Refund::Unreached
+    {
+        let fault = Fault::new("`refund` has no effect: nothing is charged on this route");
+        reader.warn(value.key_spot(), fault.help("name a policy, or remove it"));
+    }
+    let has_websocket = route.upgrades.iter().any(|it| it == WEBSOCKET);
+    if let (Some(value), false) = (fields.get("messages"), has_websocket) {
+        let fault = Fault::new("`messages` has no effect: no connection becomes a WebSocket");
+        reader.warn(
+            value.key_spot(),
+            fault.help("add `websocket` to `upgrades`, or remove it"),
+        );
+    }
+}
+
+/// A whole number within a range.
+fn number<T: TryFrom<u64>>(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    name: &str,
+    range: RangeInclusive<u64>,
+) -> Option<T> {
+    let number = reader.setting(fields, name, |text| whole(text, &range))?;
+    T::try_from(number).ok()
+}

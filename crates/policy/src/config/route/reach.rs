@@ -1,0 +1,100 @@
+//! Routes that no request takes, because an earlier one takes them all.
+
+use crate::config::fault::Fault;
+use crate::config::reader::{Reader, Value};
+use crate::limit::Condition;
+use crate::route::Route;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Conditions of more hosts times methods than this are not looked at: it is a warning that they
+/// would miss.
+const COMBINATIONS_MAX: usize = 10_000;
+
+/// A host, a path and a method; empty where any will do.
+type Way = (String, String, String);
+
+/// The ways that earlier routes take, and whose each is.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    taken: BTreeMap<Way, String>,
+}
+
+impl Reach {
+    /// Warns if no request can take `route`, and remembers which it takes.
+    pub(super) fn add(&mut self, reader: &mut Reader<'_>, value: &Value<'_>, route: &Route) {
+        let everything = [Condition::default()];
+        let conditions = match route.conditions.as_slice() {
+            [] => &everything,
+            conditions => conditions,
+        };
+        let ways: Option<Vec<Vec<Way>>> = conditions.iter().map(ways).collect();
+        let Some(ways) = ways.map(|ways| ways.concat()) else {
+            return;
+        };
+        let owners: Option<BTreeSet<&String>> = ways.iter().map(|way| self.owner(way)).collect();
+        if let Some(owners) = owners {
+            warn(reader, value, route, &owners);
+        }
+        for way in ways {
+            self.taken.entry(way).or_insert_with(|| route.id.clone());
+        }
+    }
+
+    /// The route that takes all that goes this way: it names the same, or nothing.
+    fn owner(&self, (host, path, method): &Way) -> Option<&String> {
+        let or_any = |text: &str| [text.to_owned(), String::new()];
+        for host in or_any(host) {
+            for path in or_any(path) {
+                for method in or_any(method) {
+                    let owner = self.taken.get(&(host.clone(), path.clone(), method));
+                    if owner.is_some() {
+                        return owner;
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+fn warn(reader: &mut Reader<'_>, value: &Value<'_>, route: &Route, owners: &BTreeSet<&String>) {
+    let names: Vec<String> = owners.iter().map(|owner| format!("`{owner}`")).collect();
+    let names = names.join(" and ");
+    let take = if owners.len() == 1 { "takes" } else { "take" };
+    let message = format!(
+        "route `{}` is never taken: {names} {take} all its requests",
+        route.id
+    );
+    let help = format!("write it before {names}, or match something else");
+    reader.warn(value.spot(), Fault::new(message).help(help));
+}
+
+/// All ways of a condition, unless they are too many.
+fn ways(condition: &Condition) -> Option<Vec<Way>> {
+    let any = || vec![String::new()];
+    let path = condition.path.as_ref();
+    let path = path.map_or_else(String::new, |path| match path.spelt().as_str() {
+        "/" => String::new(),
+        spelt => spelt.to_owned(),
+    });
+    let hosts: Vec<String> = match condition.hosts.as_slice() {
+        [] => any(),
+        hosts => hosts
+            .iter()
+            .map(|it| it.as_str().to_ascii_lowercase())
+            .collect(),
+    };
+    let methods = match condition.methods.as_slice() {
+        [] => any(),
+        methods => methods.to_vec(),
+    };
+    if hosts.len().saturating_mul(methods.len()) > COMBINATIONS_MAX {
+        return None;
+    }
+    let with_host = |host: String| {
+        let methods = methods.iter();
+        let ways = methods.map(|method| (host.clone(), path.clone(), method.clone()));
+        ways.collect::<Vec<_>>()
+    };
+    Some(hosts.into_iter().flat_map(with_host).collect())
+}

@@ -1,0 +1,84 @@
+//! `request_headers` and `response_headers`: what is changed in the head of a message.
+
+use super::table::{HEADERS_MAX, REWRITE};
+use crate::config::condition::{each, pairs};
+use crate::config::fault::Fault;
+use crate::config::reader::Reader;
+use crate::config::scalar;
+use crate::config::table::Fields;
+use crate::route::Rewrite;
+
+/// Headers that speak of one connection, or of where a message ends. The gateway writes them itself:
+/// whoever could change them here could make two servers see two different requests.
+const OURS: [&str; 13] = [
+    "connection",
+    "content-length",
+    "expect",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "host",
+];
+
+/// The longest value of a header.
+const VALUE_MAX: usize = 8 << 10;
+
+/// Reads what is changed in one head.
+pub(super) fn read(reader: &mut Reader<'_>, route: &Fields<'_>, name: &str) -> Rewrite {
+    let Some(value) = route.get(name) else {
+        return Rewrite::default();
+    };
+    let Some(fields) = reader.fields(&value, &REWRITE) else {
+        return Rewrite::default();
+    };
+    let rewrite = Rewrite {
+        set: pairs(reader, &fields, "set", header_name, header_value),
+        add: pairs(reader, &fields, "add", header_name, header_value),
+        remove: each(reader, &fields, "remove", header_name),
+    };
+    let most = [rewrite.set.len(), rewrite.add.len(), rewrite.remove.len()];
+    if most.into_iter().any(|count| count > HEADERS_MAX) {
+        let fault = Fault::new(format!("there are at most {HEADERS_MAX} headers of a kind"));
+        reader.error(value.key_spot(), fault);
+    }
+    let is_kept = |name: &&String| {
+        let named = |pairs: &[(String, String)]| pairs.iter().any(|(other, _)| other == *name);
+        named(&rewrite.set) || named(&rewrite.add)
+    };
+    if let (Some(name), Some(value)) = (rewrite.remove.iter().find(is_kept), fields.get("remove")) {
+        let fault = Fault::new(format!("`{name}` is removed, and set or added as well"));
+        let help = "`set` takes the place of what was sent; write one of them";
+        reader.error(value.spot(), fault.help(help));
+    }
+    rewrite
+}
+
+fn header_name(text: &str) -> Result<String, Fault> {
+    let name = scalar::header_name(text)?;
+    let help = match name.as_str() {
+        "host" => "say which one the upstream is told with `host: keep` or `host: upstream`",
+        name if OURS.contains(&name) => {
+            "it speaks of the connection or of where a message ends, which the gateway writes itself"
+        }
+        _ => return Ok(name),
+    };
+    Err(Fault::new(format!("`{name}` cannot be changed here")).help(help))
+}
+
+/// What it says is nobody's business but the upstream's: no message shows it.
+fn header_value(name: &str, text: &str) -> Result<String, Fault> {
+    let belongs = |byte: u8| byte == b'\t' || byte == b' ' || byte.is_ascii_graphic();
+    if text.len() <= VALUE_MAX && text.bytes().all(belongs) && text.trim() == text {
+        return Ok(text.to_owned());
+    }
+    let message = format!("what `{name}` is to say cannot be the value of a header");
+    Err(Fault::new(message).help(
+        "use up to 8 KiB of visible ASCII characters, with spaces between them and none around them",
+    ))
+}

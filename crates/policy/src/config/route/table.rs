@@ -1,0 +1,258 @@
+//! Every field of `routes`.
+
+use crate::config::fields::{PLACE, TEXTS, optional, required};
+use crate::config::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Whole, Word};
+use crate::config::table::Table;
+use crate::config::words::{BALANCE, EJECT, HOST_HEADER, HTTP2, REFUND, UNLIMITED};
+
+/// A route.
+pub(in crate::config) static ROUTE: Table = Table {
+    what: "route",
+    fields: &[
+        required("id", Text("orders"), "Its name, unique among routes."),
+        optional(
+            "match",
+            Either(&[Map(&PLACE), List(&Map(&PLACE))]),
+            "Which requests take it: any one of these; every request where absent.",
+        ),
+        required(
+            "upstreams",
+            Either(&[UPSTREAM_SHAPE, List(&UPSTREAM_SHAPE)]),
+            "Where requests go: one URL or several, such as `http://127.0.0.1:9001`.",
+        ),
+        optional(
+            "tls",
+            Map(&UPSTREAM_TLS),
+            "Own authorities and certificates, for `https://`.",
+        ),
+        optional(
+            "balance",
+            Word(&BALANCE),
+            "Which of several upstreams is asked; `round-robin` unless told.",
+        ),
+        optional(
+            "health",
+            Map(&HEALTH),
+            "How upstreams are looked after between requests; not at all unless told.",
+        ),
+        optional(
+            "eject",
+            Either(&[Word(&EJECT), Map(&EJECTION)]),
+            "When an upstream that fails requests is left alone; `off` for never.",
+        ),
+        optional("timeouts", Map(&TIMEOUTS), "How long to wait for what."),
+        optional(
+            "policy",
+            TEXTS,
+            "The policy that its requests must pass, or several, decided in one step; `none` for no limit; the first policy unless told.",
+        ),
+        optional(
+            "refund",
+            Word(&REFUND),
+            "Whether a request that never reached an upstream is given its cost back; `never` unless told.",
+        ),
+        optional(
+            "retries",
+            Whole(0, RETRIES_MAX),
+            "How often a request is tried again, where that is safe; 1 unless told.",
+        ),
+        optional(
+            "body_bytes",
+            Either(&[Text("10MiB"), Whole(0, u64::MAX), Word(&UNLIMITED)]),
+            "How large the body of a request may be; 10MiB unless told.",
+        ),
+        optional(
+            "host",
+            Word(&HOST_HEADER),
+            "Which Host the upstream is told: the client's or its own; `keep` unless told.",
+        ),
+        optional(
+            "strip_prefix",
+            Text("/api"),
+            "What is taken from the beginning of a path, by whole segments.",
+        ),
+        optional(
+            "request_headers",
+            Map(&REWRITE),
+            "What is changed in the head of a request.",
+        ),
+        optional(
+            "response_headers",
+            Map(&REWRITE),
+            "What is changed in the head of a response.",
+        ),
+        optional(
+            "upgrades",
+            TEXTS,
+            "To what a connection may be upgraded, [] for nothing; `websocket` unless told.",
+        ),
+        optional(
+            "messages",
+            Text("per-message"),
+            "The policy that each message of a WebSocket must pass; none unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+const UPSTREAM_SHAPE: Shape = Either(&[Text("http://127.0.0.1:9001"), Map(&UPSTREAM)]);
+
+/// An upstream with more than a URL.
+pub(in crate::config) static UPSTREAM: Table = Table {
+    what: "`upstreams`",
+    fields: &[
+        required(
+            "url",
+            Text("http://127.0.0.1:9001"),
+            "Where it is: http, https, or h2c for HTTP/2 without TLS.",
+        ),
+        optional(
+            "weight",
+            Whole(1, WEIGHT_MAX),
+            "How much of the traffic it takes, compared with others; 1 unless told.",
+        ),
+        optional(
+            "http2",
+            Either(&[Flag, Word(&HTTP2)]),
+            "Whether HTTP/2 is spoken over TLS; `auto`, as the upstream chooses, unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// The TLS of a route's upstreams.
+pub(in crate::config) static UPSTREAM_TLS: Table = Table {
+    what: "`routes.tls`",
+    fields: &[
+        optional(
+            "ca",
+            Text("/etc/tidegate/upstream-ca.pem"),
+            "Who may have signed the upstream's certificate, a PEM file; the system's own unless told.",
+        ),
+        optional(
+            "server_name",
+            Text("orders.internal"),
+            "The name that its certificate must be for; the host of the URL unless told.",
+        ),
+        optional(
+            "cert",
+            Text("/etc/tidegate/upstream-cert.pem"),
+            "The certificate chain to show to the upstream, a PEM file.",
+        ),
+        optional(
+            "key",
+            Text("/etc/tidegate/upstream-key.pem"),
+            "Its private key, a PEM file.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// How upstreams are looked after.
+pub(in crate::config) static HEALTH: Table = Table {
+    what: "`health`",
+    fields: &[
+        required(
+            "path",
+            Text("/healthz"),
+            "What is asked for; 200 to 399 is a good answer.",
+        ),
+        optional(
+            "interval",
+            Text("5s"),
+            "From one question to the next; 5s unless told.",
+        ),
+        optional(
+            "timeout",
+            Text("1s"),
+            "How long an answer may take; 1s unless told.",
+        ),
+        optional(
+            "healthy",
+            Whole(1, ANSWERS_MAX),
+            "After how many good answers in a row it is fit again; 2 unless told.",
+        ),
+        optional(
+            "unhealthy",
+            Whole(1, ANSWERS_MAX),
+            "After how many bad answers in a row it no longer is; 3 unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// When an upstream is left alone.
+pub(in crate::config) static EJECTION: Table = Table {
+    what: "`eject`",
+    fields: &[
+        optional(
+            "failures",
+            Whole(1, FAILURES_MAX),
+            "After how many failures in a row; 5 unless told.",
+        ),
+        optional("for", Text("10s"), "For how long; 10s unless told."),
+    ],
+    exactly_one: &[],
+};
+
+/// How long to wait for what.
+pub(in crate::config) static TIMEOUTS: Table = Table {
+    what: "`timeouts`",
+    fields: &[
+        optional(
+            "connect",
+            Text("2s"),
+            "Until there is a connection, TLS included; 2s unless told.",
+        ),
+        optional(
+            "response",
+            Text("60s"),
+            "Until the head of the response is there; 60s unless told.",
+        ),
+        optional(
+            "idle",
+            Text("60s"),
+            "Between two pieces of a body or of an upgraded connection; 60s unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// What is changed in the head of a message.
+pub(in crate::config) static REWRITE: Table = Table {
+    what: "change of headers",
+    fields: &[
+        optional(
+            "set",
+            Pairs,
+            "Headers that take the place of all others of their name.",
+        ),
+        optional("add", Pairs, "Headers that come beside those there are."),
+        optional("remove", TEXTS, "Names of headers that go."),
+    ],
+    exactly_one: &[],
+};
+
+/// The most upstreams of a route.
+pub(in crate::config) const UPSTREAMS_MAX: usize = 64;
+
+/// The largest weight of an upstream.
+pub(in crate::config) const WEIGHT_MAX: u64 = 1_000;
+
+/// The most tries after the first.
+pub(in crate::config) const RETRIES_MAX: u64 = 5;
+
+/// The most answers in a row that health may depend on.
+pub(in crate::config) const ANSWERS_MAX: u64 = 100;
+
+/// The most failures in a row that an upstream may be allowed.
+pub(in crate::config) const FAILURES_MAX: u64 = 10_000;
+
+/// The most headers that are set, added or removed in one head.
+pub(in crate::config) const HEADERS_MAX: usize = 64;
+
+/// The most protocols that a connection may be upgraded to.
+pub(in crate::config) const UPGRADES_MAX: usize = 8;
+
+/// The most policies that a route may list.
+pub(in crate::config) const CARRIED_MAX: usize = 8;

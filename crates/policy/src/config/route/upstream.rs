@@ -1,0 +1,116 @@
+//! `upstreams` and `tls`: where requests go.
+
+use super::table::{UPSTREAM, UPSTREAM_TLS, UPSTREAMS_MAX, WEIGHT_MAX};
+use super::{number, url};
+use crate::config::fault::Fault;
+use crate::config::host::host_and_port;
+use crate::config::reader::{Reader, Value};
+use crate::config::secret_setting::secret_file;
+use crate::config::syntax::Kind;
+use crate::config::table::Fields;
+use crate::config::words::HTTP2;
+use crate::route::{Http2, Identity, Scheme, Upstream, UpstreamTls};
+
+/// Reads `upstreams`: one of them, or a list.
+pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Upstream> {
+    let items = match value.node.kind {
+        Kind::List(_) => reader.list(value),
+        _ => reader.one_or_many(value),
+    };
+    if items.len() > UPSTREAMS_MAX {
+        let fault = Fault::new(format!("a route has at most {UPSTREAMS_MAX} upstreams"));
+        reader.error(value.key_spot(), fault);
+    }
+    let mut upstreams: Vec<Upstream> = Vec::new();
+    for item in items.iter().take(UPSTREAMS_MAX) {
+        let Some(upstream) = upstream(reader, item) else {
+            continue;
+        };
+        let is_same = |other: &Upstream| {
+            let same_place = other.host == upstream.host && other.port == upstream.port;
+            same_place && other.scheme == upstream.scheme && other.prefix == upstream.prefix
+        };
+        if upstreams.iter().any(is_same) {
+            let fault = Fault::new(format!("the upstream `{upstream}` is there already"));
+            let help =
+                format!("for a larger part of the traffic write {{ url: {upstream}, weight: 2 }}");
+            reader.error(item.spot(), fault.help(help));
+        }
+        upstreams.push(upstream);
+    }
+    upstreams
+}
+
+fn upstream(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Upstream> {
+    if !matches!(value.node.kind, Kind::Map(_)) {
+        return reader.parse(value, url::parse);
+    }
+    let fields = reader.fields(value, &UPSTREAM)?;
+    let weight = number(reader, &fields, "weight", 1..=WEIGHT_MAX);
+    let http2 = reader.setting(&fields, "http2", |word| HTTP2.parse(word));
+    let upstream = reader.setting(&fields, "url", url::parse)?;
+    if let (Some(value), Some(http2)) = (fields.get("http2"), http2) {
+        refuse_without_tls(reader, &value, http2, upstream.scheme);
+    }
+    Some(Upstream {
+        weight: weight.unwrap_or(upstream.weight),
+        http2: http2.unwrap_or_default(),
+        ..upstream
+    })
+}
+
+/// Without TLS, the scheme alone says what is spoken.
+fn refuse_without_tls(reader: &mut Reader<'_>, value: &Value<'_>, http2: Http2, scheme: Scheme) {
+    let help = match (scheme, http2) {
+        (Scheme::Https, _) => return,
+        (Scheme::Http, Http2::Always) => "begin the URL with `h2c://`, and remove `http2`",
+        (Scheme::Http, _) => "remove it: `http://` is HTTP/1.1, and `h2c://` is HTTP/2",
+        (Scheme::H2c, _) => "remove it: `h2c://` is HTTP/2, and `http://` is HTTP/1.1",
+    };
+    let fault = Fault::new("`http2` is for `https://`, where both sides agree on it");
+    reader.error(value.key_spot(), fault.help(help));
+}
+
+/// Reads `tls`.
+pub(super) fn tls(
+    reader: &mut Reader<'_>,
+    route: &Fields<'_>,
+    upstreams: &[Upstream],
+) -> UpstreamTls {
+    let Some(value) = route.get("tls") else {
+        return UpstreamTls::default();
+    };
+    if !upstreams.is_empty() && upstreams.iter().all(|it| it.scheme != Scheme::Https) {
+        let fault = Fault::new("`tls` has no effect: no upstream of the route speaks it");
+        let help = "begin a URL with `https://`, or remove `tls`";
+        reader.error(value.key_spot(), fault.help(help));
+    }
+    let Some(fields) = reader.fields(&value, &UPSTREAM_TLS) else {
+        return UpstreamTls::default();
+    };
+    let mut pem = |name| secret_file(reader, &fields.get(name)?);
+    let (ca, cert, key) = (pem("ca"), pem("cert"), pem("key"));
+    for (name, other) in [("cert", "key"), ("key", "cert")] {
+        if let (Some(value), None) = (fields.get(name), fields.get(other)) {
+            let fault = Fault::new(format!("`{name}` needs `{other}`"));
+            let help = "a certificate and its private key come together";
+            reader.error(value.key_spot(), fault.help(help));
+        }
+    }
+    UpstreamTls {
+        ca,
+        server_name: reader.setting(&fields, "server_name", server_name),
+        identity: cert.zip(key).map(|(cert, key)| Identity { cert, key }),
+    }
+}
+
+fn server_name(text: &str) -> Result<String, Fault> {
+    match host_and_port(text) {
+        Ok((host, None)) if !text.contains('_') => Ok(host),
+        _ => Err(Fault::new(format!(
+            "{} cannot be the name of a server",
+            Fault::quote(text)
+        ))
+        .help("for example `orders.internal`: a host, without scheme, port or path")),
+    }
+}

@@ -1,0 +1,95 @@
+//! The URLs of upstreams: `http://host[:port][/path]`, `https://…` and `h2c://…`.
+
+use crate::config::excerpt::hide_passwords;
+use crate::config::fault::Fault;
+use crate::config::host::{TOO_MANY_COLONS, host_and_port};
+use crate::config::suggest::closest;
+use crate::matching::normalise;
+use crate::route::{Http2, Scheme, Upstream};
+
+const SCHEMES: [(&str, Scheme); 3] = [
+    ("http", Scheme::Http),
+    ("https", Scheme::Https),
+    ("h2c", Scheme::H2c),
+];
+
+const EXAMPLE: &str = "expected a URL, for example `http://127.0.0.1:9001`";
+
+/// The longest path that may stand before those of requests.
+const PREFIX_MAX: usize = 1_024;
+
+/// Reads a URL, as an upstream of weight 1.
+pub(in crate::config) fn parse(text: &str) -> Result<Upstream, Fault> {
+    let shown = Fault::quote(&hide_passwords(text));
+    let wrong = |what: &str, help: &str| Fault::new(format!("{shown} {what}")).help(help);
+    let Some((scheme, rest)) = text.split_once("://") else {
+        // It may be anything, a password included.
+        return Err(Fault::new("this is not the URL of an upstream").help(EXAMPLE));
+    };
+    let scheme = scheme_of(scheme).map_err(|help| wrong("is not the URL of an upstream", &help))?;
+    if rest.contains('@') {
+        let help = "write what the upstream wants to know of us into `request_headers`";
+        return Err(wrong("has an `@`: users and passwords are not sent", help));
+    }
+    if rest.contains(['?', '#']) {
+        let help = "each request brings its own; write the URL without it";
+        return Err(wrong("has a `?` or `#`", help));
+    }
+    let path_at = rest.find('/').unwrap_or(rest.len());
+    let (authority, path) = rest.split_at_checked(path_at).unwrap_or((rest, ""));
+    let (host, port) = host_and_port(authority).map_err(|what| match what {
+        TOO_MANY_COLONS => wrong(
+            what,
+            "write an IPv6 address in brackets, for example `http://[::1]:9001`",
+        ),
+        what => wrong(what, EXAMPLE),
+    })?;
+    Ok(Upstream {
+        scheme,
+        host,
+        port: port.unwrap_or(scheme.port()),
+        prefix: prefix(path).map_err(|help| wrong("has a path that cannot be one", &help))?,
+        weight: 1,
+        http2: Http2::Auto,
+    })
+}
+
+/// The scheme, or what to write instead.
+fn scheme_of(name: &str) -> Result<Scheme, String> {
+    let found = SCHEMES
+        .iter()
+        .find(|(known, _)| name.eq_ignore_ascii_case(known));
+    found.map(|(_, scheme)| *scheme).ok_or_else(|| {
+        let known = SCHEMES.iter().map(|(known, _)| *known);
+        match name {
+            "ws" | "wss" => {
+                let meant = name.replace("ws", "http");
+                return format!("write `{meant}://`: WebSockets begin as HTTP");
+            }
+            "grpc" | "http2" => return "write `h2c://` for HTTP/2 without TLS".to_owned(),
+            "grpcs" | "h2" => return "write `https://`, and `http2: true` beside it".to_owned(),
+            _ => {}
+        }
+        match closest(name, known) {
+            Some(meant) => format!("did you mean `{meant}://`?"),
+            None => "expected `http://`, `https://`, or `h2c://` for HTTP/2 without TLS".to_owned(),
+        }
+    })
+}
+
+/// A path without the slash at its end, in its one spelling, or what to write instead.
+pub(super) fn prefix(path: &str) -> Result<String, String> {
+    let path = path.trim_end_matches('/');
+    if path.is_empty() {
+        return Ok(String::new());
+    }
+    if path.len() > PREFIX_MAX {
+        return Err(format!("write at most {PREFIX_MAX} characters"));
+    }
+    let mut buffer = String::new();
+    match normalise(path, &mut buffer) {
+        Some(normal) if normal == path => Ok(path.to_owned()),
+        Some(normal) => Err(format!("did you mean `{normal}`?")),
+        None => Err("begin it with `/`".to_owned()),
+    }
+}

@@ -1,0 +1,183 @@
+//! All routes, prepared: which one a request takes.
+//!
+//! Routes are many where hosts are, so hosts are looked up first. Each host that a condition names
+//! has a trie of its own, with the paths that are asked for there, and so has each domain under
+//! which any host will do. A request walks those of its host and the one for all hosts; of what
+//! they find, the first as written is taken.
+
+use super::host::{HostPattern, canonical_host};
+use super::normalise::normalise;
+use super::path_pattern::PathPattern;
+use super::trie::{Candidate, Trie, Walk};
+use crate::Condition;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use std::fmt;
+
+/// The conditions of all routes, prepared once so that a request costs what it meets and no more.
+#[derive(Debug, Default)]
+pub(crate) struct Router {
+    /// Conditions that name no host.
+    anywhere: Trie,
+    /// By host.
+    hosts: HashMap<String, Trie, RandomState>,
+    /// By domain, from its dot on.
+    domains: HashMap<String, Trie, RandomState>,
+    /// The length of the longest domain: nobody's host is searched for more.
+    longest_domain: usize,
+    /// The methods of each condition, by route; none = any method.
+    methods: Vec<Vec<Vec<String>>>,
+}
+
+/// Buffers, kept from one request to the next.
+#[derive(Default)]
+pub(crate) struct RouterScratch {
+    host: String,
+    path: String,
+    walk: Walk,
+}
+
+// === impl Router ===
+
+impl Router {
+    /// Prepares routes with these conditions, in this order.
+    pub(crate) fn new<'a>(routes: impl Iterator<Item = &'a [Condition]>) -> Self {
+        let mut prepared = Self::default();
+        for (route, conditions) in routes.enumerate() {
+            if conditions.is_empty() {
+                prepared.add(&Condition::default(), candidate(route, 0));
+            }
+            for (i, condition) in conditions.iter().enumerate() {
+                prepared.add(condition, candidate(route, i));
+            }
+            let methods = conditions.iter().map(|it| it.methods.clone());
+            prepared.methods.push(methods.collect());
+        }
+        prepared
+    }
+
+    fn add(&mut self, condition: &Condition, candidate: Candidate) {
+        if condition.hosts.is_empty() {
+            add_path(&mut self.anywhere, condition.path.as_ref(), candidate);
+        }
+        for (i, host) in condition.hosts.iter().enumerate() {
+            // Said twice, it is still one candidate.
+            if condition.hosts.iter().take(i).any(|it| it.same_as(host)) {
+                continue;
+            }
+            let by_name = if host.is_wildcard() {
+                self.longest_domain = self.longest_domain.max(host.name().len());
+                &mut self.domains
+            } else {
+                &mut self.hosts
+            };
+            let trie = by_name.entry_ref(host.name()).or_default();
+            add_path(trie, condition.path.as_ref(), candidate);
+        }
+    }
+
+    /// The first route and condition, as written, that hold for a request.
+    pub(crate) fn find(
+        &self,
+        method: &str,
+        host: Option<&str>,
+        path: &str,
+        scratch: &mut RouterScratch,
+    ) -> Option<(usize, usize)> {
+        let path = normalise(path, &mut scratch.path);
+        let mut search = Search {
+            methods: &self.methods,
+            method,
+            path,
+            best: None,
+        };
+        search.walk(&self.anywhere, &mut scratch.walk);
+        let has_hosts = !self.hosts.is_empty() || !self.domains.is_empty();
+        let host = host.filter(|_| has_hosts);
+        if let Some(host) = host.and_then(|host| canonical_host(host, &mut scratch.host)) {
+            if let Some(trie) = self.hosts.get(host) {
+                search.walk(trie, &mut scratch.walk);
+            }
+            for trie in self.domains_of(host).filter_map(|it| self.domains.get(it)) {
+                search.walk(trie, &mut scratch.walk);
+            }
+        }
+        let best = search.best?;
+        Some((best.limit, best.condition))
+    }
+
+    /// The domains that a host lies in, from its dots on, as far as any can be known.
+    pub(super) fn domains_of<'a>(&self, host: &'a str) -> impl Iterator<Item = &'a str> {
+        let longest = self.longest_domain;
+        let dots = host.rmatch_indices('.').map(|(at, _)| at);
+        dots.take_while(move |at| *at > 0 && host.len() - at <= longest)
+            .filter_map(|at| host.get(at..))
+    }
+}
+
+fn candidate(route: usize, condition: usize) -> Candidate {
+    Candidate {
+        limit: route,
+        condition,
+    }
+}
+
+fn add_path(trie: &mut Trie, path: Option<&PathPattern>, candidate: Candidate) {
+    match path {
+        Some(pattern) => trie.add(pattern, candidate),
+        None => trie.add_always(candidate),
+    }
+}
+
+/// What is looked for, and the best of what has been found.
+struct Search<'a> {
+    methods: &'a [Vec<Vec<String>>],
+    method: &'a str,
+    path: Option<&'a str>,
+    best: Option<Candidate>,
+}
+
+impl Search<'_> {
+    fn walk(&mut self, trie: &Trie, walk: &mut Walk) {
+        if trie.is_empty() {
+            return;
+        }
+        for candidate in trie.walk(self.path, walk) {
+            if self.best.is_some_and(|best| best <= *candidate) {
+                return;
+            }
+            if self.method_holds(*candidate) {
+                self.best = Some(*candidate);
+                return;
+            }
+        }
+    }
+
+    fn method_holds(&self, candidate: Candidate) -> bool {
+        let of_route = self.methods.get(candidate.limit);
+        let methods = of_route.and_then(|conditions| conditions.get(candidate.condition));
+        methods.is_none_or(|methods| {
+            methods.is_empty()
+                || methods
+                    .iter()
+                    .any(|it| it.eq_ignore_ascii_case(self.method))
+        })
+    }
+}
+
+// === impl RouterScratch ===
+
+// By hand: it holds what clients sent.
+impl fmt::Debug for RouterScratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RouterScratch").finish_non_exhaustive()
+    }
+}
+
+// === impl HostPattern ===
+
+impl HostPattern {
+    fn same_as(&self, other: &Self) -> bool {
+        self.name() == other.name() && self.is_wildcard() == other.is_wildcard()
+    }
+}

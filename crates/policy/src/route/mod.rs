@@ -1,0 +1,132 @@
+//! Where the gateway sends requests: routes as compiled, with nothing left to look up.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `upstream` | where a request goes: address, protocol, TLS |
+//! | `health` | which upstreams are fit to be asked |
+//! | `rewrite` | what is changed in the head of a message |
+//! | `routes` | all routes, and which one a request takes |
+
+mod health;
+mod rewrite;
+mod routes;
+mod upstream;
+
+pub use health::{Eject, Health};
+pub use rewrite::Rewrite;
+pub use routes::{Found, Routes};
+pub use upstream::{Http2, Identity, Scheme, Upstream, UpstreamTls};
+
+use crate::limit::Condition;
+use std::time::Duration;
+
+/// One way through the gateway: which requests take it, where they go, and under which limits.
+#[derive(Debug)]
+pub struct Route {
+    /// Its name, unique among routes: what limits with `key: route` and metrics know it by.
+    pub id: String,
+    /// It is taken if any of these holds; without any, by every request. They name paths, hosts
+    /// and methods alone.
+    pub conditions: Vec<Condition>,
+    /// The path of each condition as configured, `/` where it names none, for the labels of
+    /// metrics. There is always one.
+    pub patterns: Vec<String>,
+    /// Where requests go; there is always one.
+    pub upstreams: Vec<Upstream>,
+    /// How TLS is spoken to those of them that want it.
+    pub tls: UpstreamTls,
+    /// Which of several is asked.
+    pub balance: Balance,
+    /// How upstreams are looked after between requests, if they are.
+    pub health: Option<Health>,
+    /// When an upstream that fails requests is left alone, if ever.
+    pub eject: Option<Eject>,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// The policy that its requests must pass; `None` where they are unlimited.
+    pub policy: Option<Carried>,
+    /// Whether a request that never reached an upstream is given its cost back.
+    pub refund: Refund,
+    /// How often a request may be tried again, where that is safe; up to 5.
+    pub retries: u8,
+    /// How large the body of a request may be; `None` where it does not matter.
+    pub body_bytes: Option<u64>,
+    /// Which `Host` the upstream is told.
+    pub host: HostHeader,
+    /// What is taken from the beginning of a path that begins with it, by whole segments:
+    /// normalised, with a `/` before it and none after it, and never `/` alone.
+    pub strip_prefix: Option<String>,
+    /// What is changed in the head of a request.
+    pub request_headers: Rewrite,
+    /// What is changed in the head of a response.
+    pub response_headers: Rewrite,
+    /// To what a connection may be upgraded, in lower case.
+    pub upgrades: Vec<String>,
+    /// The policy that each message of a WebSocket must pass, if any.
+    pub messages: Option<Carried>,
+}
+
+/// A policy of the same configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Carried {
+    /// Its name, by which [`Request::policy`](crate::Request::policy) asks for it.
+    pub name: String,
+    /// Its place in [`Config::policies`](crate::Config::policies).
+    pub index: usize,
+}
+
+/// Which of several upstreams is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Balance {
+    /// One after the other, by weight.
+    #[default]
+    RoundRobin,
+    /// The one with the fewest requests under way for its weight.
+    LeastRequests,
+}
+
+/// How long to wait for what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until there is a connection, TLS included.
+    pub connect: Duration,
+    /// From the end of the request until the head of the response is there.
+    pub response: Duration,
+    /// Between two pieces of a body, or of a connection that was upgraded.
+    pub idle: Duration,
+}
+
+/// Whether a request is given its cost back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refund {
+    /// What was charged stays charged.
+    #[default]
+    Never,
+    /// If it never reached an upstream.
+    Unreached,
+}
+
+/// Which `Host` the upstream is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostHeader {
+    /// The one that the client sent.
+    #[default]
+    Keep,
+    /// Its own, as the URL has it.
+    Upstream,
+}
+
+impl Route {
+    /// The largest body of a request unless told otherwise: 10 MiB.
+    pub const BODY_BYTES: u64 = 10 << 20;
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(2),
+            response: Duration::from_mins(1),
+            idle: Duration::from_mins(1),
+        }
+    }
+}

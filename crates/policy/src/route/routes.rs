@@ -1,0 +1,110 @@
+//! All routes, and which one a request takes.
+
+use super::Route;
+use crate::matching::{Router, RouterScratch};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+thread_local! {
+    /// Buffers, so that finding a route allocates nothing once they have grown.
+    static SCRATCH: RefCell<RouterScratch> = RefCell::default();
+}
+
+/// The routes of a configuration, in the order written; none where it has no gateway.
+///
+/// ```
+/// use tidegate_policy::Config;
+///
+/// let text = "
+/// routes:
+///   - id: orders
+///     match: { path: /api/orders, method: GET }
+///     upstreams: [http://127.0.0.1:9001]
+///   - id: rest
+///     upstreams: [http://127.0.0.1:9002]
+/// policies:
+///   - name: api
+///     limits: [{ name: per-client, key: ip, rate: 10/s }]
+/// ";
+/// let config = Config::from_yaml(text)?;
+/// let taken = |method, path| {
+///     let found = config.routes.find(method, Some("example.com"), path)?;
+///     Some(found.route.id.as_str())
+/// };
+/// assert_eq!(taken("GET", "/api/orders/7"), Some("orders"));
+/// assert_eq!(taken("PUT", "/api/orders/7"), Some("rest"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Routes {
+    routes: Vec<Arc<Route>>,
+    router: Router,
+}
+
+/// The route that a request takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// The route.
+    pub route: &'a Arc<Route>,
+    /// Its place among the routes.
+    pub index: usize,
+    /// Which of [`Route::patterns`] led to it.
+    pub pattern: usize,
+}
+
+// === impl Routes ===
+
+impl Routes {
+    /// Prepares these routes, in this order.
+    pub fn new(routes: Vec<Route>) -> Self {
+        Self {
+            router: Router::new(routes.iter().map(|route| route.conditions.as_slice())),
+            routes: routes.into_iter().map(Arc::new).collect(),
+        }
+    }
+
+    /// The first route, in the order written, of which any condition holds. `path` is the target as
+    /// sent, not yet normalised; a query may follow it.
+    pub fn find(&self, method: &str, host: Option<&str>, path: &str) -> Option<Found<'_>> {
+        let found =
+            SCRATCH.with_borrow_mut(|scratch| self.router.find(method, host, path, scratch));
+        let (index, pattern) = found?;
+        Some(Found {
+            route: self.routes.get(index)?,
+            index,
+            pattern,
+        })
+    }
+
+    /// The routes, in the order written.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Route>> {
+        self.routes.iter()
+    }
+
+    /// The route at this place.
+    pub fn get(&self, index: usize) -> Option<&Arc<Route>> {
+        self.routes.get(index)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.routes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.routes.is_empty()
+    }
+}
+
+// === impl Found ===
+
+impl<'a> Found<'a> {
+    /// The path pattern that led to it, as configured.
+    pub fn pattern(&self) -> &'a str {
+        self.route
+            .patterns
+            .get(self.pattern)
+            .map_or("/", String::as_str)
+    }
+}
