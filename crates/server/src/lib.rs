@@ -8,6 +8,8 @@
 //! | [`config_file`], [`environment`] | where a configuration comes from |
 //! | [`server`] | sockets, connections, draining: the same for all doors |
 //! | `doors` | from a protocol to a question, and from a decision back |
+//! | `proxy` | passing requests on to upstreams |
+//! | [`serving`] | what the doors serve: decisions and routes |
 //! | [`decider`] | decides and observes, behind every door |
 //! | [`wire`] | JSON in and out: questions, answers, problems |
 //! | [`simulate`] | a trace, decided in virtual time |
@@ -22,7 +24,9 @@ pub mod decider;
 mod doors;
 pub mod environment;
 pub mod failure;
+mod proxy;
 pub mod server;
+pub mod serving;
 pub mod signals;
 pub mod simulate;
 pub mod tasks;

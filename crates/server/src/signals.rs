@@ -1,4 +1,4 @@
-//! The signals that end the program.
+//! The signals that end the program, and the one that has it read its configuration again.
 
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -24,6 +24,25 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
             _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+/// SIGHUP, by which an operator asks for the configuration to be read again.
+#[derive(Debug)]
+pub struct Reloads(Signal);
+
+impl Reloads {
+    /// From here on SIGHUP is heard, and no longer ends the process by itself.
+    pub fn listen() -> io::Result<Self> {
+        signal(SignalKind::hangup()).map(Self)
+    }
+
+    /// Waits until a reload is asked for. Those that come while nobody waits are one.
+    pub async fn next(&mut self) {
+        // Only a runtime that is gone has no more of them.
+        if self.0.recv().await.is_none() {
+            std::future::pending::<()>().await;
         }
     }
 }

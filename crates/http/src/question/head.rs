@@ -23,7 +23,7 @@ pub struct Head<'a> {
 impl<'a> Head<'a> {
     /// The host that is asked for. An absolute target counts before `Host` (RFC 9112, 3.2.2); of two
     /// `Host`s, nobody knows which one the application would believe.
-    pub(super) fn host(self) -> Option<&'a str> {
+    pub fn host(self) -> Option<&'a str> {
         if let Some(host) = self.uri.host() {
             return Some(host);
         }

@@ -2,6 +2,7 @@
 
 mod bucket;
 pub mod doctor;
+pub mod gateway;
 pub mod inspect;
 mod not_yet;
 mod print;
@@ -23,6 +24,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         None => serve::run(&cli.serve),
         Some(Command::Serve(args)) => serve::run(&args),
+        Some(Command::Gateway(args)) => gateway::run(&args),
         Some(Command::Validate(args)) => validate::run(&args),
         Some(Command::Simulate(args)) => simulate::run(args),
         Some(Command::Schema(args)) => schema::run(&args),

@@ -7,7 +7,6 @@ pub(super) fn not_yet(config: &Config) -> Vec<String> {
     let listen = &config.listen;
     let doors = [
         ("grpc", &listen.grpc),
-        ("gateway", &listen.gateway),
         ("resp", &listen.resp),
     ];
     let doors = doors.into_iter().filter(|(_, listener)| listener.is_some());

@@ -1,13 +1,13 @@
 //! Health and metrics.
 
 use super::Door;
-use super::respond::{self, Answer};
+use super::respond::{self, Answer, Whole};
 use crate::decider::{Decider, Standing};
 use crate::server::phase::{Phase, Watch};
+use crate::server::session::Visit;
 use crate::tasks;
 use http::{Method, Request};
 use hyper::body::Incoming;
-use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate::{AnyStore, Store};
 use tokio::sync::Semaphore;
@@ -56,7 +56,10 @@ impl<S: Store> AdminDoor<S> {
 }
 
 impl<S: Store + 'static> Door for AdminDoor<S> {
-    async fn answer(&self, request: Request<Incoming>, _: IpAddr) -> Answer {
+    type Body = Whole;
+    type Memory = ();
+
+    async fn answer(&self, request: Request<Incoming>, _: Visit<'_>) -> Answer {
         let path = request.uri().path();
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match path {
@@ -66,6 +69,10 @@ impl<S: Store + 'static> Door for AdminDoor<S> {
             "/metrics" => self.metrics().await,
             path => respond::not_found(path, "there are /livez, /readyz and /metrics"),
         }
+    }
+
+    fn whole(answer: Answer) -> Answer {
+        answer
     }
 
     /// Health is for probes and load balancers, which seldom can hold a secret, and tells nothing

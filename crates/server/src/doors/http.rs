@@ -1,10 +1,11 @@
 //! The HTTP API: `POST /v1/check`, and the way to `/v1/auth`.
 
 use super::promptly::promptly;
-use super::respond::{self, Answer};
+use super::respond::{self, Answer, Whole};
 use super::{Door, auth, body};
 use crate::bounds::Bounds;
 use crate::decider::Decider;
+use crate::server::session::Visit;
 use crate::telemetry::stopwatch::Stopwatch;
 use crate::wire::answer;
 use crate::wire::question::{Asked, Question};
@@ -12,7 +13,6 @@ use futures_util::future::join_all;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request};
 use hyper::body::Incoming;
-use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate::{AnyStore, CheckError, Decision, Rules, Store};
 use tidegate_http::unix_seconds;
@@ -123,25 +123,32 @@ impl<S: Store> HttpDoor<S> {
 }
 
 impl<S: Store + 'static> Door for HttpDoor<S> {
-    fn answer_at_once(&self, request: &Request<Incoming>, peer: IpAddr) -> Option<Answer> {
+    type Body = Whole;
+    type Memory = ();
+
+    fn answer_at_once(&self, request: &Request<Incoming>, visit: Visit<'_>) -> Option<Answer> {
         if !auth::is_at(request.uri().path()) {
             return None;
         }
-        auth::answer_at_once(&self.decider, request, peer)
+        auth::answer_at_once(&self.decider, request, visit.peer())
     }
 
-    async fn answer(&self, request: Request<Incoming>, peer: IpAddr) -> Answer {
+    async fn answer(&self, request: Request<Incoming>, visit: Visit<'_>) -> Answer {
         match (request.uri().path(), request.method()) {
             ("/v1/check", &Method::POST) => self.check(request).await,
             ("/v1/check", _) => respond::wrong_method("POST"),
             (path, _) if auth::is_at(path) => {
-                auth::answer(&self.decider, &self.bounds, request, peer).await
+                auth::answer(&self.decider, &self.bounds, request, visit.peer()).await
             }
             (path, _) => respond::not_found(
                 path,
                 "decisions are at POST /v1/check, and for proxies at /v1/auth",
             ),
         }
+    }
+
+    fn whole(answer: Answer) -> Answer {
+        answer
     }
 
     /// What `Authorization` holds at `/v1/auth` is the client's own, passed on by a proxy, which is

@@ -14,9 +14,11 @@ use tidegate_http::question::ForwardedError;
 use tidegate_policy::respond::Respond;
 use tracing::debug;
 
-/// What goes back to the client: always whole, always small. A vector, which hyper copies behind
-/// the head; making it shareable would cost an allocation.
-pub(crate) type Answer = Response<Full<Cursor<Vec<u8>>>>;
+/// What goes back to the client: always whole, always small.
+pub(crate) type Answer = Response<Whole>;
+
+/// A vector, which hyper copies behind the head; making it shareable would cost an allocation.
+pub(crate) type Whole = Full<Cursor<Vec<u8>>>;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
@@ -155,7 +157,7 @@ pub(crate) fn no_such_policy() -> Answer {
 }
 
 /// Whether an answer is a decision, whatever its status: nothing was wrong with the question.
-pub(crate) fn is_decision(answer: &Answer) -> bool {
+pub(crate) fn is_decision<B>(answer: &Response<B>) -> bool {
     answer.extensions().get::<IsDecision>().is_some()
 }
 
@@ -222,7 +224,7 @@ pub(crate) fn failed() -> Answer {
 }
 
 /// The same, as the last answer on its connection.
-pub(crate) fn closing(answer: Answer) -> Answer {
+pub(crate) fn closing<B>(answer: Response<B>) -> Response<B> {
     with(answer, CONNECTION, HeaderValue::from_static("close"))
 }
 
@@ -244,7 +246,7 @@ fn uncached(answer: Answer) -> Answer {
     with(answer, CACHE_CONTROL, NO_STORE)
 }
 
-fn with(mut answer: Answer, name: HeaderName, value: HeaderValue) -> Answer {
+fn with<B>(mut answer: Response<B>, name: HeaderName, value: HeaderValue) -> Response<B> {
     answer.headers_mut().insert(name, value);
     answer
 }

@@ -1,11 +1,13 @@
 //! Accepting connections: bounded, through TLS where the door has it, until the door closes.
 
 use super::bind::BoundDoor;
-use super::connection::{self, DoorContext};
+use super::connection::{self, Arrival, DoorContext, Secure};
 use super::phase::Watch;
+use super::tls;
 use super::trouble::Trouble;
 use crate::doors::Door;
 use crate::tasks::Tasks;
+use prometheus_client::metrics::gauge::Gauge;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -98,31 +100,30 @@ impl<D: Door> Acceptor<D> {
         }
     }
 
-    /// Serves a connection in a task of its own, which holds `permit` until it ends.
+    /// Serves a connection in a task of its own. Its socket holds `permit` until it closes.
     fn welcome(&self, stream: TcpStream, peer: IpAddr, permit: OwnedSemaphorePermit) {
         // Answers are small and complete; waiting for more to send would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
             return debug!(%error, "lost a connection");
         }
-        let context = Arc::clone(&self.context);
-        let phase = self.phase.clone();
-        let tls = self.tls.clone();
-        context.metrics.accepted.inc();
-        context.metrics.connections.inc();
-        let open = Open {
-            context: Arc::clone(&context),
-            _permit: permit,
+        let metrics = &self.context.metrics;
+        metrics.accepted.inc();
+        let mut arrival = Arrival {
+            context: Arc::clone(&self.context),
+            peer,
+            secure: None,
+            tasks: Arc::clone(&self.tasks),
+            phase: self.phase.clone(),
+            open: Open::count(&metrics.connections, permit),
         };
-        match tls {
-            None => self.tasks.spawn(async move {
-                connection::serve(stream, peer, context, phase).await;
-                drop(open);
-            }),
+        match self.tls.clone() {
+            None => self.tasks.spawn(connection::serve(stream, arrival)),
             Some(tls) => self.tasks.spawn(async move {
-                if let Some(stream) = handshake(&tls, stream, &context).await {
-                    connection::serve(stream, peer, context, phase).await;
+                if let Some(stream) = handshake(&tls, stream, &arrival.context).await {
+                    let is_http2 = tls::is_http2(&stream);
+                    arrival.secure = Some(Secure { is_http2 });
+                    connection::serve(stream, arrival).await;
                 }
-                drop(open);
             }),
         }
     }
@@ -145,14 +146,24 @@ async fn handshake<D>(
 }
 
 /// A connection that is counted as open until it is dropped, even by an abort.
-struct Open<D> {
-    context: Arc<DoorContext<D>>,
+struct Open {
+    connections: Gauge,
     _permit: OwnedSemaphorePermit,
 }
 
-impl<D> Drop for Open<D> {
+impl Open {
+    fn count(connections: &Gauge, permit: OwnedSemaphorePermit) -> Self {
+        connections.inc();
+        Self {
+            connections: connections.clone(),
+            _permit: permit,
+        }
+    }
+}
+
+impl Drop for Open {
     fn drop(&mut self) {
-        self.context.metrics.connections.dec();
+        self.connections.dec();
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::tls;
 use super::token::Token;
+use crate::doors::Protocols;
 use crate::failure::Failure;
 use std::fmt;
 use std::io;
@@ -15,6 +16,8 @@ use tokio_rustls::TlsAcceptor;
 pub struct Listeners {
     /// The HTTP API, if it is open.
     pub http: Option<BoundDoor>,
+    /// The reverse proxy, if it is open.
+    pub gateway: Option<BoundDoor>,
     /// Health and metrics.
     pub admin: BoundDoor,
 }
@@ -31,17 +34,30 @@ pub struct BoundDoor {
 /// Binds all doors, or says which one could not be opened, and what to do about it.
 pub async fn bind(listen: &Listen) -> Result<Listeners, Failure> {
     let http = match &listen.http {
-        Some(listener) => Some(bind_door("http", listener).await?),
+        Some(listener) => Some(bind_door("http", listener, Protocols::Http1).await?),
         None => None,
     };
-    let admin = bind_door("admin", &listen.admin).await?;
-    Ok(Listeners { http, admin })
+    let gateway = match &listen.gateway {
+        Some(listener) => Some(bind_door("gateway", listener, Protocols::Http1AndHttp2).await?),
+        None => None,
+    };
+    let admin = bind_door("admin", &listen.admin, Protocols::Http1).await?;
+    Ok(Listeners {
+        http,
+        gateway,
+        admin,
+    })
 }
 
-async fn bind_door(name: &str, listener: &Listener) -> Result<BoundDoor, Failure> {
+async fn bind_door(
+    name: &str,
+    listener: &Listener,
+    protocols: Protocols,
+) -> Result<BoundDoor, Failure> {
     // Files first: a certificate that cannot be read is a mistake in the configuration, whether or
     // not the address is free.
-    let tls = listener.tls.as_ref().map(tls::acceptor).transpose();
+    let tls = listener.tls.as_ref();
+    let tls = tls.map(|tls| tls::acceptor(tls, protocols)).transpose();
     let tls = tls.map_err(|why| Failure::input(format!("listen.{name}.tls: {why}")))?;
     let asked = listener.address;
     let socket = TcpListener::bind(asked).await;

@@ -1,14 +1,19 @@
 //! One connection, from its first byte to its last.
 
+use super::http2;
+use super::idle::idle;
 use super::phase::{Phase, Watch};
-use super::pulse::{Pulse, Watched};
+use super::pulse::{Pulse, Strand};
+use super::screen::Screen;
+use super::session::{Session, Visit};
 use super::token::Token;
+use super::watched::Watched;
 use crate::bounds::Bounds;
-use crate::doors::Door;
-use crate::doors::respond::{self, Answer};
+use crate::doors::{Door, Protocols, respond};
+use crate::tasks::Tasks;
 use crate::telemetry::metrics::DoorMetrics;
 use futures_util::future::{Either, ready};
-use http::Request;
+use http::{Method, Request, Response, StatusCode};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -17,9 +22,8 @@ use std::convert::Infallible;
 use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 /// What all connections of a door share.
@@ -34,37 +38,85 @@ pub(super) struct DoorContext<D> {
     pub(super) closes_in: Phase,
 }
 
-/// What one connection knows of itself. Each request holds a clone, and cloning touches only what
-/// belongs to this connection.
-struct Session<D> {
-    context: Arc<DoorContext<D>>,
-    pulse: Arc<Pulse>,
-    /// Who is at the other end.
-    peer: IpAddr,
+/// What a connection begins with.
+pub(super) struct Arrival<D, O> {
+    pub(super) context: Arc<DoorContext<D>>,
+    pub(super) peer: IpAddr,
+    /// What was agreed on, where there is TLS.
+    pub(super) secure: Option<Secure>,
+    pub(super) tasks: Arc<Tasks>,
+    pub(super) phase: Watch,
+    /// Dropped together with the socket.
+    pub(super) open: O,
+}
+
+/// What was agreed on by TLS.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Secure {
+    pub(super) is_http2: bool,
+}
+
+/// A session and its door. Each request holds a clone, and cloning touches only what belongs to this
+/// connection.
+pub(super) struct Host<D: Door> {
+    pub(super) context: Arc<DoorContext<D>>,
+    pub(super) session: Session<D::Memory>,
 }
 
 /// Serves a connection until it ends, is idle for too long, or the door closes.
-pub(super) async fn serve<I, D>(
-    stream: I,
-    peer: IpAddr,
-    context: Arc<DoorContext<D>>,
-    mut phase: Watch,
-) where
+pub(super) async fn serve<I, D, O>(stream: I, arrival: Arrival<D, O>)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    O: Unpin + Send + 'static,
+    D: Door,
+{
+    let pulse = Arc::new(Pulse::default());
+    let mut stream = Watched::new(stream, Arc::clone(&pulse), arrival.open);
+    let secure = arrival.secure;
+    let phase = arrival.phase.clone();
+    let host = Arc::new(Host {
+        session: Session {
+            // A socket for both families shows IPv4 in the clothes of IPv6.
+            peer: arrival.peer.to_canonical(),
+            is_secure: secure.is_some(),
+            pulse,
+            tasks: arrival.tasks,
+            phase: arrival.phase,
+            closes_in: arrival.context.closes_in,
+            memory: D::Memory::default(),
+        },
+        context: arrival.context,
+    });
+    if D::PROTOCOLS == Protocols::Http1AndHttp2 {
+        stream = stream.screened(Screen::new(Arc::clone(&host.context.metrics.gateway)));
+        let is_http2 = match secure {
+            Some(secure) => Some(secure.is_http2),
+            None => Box::pin(host.greet(&mut stream, phase.clone())).await,
+        };
+        match is_http2 {
+            None => return,
+            Some(false) => {}
+            Some(true) => {
+                stream.open();
+                return Box::pin(http2::serve(stream, host, phase)).await;
+            }
+        }
+    }
+    serve_http1(stream, host, phase).await;
+}
+
+/// The same, once it is known that it is HTTP/1.
+async fn serve_http1<I, D>(stream: I, host: Arc<Host<D>>, mut phase: Watch)
+where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     D: Door,
 {
-    let bounds = context.bounds;
-    let closes_in = context.closes_in;
-    let pulse = Arc::new(Pulse::default());
-    let stream = TokioIo::new(Watched::new(stream, Arc::clone(&pulse)));
-    let session = Arc::new(Session {
-        context,
-        pulse: Arc::clone(&pulse),
-        // A socket for both families shows IPv4 in the clothes of IPv6.
-        peer: peer.to_canonical(),
-    });
-    let service = service_fn(move |request| session.answer(request));
-    let mut connection = pin!(http(&bounds).serve_connection(stream, service));
+    let bounds = host.context.bounds;
+    let closes_in = host.context.closes_in;
+    let pulse = Arc::clone(&host.session.pulse);
+    let service = service_fn(move |request| host.answer(request, None));
+    let connection = http(&bounds).serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection.with_upgrades());
 
     tokio::select! {
         biased;
@@ -102,21 +154,6 @@ fn http(bounds: &Bounds) -> http1::Builder {
     http
 }
 
-/// Waits until no request has begun for `time_max`, or up to a fifth longer.
-///
-/// It looks now and then, so that a request costs no timer and reads no clock.
-async fn idle(pulse: &Pulse, time_max: Duration) {
-    const LOOKS: u32 = 5;
-    let mut seen = pulse.requests();
-    let mut quiet = 0;
-    while quiet < LOOKS {
-        sleep(time_max / LOOKS).await;
-        let now = pulse.requests();
-        quiet = if now == seen { quiet + 1 } else { 0 };
-        seen = now;
-    }
-}
-
 /// Clients that go away or do not speak HTTP are everyday business.
 fn report(ended: Result<(), hyper::Error>) {
     if let Err(error) = ended {
@@ -124,35 +161,69 @@ fn report(ended: Result<(), hyper::Error>) {
     }
 }
 
-impl<D: Door> Session<D> {
-    fn answer(
+impl<D: Door> Host<D> {
+    const IS_SCREENED: bool = matches!(D::PROTOCOLS, Protocols::Http1AndHttp2);
+
+    /// Waits for a client's first bytes, and tells whether they begin HTTP/2; `None` if none come.
+    async fn greet<I, O>(&self, stream: &mut Watched<I, O>, mut phase: Watch) -> Option<bool>
+    where
+        I: AsyncRead + Unpin,
+    {
+        let bounds = &self.context.bounds;
+        tokio::select! {
+            biased;
+            first = stream.is_http2() => return first.ok(),
+            () = sleep(bounds.idle_time) => return None,
+            () = phase.reaches(self.context.closes_in) => {}
+        }
+        let first = timeout(bounds.farewell_time, stream.is_http2()).await;
+        first.ok()?.ok()
+    }
+
+    pub(super) fn answer(
         self: &Arc<Self>,
         request: Request<Incoming>,
-    ) -> impl Future<Output = Result<Answer, Infallible>> + use<D> {
-        self.pulse.begin(!request.body().is_end_stream());
+        strand: Option<Arc<Strand>>,
+    ) -> impl Future<Output = Result<Response<D::Body>, Infallible>> + use<D> {
+        self.session.pulse.begin(!request.body().is_end_stream());
+        let is_connect = Self::IS_SCREENED && request.method() == Method::CONNECT;
         let context = &*self.context;
         let at_once = if context.admits(&request) {
-            context.door.answer_at_once(&request, self.peer)
+            let visit = Visit::new(&self.session, strand.as_ref());
+            context.door.answer_at_once(&request, visit)
         } else {
-            Some(respond::unauthorized())
+            Some(D::whole(respond::unauthorized()))
         };
         match at_once {
-            Some(answer) => Either::Left(ready(Ok(self.finish(answer)))),
+            Some(answer) => Either::Left(ready(Ok(self.finish(answer, is_connect)))),
             // Put aside, for hyper moves what it is given, and this is large.
-            None => Either::Right(Box::pin(Arc::clone(self).wait(request))),
+            None => Either::Right(Box::pin(Arc::clone(self).wait(request, strand, is_connect))),
         }
     }
 
-    async fn wait(self: Arc<Self>, request: Request<Incoming>) -> Result<Answer, Infallible> {
-        let answer = self.context.door.answer(request, self.peer).await;
-        Ok(self.finish(answer))
+    async fn wait(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        strand: Option<Arc<Strand>>,
+        is_connect: bool,
+    ) -> Result<Response<D::Body>, Infallible> {
+        let _answering = self.session.pulse.answering();
+        let visit = Visit::new(&self.session, strand.as_ref());
+        let answer = self.context.door.answer(request, visit).await;
+        Ok(self.finish(answer, is_connect))
     }
 
-    fn finish(&self, answer: Answer) -> Answer {
-        if answer.status().is_client_error() && !respond::is_decision(&answer) {
+    fn finish(&self, answer: Response<D::Body>, is_connect: bool) -> Response<D::Body> {
+        if Self::IS_SCREENED {
+            let is_switch = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
+            let is_tunnel = is_switch || (is_connect && answer.status().is_success());
+            self.session.pulse.settle(is_tunnel);
+        }
+        if D::is_problem(&answer) {
             self.context.metrics.count_bad(answer.status().as_u16());
         }
-        if self.pulse.is_closing() {
+        // What is no answer yet, but the beginning of something else, has a `Connection` of its own.
+        if self.session.pulse.is_closing() && !answer.status().is_informational() {
             return respond::closing(answer);
         }
         answer

@@ -5,25 +5,40 @@
 //! | `bind` | opening the doors |
 //! | `tls`, `token` | what it takes to come in |
 //! | `accept`, `trouble` | accepting connections, bounded, and what the log hears of it |
-//! | `connection`, `pulse` | one connection, and whether it is alive |
+//! | `connection`, `http2`, `streams` | one connection, from its first byte to its last |
+//! | `session` | what a door may know of it |
+//! | `pulse`, `idle`, `paced` | whether it is alive |
+//! | `watched`, `linger` | its socket, and how that is closed |
+//! | `screen`, `strict` | at a door for strangers: what is refused before anybody reads it |
 //! | [`phase`] | where the server is in its life |
 
 mod accept;
 mod bind;
 mod connection;
+mod http2;
+mod idle;
 mod linger;
+pub(crate) mod paced;
 pub mod phase;
-mod pulse;
+pub(crate) mod pulse;
+mod screen;
+pub(crate) mod session;
+mod streams;
+mod strict;
+#[cfg(test)]
+mod tests;
 mod tls;
 mod token;
 mod trouble;
+mod watched;
 
 pub use bind::{BoundDoor, Listeners, bind};
 
 use crate::bounds::Bounds;
-use crate::decider::Decider;
 use crate::doors::admin::AdminDoor;
+use crate::doors::gateway::GatewayDoor;
 use crate::doors::http::HttpDoor;
+use crate::serving::Serving;
 use crate::tasks::Tasks;
 use accept::open;
 use connection::DoorContext;
@@ -54,12 +69,13 @@ pub enum End {
 /// door closes last, so that it can be watched.
 pub async fn run<S: Store + 'static>(
     listeners: Listeners,
-    decider: Decider<S>,
+    serving: Serving<S>,
     bounds: Bounds,
     shutdown: impl Future<Output = ()>,
 ) -> End {
     let (lead, watch) = phase::channel();
-    let metrics = Arc::clone(decider.metrics());
+    let decider = serving.decider();
+    let metrics = decider.metrics();
 
     let admin_tasks = Arc::new(Tasks::new());
     let admin = DoorContext {
@@ -76,13 +92,24 @@ pub async fn run<S: Store + 'static>(
     if let Some(bound) = listeners.http {
         let http = DoorContext {
             name: "http",
-            door: HttpDoor::new(decider, bounds),
+            door: HttpDoor::new(decider.clone(), bounds),
             token: bound.token.clone(),
             bounds,
             metrics: metrics.door("http"),
             closes_in: Phase::Draining,
         };
-        open(bound, http, watch, &tasks);
+        open(bound, http, watch.clone(), &tasks);
+    }
+    if let (Some(bound), Some(gateway)) = (listeners.gateway, serving.gateway()) {
+        let gateway = DoorContext {
+            name: "gateway",
+            door: GatewayDoor::new(decider.clone(), Arc::clone(gateway)),
+            token: bound.token.clone(),
+            bounds: bounds.of_gateway(),
+            metrics: metrics.door("gateway"),
+            closes_in: Phase::Draining,
+        };
+        open(bound, gateway, watch, &tasks);
     }
 
     lead.enter(Phase::Serving);

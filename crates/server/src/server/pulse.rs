@@ -1,19 +1,14 @@
-//! Signs of life of one connection, and the socket that gives them.
+//! Signs of life of one connection.
 //!
 //! hyper can time out the reading of a head, at the cost of a timer for every request. Here a
 //! connection has one timer for life, which looks every now and then whether anything happened: see
-//! `connection`.
+//! `idle`.
 
-use super::linger::Linger;
-use std::io::{self, IoSlice};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// Signs of life of one connection. All fields are written by the connection's own task alone, so
-/// loads and stores suffice; they are atomic because that task moves between threads.
+/// Signs of life of one connection. All fields but `held` are written by the connection's own task
+/// alone, so loads and stores suffice; they are atomic because that task moves between threads.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     /// Requests whose head has been read.
@@ -24,112 +19,165 @@ pub(crate) struct Pulse {
     heard: AtomicBool,
     /// Whether the next answer is to be the connection's last.
     closing: AtomicBool,
+    /// Requests, counted as above, whose answer is known; and whether the last one makes a tunnel of the
+    /// connection. Kept only where strangers are read strictly.
+    answered: AtomicU64,
+    is_tunnel: AtomicBool,
+    /// Requests whose answer a door is working on.
+    answering: AtomicU32,
+    /// Guards that say that a request is under way: see [`Alive`].
+    held: AtomicU32,
+    /// The one answer that is under way on a connection with one at a time.
+    strand: Strand,
 }
+
+/// One answer that is under way, and whose turn it is: even while its sender makes the next piece,
+/// odd while a piece waits for the client to take it.
+#[derive(Debug, Default)]
+pub(crate) struct Strand(AtomicU64);
+
+/// A request that is under way: as long as this lives, its connection is not idle, however long
+/// nothing moves on it. A door that streams holds it in the body of its answer; [`Paced`] does.
+///
+/// [`Paced`]: super::paced::Paced
+#[derive(Debug)]
+pub(crate) struct Alive {
+    pulse: Arc<Pulse>,
+    /// Where a connection has several answers under way.
+    strand: Option<Arc<Strand>>,
+    /// Whether the last piece is with the client.
+    is_given: bool,
+}
+
+/// A request whose answer is being worked on, by the connection's own task.
+#[derive(Debug)]
+pub(super) struct Answering<'a>(&'a Pulse);
 
 impl Pulse {
     /// A request has begun, with a body or without.
-    pub(crate) fn begin(&self, has_body: bool) {
+    pub(super) fn begin(&self, has_body: bool) {
         self.requests
             .store(self.requests().wrapping_add(1), Relaxed);
         self.has_body.store(has_body, Relaxed);
     }
 
-    pub(crate) fn requests(&self) -> u64 {
+    pub(super) fn requests(&self) -> u64 {
         self.requests.load(Relaxed)
     }
 
-    pub(crate) fn was_heard(&self) -> bool {
+    /// Whether the last request has a body.
+    pub(super) fn has_body(&self) -> bool {
+        self.has_body.load(Relaxed)
+    }
+
+    /// The client has sent something.
+    pub(super) fn hear(&self) {
+        self.heard.store(true, Relaxed);
+    }
+
+    pub(super) fn was_heard(&self) -> bool {
         self.heard.load(Relaxed)
     }
 
     /// Makes the next answer the last.
-    pub(crate) fn close(&self) {
+    pub(super) fn close(&self) {
         self.closing.store(true, Relaxed);
     }
 
-    pub(crate) fn is_closing(&self) -> bool {
+    pub(super) fn is_closing(&self) -> bool {
         self.closing.load(Relaxed)
     }
+
+    /// The answer to the last request is known.
+    pub(super) fn settle(&self, is_tunnel: bool) {
+        self.is_tunnel.store(is_tunnel, Relaxed);
+        self.answered.store(self.requests(), Relaxed);
+    }
+
+    pub(super) fn answered(&self) -> u64 {
+        self.answered.load(Relaxed)
+    }
+
+    /// Whether the connection is HTTP no longer.
+    pub(super) fn is_tunnel(&self) -> bool {
+        self.is_tunnel.load(Relaxed)
+    }
+
+    /// A door works on an answer until what this returns is dropped.
+    pub(super) fn answering(&self) -> Answering<'_> {
+        let others = self.answering.load(Relaxed);
+        self.answering.store(others.wrapping_add(1), Relaxed);
+        Answering(self)
+    }
+
+    /// Whether a request is under way.
+    pub(super) fn is_busy(&self) -> bool {
+        self.answering.load(Relaxed) > 0 || self.held.load(Relaxed) > 0
+    }
+
+    /// The answer under way, where there is one at a time.
+    pub(super) fn strand(&self) -> &Strand {
+        &self.strand
+    }
 }
 
-/// A stream that tells its pulse what happens on it.
-#[derive(Debug)]
-pub(crate) struct Watched<I> {
-    stream: I,
-    pulse: Arc<Pulse>,
-    /// How many requests had begun when something was last read.
-    read_at: u64,
-    linger: Linger,
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        let all = self.0.answering.load(Relaxed);
+        self.0.answering.store(all.wrapping_sub(1), Relaxed);
+    }
 }
 
-impl<I> Watched<I> {
-    pub(crate) fn new(stream: I, pulse: Arc<Pulse>) -> Self {
+impl Strand {
+    /// How often the turn has changed.
+    pub(super) fn turns(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+
+    /// Whether after this many turns it is the client's.
+    pub(super) fn is_clients(turns: u64) -> bool {
+        turns % 2 == 1
+    }
+
+    fn turn(&self) {
+        self.0.store(self.turns().wrapping_add(1), Relaxed);
+    }
+}
+
+impl Alive {
+    pub(super) fn new(pulse: &Arc<Pulse>, strand: Option<&Arc<Strand>>) -> Self {
+        pulse.held.fetch_add(1, Relaxed);
         Self {
-            stream,
-            pulse,
-            read_at: u64::MAX,
-            linger: Linger::default(),
+            pulse: Arc::clone(pulse),
+            strand: strand.cloned(),
+            is_given: false,
         }
     }
 
-    /// Whether the client may be in the middle of something: a head that did not come to its end, or
-    /// a body that nobody waited for.
-    fn is_interrupted(&self) -> bool {
-        self.read_at == self.pulse.requests() || self.pulse.has_body.load(Relaxed)
+    /// A piece was handed out. If nobody asks for the next one for too long, the client is stuck.
+    pub(crate) fn gave(&mut self) {
+        if !self.is_given {
+            self.is_given = true;
+            self.strand().turn();
+        }
+    }
+
+    /// The next piece is asked for: whatever is waited for from here on is not the client.
+    pub(crate) fn asked(&mut self) {
+        if self.is_given {
+            self.is_given = false;
+            self.strand().turn();
+        }
+    }
+
+    fn strand(&self) -> &Strand {
+        self.strand.as_deref().unwrap_or(&self.pulse.strand)
     }
 }
 
-impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
-    #[inline]
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let poll = Pin::new(&mut self.stream).poll_read(context, buffer);
-        if poll.is_ready() {
-            self.pulse.heard.store(true, Relaxed);
-            self.read_at = self.pulse.requests();
-        }
-        poll
-    }
-}
-
-impl<I: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<I> {
-    #[inline]
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    #[inline]
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
-    }
-
-    #[inline]
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    #[inline]
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let is_interrupted = self.is_interrupted();
-        let Self { stream, linger, .. } = &mut *self;
-        if is_interrupted {
-            return linger.poll_shutdown(stream, context);
-        }
-        Pin::new(stream).poll_shutdown(context)
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.asked();
+        self.pulse.held.fetch_sub(1, Relaxed);
     }
 }

@@ -1,5 +1,6 @@
 //! TLS of a door: certificates from PEM files, optionally for callers as well.
 
+use crate::doors::Protocols;
 use std::path::Path;
 use std::sync::Arc;
 use tidegate_policy::config::Tls;
@@ -9,9 +10,14 @@ use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+use tokio_rustls::server::TlsStream;
 
-/// The acceptor for these files, or what is wrong with them. Only TLS 1.2 and 1.3 are spoken.
-pub(super) fn acceptor(tls: &Tls) -> Result<TlsAcceptor, String> {
+const HTTP1: &[u8] = b"http/1.1";
+const HTTP2: &[u8] = b"h2";
+
+/// The acceptor for these files, or what is wrong with them. Only TLS 1.2 and 1.3 are spoken, and
+/// within it only `protocols`.
+pub(super) fn acceptor(tls: &Tls, protocols: Protocols) -> Result<TlsAcceptor, String> {
     let provider = Arc::new(ring::default_provider());
     let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -30,8 +36,17 @@ pub(super) fn acceptor(tls: &Tls) -> Result<TlsAcceptor, String> {
                 tls.cert, tls.key
             )
         })?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = match protocols {
+        Protocols::Http1 => vec![HTTP1.to_vec()],
+        Protocols::Http1AndHttp2 => vec![HTTP2.to_vec(), HTTP1.to_vec()],
+    };
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// Whether it was agreed to speak HTTP/2.
+pub(super) fn is_http2<I>(stream: &TlsStream<I>) -> bool {
+    let (_, connection) = stream.get_ref();
+    connection.alpn_protocol() == Some(HTTP2)
 }
 
 /// Lets in only callers whose certificate one of those in `path` signed.

@@ -1,10 +1,12 @@
 //! Everything that `/metrics` shows, in the OpenMetrics text format.
 
 use super::callers::Callers;
-use super::decisions::Decisions;
+use super::decisions::{self, Decisions};
 use super::durations::Durations;
+use super::gateway::GatewayMetrics;
+use super::reloads::ReloadMetrics;
 use super::store::{StoreMetrics, StoreStats};
-use super::without_store::WithoutStore;
+use super::without_store::{self, WithoutStore};
 use prometheus_client::encoding::{EncodeMetric, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -14,6 +16,7 @@ use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
 use std::sync::Arc;
 use tidegate::Limiter;
+use tidegate_policy::Policy;
 
 /// The metrics of one server.
 #[derive(Debug)]
@@ -22,6 +25,8 @@ pub(crate) struct Metrics {
     pub(crate) without_store: Arc<WithoutStore>,
     pub(crate) durations: Arc<Durations>,
     pub(crate) callers: Callers,
+    pub(crate) gateway: Arc<GatewayMetrics>,
+    pub(crate) reloads: ReloadMetrics,
     connections: Family<DoorLabel, Gauge>,
     accepted: Family<DoorLabel, Counter>,
     broken: Family<DoorLabel, Counter>,
@@ -30,7 +35,7 @@ pub(crate) struct Metrics {
 }
 
 /// What is counted about the connections of one door. Looked up once, and then only added to.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct DoorMetrics {
     /// Open connections.
     pub(crate) connections: Gauge,
@@ -38,8 +43,17 @@ pub(crate) struct DoorMetrics {
     pub(crate) accepted: Counter,
     /// Connections that ended before they could ask anything: a TLS handshake that failed.
     pub(crate) broken: Counter,
+    /// What the gateway counts, among it the requests that were refused unread.
+    pub(crate) gateway: Arc<GatewayMetrics>,
     door: &'static str,
     bad_requests: Family<BadLabels, Counter>,
+}
+
+/// How counters were laid out before others were, see [`Metrics::lay_out`].
+#[derive(Debug)]
+pub(crate) struct LaidOut {
+    decisions: Arc<decisions::Layout>,
+    without_store: Arc<without_store::Layout>,
 }
 
 type DoorLabel = [(&'static str, &'static str); 1];
@@ -56,6 +70,8 @@ impl Metrics {
             without_store: Arc::new(without_store),
             durations: Arc::default(),
             callers: Callers::default(),
+            gateway: Arc::default(),
+            reloads: ReloadMetrics::new(),
             connections: Family::default(),
             accepted: Family::default(),
             broken: Family::default(),
@@ -69,6 +85,7 @@ impl Metrics {
         let registry = &mut self.registry;
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "Which version this is", build);
+        self.reloads.register(registry);
         registry.register_collector(Box::new(Arc::clone(&self.decisions)));
         registry.register(
             "bad_requests",
@@ -97,8 +114,24 @@ impl Metrics {
         if limiter.store_health().is_some() {
             registry.register_collector(Box::new(Arc::clone(&self.without_store)));
         }
+        registry.register_collector(Box::new(Arc::clone(&self.gateway)));
         registry.register_collector(Box::new(StoreMetrics::new(limiter)));
         self
+    }
+
+    /// Lays out the counters for `policies`, which are about to take effect, and tells how they were.
+    /// Before, and not after, so that every decision finds the names that it is counted under.
+    pub(crate) fn lay_out(&self, policies: &[Policy]) -> LaidOut {
+        LaidOut {
+            decisions: self.decisions.lay_out(policies),
+            without_store: self.without_store.lay_out(policies),
+        }
+    }
+
+    /// Puts a layout back, because nothing came of those policies.
+    pub(crate) fn put_back(&self, before: LaidOut) {
+        self.decisions.put_back(before.decisions);
+        self.without_store.put_back(before.without_store);
     }
 
     /// The counters of the door `name`.
@@ -108,6 +141,7 @@ impl Metrics {
             connections: self.connections.get_or_create_owned(&label),
             accepted: self.accepted.get_or_create_owned(&label),
             broken: self.broken.get_or_create_owned(&label),
+            gateway: Arc::clone(&self.gateway),
             door: name,
             bad_requests: self.bad_requests.clone(),
         }

@@ -7,7 +7,9 @@
 //! | `callers` | who asked without being believed |
 //! | `decisions` | decisions, counted by policy, limit and outcome |
 //! | `durations` | a histogram that costs two additions |
+//! | `gateway` | what the gateway does, by route, pattern and upstream |
 //! | `masked` | keys in logs |
+//! | `reloads` | which configuration is served, and since when |
 //! | `without_store` | decisions taken without the store |
 //! | [`store`] | how the store is, and how full |
 //! | `stopwatch` | real time, for latencies alone |
@@ -15,9 +17,11 @@
 pub(crate) mod callers;
 pub(crate) mod decisions;
 pub(crate) mod durations;
+pub(crate) mod gateway;
 pub mod logs;
 pub(crate) mod masked;
 pub(crate) mod metrics;
+pub(crate) mod reloads;
 pub(crate) mod stopwatch;
 pub mod store;
 pub(crate) mod without_store;

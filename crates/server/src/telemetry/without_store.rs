@@ -1,10 +1,12 @@
 //! Decisions taken without the store, counted by policy and by what was done instead.
 
+use arc_swap::ArcSwap;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tidegate::{DecidedBy, Decision};
 use tidegate_policy::Policy;
@@ -12,10 +14,22 @@ use tidegate_policy::Policy;
 /// What is done without a store: decided in this process, allowed, refused, answered by an error.
 const OUTCOMES: [&str; 4] = ["local", "allow", "deny", "error"];
 
-/// Counters for every policy of a configuration, in the order written.
+/// Counters for every policy of a configuration, laid out when it takes effect.
 #[derive(Debug)]
 pub(crate) struct WithoutStore {
-    policies: Vec<(Box<str>, Counts)>,
+    /// Replaced whole by a reload; policies that stay keep their counters.
+    policies: ArcSwap<Layout>,
+}
+
+/// In the order written; then the policies that only the configuration before had, as with other
+/// [decisions](super::decisions::Layout).
+pub(crate) type Layout = Vec<PolicyCounts>;
+
+#[derive(Debug)]
+pub(crate) struct PolicyCounts {
+    name: Box<str>,
+    is_current: bool,
+    counts: Arc<Counts>,
 }
 
 /// In the order of [`OUTCOMES`].
@@ -24,10 +38,21 @@ struct Counts([AtomicU64; OUTCOMES.len()]);
 
 impl WithoutStore {
     pub(crate) fn new(policies: &[Policy]) -> Self {
-        let named = |policy: &Policy| (policy.name.as_str().into(), Counts::default());
         Self {
-            policies: policies.iter().map(named).collect(),
+            policies: ArcSwap::from_pointee(laid_out(policies, &[])),
         }
+    }
+
+    /// Lays them out for `policies`, which are about to take effect, and tells how they were.
+    pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<Layout> {
+        let before = self.policies.load_full();
+        self.policies.store(Arc::new(laid_out(policies, &before)));
+        before
+    }
+
+    /// Puts a layout back, because nothing came of those policies.
+    pub(crate) fn put_back(&self, layout: Arc<Layout>) {
+        self.policies.store(layout);
     }
 
     /// Counts a decision, if it is one of these.
@@ -38,25 +63,46 @@ impl WithoutStore {
             (_, true) => "allow",
             (_, false) => "deny",
         };
-        self.add(Some(decision.policy()), outcome);
+        self.add(decision.policy(), outcome);
     }
 
-    /// Counts a question to a policy, the first one where it names none, that had no decision.
+    /// Counts a question to a policy that had no decision.
     #[cold]
-    pub(crate) fn count_error(&self, policy: Option<&str>) {
+    pub(crate) fn count_error(&self, policy: &str) {
         self.add(policy, "error");
     }
 
     #[cold]
-    fn add(&self, policy: Option<&str>, outcome: &str) {
-        let is_meant = |named: &&(Box<str>, Counts)| policy.is_none_or(|name| *named.0 == *name);
-        if let Some((_, counts)) = self.policies.iter().find(is_meant) {
-            let counters = OUTCOMES.iter().zip(&counts.0);
+    fn add(&self, policy: &str, outcome: &str) {
+        let policies = self.policies.load();
+        if let Some(policy) = policies.iter().find(|it| *it.name == *policy) {
+            let counters = OUTCOMES.iter().zip(&policy.counts.0);
             for (_, counter) in counters.filter(|(other, _)| **other == outcome) {
                 counter.fetch_add(1, Relaxed);
             }
         }
     }
+}
+
+fn laid_out(policies: &[Policy], before: &[PolicyCounts]) -> Layout {
+    let current = policies.iter().map(|policy| {
+        let mut before = before.iter();
+        let known = before.find(|it| *it.name == *policy.name);
+        PolicyCounts {
+            name: policy.name.as_str().into(),
+            is_current: true,
+            counts: known.map_or_else(Arc::default, |it| Arc::clone(&it.counts)),
+        }
+    });
+    let is_gone = |it: &&PolicyCounts| {
+        it.is_current && !policies.iter().any(|policy| *policy.name == *it.name)
+    };
+    let gone = before.iter().filter(is_gone).map(|it| PolicyCounts {
+        name: it.name.clone(),
+        is_current: false,
+        counts: Arc::clone(&it.counts),
+    });
+    current.chain(gone).collect()
 }
 
 impl Collector for WithoutStore {
@@ -69,9 +115,9 @@ impl Collector for WithoutStore {
             None,
             MetricType::Counter,
         )?;
-        for (policy, counts) in &self.policies {
-            for (outcome, counter) in OUTCOMES.iter().zip(&counts.0) {
-                let labels = [("policy", &**policy), ("outcome", outcome)];
+        for policy in &*self.policies.load_full() {
+            for (outcome, counter) in OUTCOMES.iter().zip(&policy.counts.0) {
+                let labels = [("policy", &*policy.name), ("outcome", outcome)];
                 let count = ConstCounter::new(counter.load(Relaxed));
                 count.encode(encoder.encode_family(&labels)?)?;
             }

@@ -28,6 +28,7 @@ pub struct Problem {
     status: u16,
     title: &'static str,
     detail: Option<Cow<'static, str>>,
+    correlation: Option<String>,
 }
 
 impl Problem {
@@ -37,12 +38,19 @@ impl Problem {
             status,
             title,
             detail: None,
+            correlation: None,
         }
     }
 
     /// Says what it is this time, for the one who asked. Nothing secret belongs here.
     pub fn detail(mut self, detail: impl Into<Cow<'static, str>>) -> Self {
         self.detail = Some(detail.into());
+        self
+    }
+
+    /// Names the id by which the request can be found again.
+    pub fn correlation(mut self, id: impl Into<String>) -> Self {
+        self.correlation = Some(id.into());
         self
     }
 
@@ -60,6 +68,10 @@ impl Problem {
         if let Some(detail) = &self.detail {
             out.extend_from_slice(b",\"detail\":");
             write_string(detail, &mut out);
+        }
+        if let Some(id) = &self.correlation {
+            out.extend_from_slice(b",\"correlationId\":");
+            write_string(id, &mut out);
         }
         out.push(b'}');
         out

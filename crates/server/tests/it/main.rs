@@ -34,6 +34,8 @@ mod problems;
 mod program;
 /// Every key that is ever in Redis is on the page that lists them.
 mod redis_keys;
+/// Another configuration while requests are under way.
+mod reload;
 /// `tidegate reset`.
 mod reset;
 /// `tidegate simulate` as a process, and at the edges of what it is given.

@@ -8,7 +8,7 @@ use tidegate_policy::Config;
 use tracing::{info, warn};
 
 /// Tells what is served, and what is odd about it.
-pub(super) fn configuration(
+pub(in crate::commands) fn configuration(
     config: &Config,
     file: Option<&Path>,
     environment: &ProcessEnvironment,
@@ -21,6 +21,11 @@ pub(super) fn configuration(
         store = %config.store.target,
         "tidegate"
     );
+    oddities(config, environment);
+}
+
+/// Tells on whose word a configuration is as it is, and what is odd about it.
+pub(super) fn oddities(config: &Config, environment: &ProcessEnvironment) {
     let variables = environment.taken();
     if !variables.is_empty() {
         info!(
@@ -40,6 +45,9 @@ pub(super) fn configuration(
 pub(super) fn listening(listeners: &Listeners) {
     if let Some(http) = &listeners.http {
         door("http", http);
+    }
+    if let Some(gateway) = &listeners.gateway {
+        door("gateway", gateway);
     }
     door("admin", &listeners.admin);
 }

@@ -4,9 +4,12 @@ use std::net::SocketAddr;
 use tidegate::Store;
 use tidegate_policy::Config;
 use tidegate_policy::config::{Listen, NoEnvironment};
+use tidegate_policy::route::Routes;
 use tidegate_server::bounds::Bounds;
 use tidegate_server::decider::Decider;
 use tidegate_server::server::{self, End};
+use tidegate_server::serving::Serving;
+use tidegate_server::telemetry::store::StoreStats;
 use tidegate_server::tasks::Tasks;
 use tokio::sync::oneshot;
 
@@ -35,14 +38,23 @@ impl Server {
         let config = Config::parse(config, "test.yaml", &NoEnvironment)
             .unwrap_or_else(|errors| panic!("{errors}"));
         let listen = config.listen.clone();
-        let decider = Decider::start(config).await.unwrap();
-        Self::of(&listen, decider, bounds).await
+        let serving = Serving::start(config).await.unwrap();
+        Self::serving(&listen, serving, bounds).await
     }
 
     /// A server that decides by `decider`.
-    pub(crate) async fn of<S: Store + 'static>(
+    pub(crate) async fn of<S: StoreStats + Store + 'static>(
         listen: &Listen,
         decider: Decider<S>,
+        bounds: Bounds,
+    ) -> Self {
+        let serving = Serving::new(decider, Routes::default()).unwrap();
+        Self::serving(listen, serving, bounds).await
+    }
+
+    async fn serving<S: Store + 'static>(
+        listen: &Listen,
+        serving: Serving<S>,
         bounds: Bounds,
     ) -> Self {
         let listeners = server::bind(listen).await.unwrap();
@@ -53,7 +65,7 @@ impl Server {
         let tasks = Tasks::new();
         tasks.spawn(async move {
             let stopped = async { stopped.await.unwrap_or_default() };
-            let end = server::run(listeners, decider, bounds, stopped).await;
+            let end = server::run(listeners, serving, bounds, stopped).await;
             ended.send(end).ok();
         });
         Self {

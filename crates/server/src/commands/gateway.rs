@@ -1,0 +1,184 @@
+//! `tidegate gateway`: a gateway for a first try, without a file.
+
+use super::{print, serve};
+use crate::environment::ProcessEnvironment;
+use crate::failure::Failure;
+use crate::server::Listeners;
+use clap::Args;
+use std::fmt::Write;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use tidegate_policy::Config;
+
+/// What the first line of a printed configuration says.
+const HEADING: &str = "# As a file: tidegate serve --config tidegate.yaml\n";
+
+/// How [`Config::gateway_text`] says where the gateway listens.
+const LISTEN: &str = "  gateway: 127.0.0.1:8000\n";
+
+/// More requests than these are not suggested to anybody.
+const TRIES_MAX: u64 = 10_000;
+
+/// Where requests go, and how many of each client.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tidegate gateway --upstream http://127.0.0.1:9001
+  tidegate gateway --upstream http://127.0.0.1:9001 --upstream http://127.0.0.1:9002 --limit '10/s burst 50'
+  tidegate gateway --upstream http://127.0.0.1:9001 --print > tidegate.yaml
+  tidegate serve --config tidegate.yaml")]
+pub struct GatewayArgs {
+    /// Where requests go: http://…, https://…, or h2c://… for HTTP/2 without TLS; several take
+    /// turns
+    #[arg(long = "upstream", value_name = "URL", required = true)]
+    pub upstreams: Vec<String>,
+    /// How much each client address may ask, such as `10/s burst 50`
+    #[arg(long, value_name = "RATE", default_value = "100/s")]
+    pub limit: String,
+    /// Where the gateway listens; 127.0.0.1:8000 unless told, and port 0 takes a free one
+    #[arg(long, alias = "gateway", value_name = "ADDRESS")]
+    pub listen: Option<SocketAddr>,
+    /// Where health and metrics listen; 127.0.0.1:8090 unless told
+    #[arg(long, value_name = "ADDRESS")]
+    pub admin: Option<SocketAddr>,
+    /// How many seconds requests may take to finish after SIGTERM or Ctrl-C; a second one ends at
+    /// once
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub drain: u32,
+    /// Print this as a configuration, to go on with a file, and end
+    #[arg(long)]
+    pub print: bool,
+}
+
+/// Serves until told to stop; or prints what it would serve.
+pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
+    let text = text(args)?;
+    if args.print {
+        return print::line(text.trim_end());
+    }
+    let mut environment = ProcessEnvironment::new();
+    environment.set("TIDEGATE_LISTEN_GATEWAY", args.listen);
+    environment.set("TIDEGATE_LISTEN_ADMIN", args.admin);
+    let config = Config::parse(&text, "command line", &environment).map_err(Failure::input)?;
+    serve::report_start(&config, Some(Path::new("command line")), &environment);
+    let tries = tries(&config);
+    serve::start(config, args.drain, |listeners| {
+        let gateway = listeners.gateway.as_ref()?.address;
+        Some(greeting(args, gateway, listeners.admin.address, tries))
+    })
+}
+
+/// The configuration that the flags amount to.
+fn text(args: &GatewayArgs) -> Result<String, Failure> {
+    let text = Config::gateway_text(&args.upstreams, Some(&args.limit)).map_err(Failure::input)?;
+    let mut doors = match args.listen {
+        // In quotes, for an address of IPv6 begins with what YAML takes for a list.
+        Some(address) => format!("  gateway: \"{address}\"\n"),
+        None => LISTEN.to_owned(),
+    };
+    if let Some(address) = args.admin {
+        doors.push_str(&format!("  admin: \"{address}\"\n"));
+    }
+    Ok(format!("{HEADING}{}", text.replacen(LISTEN, &doors, 1)))
+}
+
+/// So many requests at once, and some of them are refused.
+fn tries(config: &Config) -> u64 {
+    let limits = config.policies.iter().flat_map(|policy| &policy.limits);
+    let mut bands = limits.flat_map(|limit| &limit.bands);
+    let room = bands.next().map_or(1, |band| band.quota.capacity());
+    room.saturating_mul(2).clamp(2, TRIES_MAX)
+}
+
+fn greeting(args: &GatewayArgs, gateway: SocketAddr, admin: SocketAddr, tries: u64) -> String {
+    let (gateway, admin) = (reachable(gateway), reachable(admin));
+    let mut text = format!("Tidegate passes on what comes to http://{gateway}, to\n");
+    for upstream in &args.upstreams {
+        let _ = writeln!(text, "  {upstream}");
+    }
+    let _ = write!(
+        text,
+        "\
+Each client address may ask {limit}; beyond that it is told 429, and when to come back. Try it:
+
+  curl -i http://{gateway}/
+  curl -s -o /dev/null -w '%{{http_code}}\\n' 'http://{gateway}/?[1-{tries}]' | sort | uniq -c
+
+Health and metrics are at http://{admin}/readyz and http://{admin}/metrics.
+To go on with a file:  the same command with --print > tidegate.yaml,
+                       then tidegate serve --config tidegate.yaml
+To stop:               Ctrl-C
+",
+        limit = args.limit.trim(),
+    );
+    text
+}
+
+/// Where somebody on this machine finds a door.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    }
+    address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+    use tidegate_policy::config::NoEnvironment;
+
+    fn arguments(flags: &[&str]) -> GatewayArgs {
+        let all = ["tidegate", "gateway"].iter().chain(flags);
+        match Cli::parse_from(all).command {
+            Some(Command::Gateway(args)) => args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn config(args: &GatewayArgs) -> Config {
+        Config::parse(&text(args).unwrap(), "printed", &NoEnvironment).unwrap()
+    }
+
+    #[test]
+    fn what_is_printed_says_all_that_the_flags_say() {
+        let args = arguments(&[
+            "--upstream=http://127.0.0.1:9001",
+            "--upstream=https://b.example",
+            "--limit=10/s burst 50",
+            "--listen=[::1]:8001",
+            "--admin=127.0.0.1:8091",
+        ]);
+        let config = config(&args);
+        let gateway = config.listen.gateway.as_ref().unwrap();
+        assert_eq!(gateway.address, "[::1]:8001".parse().unwrap());
+        assert_eq!(
+            config.listen.admin.address,
+            "127.0.0.1:8091".parse().unwrap()
+        );
+        let found = config.routes.find("GET", None, "/").unwrap();
+        let upstreams = found.route.upstreams.iter().map(ToString::to_string);
+        let expected = ["http://127.0.0.1:9001", "https://b.example:443"];
+        assert_eq!(upstreams.collect::<Vec<_>>(), expected);
+        assert_eq!(tries(&config), 100);
+        assert!(config.warnings().is_empty(), "{:?}", config.warnings());
+    }
+
+    #[test]
+    fn without_a_limit_each_client_has_a_hundred_a_second() {
+        let config = config(&arguments(&["--upstream", "http://127.0.0.1:9001"]));
+        let limit = &config.policies[0].limits[0];
+        assert_eq!(limit.bands[0].quota.capacity(), 100);
+        let gateway = config.listen.gateway.as_ref().unwrap();
+        assert_eq!(gateway.address, "127.0.0.1:8000".parse().unwrap());
+    }
+
+    #[test]
+    fn a_door_on_every_address_is_shown_where_it_can_be_reached() {
+        let shown = |address: &str| reachable(address.parse().unwrap()).to_string();
+        assert_eq!(shown("0.0.0.0:8000"), "127.0.0.1:8000");
+        assert_eq!(shown("[::]:8000"), "127.0.0.1:8000");
+        assert_eq!(shown("192.0.2.1:8000"), "192.0.2.1:8000");
+    }
+}

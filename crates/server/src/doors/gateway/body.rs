@@ -1,0 +1,86 @@
+//! The body of an answer: an upstream's, or ours.
+
+use super::lane::Lane;
+use crate::proxy::relayed::{RelayError, Relayed};
+use crate::telemetry::gateway::Outcome;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use tracing::debug;
+
+/// The body of an answer.
+#[derive(Debug)]
+pub(crate) enum GatewayBody {
+    /// An upstream's, as it comes.
+    Theirs {
+        body: Relayed,
+        lane: Arc<Lane>,
+        /// Which of the lane's it is.
+        upstream: usize,
+    },
+    /// Ours; `None` once it was taken, or if there is nothing to say.
+    Ours(Option<Bytes>),
+}
+
+impl GatewayBody {
+    /// That of an upstream of `lane`.
+    pub(super) fn theirs(body: Relayed, lane: &Arc<Lane>, upstream: usize) -> Self {
+        Self::Theirs {
+            body,
+            lane: Arc::clone(lane),
+            upstream,
+        }
+    }
+
+    /// Ours, of these bytes.
+    pub(crate) fn ours(bytes: Vec<u8>) -> Self {
+        Self::Ours(Some(Bytes::from(bytes)).filter(|bytes| !bytes.is_empty()))
+    }
+}
+
+impl Body for GatewayBody {
+    type Data = Bytes;
+    type Error = RelayError;
+
+    #[inline]
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, RelayError>>> {
+        match self.get_mut() {
+            Self::Theirs {
+                body,
+                lane,
+                upstream,
+            } => {
+                let frame = Pin::new(body).poll_frame(context);
+                if let Poll::Ready(Some(Err(error))) = &frame {
+                    debug!(%error, upstream, route = lane.route.id, "an answer was cut short");
+                    lane.metrics.count_upstream(*upstream, Outcome::CutShort);
+                }
+                frame
+            }
+            Self::Ours(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+        }
+    }
+
+    #[inline]
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Theirs { body, .. } => body.is_end_stream(),
+            Self::Ours(bytes) => bytes.is_none(),
+        }
+    }
+
+    #[inline]
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Theirs { body, .. } => body.size_hint(),
+            Self::Ours(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+        }
+    }
+}

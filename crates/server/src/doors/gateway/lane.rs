@@ -1,0 +1,166 @@
+//! One route, ready to be taken.
+
+use super::answer::Outcome;
+use crate::proxy::balance::{self, Balancer};
+use crate::proxy::fleet::{Fleet, Observer};
+use crate::proxy::rewrite::Changes;
+use crate::proxy::standing::{self, Standing, Turn};
+use crate::proxy::target::Target;
+use crate::proxy::trouble::Trouble;
+use crate::tasks::Tasks;
+use crate::telemetry::gateway::{self, RouteMetrics};
+use std::io::ErrorKind;
+use std::sync::Arc;
+use tidegate_policy::route::{Balance, Eject, Route, Upstream};
+
+/// What is counted where the client had gone before there was an answer. No server sends it.
+const CLIENT_GONE: u16 = 499;
+
+/// One route: its upstreams, and what is changed on the way.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(super) route: Arc<Route>,
+    pub(super) fleet: Fleet,
+    pub(super) request_changes: Changes,
+    pub(super) response_changes: Changes,
+    pub(super) metrics: Arc<RouteMetrics>,
+}
+
+impl Lane {
+    /// The lane of `route`, whose upstreams are `fleet`.
+    pub(super) fn new(route: &Arc<Route>, fleet: Fleet, metrics: Arc<RouteMetrics>) -> Self {
+        Self {
+            fleet,
+            request_changes: Changes::new(&route.request_headers),
+            response_changes: Changes::new(&route.response_headers),
+            metrics,
+            route: Arc::clone(route),
+        }
+    }
+}
+
+/// The upstreams of `route`. Those that were there `before` go on with the connections that they have.
+/// An error says what is wrong with the TLS of one.
+pub(super) fn fleet(
+    route: &Route,
+    before: Option<&Lane>,
+    tasks: &Arc<Tasks>,
+) -> Result<Fleet, String> {
+    let targets: Result<Vec<_>, String> = route
+        .upstreams
+        .iter()
+        .map(|upstream| target(route, upstream, before, tasks))
+        .collect();
+    let targets = targets?;
+    let weighted = targets
+        .iter()
+        .map(|it| (Arc::clone(&it.standing), it.upstream.weight));
+    let balance = match route.balance {
+        Balance::RoundRobin => balance::Balance::RoundRobin,
+        Balance::LeastRequests => balance::Balance::LeastRequests,
+    };
+    Ok(Fleet {
+        balancer: Balancer::new(weighted, balance),
+        targets,
+        retries: route.retries,
+        host: route.host,
+    })
+}
+
+fn target(
+    route: &Route,
+    upstream: &Upstream,
+    before: Option<&Lane>,
+    tasks: &Arc<Tasks>,
+) -> Result<Arc<Target>, String> {
+    let eject = route.eject.map(ejection);
+    let known = before.and_then(|lane| {
+        let mut targets = lane.fleet.targets.iter();
+        targets.find(|it| it.is(upstream, &route.tls, &route.timeouts))
+    });
+    let standing = match known {
+        Some(known) => known.standing.continued(eject, route.health.is_some()),
+        None => {
+            let label = format!("{}:{}", upstream.host, upstream.port);
+            Arc::new(Standing::new(&route.id, &label, eject))
+        }
+    };
+    if let Some(known) = known
+        && Arc::ptr_eq(&known.standing, &standing)
+    {
+        return Ok(Arc::clone(known));
+    }
+    let target = Target::new(upstream, route, standing, Arc::clone(tasks));
+    let target = target.map_err(|why| format!("route `{}`, upstream {upstream}: {why}", route.id));
+    Ok(Arc::new(target?))
+}
+
+fn ejection(eject: Eject) -> standing::Eject {
+    standing::Eject {
+        failures: eject.failures,
+        period: eject.lasts,
+    }
+}
+
+impl Observer for Lane {
+    #[inline]
+    fn answered(&self, turn: &Turn) {
+        let outcome = gateway::Outcome::Answered;
+        self.metrics.count_upstream(turn.index(), outcome);
+        if turn.is_desperate() {
+            self.metrics.count_all_out();
+        }
+    }
+
+    fn failed(&self, turn: &Turn, trouble: &Trouble) {
+        let outcome = match trouble {
+            Trouble::Unreachable(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                gateway::Outcome::RefusedConnection
+            }
+            Trouble::Unreachable(_) => gateway::Outcome::Unreachable,
+            Trouble::ConnectTimeout => gateway::Outcome::ConnectTimeout,
+            Trouble::ResponseTimeout => gateway::Outcome::ResponseTimeout,
+            Trouble::Broken(_) => gateway::Outcome::Broken,
+            Trouble::Upload(_) => gateway::Outcome::UploadFailed,
+        };
+        self.metrics.count_upstream(turn.index(), outcome);
+        if turn.is_desperate() {
+            self.metrics.count_all_out();
+        }
+    }
+
+    fn tries_again(&self) {
+        self.metrics.count_retry();
+    }
+}
+
+/// A request that is counted when its answer is known, or when its client has gone.
+#[derive(Debug)]
+pub(super) struct Counted<'a> {
+    metrics: &'a RouteMetrics,
+    pattern: usize,
+    status: u16,
+}
+
+impl<'a> Counted<'a> {
+    /// A request that came to `lane` by its pattern `pattern`.
+    pub(super) fn new(lane: &'a Lane, pattern: usize) -> Self {
+        Self {
+            metrics: &lane.metrics,
+            pattern,
+            status: CLIENT_GONE,
+        }
+    }
+
+    /// Its answer.
+    pub(super) fn end(mut self, answer: Outcome) -> Outcome {
+        self.status = answer.status().as_u16();
+        answer
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.metrics.count(self.pattern, self.status);
+    }
+}

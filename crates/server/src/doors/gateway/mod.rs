@@ -1,0 +1,213 @@
+//! The gateway: decides a request, and passes it on.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `table`, `lane` | all routes at one moment; one of them, ready to be taken |
+//! | `verdict` | whether a request may pass |
+//! | `outbound` | the request that an upstream gets |
+//! | `upgrade`, `messages` | connections that become something else |
+//! | `body` | the body of an answer: an upstream's, or ours |
+//! | `answer` | what clients are told where no upstream answers |
+//! | `upkeep` | what goes on between requests, and reloads |
+
+mod answer;
+mod body;
+mod lane;
+mod messages;
+mod outbound;
+mod table;
+mod upgrade;
+mod upkeep;
+mod verdict;
+
+pub use upkeep::Gateway;
+
+use self::answer::{Addressee, Outcome, whole};
+use self::body::GatewayBody;
+use self::lane::{Counted, Lane};
+use self::messages::Messages;
+use self::outbound::{Terms, outbound};
+use self::table::Table;
+use self::upgrade::{Protocol, Upgrade, is_websocket};
+use self::verdict::Verdict;
+use super::respond::{self, Answer};
+use super::{Door, Protocols};
+use crate::decider::Decider;
+use crate::proxy::fleet::Unanswered;
+use crate::proxy::hop;
+use crate::proxy::target::Manner;
+use crate::proxy::trace::Trace;
+use crate::proxy::upload::Upload;
+use crate::server::paced::Paced;
+use crate::server::session::Visit;
+use http::{Method, Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
+use std::sync::{Arc, OnceLock};
+use tidegate::{Decision, Policy, Store};
+use tidegate_http::answer::inform;
+use tidegate_policy::route::Refund;
+
+/// Decides requests and passes them on.
+#[derive(Debug)]
+pub(crate) struct GatewayDoor<S> {
+    decider: Decider<S>,
+    gateway: Arc<Gateway>,
+}
+
+/// What is remembered of a connection: where its requests came from, in the words of headers.
+pub(crate) type Memory = OnceLock<Trace>;
+
+impl<S: Store + 'static> GatewayDoor<S> {
+    pub(crate) fn new(decider: Decider<S>, gateway: Arc<Gateway>) -> Self {
+        Self { decider, gateway }
+    }
+
+    /// Finds the way of a request, and takes it.
+    async fn pass(&self, request: Request<Incoming>, visit: Visit<'_, Memory>) -> Outcome {
+        let table = self.gateway.table();
+        let way = match *request.method() {
+            Method::CONNECT | Method::TRACE => None,
+            _ => table.find(&request),
+        };
+        if let Some(way) = way {
+            let counted = Counted::new(way.lane, way.pattern);
+            let answer = self.take(&table, way.lane, request, visit).await;
+            return counted.end(answer);
+        }
+        let respond = table.rules.policy(None).map(Policy::respond);
+        let addressee = Addressee::of(request.headers(), respond);
+        let answer = match *request.method() {
+            Method::CONNECT | Method::TRACE => addressee.wrong_method(),
+            _ => addressee.no_route(),
+        };
+        self.gateway.count_unmatched(answer.status().as_u16());
+        answer
+    }
+
+    async fn take(
+        &self,
+        table: &Arc<Table>,
+        lane: &Arc<Lane>,
+        mut request: Request<Incoming>,
+        visit: Visit<'_, Memory>,
+    ) -> Outcome {
+        let decision = match self.decide(table, lane, &request, visit.peer()).await {
+            Verdict::Pass(decision) => decision,
+            Verdict::Answer(answer) => return *answer,
+        };
+        let addressee = Addressee::of(request.headers(), lane.respond(table));
+        let wanted = lane.wanted_upgrade(&request);
+        let upgrade = wanted.as_ref().map(|wanted| Upgrade {
+            protocol: match is_websocket(wanted) {
+                true => Protocol::WebSocket(Messages::of(
+                    &self.decider,
+                    table,
+                    lane,
+                    &request,
+                    visit.peer(),
+                )),
+                false => Protocol::Other,
+            },
+            client: hyper::upgrade::on(&mut request),
+            closing: Box::pin(visit.closing()),
+            tasks: Arc::clone(visit.tasks()),
+        });
+        let trace = visit
+            .memory()
+            .get_or_init(|| Trace::new(visit.peer(), visit.is_secure()));
+        let terms = Terms {
+            lane,
+            trace,
+            is_trusted: table.rules.client().trusts(visit.peer()),
+            upgrade: wanted,
+        };
+        let mut answer = match outbound(request, terms) {
+            Ok(request) => match self.forward(lane, request, upgrade).await {
+                Ok(answer) => answer,
+                Err(unanswered) => {
+                    Box::pin(self.refund(lane, decision.as_ref(), &unanswered)).await;
+                    addressee.trouble(&unanswered.trouble)
+                }
+            },
+            Err(error) => addressee.upload(error),
+        };
+        if let Some(decision) = &decision {
+            inform(decision, answer.headers_mut());
+        }
+        answer
+    }
+
+    /// Passes a request on, and the answer back.
+    async fn forward(
+        &self,
+        lane: &Arc<Lane>,
+        request: Request<Upload>,
+        upgrade: Option<Upgrade<S>>,
+    ) -> Result<Outcome, Unanswered> {
+        let manner = match upgrade {
+            Some(_) => Manner::Upgrade,
+            None => Manner::Usual,
+        };
+        let (answered, target, turn) = lane.fleet.forward(request, manner, &**lane).await?;
+        match upgrade {
+            Some(upgrade) if answered.status() == StatusCode::SWITCHING_PROTOCOLS => {
+                Ok(Box::pin(upgrade.begin(lane, answered, turn)).await)
+            }
+            _ => {
+                let upstream = turn.index();
+                let answer = answered.relay(target, turn).await;
+                Ok(lane.inbound(answer.map(|body| GatewayBody::theirs(body, lane, upstream))))
+            }
+        }
+    }
+
+    /// Gives a request its cost back that no upstream has seen, where the route says so.
+    async fn refund(&self, lane: &Lane, decision: Option<&Decision>, unanswered: &Unanswered) {
+        let is_due = lane.route.refund == Refund::Unreached && unanswered.is_unreached;
+        if let Some(decision) = decision.filter(|_| is_due) {
+            self.decider.give_back(decision).await;
+            lane.metrics.count_refund();
+        }
+    }
+}
+
+impl Lane {
+    /// The answer that the client gets.
+    fn inbound(&self, mut answer: Outcome) -> Outcome {
+        let headers = answer.headers_mut();
+        hop::strip_response(headers);
+        self.response_changes.apply(headers);
+        // What was spoken to the upstream is nobody's business here.
+        *answer.version_mut() = Version::default();
+        answer
+    }
+}
+
+impl<S: Store + 'static> Door for GatewayDoor<S> {
+    type Body = Paced<GatewayBody>;
+    type Memory = Memory;
+
+    const PROTOCOLS: Protocols = Protocols::Http1AndHttp2;
+
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        visit: Visit<'_, Memory>,
+    ) -> Response<Self::Body> {
+        let answer = self.pass(request, visit).await;
+        answer.map(|body| Paced::new(body, Some(visit.alive())))
+    }
+
+    fn whole(answer: Answer) -> Response<Self::Body> {
+        whole(answer).map(|body| Paced::new(body, None))
+    }
+
+    fn is_public(&self, _request: &Request<Incoming>) -> bool {
+        false
+    }
+
+    /// Upstreams have problems of their own, which are counted by route.
+    fn is_problem(_answer: &Response<Self::Body>) -> bool {
+        false
+    }
+}

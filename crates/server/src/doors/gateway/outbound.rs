@@ -1,0 +1,103 @@
+//! From a request as it came to the one that an upstream gets.
+
+use super::lane::Lane;
+use crate::proxy::hop;
+use crate::proxy::trace::Trace;
+use crate::proxy::trouble::UploadError;
+use crate::proxy::upload::Upload;
+use http::header::{CONNECTION, HOST, UPGRADE};
+use http::uri::{Authority, PathAndQuery, Uri};
+use http::{HeaderMap, HeaderValue, Request};
+use hyper::body::Incoming;
+use tidegate_policy::matching::normalise;
+
+/// About how many fields are added.
+const TRACES: usize = 8;
+
+/// How a request is passed on.
+#[derive(Debug)]
+pub(super) struct Terms<'a> {
+    pub(super) lane: &'a Lane,
+    pub(super) trace: &'a Trace,
+    /// Whether the peer is a proxy whose word counts.
+    pub(super) is_trusted: bool,
+    /// What the connection is to change to.
+    pub(super) upgrade: Option<HeaderValue>,
+}
+
+/// Which host a request is for: an absolute target says so before `Host` does (RFC 9112, 3.2.2), and in
+/// HTTP/2 there is nothing else.
+pub(super) fn host(uri: &Uri, headers: &HeaderMap) -> Option<HeaderValue> {
+    match uri.authority() {
+        Some(authority) => HeaderValue::from_str(without_user(authority)).ok(),
+        None => headers.get(HOST).cloned(),
+    }
+}
+
+fn without_user(authority: &Authority) -> &str {
+    let authority = authority.as_str();
+    authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host)
+}
+
+/// The request that an upstream gets, or what is wrong with the body.
+pub(super) fn outbound(
+    request: Request<Incoming>,
+    terms: Terms<'_>,
+) -> Result<Request<Upload>, UploadError> {
+    let (mut parts, body) = request.into_parts();
+    let route = &terms.lane.route;
+    let bytes_max = route.body_bytes.unwrap_or(u64::MAX);
+    let body = Upload::new(body, bytes_max, route.timeouts.idle)?;
+    let host = host(&parts.uri, &parts.headers);
+    hop::strip_request(&mut parts.headers);
+    // Once, and not field by field.
+    parts.headers.reserve(TRACES);
+    terms.trace.write(
+        &mut parts.headers,
+        host.as_ref(),
+        parts.version,
+        terms.is_trusted,
+    );
+    if let Some(host) = host {
+        parts.headers.insert(HOST, host);
+    }
+    terms.lane.request_changes.apply(&mut parts.headers);
+    if let Some(upgrade) = terms.upgrade {
+        parts.headers.insert(UPGRADE, upgrade);
+        let connection = HeaderValue::from_static("upgrade");
+        parts.headers.insert(CONNECTION, connection);
+    }
+    let path = path(&parts.uri, route.strip_prefix.as_deref());
+    // New, and not the parts as they came: nothing that this side hung on the request goes on.
+    let mut outbound = Request::new(body);
+    *outbound.method_mut() = parts.method;
+    *outbound.uri_mut() = Uri::from(path);
+    *outbound.headers_mut() = parts.headers;
+    Ok(outbound)
+}
+
+/// The path and the query that an upstream is asked for.
+fn path(uri: &Uri, strip_prefix: Option<&str>) -> PathAndQuery {
+    let Some(path) = uri.path_and_query() else {
+        return PathAndQuery::from_static("/");
+    };
+    let stripped = strip_prefix.and_then(|prefix| strip(path, prefix));
+    stripped.unwrap_or_else(|| path.clone())
+}
+
+/// The path without `prefix`, if it begins with it in whatever spelling.
+fn strip(path: &PathAndQuery, prefix: &str) -> Option<PathAndQuery> {
+    let mut buffer = String::new();
+    let rest = normalise(path.path(), &mut buffer)?.strip_prefix(prefix)?;
+    if !rest.is_empty() && !rest.starts_with('/') {
+        return None;
+    }
+    let rest = if rest.is_empty() { "/" } else { rest };
+    let stripped = match path.query() {
+        Some(query) => format!("{rest}?{query}"),
+        None => rest.to_owned(),
+    };
+    PathAndQuery::try_from(stripped).ok()
+}

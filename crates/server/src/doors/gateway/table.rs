@@ -1,0 +1,111 @@
+//! All routes at one moment, with the rules that they are decided by.
+
+use super::lane::{Lane, fleet};
+use crate::proxy::fleet::Fleet;
+use crate::tasks::Tasks;
+use crate::telemetry::gateway::{GatewayMetrics, RouteLabels};
+use http::Request;
+use std::sync::Arc;
+use tidegate::Rules;
+use tidegate_http::question::Head;
+use tidegate_policy::route::Routes;
+
+/// One version of the routes. Requests under way keep theirs.
+#[derive(Debug)]
+pub(super) struct Table {
+    routes: Routes,
+    /// By the places of the routes.
+    lanes: Vec<Arc<Lane>>,
+    /// The rules of the same configuration: a request is never decided by those of another.
+    pub(super) rules: Arc<Rules>,
+}
+
+/// The way that a request takes.
+#[derive(Debug)]
+pub(super) struct Way<'a> {
+    pub(super) lane: &'a Arc<Lane>,
+    /// Which of the route's patterns led to it.
+    pub(super) pattern: usize,
+}
+
+/// Routes of which all is known to be sound, but which nobody takes yet.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    routes: Routes,
+    /// By the places of the routes.
+    fleets: Vec<Fleet>,
+}
+
+impl Prepared {
+    /// Prepares `routes`. Upstreams that `before` knows already stay as they are. An error says what is
+    /// wrong with the TLS of one.
+    pub(super) fn new(
+        routes: Routes,
+        before: Option<&Table>,
+        tasks: &Arc<Tasks>,
+    ) -> Result<Self, String> {
+        let fleets: Result<Vec<_>, String> = routes
+            .iter()
+            .map(|route| {
+                let before = before.and_then(|table| table.named(&route.id));
+                fleet(route, before, tasks)
+            })
+            .collect();
+        Ok(Self {
+            fleets: fleets?,
+            routes,
+        })
+    }
+}
+
+impl Table {
+    /// The table of what was prepared, which is shown by `metrics` from now on. `rules` are those of the
+    /// same configuration.
+    pub(super) fn new(prepared: Prepared, rules: Arc<Rules>, metrics: &GatewayMetrics) -> Self {
+        let Prepared { routes, fleets } = prepared;
+        let labels = routes
+            .iter()
+            .zip(&fleets)
+            .map(|(route, fleet)| RouteLabels {
+                id: &route.id,
+                patterns: &route.patterns,
+                upstreams: fleet.balancer.upstreams(),
+            });
+        let metrics = metrics.lay_out(&labels.collect::<Vec<_>>());
+        let lanes = routes.iter().zip(fleets).zip(metrics);
+        Self {
+            lanes: lanes
+                .map(|((route, fleet), metrics)| Arc::new(Lane::new(route, fleet, metrics)))
+                .collect(),
+            routes,
+            rules,
+        }
+    }
+
+    fn named(&self, id: &str) -> Option<&Lane> {
+        let mut lanes = self.lanes.iter();
+        lanes.find(|lane| lane.route.id == id).map(|lane| &**lane)
+    }
+
+    /// The way that a request takes, if there is one for it.
+    pub(super) fn find<B>(&self, request: &Request<B>) -> Option<Way<'_>> {
+        let head = Head {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+            peer: None,
+        };
+        let target = request.uri().path_and_query().map_or("/", |it| it.as_str());
+        let found = self
+            .routes
+            .find(request.method().as_str(), head.host(), target)?;
+        Some(Way {
+            lane: self.lanes.get(found.index)?,
+            pattern: found.pattern,
+        })
+    }
+
+    pub(super) fn lanes(&self) -> &[Arc<Lane>] {
+        &self.lanes
+    }
+}

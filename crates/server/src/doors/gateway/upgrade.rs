@@ -1,0 +1,124 @@
+//! Connections that become something else: WebSocket, and whatever else a route lets pass.
+
+use super::answer::Outcome;
+use super::body::GatewayBody;
+use super::lane::Lane;
+use super::messages::Messages;
+use crate::proxy::hop;
+use crate::proxy::standing::Turn;
+use crate::proxy::stream::Stream;
+use crate::proxy::target::Answered;
+use crate::proxy::tunnel::tunnel;
+use crate::proxy::websocket::relay;
+use crate::tasks::Tasks;
+use bytes::Bytes;
+use http::header::{CONNECTION, UPGRADE};
+use http::{HeaderValue, Request, Version};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use std::future::Future;
+use std::io::Cursor;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate::Store;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, join, split};
+use tracing::debug;
+
+/// The client's side of a connection that is to become something else.
+pub(super) struct Upgrade<S> {
+    pub(super) client: OnUpgrade,
+    pub(super) protocol: Protocol<S>,
+    /// Is ready once the door closes.
+    pub(super) closing: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(super) tasks: Arc<Tasks>,
+}
+
+/// What is spoken after an upgrade.
+pub(super) enum Protocol<S> {
+    /// Frames, and somebody is asked for each message, if the route limits them.
+    WebSocket(Option<Messages<S>>),
+    /// Whatever it is.
+    Other,
+}
+
+/// Whether an upgrade is to WebSocket.
+pub(super) fn is_websocket(wanted: &HeaderValue) -> bool {
+    wanted.as_bytes().eq_ignore_ascii_case(b"websocket")
+}
+
+impl Lane {
+    /// What a request wants its connection to become, if this route lets it. In HTTP/2 and HTTP/1.0
+    /// nobody can ask for that.
+    pub(super) fn wanted_upgrade<B>(&self, request: &Request<B>) -> Option<HeaderValue> {
+        if request.version() != Version::HTTP_11 || !request.headers().contains_key(UPGRADE) {
+            return None;
+        }
+        let wanted = hop::wanted_upgrade(request.headers())?;
+        let mut taken = self.route.upgrades.iter();
+        let is_taken = taken.any(|it| wanted.as_bytes().eq_ignore_ascii_case(it.as_bytes()));
+        is_taken.then_some(wanted)
+    }
+}
+
+impl<S: Store + 'static> Upgrade<S> {
+    /// The answer of an upstream that agreed. Once the client has it, a tunnel goes on from there,
+    /// which is under way for as long as `turn` is.
+    pub(super) async fn begin(self, lane: &Arc<Lane>, answered: Answered, turn: Turn) -> Outcome {
+        let (head, upstream) = answered.into_upgraded().await;
+        let mut answer = head.map(|()| GatewayBody::Ours(None));
+        let headers = answer.headers_mut();
+        let agreed = headers.get(UPGRADE).cloned();
+        hop::strip_response(headers);
+        lane.response_changes.apply(headers);
+        if let Some(agreed) = agreed {
+            headers.insert(UPGRADE, agreed);
+        }
+        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        let lane = Arc::clone(lane);
+        let tasks = Arc::clone(&self.tasks);
+        tasks.spawn(async move {
+            let open = lane.metrics.open_tunnel();
+            match self.client.await {
+                Ok(client) => {
+                    let client = TokioIo::new(client);
+                    let idle = lane.route.timeouts.idle;
+                    if let Some(upstream) = upstream {
+                        carry(client, upstream, self.protocol, idle, self.closing).await;
+                    }
+                }
+                Err(error) => debug!(%error, "a client went before its tunnel began"),
+            }
+            drop((open, turn));
+        });
+        answer
+    }
+}
+
+/// Carries what both sides say, until it is over.
+async fn carry<C, S>(
+    client: C,
+    upstream: (Stream, Bytes),
+    protocol: Protocol<S>,
+    idle: Duration,
+    closing: Pin<Box<dyn Future<Output = ()> + Send>>,
+) where
+    C: AsyncRead + AsyncWrite + Unpin,
+    S: Store + 'static,
+{
+    let (stream, ahead) = upstream;
+    let (read, write) = split(stream);
+    // What came together with the head belongs to what follows it.
+    let upstream = join(Cursor::new(ahead).chain(read), write);
+    match protocol {
+        Protocol::WebSocket(messages) => {
+            let ended = relay(client, upstream, messages, idle, closing).await;
+            debug!(?ended, "a WebSocket ended");
+        }
+        // Nobody here could say goodbye in it. Draining waits for it, and cuts it.
+        Protocol::Other => {
+            let ended = tunnel(client, upstream, idle).await;
+            debug!(?ended, "a tunnel ended");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What goes on between requests: routes that are replaced, upstreams that are looked after,
+//! connections that grow old.
+
+use super::lane::Lane;
+use super::table::{Prepared, Table};
+use crate::proxy::health::{Checks, watch as look_after};
+use crate::proxy::target::{Manner, Target};
+use crate::proxy::upload::Upload;
+use crate::tasks::Tasks;
+use crate::telemetry::metrics::Metrics;
+use arc_swap::ArcSwap;
+use http::header::HOST;
+use http::{HeaderValue, Request, Uri};
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tidegate::Rules;
+use tidegate_policy::route::{Health, Routes};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+/// How often connections that wait are looked at.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The routes of a server, which can be replaced while it runs.
+#[derive(Debug)]
+pub struct Gateway {
+    table: ArcSwap<Table>,
+    metrics: Arc<Metrics>,
+    /// What runs beside the requests: it ends with this, and nobody waits for it.
+    tasks: Arc<Tasks>,
+    /// Dropped when the table is replaced, and then those who look after its upstreams stop.
+    watched: Mutex<watch::Sender<()>>,
+}
+
+impl Gateway {
+    /// A gateway of these routes, which are decided by `rules`. An error says what is wrong with the
+    /// TLS of an upstream.
+    pub(crate) fn start(
+        routes: Routes,
+        rules: Arc<Rules>,
+        metrics: Arc<Metrics>,
+    ) -> Result<Arc<Self>, String> {
+        let tasks = Arc::new(Tasks::new());
+        let prepared = Prepared::new(routes, None, &tasks)?;
+        let table = Table::new(prepared, rules, &metrics.gateway);
+        let watched = look_after_all(&table, &tasks);
+        let gateway = Arc::new(Self {
+            table: ArcSwap::from_pointee(table),
+            metrics,
+            tasks,
+            watched: Mutex::new(watched),
+        });
+        gateway.tasks.spawn(sweep(Arc::downgrade(&gateway)));
+        Ok(gateway)
+    }
+
+    /// Prepares to replace the routes by others, and changes nothing yet. An error says what is wrong
+    /// with the TLS of an upstream.
+    pub(crate) fn prepare(&self, routes: Routes) -> Result<Prepared, String> {
+        Prepared::new(routes, Some(&self.table.load_full()), &self.tasks)
+    }
+
+    /// Replaces the routes, all at once, by those prepared last; `rules` are those of the same
+    /// configuration. Requests under way keep their routes and rules; upstreams that stay keep their
+    /// connections.
+    pub(crate) fn commit(&self, prepared: Prepared, rules: Arc<Rules>) {
+        let table = Table::new(prepared, rules, &self.metrics.gateway);
+        let watched = look_after_all(&table, &self.tasks);
+        self.table.store(Arc::new(table));
+        *self.watched.lock() = watched;
+    }
+
+    /// The routes at present.
+    pub(super) fn table(&self) -> Arc<Table> {
+        self.table.load_full()
+    }
+
+    /// Counts a request for which there is no route.
+    pub(super) fn count_unmatched(&self, status: u16) {
+        self.metrics.gateway.count_unmatched(status);
+    }
+}
+
+/// Closes connections that have waited for too long, for as long as the gateway is there.
+async fn sweep(gateway: Weak<Gateway>) {
+    loop {
+        sleep(SWEEP_INTERVAL).await;
+        let Some(gateway) = gateway.upgrade() else {
+            return;
+        };
+        let table = gateway.table();
+        for target in table.lanes().iter().flat_map(|lane| &lane.fleet.targets) {
+            target.sweep();
+        }
+    }
+}
+
+/// Looks after all upstreams that are to be, until what this returns is dropped.
+fn look_after_all(table: &Table, tasks: &Tasks) -> watch::Sender<()> {
+    let (watched, stop) = watch::channel(());
+    for lane in table.lanes() {
+        let Some(health) = &lane.route.health else {
+            continue;
+        };
+        for target in &lane.fleet.targets {
+            let mut stop = stop.clone();
+            let stop = async move {
+                // Nothing is ever sent: it ends when the sender is dropped.
+                while stop.changed().await.is_ok() {}
+            };
+            let (target, lane) = (Arc::clone(target), Arc::clone(lane));
+            let health = health.clone();
+            tasks.spawn(async move {
+                let standing = Arc::clone(&target.standing);
+                let probe = || probe(&target, &lane, &health);
+                look_after(standing, checks(&health), probe, stop).await;
+            });
+        }
+    }
+    watched
+}
+
+fn checks(health: &Health) -> Checks {
+    Checks {
+        interval: health.interval,
+        timeout: health.timeout,
+        healthy: health.healthy,
+        unhealthy: health.unhealthy,
+    }
+}
+
+/// Asks an upstream how it is.
+async fn probe(target: &Arc<Target>, lane: &Lane, health: &Health) -> Result<(), String> {
+    let mut request = Request::new(Upload::none());
+    let path = format!("{}{}", target.upstream.prefix, health.path);
+    *request.uri_mut() = Uri::try_from(path).map_err(|error| error.to_string())?;
+    let headers = request.headers_mut();
+    headers.insert(HOST, target.authority.clone());
+    headers.insert("user-agent", HeaderValue::from_static("tidegate-health"));
+    lane.request_changes.apply(headers);
+    let answered = target.exchange(request, Manner::Usual, false).await;
+    let answered = answered.map_err(|failed| failed.trouble.to_string())?;
+    match answered.status().as_u16() {
+        200..=399 => Ok(()),
+        status => Err(format!("it answered {status}")),
+    }
+}

@@ -1,0 +1,37 @@
+//! A few upstreams, by number.
+
+/// The most upstreams of a route.
+pub(crate) const UPSTREAMS_MAX: usize = 64;
+
+/// Some of a route's upstreams: in a word, so that it costs nothing to have one for each request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Set(u64);
+
+impl Set {
+    /// Only this one.
+    pub(super) fn of(index: usize) -> Self {
+        let bit = u32::try_from(index).ok();
+        Self(bit.and_then(|bit| 1_u64.checked_shl(bit)).unwrap_or(0))
+    }
+
+    /// This one as well.
+    pub(crate) fn add(&mut self, index: usize) {
+        *self = self.union(Self::of(index));
+    }
+
+    pub(super) fn has(self, index: usize) -> bool {
+        self.0 & Self::of(index).0 != 0
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) fn union(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    pub(super) fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+}

@@ -1,0 +1,142 @@
+//! Connecting to an upstream.
+
+use super::stream::Stream;
+use super::target::Manner;
+use super::tls;
+use super::trouble::Trouble;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+use tidegate_policy::route::{Http2, Scheme, Upstream, UpstreamTls};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+/// How one upstream is connected to.
+pub(crate) struct Dial {
+    host: String,
+    port: u16,
+    /// Known if the host is one: then nobody needs to be asked.
+    address: Option<IpAddr>,
+    security: Security,
+    time_max: Duration,
+}
+
+enum Security {
+    None,
+    /// HTTP/2 without TLS and without asking.
+    PriorKnowledge,
+    Tls {
+        connector: TlsConnector,
+        /// The same, but for HTTP/1 alone.
+        connector_http1: TlsConnector,
+        name: ServerName<'static>,
+        /// Whether anything but HTTP/2 is an error.
+        only_http2: bool,
+    },
+}
+
+/// A connection, and what is spoken on it.
+pub(crate) struct Dialled {
+    pub(crate) stream: Stream,
+    pub(crate) is_http2: bool,
+}
+
+impl Dial {
+    /// How `upstream` is connected to within `time_max`, or what is wrong with its TLS.
+    pub(crate) fn new(
+        upstream: &Upstream,
+        tls: &UpstreamTls,
+        time_max: Duration,
+    ) -> Result<Self, String> {
+        let security = match upstream.scheme {
+            Scheme::Http => Security::None,
+            Scheme::H2c => Security::PriorKnowledge,
+            Scheme::Https => {
+                let name = tls.server_name.as_ref().unwrap_or(&upstream.host);
+                Security::Tls {
+                    connector: tls::connector(tls, upstream.http2)?,
+                    connector_http1: tls::connector(tls, Http2::Never)?,
+                    name: ServerName::try_from(name.clone())
+                        .map_err(|_| format!("`{name}` is no name that a certificate can have"))?,
+                    only_http2: upstream.http2 == Http2::Always,
+                }
+            }
+        };
+        Ok(Self {
+            host: upstream.host.clone(),
+            port: upstream.port,
+            address: upstream.host.parse().ok(),
+            security,
+            time_max,
+        })
+    }
+
+    /// Connects.
+    pub(crate) async fn dial(&self, manner: Manner) -> Result<Dialled, Trouble> {
+        match timeout(self.time_max, self.connect(manner)).await {
+            Ok(connected) => connected.map_err(Trouble::Unreachable),
+            Err(_) => Err(Trouble::ConnectTimeout),
+        }
+    }
+
+    fn can_speak_http1(&self) -> bool {
+        match self.security {
+            Security::None => true,
+            Security::PriorKnowledge => false,
+            Security::Tls { only_http2, .. } => !only_http2,
+        }
+    }
+
+    async fn connect(&self, manner: Manner) -> io::Result<Dialled> {
+        let needs_http1 = manner == Manner::Upgrade;
+        if needs_http1 && !self.can_speak_http1() {
+            let why = "no connection to it can be upgraded";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+        let stream = match self.address {
+            Some(address) => TcpStream::connect(SocketAddr::new(address, self.port)).await?,
+            // Tries every address that the name has, in the order in which the system gives them.
+            None => TcpStream::connect((self.host.as_str(), self.port)).await?,
+        };
+        // What is sent is complete; waiting for more would only delay it.
+        stream.set_nodelay(true)?;
+        let (connector, name, only_http2) = match &self.security {
+            Security::None | Security::PriorKnowledge => {
+                return Ok(Dialled {
+                    stream: Stream::Plain(stream),
+                    is_http2: matches!(self.security, Security::PriorKnowledge),
+                });
+            }
+            Security::Tls {
+                connector_http1,
+                name,
+                ..
+            } if needs_http1 => (connector_http1, name, false),
+            Security::Tls {
+                connector,
+                name,
+                only_http2,
+                ..
+            } => (connector, name, *only_http2),
+        };
+        let stream = connector.connect(name.clone(), stream).await?;
+        let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        if only_http2 && !is_http2 {
+            let why = "it does not speak HTTP/2";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+        Ok(Dialled {
+            stream: Stream::Tls(Box::new(stream)),
+            is_http2,
+        })
+    }
+}
+
+impl fmt::Debug for Dial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Dial({}:{})", self.host, self.port)
+    }
+}

@@ -1,0 +1,129 @@
+//! All upstreams of a route, and how a request finds one that answers.
+
+use super::balance::{Balancer, Set};
+use super::standing::Turn;
+use super::target::{Answered, Failed, Manner, Target};
+use super::trouble::Trouble;
+use super::upload::Upload;
+use http::Request;
+use http::header::HOST;
+use http::uri::{PathAndQuery, Uri};
+use std::sync::Arc;
+use tidegate_policy::route::HostHeader;
+use tracing::debug;
+
+/// The upstreams of a route.
+#[derive(Debug)]
+pub(crate) struct Fleet {
+    pub(crate) targets: Vec<Arc<Target>>,
+    pub(crate) balancer: Balancer,
+    /// How often a request may be tried again, where that is safe.
+    pub(crate) retries: u8,
+    pub(crate) host: HostHeader,
+}
+
+/// A request that no upstream answered.
+#[derive(Debug)]
+pub(crate) struct Unanswered {
+    pub(crate) trouble: Trouble,
+    /// Whether no upstream saw anything of it.
+    pub(crate) is_unreached: bool,
+}
+
+/// What hears of every attempt, and of what came of it.
+pub(crate) trait Observer {
+    /// An upstream answered.
+    fn answered(&self, turn: &Turn);
+    /// It did not.
+    fn failed(&self, turn: &Turn, trouble: &Trouble);
+    /// So the request is tried again.
+    fn tries_again(&self);
+}
+
+impl Fleet {
+    /// Sends a request to one of the upstreams, and to another if that is safe and the first does not
+    /// answer. The target of `request` is a path, as an upstream without one of its own sees it.
+    pub(crate) async fn forward(
+        &self,
+        mut request: Request<Upload>,
+        manner: Manner,
+        observer: &impl Observer,
+    ) -> Result<(Answered, &Arc<Target>, Turn), Unanswered> {
+        let path = request.uri().path_and_query().cloned();
+        let mut is_unreached = true;
+        let mut tried = Set::default();
+        let mut turn = self.balancer.pick(tried);
+        let mut left = self.retries;
+        loop {
+            let Some((target, mut now)) = turn.take().and_then(|it| self.whose(it)) else {
+                let trouble = Trouble::nobody();
+                return Err(Unanswered {
+                    trouble,
+                    is_unreached,
+                });
+            };
+            self.address(&mut request, target, path.as_ref());
+            let failed = match target.exchange(request, manner, left > 0).await {
+                Ok(answer) => {
+                    now.succeeded();
+                    observer.answered(&now);
+                    return Ok((answer, target, now));
+                }
+                Err(failed) => failed,
+            };
+            let Failed {
+                trouble,
+                request: back,
+            } = failed;
+            debug!(upstream = %target.upstream, %trouble, "an upstream did not answer");
+            observer.failed(&now, &trouble);
+            if trouble.is_the_upstreams() {
+                now.failed();
+            }
+            is_unreached &= trouble.is_unreached();
+            tried.add(now.index());
+            drop(now);
+            if left > 0 && back.is_some() {
+                turn = self.balancer.pick(tried);
+            }
+            match (back, &turn) {
+                (Some(back), Some(_)) => request = *back,
+                _ => {
+                    return Err(Unanswered {
+                        trouble,
+                        is_unreached,
+                    });
+                }
+            }
+            left = left.saturating_sub(1);
+            observer.tries_again();
+        }
+    }
+
+    /// The upstream with which it is this turn.
+    fn whose(&self, turn: Turn) -> Option<(&Arc<Target>, Turn)> {
+        Some((self.targets.get(turn.index())?, turn))
+    }
+
+    /// Writes on a request where it goes.
+    pub(crate) fn address<B>(
+        &self,
+        request: &mut Request<B>,
+        target: &Target,
+        path: Option<&PathAndQuery>,
+    ) {
+        let prefix = &target.upstream.prefix;
+        let path = path.cloned().unwrap_or(PathAndQuery::from_static("/"));
+        let path = if prefix.is_empty() {
+            path
+        } else {
+            let joined = format!("{prefix}{path}");
+            PathAndQuery::try_from(joined).unwrap_or(path)
+        };
+        *request.uri_mut() = Uri::from(path);
+        if self.host == HostHeader::Upstream {
+            let authority = target.authority.clone();
+            request.headers_mut().insert(HOST, authority);
+        }
+    }
+}

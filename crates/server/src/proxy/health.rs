@@ -1,0 +1,224 @@
+//! Looks after one upstream by asking it now and then.
+
+use super::standing::Standing;
+use std::fmt::{self, Display};
+use std::future::Future;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{sleep, timeout};
+use tracing::{info, warn};
+
+/// How an upstream is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Checks {
+    /// From one check to the next, give or take a tenth, so that many gateways do not ask at once.
+    pub(crate) interval: Duration,
+    /// How long a check may take.
+    pub(crate) timeout: Duration,
+    /// So many good ones in a row, and an unhealthy upstream is healthy.
+    pub(crate) healthy: u32,
+    /// So many bad ones in a row, and a healthy upstream is unhealthy.
+    pub(crate) unhealthy: u32,
+}
+
+/// Checks an upstream, by `probe`, until told to `stop`. It is taken to be as it was last known to be,
+/// which at first is healthy, until checks have said otherwise often enough.
+pub(crate) async fn watch<P, F, E>(
+    standing: Arc<Standing>,
+    checks: Checks,
+    probe: P,
+    stop: impl Future<Output = ()>,
+) where
+    P: Fn() -> F,
+    F: Future<Output = Result<(), E>>,
+    E: Display,
+{
+    standing.begin_checks();
+    let look_after = async {
+        // Soon, for a dead upstream should not wait long to be found; not at once, for there may be
+        // hundreds.
+        sleep(random_part(checks.interval / 10)).await;
+        let mut streak = Streak::default();
+        loop {
+            match timeout(checks.timeout, probe()).await {
+                Ok(Ok(())) => streak.note_good(&standing, &checks),
+                Ok(Err(error)) => streak.note_bad(&standing, &checks, &error),
+                Err(_) => streak.note_bad(&standing, &checks, &NoAnswer(checks.timeout)),
+            }
+            sleep(jittered(checks.interval)).await;
+        }
+    };
+    let stop = pin!(stop);
+    tokio::select! {
+        biased;
+        () = stop => {}
+        () = look_after => {}
+    }
+}
+
+/// Checks in a row that contradict what the upstream is taken for.
+#[derive(Debug, Default)]
+struct Streak {
+    good: u32,
+    bad: u32,
+}
+
+impl Streak {
+    fn note_good(&mut self, standing: &Standing, checks: &Checks) {
+        self.bad = 0;
+        self.good = self.good.saturating_add(1);
+        if self.good >= checks.healthy && standing.set_healthy(true) {
+            info!(
+                route = standing.route(),
+                upstream = standing.upstream(),
+                checks = self.good,
+                "an upstream is healthy again"
+            );
+        }
+    }
+
+    fn note_bad(&mut self, standing: &Standing, checks: &Checks, why: &dyn Display) {
+        self.good = 0;
+        self.bad = self.bad.saturating_add(1);
+        if self.bad >= checks.unhealthy && standing.set_healthy(false) {
+            warn!(
+                route = standing.route(),
+                upstream = standing.upstream(),
+                checks = self.bad,
+                reason = %why,
+                "an upstream is unhealthy"
+            );
+        }
+    }
+}
+
+struct NoAnswer(Duration);
+
+impl Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no answer within {:?}", self.0)
+    }
+}
+
+/// 90 % to 110 % of `pause`.
+fn jittered(pause: Duration) -> Duration {
+    let tenth = pause / 10;
+    let least = pause.saturating_sub(tenth);
+    least.saturating_add(random_part(tenth.saturating_mul(2)))
+}
+
+/// Something from nothing to `whole`.
+fn random_part(whole: Duration) -> Duration {
+    const PARTS: u32 = 1_024;
+    // Each `RandomState` has other keys, which stem from the system's randomness.
+    let random = RandomState::new().build_hasher().finish();
+    let part = u32::try_from(random % u64::from(PARTS + 1)).unwrap_or(0);
+    (whole / PARTS).saturating_mul(part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+    use tokio::sync::oneshot;
+    use tokio::time::Instant;
+
+    const CHECKS: Checks = Checks {
+        interval: Duration::from_secs(5),
+        timeout: Duration::from_secs(1),
+        healthy: 2,
+        unhealthy: 3,
+    };
+
+    fn standing() -> Arc<Standing> {
+        Arc::new(Standing::new("orders", "127.0.0.1:9001", None))
+    }
+
+    /// Runs checks that end as `script` says, one after the other, and then hang; what the upstream was
+    /// taken for before each of them, and in the end.
+    async fn seen(standing: &Arc<Standing>, script: &[bool]) -> Vec<bool> {
+        let (all_asked, done) = oneshot::channel();
+        let all_asked = parking_lot::Mutex::new(Some(all_asked));
+        let seen = parking_lot::Mutex::new(Vec::new());
+        let probe = async || {
+            let nth = seen.lock().len();
+            seen.lock().push(standing.is_healthy());
+            match script.get(nth) {
+                Some(true) => Ok(()),
+                Some(false) => Err("refused"),
+                None => {
+                    let all_asked = all_asked.lock().take();
+                    all_asked.unwrap().send(()).unwrap();
+                    pending().await
+                }
+            }
+        };
+        let stop = async { done.await.unwrap() };
+        watch(Arc::clone(standing), CHECKS, probe, stop).await;
+        seen.into_inner()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upstream_changes_sides_only_after_enough_checks_in_a_row() {
+        let standing = standing();
+        let script = [
+            false, false, true, false, false, false, true, false, true, true,
+        ];
+        let (t, f) = (true, false);
+        assert_eq!(
+            seen(&standing, &script).await,
+            [t, t, t, t, t, t, f, f, f, f, t]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upstream_that_was_unhealthy_before_a_reload_is_so_until_checked() {
+        let standing = standing();
+        standing.set_healthy(false);
+        assert_eq!(seen(&standing, &[true, true]).await, [false, false, true]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_check_that_takes_too_long_is_a_bad_one() {
+        let standing = standing();
+        let asked = AtomicU32::new(0);
+        let probe = || {
+            asked.fetch_add(1, Relaxed);
+            pending::<Result<(), &str>>()
+        };
+        // The third is over after 14.5 seconds at most, and the fourth begins after 16.5 at least.
+        let stop = sleep(Duration::from_millis(14_600));
+        watch(Arc::clone(&standing), CHECKS, probe, stop).await;
+        assert_eq!(asked.load(Relaxed), 3);
+        assert!(!standing.is_healthy());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn checks_stop_when_told_even_in_the_middle_of_one() {
+        let standing = standing();
+        let began = AtomicBool::new(false);
+        let checks = Checks {
+            timeout: Duration::from_hours(1),
+            ..CHECKS
+        };
+        let probe = || {
+            began.store(true, Relaxed);
+            pending::<Result<(), &str>>()
+        };
+        let start = Instant::now();
+        watch(standing, checks, probe, sleep(CHECKS.interval)).await;
+        assert!(began.load(Relaxed));
+        assert!(start.elapsed() < CHECKS.interval * 2);
+    }
+
+    #[test]
+    fn pauses_differ_by_at_most_a_tenth() {
+        let pauses: Vec<_> = (0..100).map(|_| jittered(CHECKS.interval)).collect();
+        let (least, most) = (CHECKS.interval * 9 / 10, CHECKS.interval * 11 / 10);
+        assert!(pauses.iter().all(|it| (least..=most).contains(it)));
+        assert!(pauses.iter().any(|it| *it != pauses[0]));
+    }
+}

@@ -1,0 +1,167 @@
+//! What belongs to one connection and is not passed on to the next (RFC 9110, section 7.6.1).
+
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use http::{HeaderMap, HeaderValue};
+use smallvec::SmallVec;
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+const HTTP2_SETTINGS: HeaderName = HeaderName::from_static("http2-settings");
+
+/// What a message says of its own connection, whether or not `Connection` names it.
+const ALWAYS: [HeaderName; 5] = [
+    KEEP_ALIVE,
+    PROXY_CONNECTION,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HTTP2_SETTINGS,
+];
+
+/// What a client may not have removed by naming it: how long the body is, whom it is for, and whatever
+/// tells where a request came from, or others would believe that it came from nowhere.
+const NEVER: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRAILER];
+
+/// Takes out of a request what is not passed on. That it wants trailers is.
+pub(crate) fn strip_request(headers: &mut HeaderMap) {
+    let wants_trailers = headers.contains_key(TE) && has_token(headers, &TE, "trailers");
+    strip(headers);
+    headers.remove(TE);
+    // It was between the client and this side, which answers it when the body is first asked for.
+    headers.remove(EXPECT);
+    if wants_trailers {
+        headers.insert(TE, HeaderValue::from_static("trailers"));
+    }
+}
+
+/// Takes out of an answer what is not passed on.
+pub(crate) fn strip_response(headers: &mut HeaderMap) {
+    strip(headers);
+}
+
+fn strip(headers: &mut HeaderMap) {
+    if headers.contains_key(CONNECTION) {
+        for name in named(headers) {
+            headers.remove(name);
+        }
+        headers.remove(CONNECTION);
+    }
+    for name in ALWAYS {
+        headers.remove(name);
+    }
+}
+
+/// The fields that `Connection` names.
+fn named(headers: &HeaderMap) -> SmallVec<[HeaderName; 2]> {
+    let values = headers.get_all(CONNECTION).iter();
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
+        .filter(|name| !NEVER.contains(name) && !is_trace(name))
+        .collect()
+}
+
+/// Whether a field tells where a request came from. A client that names one as its own would take it
+/// away from whoever stands behind us.
+fn is_trace(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name == "forwarded" || name == "via" || name.starts_with("x-forwarded-") || name == "x-real-ip"
+}
+
+/// Whether a list in these fields has `token`, whatever its case and parameters.
+pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> bool {
+    let values = headers.get_all(name).iter();
+    values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|one| {
+            let one = one.split(';').next().unwrap_or(one);
+            one.trim().eq_ignore_ascii_case(token)
+        })
+}
+
+/// What a request wants to change to, if it asks properly: `Connection: upgrade` and one `Upgrade`.
+pub(crate) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
+    let mut values = headers.get_all(UPGRADE).iter();
+    let (Some(wanted), None) = (values.next(), values.next()) else {
+        return None;
+    };
+    has_token(headers, &CONNECTION, "upgrade").then(|| wanted.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        let lines = lines.iter();
+        lines
+            .map(|(name, value)| {
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                )
+            })
+            .collect()
+    }
+
+    fn names(headers: &HeaderMap) -> Vec<&str> {
+        let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn what_connection_names_goes_and_the_rest_stays() {
+        let mut it = headers(&[
+            ("connection", "close, X-Mine"),
+            ("x-mine", "1"),
+            ("x-theirs", "2"),
+            ("keep-alive", "timeout=5"),
+            ("proxy-connection", "keep-alive"),
+            ("upgrade", "h2c"),
+            ("http2-settings", "AAMAAABk"),
+            ("transfer-encoding", "chunked"),
+            ("te", "gzip, Trailers;q=1"),
+            ("trailer", "x-sum"),
+            ("expect", "100-continue"),
+        ]);
+        strip_request(&mut it);
+        assert_eq!(names(&it), ["te", "trailer", "x-theirs"]);
+        assert_eq!(it[TE], "trailers");
+    }
+
+    #[test]
+    fn a_client_cannot_have_removed_what_others_rely_on() {
+        let mut it = headers(&[
+            (
+                "connection",
+                "host, content-length, x-forwarded-for, forwarded, via, x-real-ip",
+            ),
+            ("host", "a"),
+            ("content-length", "3"),
+            ("x-forwarded-for", "192.0.2.1"),
+            ("forwarded", "for=192.0.2.1"),
+            ("via", "1.1 a"),
+            ("x-real-ip", "192.0.2.1"),
+        ]);
+        strip_request(&mut it);
+        assert_eq!(it.len(), 6, "{it:?}");
+    }
+
+    #[test]
+    fn an_upgrade_is_asked_for_in_two_places() {
+        let both = headers(&[
+            ("connection", "keep-alive, Upgrade"),
+            ("upgrade", "WebSocket"),
+        ]);
+        assert_eq!(wanted_upgrade(&both).unwrap(), "WebSocket");
+        assert!(wanted_upgrade(&headers(&[("upgrade", "websocket")])).is_none());
+        assert!(wanted_upgrade(&headers(&[("connection", "upgrade")])).is_none());
+        let mut twice = both.clone();
+        twice.append(UPGRADE, HeaderValue::from_static("h2c"));
+        assert!(wanted_upgrade(&twice).is_none());
+    }
+}

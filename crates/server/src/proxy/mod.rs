@@ -1,0 +1,35 @@
+//! Passing requests on to upstreams, and their answers back. Nothing here knows of limits.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `fleet` | all upstreams of a route, and how a request finds one that answers |
+//! | `target` | one upstream: how it is reached |
+//! | `standing`, `health`, `balance` | what is known of upstreams, and which one is next |
+//! | `dial`, `tls`, `stream` | connecting |
+//! | `wire`, `pool` | HTTP/1 connections, driven by whoever uses them |
+//! | `multiplex` | the HTTP/2 connection that all share |
+//! | `upload`, `relayed`, `patience` | bodies there and back, bounded |
+//! | `hop`, `trace`, `rewrite` | what of a head is passed on, added and changed |
+//! | `tunnel`, `websocket` | what comes after an upgrade |
+//! | `trouble` | why there is no answer |
+
+pub(crate) mod balance;
+mod dial;
+pub(crate) mod fleet;
+pub(crate) mod health;
+pub(crate) mod hop;
+mod multiplex;
+mod patience;
+mod pool;
+pub(crate) mod relayed;
+pub(crate) mod rewrite;
+pub(crate) mod standing;
+pub(crate) mod stream;
+pub(crate) mod target;
+mod tls;
+pub(crate) mod trace;
+pub(crate) mod trouble;
+pub(crate) mod tunnel;
+pub(crate) mod upload;
+pub(crate) mod websocket;
+mod wire;

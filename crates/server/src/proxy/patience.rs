@@ -1,0 +1,49 @@
+//! How long something may stand still.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Patience with something that comes in pieces. What is always there at once costs no timer.
+pub(crate) struct Patience {
+    time: Duration,
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Whether a piece came since the timer was set.
+    is_stale: bool,
+}
+
+impl Patience {
+    /// Each piece may take this long.
+    pub(crate) fn new(time: Duration) -> Self {
+        Self {
+            time,
+            timer: None,
+            is_stale: false,
+        }
+    }
+
+    /// A piece came.
+    pub(crate) fn renew(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// Nothing is there: ready once that has been so for too long.
+    pub(crate) fn poll_lost(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let time = self.time;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(time)));
+        if std::mem::take(&mut self.is_stale)
+            && let Some(due) = Instant::now().checked_add(time)
+        {
+            timer.as_mut().reset(due);
+        }
+        timer.as_mut().poll(context)
+    }
+}
+
+impl fmt::Debug for Patience {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Patience").field(&self.time).finish()
+    }
+}

@@ -1,0 +1,71 @@
+//! Connections to an upstream that wait for their next request.
+
+use super::wire::Wire;
+use parking_lot::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::{Context, Waker};
+
+/// How many may wait. More are closed when their request is done.
+const IDLE_MAX: usize = 512;
+
+/// How many sweeps one may wait, which is about 50 seconds. Most servers keep theirs for longer, so that
+/// it is we who close.
+const SWEEPS_MAX: u64 = 5;
+
+/// Connections that wait for their next request, the one used last in front: the fewer are in use,
+/// the sooner the others grow old.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    idle: Mutex<Vec<Idle>>,
+    /// Sweeps so far: a clock that costs nothing to read.
+    sweeps: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Idle {
+    wire: Box<Wire>,
+    /// The sweep after which it came.
+    since: u64,
+}
+
+impl Pool {
+    /// A connection that can take a request, if there is one.
+    pub(crate) fn take(&self, context: &mut Context<'_>) -> Option<Box<Wire>> {
+        loop {
+            let mut wire = self.idle.lock().pop()?.wire;
+            // Looked at outside of the lock, for it may be a call to the system.
+            if wire.is_ready(context) {
+                return Some(wire);
+            }
+        }
+    }
+
+    /// Keeps a connection for the next request.
+    pub(crate) fn put(&self, wire: Box<Wire>) {
+        let since = self.sweeps.load(Relaxed);
+        let mut idle = self.idle.lock();
+        if idle.len() < IDLE_MAX {
+            idle.push(Idle { wire, since });
+        }
+    }
+
+    /// Closes those that have waited for too long, or that the upstream has closed.
+    pub(crate) fn sweep(&self) {
+        let now = self.sweeps.fetch_add(1, Relaxed).wrapping_add(1);
+        let mut context = Context::from_waker(Waker::noop());
+        // Those that are looked at are away for a moment, and nobody waits for the lock meanwhile.
+        let idle = std::mem::take(&mut *self.idle.lock());
+        let mut kept: Vec<Idle> = Vec::with_capacity(idle.len());
+        for mut it in idle {
+            let is_young = now.wrapping_sub(it.since) <= SWEEPS_MAX;
+            if is_young && it.wire.is_ready(&mut context) {
+                kept.push(it);
+            }
+        }
+        let mut idle = self.idle.lock();
+        // Those that came meanwhile were used last.
+        kept.append(&mut idle);
+        kept.truncate(IDLE_MAX);
+        *idle = kept;
+    }
+}

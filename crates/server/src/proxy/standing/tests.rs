@@ -1,0 +1,226 @@
+use super::*;
+use crate::proxy::balance::{Balance, Balancer, Set};
+use tokio::time::advance;
+
+const EJECT: Eject = Eject {
+    failures: 3,
+    period: Duration::from_secs(10),
+};
+
+/// A millisecond less than an ejection lasts.
+const ALMOST: Duration = Duration::from_millis(9_999);
+
+fn balancer(names: &[&str], eject: Option<Eject>) -> Balancer {
+    let standing = |name: &&str| (Arc::new(Standing::new("orders", name, eject)), 1);
+    Balancer::new(names.iter().map(standing), Balance::RoundRobin)
+}
+
+fn turn(balancer: &Balancer) -> Turn {
+    balancer.pick(Set::default()).unwrap()
+}
+
+/// A turn with this one. Waits for nothing: in a rota of equals it comes within one round.
+fn turn_with(balancer: &Balancer, name: &str) -> Option<Turn> {
+    let upstreams = balancer.upstreams();
+    let mut turns = upstreams.iter().map(|_| turn(balancer));
+    turns.find(|it| upstreams[it.index()].upstream() == name)
+}
+
+fn fail(balancer: &Balancer, name: &str, times: u32) {
+    for _ in 0..times {
+        turn_with(balancer, name).unwrap().failed();
+    }
+}
+
+/// How often each of two is given a turn, of ten, all of which are held meanwhile.
+fn shares(balancer: &Balancer) -> (usize, usize) {
+    let turns: Vec<_> = (0..10).map(|_| turn(balancer)).collect();
+    let first = turns.iter().filter(|it| it.index() == 0).count();
+    (first, turns.len() - first)
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_in_a_row_eject_and_others_do_not() {
+    let both = balancer(&["a", "b"], Some(EJECT));
+    for _ in 0..5 {
+        fail(&both, "a", 2);
+        turn_with(&both, "a").unwrap().succeeded();
+    }
+    assert_eq!(shares(&both), (5, 5));
+    fail(&both, "a", 3);
+    assert_eq!(shares(&both), (0, 10));
+    assert_eq!(both.upstreams()[0].ejections(), 1);
+    assert!(!both.upstreams()[0].is_in() && both.upstreams()[0].is_healthy());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ejection_lasts_as_long_as_it_was_told_to_and_then_one_request_tries() {
+    let both = balancer(&["a", "b"], Some(EJECT));
+    fail(&both, "a", 3);
+    advance(ALMOST).await;
+    assert_eq!(shares(&both), (0, 10));
+    advance(Duration::from_millis(1)).await;
+    let mut turns: Vec<_> = (0..10).map(|_| turn(&both)).collect();
+    let mut trials = turns.iter_mut().filter(|it| it.index() == 0);
+    let trial = trials.next().unwrap();
+    assert!(trials.next().is_none());
+    assert!(!trial.is_desperate());
+    assert_eq!(shares(&both), (0, 10), "while the trial is under way");
+    trial.succeeded();
+    assert_eq!(shares(&both), (5, 5));
+    fail(&both, "a", 2);
+    assert_eq!(shares(&both), (5, 5), "old failures are forgotten");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trial_that_fails_begins_the_ejection_again() {
+    let both = balancer(&["a", "b"], Some(EJECT));
+    fail(&both, "a", 3);
+    advance(EJECT.period).await;
+    let mut trial = turn_with(&both, "a").unwrap();
+    // It takes its time, and the ejection counts from its end.
+    advance(EJECT.period / 2).await;
+    trial.failed();
+    drop(trial);
+    advance(ALMOST).await;
+    assert_eq!(shares(&both), (0, 10));
+    advance(Duration::from_millis(1)).await;
+    assert!(turn_with(&both, "a").is_some());
+    assert_eq!(both.upstreams()[0].ejections(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trial_whose_client_went_away_is_the_next_requests() {
+    let both = balancer(&["a", "b"], Some(EJECT));
+    fail(&both, "a", 3);
+    advance(EJECT.period).await;
+    drop(turn_with(&both, "a").unwrap());
+    assert!(turn_with(&both, "a").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trial_that_is_never_heard_of_does_not_keep_an_upstream_out_for_ever() {
+    let both = balancer(&["a", "b"], Some(EJECT));
+    fail(&both, "a", 3);
+    advance(EJECT.period).await;
+    let lost = turn_with(&both, "a").unwrap();
+    assert!(turn_with(&both, "a").is_none());
+    advance(EJECT.period).await;
+    let second = turn_with(&both, "a").unwrap();
+    // The first one has lost its say, but for a success.
+    drop(lost);
+    assert!(turn_with(&both, "a").is_none());
+    drop(second);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_from_before_an_ejection_neither_end_nor_prolong_it() {
+    let both = balancer(&["a", "b"], Some(EJECT));
+    let mut slow = turn_with(&both, "a").unwrap();
+    let mut slower = turn_with(&both, "a").unwrap();
+    fail(&both, "a", 3);
+    slow.succeeded();
+    assert_eq!(shares(&both), (0, 10));
+    advance(EJECT.period / 2).await;
+    slower.failed();
+    advance(EJECT.period / 2).await;
+    assert!(turn_with(&both, "a").is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn if_all_are_out_all_are_tried_and_one_that_answers_is_back_at_once() {
+    let both = balancer(&["a", "b"], Some(EJECT));
+    fail(&both, "a", 3);
+    fail(&both, "b", 3);
+    let mut turns = [turn(&both), turn(&both)];
+    assert_ne!(turns[0].index(), turns[1].index());
+    assert!(turns.iter().all(Turn::is_desperate));
+    turns[0].failed();
+    turns[1].succeeded();
+    let back = turns[1].index();
+    assert!((0..10).all(|_| turn(&both).index() == back));
+    assert!(!turn(&both).is_desperate());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_ejection_failures_change_nothing() {
+    let both = balancer(&["a", "b"], None);
+    fail(&both, "a", 100);
+    assert_eq!(shares(&both), (5, 5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_checks_find_unhealthy_has_no_trial() {
+    let both = balancer(&["a", "b"], Some(EJECT));
+    fail(&both, "a", 3);
+    assert!(both.upstreams()[0].set_healthy(false));
+    assert!(!both.upstreams()[0].set_healthy(false), "no news");
+    advance(EJECT.period).await;
+    assert_eq!(shares(&both), (0, 10));
+    assert!(both.upstreams()[0].set_healthy(true));
+    assert_eq!(shares(&both), (1, 9));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_turn_is_in_flight_until_it_is_dropped() {
+    let one = balancer(&["a"], Some(EJECT));
+    let mut first = turn(&one);
+    let second = turn(&one);
+    first.succeeded();
+    assert_eq!(one.upstreams()[0].in_flight(), 2);
+    drop((first, second));
+    assert_eq!(one.upstreams()[0].in_flight(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_keeps_what_is_known_under_the_same_rules() {
+    let both = balancer(&["a", "b"], Some(EJECT));
+    fail(&both, "a", 3);
+    let [a, b] = both.upstreams() else {
+        panic!("two were given");
+    };
+    b.begin_checks();
+    b.set_healthy(false);
+    assert!(Arc::ptr_eq(a, &a.continued(Some(EJECT), true)));
+    assert!(!a.continued(Some(EJECT), true).is_in());
+
+    // Ejected by other rules; unhealthy all the same.
+    let other = Some(Eject {
+        failures: 1,
+        ..EJECT
+    });
+    assert!(a.continued(other, true).is_in());
+    assert_eq!(a.continued(other, true).ejections(), 1);
+    assert!(!b.continued(None, true).is_healthy());
+    assert!(Arc::ptr_eq(b, &b.continued(Some(EJECT), true)));
+
+    // Nobody will check it, and the last one who did may still be about to speak.
+    let unchecked = b.continued(Some(EJECT), false);
+    assert!(unchecked.is_healthy() && !b.is_healthy());
+    assert!(Arc::ptr_eq(
+        &unchecked,
+        &unchecked.continued(Some(EJECT), false)
+    ));
+}
+
+/// Many threads at once, and a clock that stands still.
+#[tokio::test(start_paused = true)]
+async fn of_many_who_come_at_once_one_has_the_trial() {
+    let both = balancer(&["a", "b"], Some(EJECT));
+    for _ in 0..50 {
+        fail(&both, "a", 3);
+        let standing = &both.upstreams()[0];
+        let until = standing.ejected_until.load(Relaxed);
+        // Due now: threads have no paused clock to look at.
+        let mut due = Present(standing.origin.checked_add(Duration::from_micros(until)));
+        assert_eq!(standing.condition(&mut due), Condition::Due(until));
+        let claimed: Vec<u64> = std::thread::scope(|scope| {
+            let claim = || standing.claim(until, &mut Present(due.0));
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(claim)).collect();
+            let claims = threads.into_iter().map(|it| it.join().unwrap());
+            claims.flatten().collect()
+        });
+        assert_eq!(claimed.len(), 1);
+        standing.come_back();
+    }
+}

@@ -1,0 +1,300 @@
+//! One upstream: how it is reached, and what is known of it.
+
+use super::dial::Dial;
+use super::multiplex::Multiplex;
+use super::pool::Pool;
+use super::relayed::Relayed;
+use super::standing::{Standing, Turn};
+use super::stream::Stream;
+use super::trouble::Trouble;
+use super::upload::{Progress, Upload};
+use super::wire::Wire;
+use crate::tasks::Tasks;
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, Version};
+use hyper::body::Incoming;
+use hyper::client::conn::{TrySendError, http2};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use tidegate_policy::route::{Http2, Route, Scheme, Timeouts, Upstream, UpstreamTls};
+use tokio::time::timeout;
+
+/// One upstream of one route.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// What the configuration says of it.
+    pub(crate) upstream: Upstream,
+    tls: UpstreamTls,
+    timeouts: Timeouts,
+    /// What stands in `Host` and in the targets of HTTP/2.
+    pub(crate) authority: HeaderValue,
+    pub(crate) standing: Arc<Standing>,
+    dial: Dial,
+    /// HTTP/1 connections that wait.
+    pub(super) pool: Pool,
+    /// The HTTP/2 connection.
+    multiplex: Multiplex,
+    /// What runs beside the requests.
+    tasks: Arc<Tasks>,
+}
+
+/// A request that got no answer.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) trouble: Trouble,
+    /// The request, if it may be sent again.
+    pub(crate) request: Option<Box<Request<Upload>>>,
+}
+
+/// How a request is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Over whatever connection there is.
+    Usual,
+    /// Over a new one that can become something else, which in HTTP/2 it could not.
+    Upgrade,
+}
+
+/// The head of an answer, and where its body comes from.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    head: Response<Incoming>,
+    /// Absent for HTTP/2.
+    pub(crate) wire: Option<Box<Wire>>,
+}
+
+/// A connection that is ready for a request.
+enum Link {
+    Http1(Box<Wire>),
+    Http2(http2::SendRequest<Upload>),
+}
+
+impl Answered {
+    /// Its status.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.head.status()
+    }
+
+    /// The answer, whose body drives the connection as it is read. `turn` is over when it is.
+    pub(crate) async fn relay(self, target: &Arc<Target>, turn: Turn) -> Response<Relayed> {
+        let Self { head, wire } = self;
+        let of = (Arc::clone(target), turn);
+        let idle = target.timeouts.idle;
+        let mut answer = head.map(|body| Relayed::new(body, wire, of, idle));
+        // An answer without a body is complete, and nobody will ask for the rest of it.
+        poll_fn(|context| {
+            answer.body_mut().release_if_done(context);
+            Poll::Ready(())
+        })
+        .await;
+        answer
+    }
+
+    /// The head, and the bytes that follow it on a connection that is no longer HTTP.
+    pub(crate) async fn into_upgraded(self) -> (Response<()>, Option<(Stream, Bytes)>) {
+        let Self { head, wire } = self;
+        let upgraded = match wire {
+            Some(wire) => Some(wire.into_upgraded().await),
+            // HTTP/2 has no such answer.
+            None => None,
+        };
+        (head.map(drop), upgraded)
+    }
+}
+
+impl Target {
+    /// An upstream of `route`, or what is wrong with its TLS.
+    pub(crate) fn new(
+        upstream: &Upstream,
+        route: &Route,
+        standing: Arc<Standing>,
+        tasks: Arc<Tasks>,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            dial: Dial::new(upstream, &route.tls, route.timeouts.connect)?,
+            authority: HeaderValue::try_from(upstream.authority())
+                .map_err(|_| "no header can name its host".to_owned())?,
+            upstream: upstream.clone(),
+            tls: route.tls.clone(),
+            timeouts: route.timeouts,
+            standing,
+            pool: Pool::default(),
+            multiplex: Multiplex::new(
+                upstream.scheme == Scheme::H2c || upstream.http2 == Http2::Always,
+            ),
+            tasks,
+        })
+    }
+
+    /// Whether it is the same upstream, reached in the same way: then its connections and what is known
+    /// of it outlive a reload.
+    pub(crate) fn is(&self, upstream: &Upstream, tls: &UpstreamTls, timeouts: &Timeouts) -> bool {
+        self.upstream == *upstream && self.tls == *tls && self.timeouts == *timeouts
+    }
+
+    /// Sends a request and waits for the head of the answer. If it fails, a request that may be sent
+    /// again is given back; one that was sent already only if `is_repeatable`.
+    pub(crate) async fn exchange(
+        &self,
+        mut request: Request<Upload>,
+        manner: Manner,
+        is_repeatable: bool,
+    ) -> Result<Answered, Failed> {
+        let waiting = match manner {
+            Manner::Usual => self.waiting().await,
+            Manner::Upgrade => None,
+        };
+        if let Some(link) = waiting {
+            let spare = spare(&request);
+            match self.send(link, request, spare).await {
+                // Closed while it waited, and nobody had noticed: that is not the upstream's fault.
+                Err(Failed {
+                    trouble: Trouble::Broken(_),
+                    request: Some(back),
+                }) => request = *back,
+                sent => return sent,
+            }
+        }
+        // Put aside: it is large, and most requests find a connection.
+        Box::pin(self.exchange_afresh(request, manner, is_repeatable)).await
+    }
+
+    async fn exchange_afresh(
+        &self,
+        request: Request<Upload>,
+        manner: Manner,
+        is_repeatable: bool,
+    ) -> Result<Answered, Failed> {
+        match self.fresh(manner).await {
+            Ok(link) => {
+                let spare = is_repeatable.then(|| spare(&request)).flatten();
+                self.send(link, request, spare).await
+            }
+            Err(trouble) => {
+                let request = Some(Box::new(request));
+                Err(Failed { trouble, request })
+            }
+        }
+    }
+
+    /// A connection that is there already.
+    async fn waiting(&self) -> Option<Link> {
+        let wire = poll_fn(|context| Poll::Ready(self.pool.take(context))).await;
+        let http2 = || self.multiplex.current().map(Link::Http2);
+        wire.map(Link::Http1).or_else(http2)
+    }
+
+    /// A new connection. Where HTTP/2 is spoken, the first one of many at once makes it for all.
+    async fn fresh(&self, manner: Manner) -> Result<Link, Trouble> {
+        if manner == Manner::Upgrade || !self.multiplex.is_spoken() {
+            return self.connect(manner).await;
+        }
+        let shared = async {
+            let _turn = self.multiplex.turn().await;
+            match self.multiplex.current() {
+                Some(sender) => Ok(Link::Http2(sender)),
+                None => self.connect(manner).await,
+            }
+        };
+        // The turns of others count as well: a hundred that fail one after the other would take ages.
+        let shared = timeout(self.timeouts.connect, shared).await;
+        shared.unwrap_or(Err(Trouble::ConnectTimeout))
+    }
+
+    async fn connect(&self, manner: Manner) -> Result<Link, Trouble> {
+        let dialled = self.dial.dial(manner).await?;
+        let link = if dialled.is_http2 {
+            let begun = self.multiplex.begin(dialled.stream, &self.tasks).await;
+            begun.map(Link::Http2)
+        } else {
+            let begun = Wire::new(dialled.stream).await;
+            begun.map(|wire| Link::Http1(Box::new(wire)))
+        };
+        link.map_err(Trouble::Broken)
+    }
+
+    async fn send(
+        &self,
+        link: Link,
+        mut request: Request<Upload>,
+        spare: Option<Box<Request<Upload>>>,
+    ) -> Result<Answered, Failed> {
+        let upload = request.body().progress();
+        match link {
+            Link::Http1(mut wire) => {
+                *request.version_mut() = Version::HTTP_11;
+                let head = self.in_time(wire.send(request), &upload, spare).await?;
+                let wire = Some(wire);
+                Ok(Answered { head, wire })
+            }
+            Link::Http2(mut sender) => {
+                self.address_http2(&mut request);
+                let sent = sender.try_send_request(request);
+                let head = self.in_time(sent, &upload, spare).await?;
+                Ok(Answered { head, wire: None })
+            }
+        }
+    }
+
+    /// Waits for the head of an answer, from when the body of the request no longer goes on.
+    async fn in_time(
+        &self,
+        answer: impl Future<Output = Result<Response<Incoming>, TrySendError<Request<Upload>>>>,
+        upload: &Progress,
+        spare: Option<Box<Request<Upload>>>,
+    ) -> Result<Response<Incoming>, Failed> {
+        let mut answer = pin!(answer);
+        loop {
+            return match timeout(self.timeouts.response, answer.as_mut()).await {
+                Ok(Ok(answer)) => Ok(answer),
+                Ok(Err(mut error)) => {
+                    let request = error.take_message().map(Box::new).or(spare);
+                    let trouble = Trouble::of(error.into_error());
+                    Err(Failed { trouble, request })
+                }
+                Err(_) if upload.has_moved() => continue,
+                Err(_) => Err(Failed {
+                    trouble: Trouble::ResponseTimeout,
+                    request: None,
+                }),
+            };
+        }
+    }
+
+    /// Turns the target of a request into what HTTP/2 has instead of a `Host`.
+    fn address_http2(&self, request: &mut Request<Upload>) {
+        *request.version_mut() = Version::HTTP_2;
+        let scheme = match self.upstream.scheme {
+            Scheme::Https => "https",
+            _ => "http",
+        };
+        let host = request.headers_mut().remove(http::header::HOST);
+        let authority = host.unwrap_or_else(|| self.authority.clone());
+        let mut parts = request.uri().clone().into_parts();
+        parts.scheme = scheme.parse().ok();
+        parts.authority = http::uri::Authority::try_from(authority.as_bytes()).ok();
+        if let Ok(uri) = http::Uri::from_parts(parts) {
+            *request.uri_mut() = uri;
+        }
+    }
+
+    /// Closes connections that have waited for too long.
+    pub(crate) fn sweep(&self) {
+        self.pool.sweep();
+    }
+}
+
+/// A second copy of a request that may safely be sent twice: it has no body, and its method means the
+/// same however often it is done.
+fn spare(request: &Request<Upload>) -> Option<Box<Request<Upload>>> {
+    if !request.method().is_idempotent() || !request.body().is_none() {
+        return None;
+    }
+    let mut spare = Request::new(Upload::none());
+    *spare.method_mut() = request.method().clone();
+    *spare.uri_mut() = request.uri().clone();
+    *spare.headers_mut() = request.headers().clone();
+    Some(Box::new(spare))
+}

@@ -1,0 +1,60 @@
+//! TLS to upstreams.
+
+use std::sync::Arc;
+use tidegate_policy::config::Secret;
+use tidegate_policy::route::{Http2, UpstreamTls};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+/// How TLS is spoken to an upstream, or what is wrong with the certificates. Only TLS 1.2 and 1.3 are
+/// spoken, and no certificate is believed unchecked.
+pub(crate) fn connector(tls: &UpstreamTls, http2: Http2) -> Result<TlsConnector, String> {
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?
+        .with_root_certificates(roots(tls.ca.as_ref())?);
+    let mut config = match &tls.identity {
+        None => config.with_no_client_auth(),
+        Some(identity) => {
+            let key = PrivateKeyDer::from_pem_slice(identity.key.expose().as_bytes())
+                .map_err(|error| format!("the key is not a private key in PEM: {error}"))?;
+            config
+                .with_client_auth_cert(certificates(&identity.cert, "cert")?, key)
+                .map_err(|error| format!("cert and key do not go together: {error}"))?
+        }
+    };
+    config.alpn_protocols = match http2 {
+        Http2::Auto => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        Http2::Always => vec![b"h2".to_vec()],
+        Http2::Never => vec![b"http/1.1".to_vec()],
+    };
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+fn roots(ca: Option<&Secret>) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    let Some(ca) = ca else {
+        // One that cannot be read or used is one that signs nothing.
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        return Ok(roots);
+    };
+    for certificate in certificates(ca, "ca")? {
+        roots
+            .add(certificate)
+            .map_err(|error| format!("the ca holds what cannot sign: {error}"))?;
+    }
+    Ok(roots)
+}
+
+fn certificates(pem: &Secret, what: &str) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read = CertificateDer::pem_slice_iter(pem.expose().as_bytes());
+    let read: Result<Vec<_>, _> = read.collect();
+    let certificates = read.map_err(|error| format!("the {what} is not PEM: {error}"))?;
+    if certificates.is_empty() {
+        return Err(format!("the {what} holds no certificate in PEM"));
+    }
+    Ok(certificates)
+}

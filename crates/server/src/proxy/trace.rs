@@ -1,0 +1,226 @@
+//! Where a request came from, as upstreams are told: `X-Forwarded-*`, `X-Real-IP`, `Forwarded` and
+//! `Via`.
+//!
+//! What a proxy that is trusted has said is added to; what anybody else says of it is replaced, for it
+//! may be made up.
+
+use http::header::{FORWARDED, HeaderName, VIA};
+use http::{HeaderMap, HeaderValue, Version};
+use parking_lot::Mutex;
+use std::fmt::Write;
+use std::net::IpAddr;
+
+const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
+const SERVER: HeaderName = HeaderName::from_static("x-forwarded-server");
+const PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
+const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// What is said of nobody unless a trusted proxy has said it: this side does not set these.
+const ONLY_FROM_PROXIES: [HeaderName; 3] = [PORT, SERVER, PREFIX];
+
+/// What is told of every request that comes over one connection.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    peer: HeaderValue,
+    proto: HeaderValue,
+    /// `Forwarded` for the host that was asked last: clients seldom ask for another.
+    last: Mutex<Option<(HeaderValue, HeaderValue)>>,
+}
+
+impl Trace {
+    /// Of a connection from `peer`, through TLS or not.
+    pub(crate) fn new(peer: IpAddr, is_secure: bool) -> Self {
+        let text = peer.to_string();
+        Self {
+            peer: HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static("unknown")),
+            proto: HeaderValue::from_static(if is_secure { "https" } else { "http" }),
+            last: Mutex::new(None),
+        }
+    }
+
+    /// Writes down where a request came from. `host` is the one that it is for, and `is_trusted`
+    /// whether the peer is a proxy that is believed.
+    pub(crate) fn write(
+        &self,
+        headers: &mut HeaderMap,
+        host: Option<&HeaderValue>,
+        version: Version,
+        is_trusted: bool,
+    ) {
+        let forwarded = self.forwarded(host);
+        if is_trusted {
+            append(headers, FOR, &self.peer);
+            keep_or(headers, PROTO, Some(&self.proto));
+            keep_or(headers, HOST, host);
+            keep_or(headers, REAL_IP, Some(&self.peer));
+            append(headers, FORWARDED, &forwarded);
+        } else {
+            headers.insert(FOR, self.peer.clone());
+            headers.insert(PROTO, self.proto.clone());
+            match host {
+                Some(host) => drop(headers.insert(HOST, host.clone())),
+                None => drop(headers.remove(HOST)),
+            }
+            headers.insert(REAL_IP, self.peer.clone());
+            headers.insert(FORWARDED, forwarded);
+            for name in ONLY_FROM_PROXIES {
+                headers.remove(name);
+            }
+        }
+        append(headers, VIA, &via(version));
+    }
+
+    /// This hop, in the words of RFC 7239.
+    fn forwarded(&self, host: Option<&HeaderValue>) -> HeaderValue {
+        let Some(host) = host else {
+            return self.hop(None);
+        };
+        let mut last = self.last.lock();
+        match &*last {
+            Some((asked, hop)) if asked == host => hop.clone(),
+            _ => {
+                let hop = self.hop(host.to_str().ok());
+                *last = Some((host.clone(), hop.clone()));
+                hop
+            }
+        }
+    }
+
+    fn hop(&self, host: Option<&str>) -> HeaderValue {
+        let peer = self.peer.to_str().unwrap_or("unknown");
+        let proto = self.proto.to_str().unwrap_or("http");
+        let mut hop = String::with_capacity(64);
+        // An address with colons is a quoted string, and has brackets.
+        let written = if peer.contains(':') {
+            write!(hop, "for=\"[{peer}]\"")
+        } else {
+            write!(hop, "for={peer}")
+        };
+        // What could end the quotes is not repeated.
+        let host = host.filter(|host| !host.contains(['"', '\\']));
+        let written = written.and_then(|()| match host {
+            Some(host) => write!(hop, ";host=\"{host}\";proto={proto}"),
+            None => write!(hop, ";proto={proto}"),
+        });
+        debug_assert!(written.is_ok(), "writing to a string");
+        HeaderValue::try_from(hop).unwrap_or(HeaderValue::from_static("for=unknown"))
+    }
+}
+
+/// Adds to a list in one field, so that whoever reads only one line of it reads all.
+fn append(headers: &mut HeaderMap, name: HeaderName, value: &HeaderValue) {
+    if !headers.contains_key(&name) {
+        headers.insert(name, value.clone());
+        return;
+    }
+    let mut joined = Vec::with_capacity(64);
+    for earlier in headers.get_all(&name) {
+        joined.extend_from_slice(earlier.as_bytes());
+        joined.extend_from_slice(b", ");
+    }
+    joined.extend_from_slice(value.as_bytes());
+    // Made of values, so it is one.
+    if let Ok(joined) = HeaderValue::from_bytes(&joined) {
+        headers.insert(name, joined);
+    }
+}
+
+fn keep_or(headers: &mut HeaderMap, name: HeaderName, value: Option<&HeaderValue>) {
+    if let Some(value) = value {
+        headers.entry(name).or_insert_with(|| value.clone());
+    }
+}
+
+fn via(version: Version) -> HeaderValue {
+    HeaderValue::from_static(match version {
+        Version::HTTP_10 => "1.0 tidegate",
+        Version::HTTP_2 => "2.0 tidegate",
+        _ => "1.1 tidegate",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(
+        peer: &str,
+        is_trusted: bool,
+        lines: &[(&'static str, &'static str)],
+    ) -> Vec<(String, String)> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in lines {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        let trace = Trace::new(peer.parse().unwrap(), true);
+        let host = HeaderValue::from_static("shop.example:8443");
+        trace.write(&mut headers, Some(&host), Version::HTTP_2, is_trusted);
+        let pairs = headers
+            .iter()
+            .map(|(name, value)| (name.as_str().to_owned(), value.to_str().unwrap().to_owned()));
+        let mut pairs: Vec<_> = pairs.collect();
+        pairs.sort();
+        pairs
+    }
+
+    fn pair(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn what_a_stranger_says_of_itself_is_replaced() {
+        let forged = [
+            ("x-forwarded-for", "192.0.2.1"),
+            ("x-forwarded-for", "192.0.2.2"),
+            ("forwarded", "for=192.0.2.1"),
+            ("x-real-ip", "192.0.2.1"),
+            ("x-forwarded-proto", "http"),
+            ("x-forwarded-host", "bank.example"),
+            ("x-forwarded-port", "1"),
+            ("x-forwarded-prefix", "/admin"),
+        ];
+        assert_eq!(
+            written("198.51.100.7", false, &forged),
+            [
+                pair(
+                    "forwarded",
+                    "for=198.51.100.7;host=\"shop.example:8443\";proto=https"
+                ),
+                pair("via", "2.0 tidegate"),
+                pair("x-forwarded-for", "198.51.100.7"),
+                pair("x-forwarded-host", "shop.example:8443"),
+                pair("x-forwarded-proto", "https"),
+                pair("x-real-ip", "198.51.100.7"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_trusted_proxy_says_is_added_to() {
+        let told = [
+            ("x-forwarded-for", "192.0.2.1"),
+            ("x-forwarded-for", "192.0.2.2"),
+            ("forwarded", "for=192.0.2.1"),
+            ("x-real-ip", "192.0.2.1"),
+            ("x-forwarded-proto", "http"),
+            ("x-forwarded-port", "80"),
+            ("via", "1.1 edge"),
+        ];
+        let hop = "for=192.0.2.1, for=\"[2001:db8::1]\";host=\"shop.example:8443\";proto=https";
+        assert_eq!(
+            written("2001:db8::1", true, &told),
+            [
+                pair("forwarded", hop),
+                pair("via", "1.1 edge, 2.0 tidegate"),
+                pair("x-forwarded-for", "192.0.2.1, 192.0.2.2, 2001:db8::1"),
+                pair("x-forwarded-host", "shop.example:8443"),
+                pair("x-forwarded-port", "80"),
+                pair("x-forwarded-proto", "http"),
+                pair("x-real-ip", "192.0.2.1"),
+            ]
+        );
+    }
+}

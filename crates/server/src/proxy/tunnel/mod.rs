@@ -1,0 +1,81 @@
+//! Bytes between a client and an upstream, both ways, whatever they mean.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `pipe` | one direction, with a bound on what it holds |
+//! | `ending` | when it is over |
+
+mod ending;
+mod pipe;
+#[cfg(test)]
+mod tests;
+
+pub(in crate::proxy) use ending::Ending;
+pub(in crate::proxy) use pipe::{Pipe, STEPS};
+
+use std::future::poll_fn;
+use std::io::ErrorKind;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// One of the two between whom a tunnel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Upstream,
+}
+
+impl Side {
+    pub(in crate::proxy) fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Upstream,
+            Self::Upstream => Self::Client,
+        }
+    }
+}
+
+/// How a tunnel ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// Bytes that the upstream took.
+    pub(crate) to_upstream: u64,
+    /// Bytes that the client took.
+    pub(crate) to_client: u64,
+    pub(crate) why: Why,
+}
+
+/// Why a tunnel ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Both sides had finished.
+    Closed,
+    /// Nothing moved either way for too long.
+    Idle,
+    /// The connection to one side broke.
+    Broke { side: Side, kind: ErrorKind },
+}
+
+/// Carries bytes between `client` and `upstream` until both have finished, one of them is gone, or
+/// nothing has moved for `idle`, or up to a fifth longer.
+///
+/// When one side has finished, the other is told so and may go on. Dropping the future closes both
+/// connections, where they stand.
+pub(crate) async fn tunnel<C, U>(mut client: C, mut upstream: U, idle: Duration) -> Ended
+where
+    C: AsyncRead + AsyncWrite + Unpin,
+    U: AsyncRead + AsyncWrite + Unpin,
+{
+    let (mut up, mut down) = (Pipe::default(), Pipe::default());
+    let mut ending = Ending::new(idle);
+    let why = poll_fn(|context| {
+        up.poll_copy(context, &mut client, &mut upstream);
+        down.poll_copy(context, &mut upstream, &mut client);
+        ending.poll(context, &up, &down)
+    })
+    .await;
+    Ended {
+        to_upstream: up.written(),
+        to_client: down.written(),
+        why,
+    }
+}

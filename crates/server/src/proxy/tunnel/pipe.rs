@@ -1,0 +1,272 @@
+//! One direction: what is read here is written there.
+//!
+//! A pipe reads only once everything that it may write is written, so that whoever does not take
+//! what is sent is not sent more, and whoever sends it feels that.
+
+use std::io::{self, ErrorKind};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+
+/// How much a pipe holds at most.
+pub(in crate::proxy) const ROOM: usize = 16 << 10;
+
+/// How many steps a pipe takes before it lets others go: the other direction above all, which would
+/// otherwise never come to its turn while this one always has something to do.
+pub(in crate::proxy) const STEPS: usize = 16;
+
+/// What became of one end of a pipe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum End {
+    #[default]
+    Open,
+    /// Nothing more will go through it.
+    Over,
+    Broken(ErrorKind),
+}
+
+/// Which end of a pipe broke, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::proxy) enum Break {
+    Reading(ErrorKind),
+    Writing(ErrorKind),
+}
+
+/// One direction. Its bytes are in three parts: sent, cleared for sending, not yet cleared.
+#[derive(Debug, Default)]
+pub(in crate::proxy) struct Pipe {
+    /// Holds memory only while it holds bytes: most tunnels are silent most of the time.
+    bytes: Vec<u8>,
+    sent: usize,
+    cleared: usize,
+    input: End,
+    output: End,
+    is_unflushed: bool,
+    read: u64,
+    written: u64,
+}
+
+impl Pipe {
+    /// A pipe with nothing to read, and `bytes` to be sent.
+    pub(in crate::proxy) fn holding(bytes: Vec<u8>) -> Self {
+        Self {
+            cleared: bytes.len(),
+            bytes,
+            input: End::Over,
+            // What others wrote before may wait to be flushed, even if there is nothing to add.
+            is_unflushed: true,
+            ..Self::default()
+        }
+    }
+
+    /// Passes everything on, as far as it goes at present.
+    pub(super) fn poll_copy<R, W>(
+        &mut self,
+        context: &mut Context<'_>,
+        reader: &mut R,
+        writer: &mut W,
+    ) where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        for _ in 0..STEPS {
+            self.clear(usize::MAX);
+            if self.poll_step(context, reader, writer).is_pending() {
+                return;
+            }
+        }
+        context.waker().wake_by_ref();
+    }
+
+    /// Writes what is cleared; or reads more; or, where no more comes, ends. Pending if it can do
+    /// nothing now, or ever.
+    pub(in crate::proxy) fn poll_step<R, W>(
+        &mut self,
+        context: &mut Context<'_>,
+        reader: &mut R,
+        writer: &mut W,
+    ) -> Poll<()>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        if self.is_over() {
+            return Poll::Pending;
+        }
+        if self.has_unsent() {
+            return self.poll_write(context, writer);
+        }
+        if self.reads() {
+            if self.poll_fill(context, reader).is_ready() {
+                return Poll::Ready(());
+            }
+            // Nobody knows when more will come, so nothing may wait for it.
+            ready!(self.poll_flush(context, writer));
+            return Poll::Pending;
+        }
+        match self.input {
+            // Whoever was cut off did not finish, and the other side is not told that it did.
+            End::Broken(_) => {
+                ready!(self.poll_flush(context, writer));
+                if self.output == End::Open {
+                    self.output = End::Over;
+                }
+                Poll::Ready(())
+            }
+            _ => self.poll_shut(context, writer),
+        }
+    }
+
+    /// Writes and flushes what is cleared. Ready once all of it is, or never can be.
+    pub(in crate::proxy) fn poll_send<W: AsyncWrite + Unpin>(
+        &mut self,
+        context: &mut Context<'_>,
+        writer: &mut W,
+    ) -> Poll<()> {
+        while self.has_unsent() {
+            ready!(self.poll_write(context, writer));
+        }
+        self.poll_flush(context, writer)
+    }
+
+    /// Reads once. Everything cleared must have been sent.
+    pub(in crate::proxy) fn poll_fill<R: AsyncRead + Unpin>(
+        &mut self,
+        context: &mut Context<'_>,
+        reader: &mut R,
+    ) -> Poll<()> {
+        // At most the beginning of a frame's head is left, and moves to the front.
+        self.bytes.drain(..self.sent);
+        self.cleared = self.cleared.saturating_sub(self.sent);
+        self.sent = 0;
+        let room = ROOM.saturating_sub(self.bytes.len());
+        if room == 0 {
+            return Poll::Pending;
+        }
+        self.bytes.reserve_exact(room);
+        match pin!(reader.read_buf(&mut self.bytes)).poll(context) {
+            Poll::Ready(Ok(0)) => self.input = End::Over,
+            Poll::Ready(Ok(count)) => self.read = self.read.saturating_add(wide(count)),
+            Poll::Ready(Err(error)) => self.input = End::Broken(error.kind()),
+            Poll::Pending => {
+                if self.bytes.is_empty() {
+                    self.bytes = Vec::new();
+                }
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Tells the writer that nothing more comes. Ready once it knows, or is gone.
+    pub(in crate::proxy) fn poll_shut<W: AsyncWrite + Unpin>(
+        &mut self,
+        context: &mut Context<'_>,
+        writer: &mut W,
+    ) -> Poll<()> {
+        if self.output == End::Open {
+            self.output = match ready!(Pin::new(writer).poll_shutdown(context)) {
+                Ok(()) => End::Over,
+                Err(error) => self.give_up(&error),
+            };
+        }
+        Poll::Ready(())
+    }
+
+    /// Writes once.
+    pub(in crate::proxy) fn poll_write<W: AsyncWrite + Unpin>(
+        &mut self,
+        context: &mut Context<'_>,
+        writer: &mut W,
+    ) -> Poll<()> {
+        let unsent = self.bytes.get(self.sent..self.cleared).unwrap_or_default();
+        match ready!(Pin::new(writer).poll_write(context, unsent)) {
+            Ok(0) => self.output = self.give_up(&ErrorKind::WriteZero.into()),
+            Ok(count) => {
+                self.sent = self.sent.saturating_add(count).min(self.cleared);
+                self.written = self.written.saturating_add(wide(count));
+                self.is_unflushed = true;
+            }
+            Err(error) => self.output = self.give_up(&error),
+        }
+        Poll::Ready(())
+    }
+
+    fn poll_flush<W: AsyncWrite + Unpin>(
+        &mut self,
+        context: &mut Context<'_>,
+        writer: &mut W,
+    ) -> Poll<()> {
+        if self.is_unflushed && self.output == End::Open {
+            match ready!(Pin::new(writer).poll_flush(context)) {
+                Ok(()) => self.is_unflushed = false,
+                Err(error) => self.output = self.give_up(&error),
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// What could not be sent never will be.
+    fn give_up(&mut self, error: &io::Error) -> End {
+        self.sent = self.cleared;
+        End::Broken(error.kind())
+    }
+
+    /// What was read and is not cleared.
+    pub(in crate::proxy) fn uncleared(&self) -> &[u8] {
+        self.bytes.get(self.cleared..).unwrap_or_default()
+    }
+
+    /// Lets up to `count` more bytes pass.
+    pub(in crate::proxy) fn clear(&mut self, count: usize) {
+        self.cleared = self.cleared.saturating_add(count).min(self.bytes.len());
+    }
+
+    /// Throws up to `count` bytes away. Everything cleared must have been sent.
+    pub(in crate::proxy) fn skip(&mut self, count: usize) {
+        self.clear(count);
+        self.sent = self.cleared;
+    }
+
+    pub(in crate::proxy) fn has_unsent(&self) -> bool {
+        self.sent < self.cleared
+    }
+
+    /// Whether more may come.
+    pub(in crate::proxy) fn reads(&self) -> bool {
+        self.input == End::Open
+    }
+
+    /// Whether nothing more can be written.
+    pub(in crate::proxy) fn is_over(&self) -> bool {
+        self.output != End::Open
+    }
+
+    /// What broke it, once what was read before is sent.
+    pub(super) fn broken(&self) -> Option<Break> {
+        match (self.input, self.output) {
+            (_, End::Broken(kind)) => Some(Break::Writing(kind)),
+            (End::Broken(kind), End::Over) => Some(Break::Reading(kind)),
+            _ => None,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn room_taken(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Bytes written.
+    pub(in crate::proxy) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Changes whenever anything is read or written.
+    pub(super) fn moved(&self) -> u64 {
+        self.read.wrapping_add(self.written)
+    }
+}
+
+fn wide(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}

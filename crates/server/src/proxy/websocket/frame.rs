@@ -1,0 +1,182 @@
+//! Frames of WebSocket (RFC 6455, section 5.2): where one ends and the next begins, and whether they
+//! follow the rules. What is in them is nobody's business here.
+//!
+//! The three reserved bits pass as they are: they belong to extensions, which the two ends agree on.
+
+use super::super::tunnel::Side;
+use super::violation::Violation;
+
+const FIN: u8 = 0x80;
+const OPCODE: u8 = 0x0f;
+const MASKED: u8 = 0x80;
+const LENGTH: u8 = 0x7f;
+
+/// Lengths that mean: the length follows, in two bytes or in eight.
+const IN_TWO: u8 = 126;
+const IN_EIGHT: u8 = 127;
+
+const KEY_BYTES: usize = 4;
+
+/// Follows the frames that one side sends.
+#[derive(Debug)]
+pub(super) struct Frames {
+    from: Side,
+    /// What is still to come of the present frame's payload.
+    left: u64,
+    /// Whether a message has begun and not ended.
+    in_message: bool,
+    has_closed: bool,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// The head of a frame, this many bytes.
+    Head { bytes: usize, begins_message: bool },
+    /// So many bytes of payload.
+    Payload { bytes: usize },
+    /// Nothing that can be told before there is more.
+    More,
+}
+
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Text or binary: the first frame of a message.
+    Message,
+    Continuation,
+    Close,
+    /// Ping or pong.
+    Control,
+}
+
+/// The head of a frame, read and found proper.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    bytes: usize,
+    kind: Kind,
+    is_final: bool,
+    length: u64,
+}
+
+impl Frames {
+    pub(super) fn new(from: Side) -> Self {
+        Self {
+            from,
+            left: 0,
+            in_message: false,
+            has_closed: false,
+        }
+    }
+
+    /// What `bytes`, which follow what was told before, begin with. A head is told once all of it is
+    /// there, and until then asked for again from its first byte. After a violation nothing makes
+    /// sense any more.
+    pub(super) fn next(&mut self, bytes: &[u8]) -> Result<Next, Violation> {
+        if self.left > 0 {
+            return Ok(self.pass(bytes.len()));
+        }
+        let Some(head) = self.head(bytes)? else {
+            return Ok(Next::More);
+        };
+        self.left = head.length;
+        match head.kind {
+            Kind::Message | Kind::Continuation => self.in_message = !head.is_final,
+            Kind::Close => self.has_closed = true,
+            Kind::Control => {}
+        }
+        Ok(Next::Head {
+            bytes: head.bytes,
+            begins_message: head.kind == Kind::Message,
+        })
+    }
+
+    /// Whether a frame has just ended, or none has begun.
+    pub(super) fn is_between(&self) -> bool {
+        self.left == 0
+    }
+
+    /// Whether there was a Close frame.
+    pub(super) fn has_closed(&self) -> bool {
+        self.has_closed
+    }
+
+    fn pass(&mut self, available: usize) -> Next {
+        let bytes = usize::try_from(self.left).map_or(available, |left| left.min(available));
+        if bytes == 0 {
+            return Next::More;
+        }
+        let passed = u64::try_from(bytes).unwrap_or(self.left);
+        self.left = self.left.saturating_sub(passed);
+        Next::Payload { bytes }
+    }
+
+    /// Each byte is judged before the next one is looked at, so that it does not matter how many there
+    /// are.
+    fn head(&self, bytes: &[u8]) -> Result<Option<Head>, Violation> {
+        let Some((&first, rest)) = bytes.split_first() else {
+            return Ok(None);
+        };
+        let is_final = first & FIN != 0;
+        let kind = self.kind(first & OPCODE, is_final)?;
+        let Some((&second, rest)) = rest.split_first() else {
+            return Ok(None);
+        };
+        let is_masked = second & MASKED != 0;
+        match self.from {
+            Side::Client if !is_masked => return Err(Violation::NotMasked),
+            Side::Upstream if is_masked => return Err(Violation::Masked),
+            _ => {}
+        }
+        let short = second & LENGTH;
+        if short >= IN_TWO && matches!(kind, Kind::Close | Kind::Control) {
+            return Err(Violation::LongControl);
+        }
+        let Some((length, length_bytes)) = length(short, rest)? else {
+            return Ok(None);
+        };
+        let key_bytes = if is_masked { KEY_BYTES } else { 0 };
+        let head = Head {
+            bytes: 2 + length_bytes + key_bytes,
+            kind,
+            is_final,
+            length,
+        };
+        Ok((bytes.len() >= head.bytes).then_some(head))
+    }
+
+    fn kind(&self, opcode: u8, is_final: bool) -> Result<Kind, Violation> {
+        match opcode {
+            0x0 if self.in_message => Ok(Kind::Continuation),
+            0x0 => Err(Violation::NothingToContinue),
+            0x1 | 0x2 if self.in_message => Err(Violation::MessageInMessage),
+            0x1 | 0x2 => Ok(Kind::Message),
+            0x8..=0xA if !is_final => Err(Violation::FragmentedControl),
+            0x8 => Ok(Kind::Close),
+            0x9 | 0xA => Ok(Kind::Control),
+            _ => Err(Violation::ReservedOpcode),
+        }
+    }
+}
+
+/// The length of a payload, and in how many bytes of `rest` it is written.
+fn length(short: u8, rest: &[u8]) -> Result<Option<(u64, usize)>, Violation> {
+    let (length, bytes, shorter) = match short {
+        IN_TWO => match rest.first_chunk() {
+            Some(length) => (u64::from(u16::from_be_bytes(*length)), 2, 125),
+            None => return Ok(None),
+        },
+        IN_EIGHT => match rest.first_chunk() {
+            Some(length) => (u64::from_be_bytes(*length), 8, u64::from(u16::MAX)),
+            None => return Ok(None),
+        },
+        length => return Ok(Some((u64::from(length), 0))),
+    };
+    if length <= shorter {
+        return Err(Violation::LengthNotMinimal);
+    }
+    if length > u64::MAX >> 1 {
+        return Err(Violation::LengthTooLarge);
+    }
+    Ok(Some((length, bytes)))
+}

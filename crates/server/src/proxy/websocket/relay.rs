@@ -1,0 +1,202 @@
+//! A tunnel for WebSocket that asks for each message of the client.
+//!
+//! It begins after the handshake. Frames pass as they are, control frames and extensions included; but
+//! a message goes no further than its first head until the gate has answered, and meanwhile nothing is
+//! read of its client, who has to wait. The other direction goes on.
+
+use super::super::tunnel::{Ending, Side};
+use super::close::Close;
+use super::ended::{Ended, Why};
+use super::gate::{Admit, Gate};
+use super::lane::{Lane, Message};
+use super::parting::Parting;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::coop::consume_budget;
+
+/// How long the sides are heard out after the end was decided, and how long a frame that had begun may
+/// take to come to its end.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Carries frames between `client` and `upstream`, asking `gate` for each message of the client, until
+/// both have finished, one of them is gone or breaks the rules, a message is refused, nothing has moved
+/// for `idle` (or up to a fifth longer), or `going_away` is ready.
+///
+/// While the gate is asked, silence is not held against anybody. Dropping the future closes both
+/// connections, where they stand.
+pub(crate) async fn relay<C, U, G>(
+    client: C,
+    upstream: U,
+    mut gate: G,
+    idle: Duration,
+    going_away: impl Future<Output = ()>,
+) -> Ended
+where
+    C: AsyncRead + AsyncWrite + Unpin,
+    U: AsyncRead + AsyncWrite + Unpin,
+    G: Gate,
+{
+    let mut relay = Relay {
+        client,
+        upstream,
+        up: Lane::new(Side::Client),
+        down: Lane::new(Side::Upstream),
+        ending: Ending::new(idle),
+        messages: 0,
+    };
+    let why = relay.run(&mut gate, pin!(going_away)).await;
+    if let Some((to_client, to_upstream)) = why.farewells() {
+        relay.part(why, &to_client, &to_upstream).await;
+    }
+    Ended {
+        to_upstream: relay.up.pipe.written(),
+        to_client: relay.down.pipe.written(),
+        messages: relay.messages,
+        why,
+    }
+}
+
+#[derive(Debug)]
+struct Relay<C, U> {
+    client: C,
+    upstream: U,
+    /// From the client to the upstream.
+    up: Lane,
+    /// From the upstream to the client.
+    down: Lane,
+    ending: Ending,
+    messages: u64,
+}
+
+impl<C, U> Relay<C, U>
+where
+    C: AsyncRead + AsyncWrite + Unpin,
+    U: AsyncRead + AsyncWrite + Unpin,
+{
+    async fn run<G, F>(&mut self, gate: &mut G, mut going_away: Pin<&mut F>) -> Why
+    where
+        G: Gate,
+        F: Future<Output = ()>,
+    {
+        loop {
+            let next = poll_fn(|context| self.poll(context, going_away.as_mut()));
+            if let Err(why) = next.await {
+                return why;
+            }
+            match self.ask(gate, going_away.as_mut()).await {
+                Ok(Admit::Pass) => self.up.admit(),
+                Ok(Admit::Refuse { retry_after }) => return Why::Refused { retry_after },
+                Err(why) => return why,
+            }
+            self.messages = self.messages.saturating_add(1);
+            // There may be thousands of messages in what was read at once, and others wait, too.
+            consume_budget().await;
+        }
+    }
+
+    /// Ready with the next message of the client, or with the end.
+    fn poll<F: Future<Output = ()>>(
+        &mut self,
+        context: &mut Context<'_>,
+        going_away: Pin<&mut F>,
+    ) -> Poll<Result<Message, Why>> {
+        if let Poll::Ready(why) = self.poll_down(context, going_away) {
+            return Poll::Ready(Err(why));
+        }
+        let up = self.up.poll(context, &mut self.client, &mut self.upstream);
+        if let Poll::Ready(found) = up {
+            let side = Side::Client;
+            return Poll::Ready(found.map_err(|violation| Why::Violated { side, violation }));
+        }
+        self.poll_ending(context).map(Err)
+    }
+
+    /// Asks for a message. What was admitted before goes on to the upstream meanwhile, and whatever
+    /// comes from there to the client.
+    async fn ask<G, F>(&mut self, gate: &mut G, mut going_away: Pin<&mut F>) -> Result<Admit, Why>
+    where
+        G: Gate,
+        F: Future<Output = ()>,
+    {
+        let mut admit = pin!(gate.admit());
+        poll_fn(|context| {
+            if let Poll::Ready(admit) = admit.as_mut().poll(context) {
+                return Poll::Ready(Ok(admit));
+            }
+            if let Poll::Ready(why) = self.poll_down(context, going_away.as_mut()) {
+                return Poll::Ready(Err(why));
+            }
+            // Whether it is done or not, there is nothing to be done about it here.
+            let _sent = self.up.pipe.poll_send(context, &mut self.upstream);
+            self.ending.excuse();
+            self.poll_ending(context).map(Err)
+        })
+        .await
+    }
+
+    /// Ready if the relay is to end, for a reason that has nothing to do with the client.
+    fn poll_down<F: Future<Output = ()>>(
+        &mut self,
+        context: &mut Context<'_>,
+        going_away: Pin<&mut F>,
+    ) -> Poll<Why> {
+        if going_away.poll(context).is_ready() {
+            return Poll::Ready(Why::GoingAway);
+        }
+        let found = self
+            .down
+            .poll(context, &mut self.upstream, &mut self.client);
+        match ready!(found) {
+            Err(violation) => Poll::Ready(Why::Violated {
+                side: Side::Upstream,
+                violation,
+            }),
+            // Upstreams are not asked for theirs.
+            Ok(Message) => Poll::Pending,
+        }
+    }
+
+    fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<Why> {
+        let ended = self.ending.poll(context, &self.up.pipe, &self.down.pipe);
+        ended.map(Why::from)
+    }
+
+    /// Says farewell to both sides, hears them out, and closes.
+    async fn part(&mut self, why: Why, to_client: &Close, to_upstream: &Close) {
+        let Self {
+            client,
+            upstream,
+            ending,
+            ..
+        } = self;
+        let mut up = Parting::new(
+            &mut self.up,
+            to_upstream.frame(Side::Upstream),
+            why.is_violation_of(Side::Client),
+        );
+        let mut down = Parting::new(
+            &mut self.down,
+            to_client.frame(Side::Client),
+            why.is_violation_of(Side::Upstream),
+        );
+        ending.set_timer(PATIENCE);
+        poll_fn(|context| {
+            up.poll(context, client, upstream);
+            down.poll(context, upstream, client);
+            // A side is closed when it was told and has answered; or at once, if its answer would not
+            // be understood.
+            let is_upstream_shut =
+                up.is_said() && down.has_heard() && up.poll_shut(context, upstream).is_ready();
+            let is_client_shut =
+                down.is_said() && up.has_heard() && down.poll_shut(context, client).is_ready();
+            if is_upstream_shut && is_client_shut && up.is_heard_out() && down.is_heard_out() {
+                return Poll::Ready(());
+            }
+            ending.poll_timer(context)
+        })
+        .await;
+    }
+}

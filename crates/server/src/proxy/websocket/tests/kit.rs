@@ -1,0 +1,139 @@
+//! Frames to send, gates to stand at, and a relay between two pipes.
+
+use super::super::ended::Ended;
+use super::super::{Admit, Gate, relay};
+use crate::proxy::tunnel::Side;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, DuplexStream, duplex};
+use tokio::sync::oneshot;
+
+pub(super) const FIN: u8 = 0x80;
+pub(super) const CONTINUATION: u8 = 0x0;
+pub(super) const TEXT: u8 = 0x1;
+pub(super) const BINARY: u8 = 0x2;
+pub(super) const CLOSE: u8 = 0x8;
+pub(super) const PING: u8 = 0x9;
+pub(super) const PONG: u8 = 0xA;
+
+pub(super) const IDLE: Duration = Duration::from_mins(1);
+
+/// A frame of `side` with this first byte.
+pub(super) fn frame(side: Side, first: u8, payload: &[u8]) -> Vec<u8> {
+    let mask = if side == Side::Client { 0x80 } else { 0 };
+    let length = payload.len();
+    let mut frame = vec![first];
+    match length {
+        0..126 => frame.push(mask | u8::try_from(length).unwrap()),
+        126..0x1_0000 => {
+            frame.push(mask | 0x7e);
+            frame.extend(u16::try_from(length).unwrap().to_be_bytes());
+        }
+        _ => {
+            frame.push(mask | 0x7f);
+            frame.extend(u64::try_from(length).unwrap().to_be_bytes());
+        }
+    }
+    let key: &[u8] = if mask == 0 { &[0] } else { b"key!" };
+    if mask != 0 {
+        frame.extend(key);
+    }
+    let masked = payload.iter().zip(key.iter().cycle()).map(|(a, b)| a ^ b);
+    frame.extend(masked);
+    frame
+}
+
+/// A whole text message of the client.
+pub(super) fn says(text: &str) -> Vec<u8> {
+    frame(Side::Client, FIN | TEXT, text.as_bytes())
+}
+
+/// A whole text message of the upstream.
+pub(super) fn answers(text: &str) -> Vec<u8> {
+    frame(Side::Upstream, FIN | TEXT, text.as_bytes())
+}
+
+/// The Close frame that the client is to get.
+pub(super) fn told_client(code: u16, reason: &str) -> Vec<u8> {
+    let payload = [&code.to_be_bytes(), reason.as_bytes()].concat();
+    frame(Side::Upstream, FIN | CLOSE, &payload)
+}
+
+/// The Close frame that the upstream is to get.
+pub(super) fn told_upstream(code: u16, reason: &str) -> Vec<u8> {
+    let length = 2 + u8::try_from(reason.len()).unwrap();
+    let head = [FIN | CLOSE, 0x80 | length, 0, 0, 0, 0];
+    [&head[..], &code.to_be_bytes(), reason.as_bytes()].concat()
+}
+
+/// The next bytes, which are to be `expected`.
+pub(super) async fn expect(stream: &mut DuplexStream, expected: &[u8]) {
+    let mut bytes = vec![0; expected.len()];
+    stream.read_exact(&mut bytes).await.unwrap();
+    assert!(bytes == expected, "{bytes:02x?} is not {expected:02x?}");
+}
+
+/// Everything up to the end.
+pub(super) async fn rest(stream: &mut DuplexStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await.unwrap();
+    bytes
+}
+
+/// Lets so many pass.
+#[derive(Debug)]
+pub(super) struct Allowance(pub(super) usize);
+
+impl Gate for Allowance {
+    async fn admit(&mut self) -> Admit {
+        match self.0.checked_sub(1) {
+            Some(left) => {
+                self.0 = left;
+                Admit::Pass
+            }
+            None => Admit::Refuse {
+                retry_after: Some(Duration::from_millis(2500)),
+            },
+        }
+    }
+}
+
+/// Answers what it is told to; questions that it was not told of are not answered.
+#[derive(Debug)]
+pub(super) struct Told(pub(super) Vec<oneshot::Receiver<Admit>>);
+
+impl Gate for Told {
+    async fn admit(&mut self) -> Admit {
+        match self.0.pop() {
+            Some(told) => told.await.unwrap(),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Takes its time.
+#[derive(Debug)]
+pub(super) struct Slow(pub(super) Duration);
+
+impl Gate for Slow {
+    async fn admit(&mut self) -> Admit {
+        tokio::time::sleep(self.0).await;
+        Admit::Pass
+    }
+}
+
+/// Runs `play` with the far ends of a relay, the client's and the upstream's.
+pub(super) async fn play<G, P>(gate: G, going_away: impl Future<Output = ()>, play: P) -> Ended
+where
+    G: Gate,
+    P: AsyncFnOnce(DuplexStream, DuplexStream),
+{
+    let (client, near_client) = duplex(1 << 10);
+    let (upstream, near_upstream) = duplex(1 << 10);
+    let relay = relay(near_client, near_upstream, gate, IDLE, going_away);
+    tokio::join!(relay, play(client, upstream)).0
+}
+
+/// For a relay that is never told to end.
+pub(super) fn never() -> impl Future<Output = ()> {
+    std::future::pending()
+}

@@ -1,0 +1,114 @@
+//! An HTTP/2 connection, from its first byte to its last.
+
+use super::connection::Host;
+use super::idle::{LOOKS, Quiet};
+use super::phase::Watch;
+use super::streams::{Beginner, Streams};
+use crate::bounds::Bounds;
+use crate::doors::Door;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::{sleep, timeout};
+use tracing::debug;
+
+/// Requests of one connection at a time.
+const STREAMS: u32 = 128;
+/// What a client may send ahead, of one request and of all: that is what may have to be held.
+const STREAM_WINDOW: u32 = 256 << 10;
+const CONNECTION_WINDOW: u32 = 1 << 20;
+/// What waits to be sent on one stream.
+const SEND_BYTES: usize = 64 << 10;
+/// Streams that were reset before anybody came to them; a client that has more of them is attacking.
+const RESETS: usize = 20;
+/// Streams that we had to reset for the client's mistakes.
+const ERRORS: usize = 128;
+/// How long a client may be silent before it is asked whether it is there, and may then take.
+const PING_TIME: Duration = Duration::from_secs(30);
+
+/// Serves a connection until it ends, is idle for too long, or the door closes.
+pub(super) async fn serve<I, D>(stream: I, host: Arc<Host<D>>, mut phase: Watch)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    D: Door,
+{
+    let bounds = host.context.bounds;
+    let closes_in = host.context.closes_in;
+    let pulse = Arc::clone(&host.session.pulse);
+    let beginner = Beginner::default();
+    let http = http(&bounds, beginner.clone());
+    let mut streams = Streams::new(beginner.clone());
+    let service = service_fn(move |request| host.answer(request, Some(beginner.announce())));
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let mut quiet = Quiet::at(&pulse);
+    quiet.look(&pulse);
+    let mut is_closing = false;
+    loop {
+        tokio::select! {
+            biased;
+            ended = poll_fn(|context| drive(connection.as_mut(), &mut streams, context)) => {
+                return report(ended);
+            }
+            () = sleep(bounds.idle_time / LOOKS) => {}
+            // Told at once: what is on its way is answered, and nothing else is sent.
+            () = phase.reaches(closes_in), if !is_closing => {
+                is_closing = true;
+                connection.as_mut().graceful_shutdown();
+                continue;
+            }
+        }
+        streams.look();
+        if quiet.look(&pulse) {
+            break;
+        }
+    }
+    debug!("closing an idle connection");
+    connection.as_mut().graceful_shutdown();
+    let rest = poll_fn(|context| drive(connection.as_mut(), &mut streams, context));
+    if let Ok(ended) = timeout(bounds.farewell_time, rest).await {
+        report(ended);
+    }
+}
+
+/// Goes on with the streams, so that what they have to say is sent; then with the connection; then
+/// with the streams that it began.
+fn drive<C: Future>(
+    connection: Pin<&mut C>,
+    streams: &mut Streams,
+    context: &mut Context<'_>,
+) -> Poll<C::Output> {
+    streams.poll(context);
+    let poll = connection.poll(context);
+    if poll.is_pending() {
+        streams.poll(context);
+    }
+    poll
+}
+
+fn http(bounds: &Bounds, beginner: Beginner) -> http2::Builder<Beginner> {
+    let mut http = http2::Builder::new(beginner);
+    http.timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(u32::try_from(bounds.head_bytes).unwrap_or(u32::MAX))
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buf_size(SEND_BYTES)
+        .max_pending_accept_reset_streams(RESETS)
+        .max_local_error_reset_streams(ERRORS)
+        .keep_alive_interval(PING_TIME)
+        .keep_alive_timeout(PING_TIME);
+    http
+}
+
+/// Clients that go away or do not speak HTTP are everyday business.
+fn report(ended: Result<(), hyper::Error>) {
+    if let Err(error) = ended {
+        debug!(%error, "a connection broke");
+    }
+}

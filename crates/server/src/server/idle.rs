@@ -1,0 +1,71 @@
+//! When a connection has been quiet for too long.
+
+use super::pulse::{Pulse, Strand};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How often a connection is looked at before it is given up.
+pub(super) const LOOKS: u32 = 5;
+
+/// Waits until nothing has happened for `time_max`, or up to a fifth longer: no request began, and of
+/// those that had begun none is under way, or the client does not take its answer.
+///
+/// It looks now and then, so that a request costs no timer and reads no clock.
+pub(super) async fn idle(pulse: &Pulse, time_max: Duration) {
+    let mut quiet = Quiet::at(pulse);
+    while !quiet.look(pulse) {
+        sleep(time_max / LOOKS).await;
+    }
+}
+
+/// How long a connection has been quiet, in looks.
+#[derive(Debug)]
+pub(super) struct Quiet {
+    seen: Look,
+    looks: Option<u32>,
+}
+
+/// What is to be seen of a connection at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Look {
+    requests: u64,
+    turns: u64,
+    is_busy: bool,
+}
+
+impl Quiet {
+    pub(super) fn at(pulse: &Pulse) -> Self {
+        Self {
+            seen: Look::at(pulse),
+            looks: None,
+        }
+    }
+
+    /// Looks once more, and tells whether it is enough. The first look is the beginning.
+    pub(super) fn look(&mut self, pulse: &Pulse) -> bool {
+        let now = Look::at(pulse);
+        let is_quiet = now == self.seen && !now.is_ours();
+        let looks = match self.looks {
+            Some(looks) if is_quiet => looks.saturating_add(1),
+            Some(_) | None => 0,
+        };
+        self.seen = now;
+        self.looks = Some(looks);
+        looks >= LOOKS
+    }
+}
+
+impl Look {
+    fn at(pulse: &Pulse) -> Self {
+        Self {
+            requests: pulse.requests(),
+            turns: pulse.strand().turns(),
+            is_busy: pulse.is_busy(),
+        }
+    }
+
+    /// Whether it is for us to go on, and not for the client.
+    fn is_ours(self) -> bool {
+        self.is_busy && !Strand::is_clients(self.turns)
+    }
+}

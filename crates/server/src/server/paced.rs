@@ -1,0 +1,52 @@
+//! A body that tells whether it waits for its source or for the client.
+
+use super::pulse::Alive;
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+pin_project! {
+    /// The body of an answer that comes in pieces. While it lives its connection is not idle; a
+    /// client that does not take what was handed out is cut off, however long the source may take.
+    #[derive(Debug)]
+    pub(crate) struct Paced<B> {
+        #[pin]
+        body: B,
+        alive: Option<Alive>,
+    }
+}
+
+impl<B> Paced<B> {
+    pub(crate) fn new(body: B, alive: Option<Alive>) -> Self {
+        Self { body, alive }
+    }
+}
+
+impl<B: Body> Body for Paced<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        let this = self.project();
+        if let Some(alive) = this.alive {
+            alive.asked();
+        }
+        let poll = this.body.poll_frame(context);
+        if let (Poll::Ready(Some(Ok(_))), Some(alive)) = (&poll, this.alive) {
+            alive.gave();
+        }
+        poll
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

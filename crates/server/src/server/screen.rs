@@ -1,0 +1,193 @@
+//! What stands between the socket and hyper at a door for strangers.
+//!
+//! Bytes pass through it as they are, or not at all. In the middle of a head that is refused hyper gets
+//! a byte that no head may have, answers 400 and closes; in the middle of a body it gets an error, and
+//! so does whoever reads the body.
+
+use super::pulse::Pulse;
+use super::strict::{Reader, Stop};
+use crate::telemetry::gateway::GatewayMetrics;
+use bytes::{Buf, BytesMut};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// How an HTTP/2 connection begins.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// What is read first of a connection. Most requests fit in, and it is copied once more.
+const FIRST: usize = 2 << 10;
+
+/// In no head, and in no line of any.
+const POISON: u8 = 0;
+
+/// What stands between the socket and hyper.
+#[derive(Debug)]
+pub(super) struct Screen {
+    mode: Mode,
+    reader: Reader,
+    /// Read from the socket, and not handed on.
+    ahead: BytesMut,
+    metrics: Arc<GatewayMetrics>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    /// Everything is read before it is handed on.
+    Reading,
+    /// What comes is kept until it is known whether it is a request.
+    Holding,
+    /// Everything is handed on.
+    Open,
+    /// Nothing is.
+    Refused { in_body: bool },
+}
+
+impl Screen {
+    pub(super) fn new(metrics: Arc<GatewayMetrics>) -> Self {
+        Self {
+            mode: Mode::Reading,
+            reader: Reader::default(),
+            ahead: BytesMut::new(),
+            metrics,
+        }
+    }
+
+    /// Lets everything pass from here on.
+    pub(super) fn open(&mut self) {
+        self.mode = Mode::Open;
+    }
+
+    /// Reads the first bytes, and tells whether they begin an HTTP/2 connection.
+    pub(super) fn poll_is_http2<I: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut I,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<bool>> {
+        loop {
+            let known = self.ahead.len().min(PREFACE.len());
+            if self.ahead.get(..known) != PREFACE.get(..known) {
+                return Poll::Ready(Ok(false));
+            }
+            if known == PREFACE.len() {
+                return Poll::Ready(Ok(true));
+            }
+            let mut space = [0; FIRST];
+            let mut buffer = ReadBuf::new(&mut space);
+            ready!(Pin::new(&mut *stream).poll_read(context, &mut buffer))?;
+            if buffer.filled().is_empty() {
+                return Poll::Ready(Ok(false));
+            }
+            self.ahead.extend_from_slice(buffer.filled());
+        }
+    }
+
+    pub(super) fn poll_read<I: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut I,
+        pulse: &Pulse,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        loop {
+            match self.mode {
+                Mode::Reading | Mode::Open => {}
+                Mode::Holding => {
+                    if !self.is_settled(pulse) {
+                        return self.poll_hold(stream, context, buffer);
+                    }
+                }
+                Mode::Refused { in_body: true } => return Poll::Ready(Err(refused())),
+                Mode::Refused { in_body: false } => return Poll::Ready(Ok(())),
+            }
+            if self.ahead.is_empty() {
+                ready!(Pin::new(&mut *stream).poll_read(context, buffer))?;
+            } else {
+                let count = self.ahead.len().min(buffer.remaining());
+                buffer.put_slice(self.ahead.get(..count).unwrap_or_default());
+                self.ahead.advance(count);
+            }
+            let is_end = buffer.filled().len() == before;
+            if self.mode == Mode::Reading {
+                self.judge(buffer, before);
+            }
+            // Nothing handed on would mean that the connection has ended.
+            if is_end || buffer.filled().len() > before {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+
+    /// Leaves in `buffer`, after what was there `before`, what may be handed on.
+    fn judge(&mut self, buffer: &mut ReadBuf<'_>, before: usize) {
+        let new = buffer.filled().get(before..).unwrap_or_default();
+        let Err((at, stop)) = self.reader.read(new) else {
+            return;
+        };
+        match stop {
+            Stop::Turn => {
+                let mut held = BytesMut::from(new.get(at..).unwrap_or_default());
+                held.extend_from_slice(&self.ahead);
+                self.ahead = held;
+                self.mode = Mode::Holding;
+                buffer.set_filled(before.saturating_add(at));
+            }
+            Stop::Refused(reason) => {
+                self.metrics.count_refused(reason.as_str());
+                let in_body = self.reader.is_in_body();
+                self.mode = Mode::Refused { in_body };
+                buffer.set_filled(before.saturating_add(at));
+                if !in_body {
+                    // In the place of the byte that was refused.
+                    buffer.put_slice(&[POISON]);
+                }
+            }
+        }
+    }
+
+    /// Whether what was held may pass. Then it is either no request, or read as one.
+    fn is_settled(&mut self, pulse: &Pulse) -> bool {
+        if pulse.answered() < self.reader.heads() {
+            return false;
+        }
+        if pulse.is_tunnel() {
+            self.mode = Mode::Open;
+        } else {
+            self.reader.go_on();
+            self.mode = Mode::Reading;
+        }
+        true
+    }
+
+    /// Keeps what comes, one piece of it, so that the end of the connection is noticed. Nobody needs to
+    /// be woken by more of it: when there is an answer, hyper comes back by itself.
+    fn poll_hold<I: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut I,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.ahead.is_empty() {
+            return Poll::Pending;
+        }
+        let before = buffer.filled().len();
+        ready!(Pin::new(stream).poll_read(context, buffer))?;
+        let new = buffer.filled().get(before..).unwrap_or_default();
+        if new.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        self.ahead.extend_from_slice(new);
+        buffer.set_filled(before);
+        Poll::Pending
+    }
+}
+
+fn refused() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidData,
+        "the body could be read in two ways",
+    )
+}

@@ -1,0 +1,77 @@
+//! What a door may know of the connection that a request came on.
+
+use super::phase::{Phase, Watch};
+use super::pulse::{Alive, Pulse, Strand};
+use crate::tasks::Tasks;
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// What one connection knows of itself. `M` is what the door remembers of it.
+#[derive(Debug)]
+pub(crate) struct Session<M = ()> {
+    /// Who is at the other end.
+    pub(super) peer: IpAddr,
+    pub(super) is_secure: bool,
+    pub(super) pulse: Arc<Pulse>,
+    pub(super) tasks: Arc<Tasks>,
+    pub(super) phase: Watch,
+    /// The phase in which the door's connections say farewell.
+    pub(super) closes_in: Phase,
+    pub(super) memory: M,
+}
+
+/// One request, as far as its connection goes. Two pointers, to be handed on by value.
+#[derive(Debug)]
+pub(crate) struct Visit<'a, M = ()> {
+    session: &'a Session<M>,
+    /// Where a connection has several answers under way: this one.
+    strand: Option<&'a Arc<Strand>>,
+}
+
+impl<'a, M> Visit<'a, M> {
+    pub(super) fn new(session: &'a Session<M>, strand: Option<&'a Arc<Strand>>) -> Self {
+        Self { session, strand }
+    }
+
+    /// Who is at the other end; IPv4 always in its own clothes.
+    pub(crate) fn peer(self) -> IpAddr {
+        self.session.peer
+    }
+
+    /// Whether the connection is TLS.
+    pub(crate) fn is_secure(self) -> bool {
+        self.session.is_secure
+    }
+
+    /// What the door remembers of this connection, from its first request to its last.
+    pub(crate) fn memory(self) -> &'a M {
+        &self.session.memory
+    }
+
+    /// With which to spawn what outlives the answer, such as a tunnel. Draining waits for it, and cuts
+    /// it in the end.
+    pub(crate) fn tasks(self) -> &'a Arc<Tasks> {
+        &self.session.tasks
+    }
+
+    /// Says that the request is under way, until it is dropped.
+    pub(crate) fn alive(self) -> Alive {
+        Alive::new(&self.session.pulse, self.strand)
+    }
+
+    /// Is ready once the door closes: what could go on for ever should come to its end.
+    pub(crate) fn closing(self) -> impl Future<Output = ()> + Send + use<M> {
+        let mut phase = self.session.phase.clone();
+        let closes_in = self.session.closes_in;
+        async move { phase.reaches(closes_in).await }
+    }
+}
+
+impl<M> Clone for Visit<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Visit<'_, M> {}

@@ -1,0 +1,161 @@
+//! The streams of an HTTP/2 connection, which run in the connection's own task.
+//!
+//! hyper wants to spawn each. Within one task they need no lock that anybody else could hold, wake
+//! nobody on another thread, and end with their connection; and a stream whose client does not take
+//! what it is sent can be cut without the others noticing.
+
+use super::idle::LOOKS;
+use super::pulse::Strand;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use hyper::rt::Executor;
+use parking_lot::Mutex;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Takes on the streams that hyper begins.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Beginner(Arc<Mutex<Begun>>);
+
+/// Streams that have begun, and were not yet seen by [`Streams`]. There are a few at a time.
+#[derive(Default)]
+struct Begun {
+    /// The answer of the stream that is begun next.
+    strand: Option<Arc<Strand>>,
+    streams: Vec<Stream>,
+}
+
+/// The streams of one connection.
+#[derive(Debug)]
+pub(super) struct Streams {
+    beginner: Beginner,
+    running: FuturesUnordered<Stream>,
+}
+
+/// One stream.
+struct Stream {
+    /// Until it ends or is cut.
+    work: Option<Work>,
+    strand: Option<Arc<Strand>>,
+    /// How often its turn had changed at the last look, and at how many looks it was the client's
+    /// since.
+    seen: u64,
+    quiet: u32,
+    /// Wakes it, so that it is noticed that it was cut.
+    waker: Option<Waker>,
+}
+
+impl Beginner {
+    /// The next stream that is begun has this answer.
+    pub(super) fn announce(&self) -> Arc<Strand> {
+        let strand = Arc::<Strand>::default();
+        self.0.lock().strand = Some(Arc::clone(&strand));
+        strand
+    }
+}
+
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Beginner {
+    fn execute(&self, work: F) {
+        let work: Work = Box::pin(work);
+        let mut begun = self.0.lock();
+        let strand = begun.strand.take();
+        begun.streams.push(Stream {
+            work: Some(work),
+            strand,
+            seen: 0,
+            quiet: 0,
+            waker: None,
+        });
+    }
+}
+
+impl Streams {
+    pub(super) fn new(beginner: Beginner) -> Self {
+        Self {
+            beginner,
+            running: FuturesUnordered::new(),
+        }
+    }
+
+    /// Goes on with all that can, those that have just begun included.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) {
+        loop {
+            self.running
+                .extend(self.beginner.0.lock().streams.drain(..));
+            match self.running.poll_next_unpin(context) {
+                Poll::Ready(Some(())) => {}
+                Poll::Ready(None) | Poll::Pending => {
+                    if self.beginner.0.lock().streams.is_empty() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Cuts those whose client has not taken what it was given, at so many looks.
+    pub(super) fn look(&mut self) {
+        for stream in &mut self.running {
+            stream.look();
+        }
+    }
+}
+
+impl Stream {
+    fn look(&mut self) {
+        let turns = self.strand.as_ref().map_or(0, |strand| strand.turns());
+        let is_stuck = Strand::is_clients(turns) && turns == self.seen;
+        self.quiet = if is_stuck {
+            self.quiet.saturating_add(1)
+        } else {
+            0
+        };
+        self.seen = turns;
+        if self.quiet >= LOOKS {
+            self.work = None;
+            if let Some(waker) = self.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+}
+
+impl Future for Stream {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Some(work) = &mut self.work else {
+            return Poll::Ready(());
+        };
+        let poll = work.as_mut().poll(context);
+        if poll.is_pending() {
+            let waker = context.waker();
+            let is_known = self.waker.as_ref().is_some_and(|it| it.will_wake(waker));
+            if !is_known {
+                self.waker = Some(waker.clone());
+            }
+        }
+        poll
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("strand", &self.strand)
+            .field("quiet", &self.quiet)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Begun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Begun")
+            .field("streams", &self.streams.len())
+            .finish_non_exhaustive()
+    }
+}

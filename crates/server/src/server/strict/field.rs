@@ -1,0 +1,47 @@
+//! Which header fields say how a request is read.
+
+use super::reason::Reason;
+
+/// What a field's name makes of its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    /// Nothing that is of interest here.
+    Plain,
+    Host,
+    Upgrade,
+    Length,
+    Encoding,
+}
+
+impl Field {
+    /// The longest name that matters.
+    pub(super) const NAME_MAX: usize = b"transfer-encoding".len();
+
+    /// The field of this name.
+    #[inline]
+    pub(super) fn named(name: &[u8]) -> Result<Self, Reason> {
+        // Nearly all have another length than any of these.
+        let (field, known) = match name.len() {
+            4 => (Self::Host, &b"host"[..]),
+            7 => (Self::Upgrade, &b"upgrade"[..]),
+            14 => (Self::Length, &b"content-length"[..]),
+            17 => (Self::Encoding, &b"transfer-encoding"[..]),
+            _ => return Ok(Self::Plain),
+        };
+        if name.eq_ignore_ascii_case(known) {
+            return Ok(field);
+        }
+        let is_alike = |(byte, known): (&u8, &u8)| {
+            byte.eq_ignore_ascii_case(known) || (*byte == b'_' && *known == b'-')
+        };
+        if name.iter().zip(known).all(is_alike) {
+            return Err(Reason::Lookalike);
+        }
+        Ok(Self::Plain)
+    }
+
+    /// Whether its value is looked at.
+    pub(super) fn is_framing(self) -> bool {
+        matches!(self, Self::Length | Self::Encoding)
+    }
+}

@@ -1,0 +1,158 @@
+//! Header lines, in a head and among trailers, up to the empty one.
+
+use super::bytes::{text_in, tokens_in};
+use super::field::Field;
+use super::message::Follows;
+use super::reader::{Reader, START, Section, State};
+use super::reason::Reason;
+use memchr::memchr3;
+
+/// Most bytes of a value that says how a request is read.
+const FRAMING_MAX: usize = 64;
+
+impl Reader {
+    pub(super) fn name(&mut self, rest: &mut &[u8], section: Section) -> Result<(), Reason> {
+        if self.part == 0 {
+            self.pass(rest, section);
+        }
+        let name = self.take(rest, tokens_in(rest));
+        if rest.is_empty() {
+            self.remember(name, Field::NAME_MAX.saturating_add(1));
+            return Ok(());
+        }
+        match (rest.first(), self.part) {
+            (Some(b':'), 1..) => {}
+            (Some(b'\r'), 0) => {
+                self.take(rest, 1);
+                self.enter(State::EndLf(section));
+                return Ok(());
+            }
+            (Some(b' ' | b'\t'), 0) => return Err(Reason::Fold),
+            (Some(b'\n'), _) => return Err(Reason::BareLf),
+            (Some(0), _) => return Err(Reason::Nul),
+            _ => return Err(Reason::Name),
+        }
+        let field = if self.begun.is_empty() {
+            Field::named(name)?
+        } else {
+            self.remember(name, Field::NAME_MAX.saturating_add(1));
+            Field::named(&self.begun)?
+        };
+        match section {
+            Section::Head => self.message.begin(field)?,
+            Section::Trailer if matches!(field, Field::Plain | Field::Upgrade) => {}
+            Section::Trailer => return Err(Reason::Trailer),
+        }
+        self.take(rest, 1);
+        self.enter(State::Value(section, field));
+        Ok(())
+    }
+
+    /// Passes over whole lines that are of no interest, which nearly all are, and over the first host.
+    /// Whatever is not plain is left where it is.
+    fn pass(&mut self, rest: &mut &[u8], section: Section) {
+        while let Some((name, [b':', value @ ..])) = rest.split_at_checked(tokens_in(rest)) {
+            let is_host = match Field::named(name) {
+                Ok(Field::Plain) if !name.is_empty() => false,
+                Ok(Field::Host) if !self.message.has_host && section == Section::Head => true,
+                Ok(_) | Err(_) => return,
+            };
+            let Some((_, [b'\r', b'\n', after @ ..])) = value.split_at_checked(text_in(value))
+            else {
+                return;
+            };
+            if is_host {
+                self.message.has_host = true;
+            }
+            *rest = after;
+        }
+    }
+
+    pub(super) fn value(&mut self, rest: &mut &[u8], section: Section) -> Result<(), Reason> {
+        let end = memchr3(b'\r', b'\n', 0, rest);
+        self.take(rest, end.unwrap_or(rest.len()));
+        match rest {
+            // The whole end of the line, nearly always.
+            [b'\r', b'\n', after @ ..] => {
+                *rest = after;
+                self.enter(State::Name(section));
+            }
+            [b'\r', ..] => {
+                self.take(rest, 1);
+                self.enter(State::ValueLf(section));
+            }
+            [] => {}
+            [b'\n', ..] => return Err(Reason::BareLf),
+            _ => return Err(Reason::Nul),
+        }
+        Ok(())
+    }
+
+    /// A value that says how the request is read.
+    pub(super) fn framing(
+        &mut self,
+        rest: &mut &[u8],
+        section: Section,
+        field: Field,
+    ) -> Result<(), Reason> {
+        let reason = match field {
+            Field::Length => Reason::Length,
+            _ => Reason::Encoding,
+        };
+        let end = memchr3(b'\r', b'\n', 0, rest);
+        let room = FRAMING_MAX.saturating_sub(self.begun.len());
+        let length = end.unwrap_or(rest.len());
+        let value = self.take(rest, length.min(room));
+        if length > room {
+            return Err(reason);
+        }
+        match rest.first() {
+            None => {
+                self.remember(value, FRAMING_MAX);
+                return Ok(());
+            }
+            Some(b'\r') => {}
+            Some(b'\n') => return Err(Reason::BareLf),
+            Some(_) => return Err(Reason::Nul),
+        }
+        if self.begun.is_empty() {
+            self.message.frame(field, value)?;
+        } else {
+            self.remember(value, FRAMING_MAX);
+            self.message.frame(field, &self.begun)?;
+        }
+        self.take(rest, 1);
+        self.enter(State::ValueLf(section));
+        Ok(())
+    }
+
+    /// The last byte of a head or of trailers.
+    pub(super) fn end(&mut self, rest: &mut &[u8], section: Section) -> Result<(), Reason> {
+        if rest.first() != Some(&b'\n') {
+            return Err(Reason::BareCr);
+        }
+        let next = match section {
+            Section::Trailer => self.after(),
+            Section::Head => match self.message.follows()? {
+                Follows::Nothing => self.after(),
+                Follows::Bytes(length) => State::Body(length),
+                Follows::Chunks => State::ChunkSize(0),
+            },
+        };
+        if section == Section::Head {
+            self.heads = self.heads.wrapping_add(1);
+        }
+        self.take(rest, 1);
+        self.enter(next);
+        Ok(())
+    }
+
+    /// What comes after the request.
+    pub(super) fn after(&self) -> State {
+        if self.message.may_turn() {
+            State::Turn
+        } else {
+            START
+        }
+    }
+}

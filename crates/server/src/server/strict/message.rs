@@ -1,0 +1,117 @@
+//! What is known of the request that is being read.
+
+use super::bytes::{number, trim};
+use super::field::Field;
+use super::reason::Reason;
+
+/// What is known of the request that is being read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Message {
+    /// Whether it is HTTP/1.0.
+    pub(super) is_old: bool,
+    /// Whether its method is `CONNECT`, as far as is known.
+    pub(super) connect: Connect,
+    pub(super) has_host: bool,
+    wants_upgrade: bool,
+    length: Option<u64>,
+    is_chunked: bool,
+}
+
+/// How much of `CONNECT` the method has been.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Connect {
+    /// So many of its letters.
+    Letters(u8),
+    #[default]
+    No,
+    Yes,
+}
+
+/// What follows a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Follows {
+    Nothing,
+    Bytes(u64),
+    Chunks,
+}
+
+impl Message {
+    /// A field of this name begins.
+    pub(super) fn begin(&mut self, field: Field) -> Result<(), Reason> {
+        match field {
+            Field::Host if self.has_host => return Err(Reason::TwoHosts),
+            Field::Host => self.has_host = true,
+            Field::Upgrade => self.wants_upgrade = true,
+            Field::Plain | Field::Length | Field::Encoding => {}
+        }
+        Ok(())
+    }
+
+    /// A field of framing has this value.
+    pub(super) fn frame(&mut self, field: Field, value: &[u8]) -> Result<(), Reason> {
+        let value = trim(value);
+        if field == Field::Length {
+            if self.length.is_some() {
+                return Err(Reason::Length);
+            }
+            self.length = Some(number(value).ok_or(Reason::Length)?);
+        } else {
+            let is_chunked = value.eq_ignore_ascii_case(b"chunked");
+            if self.is_chunked || self.is_old || !is_chunked {
+                return Err(Reason::Encoding);
+            }
+            self.is_chunked = true;
+        }
+        if self.is_chunked && self.length.is_some() {
+            return Err(Reason::LengthAndEncoding);
+        }
+        Ok(())
+    }
+
+    /// The head is at its end.
+    pub(super) fn follows(&self) -> Result<Follows, Reason> {
+        if !self.has_host && !self.is_old {
+            return Err(Reason::NoHost);
+        }
+        Ok(match self.length {
+            _ if self.is_chunked => Follows::Chunks,
+            None | Some(0) => Follows::Nothing,
+            Some(length) => Follows::Bytes(length),
+        })
+    }
+
+    /// Whether what follows may be no request, depending on the answer.
+    pub(super) fn may_turn(&self) -> bool {
+        self.wants_upgrade || self.connect == Connect::Yes
+    }
+}
+
+impl Connect {
+    const LETTERS: &[u8] = b"CONNECT";
+
+    /// The method begins.
+    pub(super) fn begin() -> Self {
+        Self::Letters(0)
+    }
+
+    /// The method goes on with these.
+    #[inline]
+    pub(super) fn go_on(self, letters: &[u8]) -> Self {
+        let Self::Letters(known) = self else {
+            return self;
+        };
+        let rest = Self::LETTERS.get(usize::from(known)..).unwrap_or_default();
+        match u8::try_from(letters.len()) {
+            Ok(more) if rest.starts_with(letters) => Self::Letters(known.saturating_add(more)),
+            _ => Self::No,
+        }
+    }
+
+    /// The method is at its end.
+    pub(super) fn end(self) -> Self {
+        match self {
+            Self::Letters(known) if usize::from(known) == Self::LETTERS.len() => Self::Yes,
+            _ => Self::No,
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What a request begins with: `METHOD SP target SP HTTP/1.x`.
+
+use super::bytes::{is_token, target_in, tokens_in};
+use super::message::{Connect, Message};
+use super::reader::{Reader, Section, State};
+use super::reason::Reason;
+
+const VERSION: &[u8] = b"HTTP/1.";
+
+impl Reader {
+    pub(super) fn start(&mut self, rest: &mut &[u8], may_be_empty: bool) -> Result<(), Reason> {
+        match rest.first() {
+            Some(byte) if is_token(*byte) => {
+                self.message = Message::default();
+                self.message.connect = Connect::begin();
+                self.enter(State::Method);
+                Ok(())
+            }
+            Some(b'\r') if may_be_empty => {
+                self.take(rest, 1);
+                self.enter(State::StartLf);
+                Ok(())
+            }
+            Some(b'\n') => Err(Reason::BareLf),
+            _ => Err(Reason::Garbage),
+        }
+    }
+
+    pub(super) fn method(&mut self, rest: &mut &[u8]) -> Result<(), Reason> {
+        let letters = self.take(rest, tokens_in(rest));
+        self.message.connect = self.message.connect.go_on(letters);
+        if rest.is_empty() {
+            return Ok(());
+        }
+        self.message.connect = self.message.connect.end();
+        self.expect(rest, b' ', State::Target, Reason::RequestLine)
+    }
+
+    pub(super) fn target(&mut self, rest: &mut &[u8]) -> Result<(), Reason> {
+        self.take(rest, target_in(rest));
+        if rest.is_empty() {
+            return Ok(());
+        }
+        if self.part == 0 {
+            return Err(Reason::RequestLine);
+        }
+        self.expect(rest, b' ', State::Version, Reason::RequestLine)
+    }
+
+    pub(super) fn version(&mut self, rest: &mut &[u8]) -> Result<(), Reason> {
+        // Nearly always it is all there.
+        if self.part == 0
+            && let Some(after) = rest.strip_prefix(b"HTTP/1.1\r\n")
+        {
+            *rest = after;
+            self.enter(State::Name(Section::Head));
+            return Ok(());
+        }
+        let known = usize::try_from(self.part).unwrap_or(usize::MAX);
+        match VERSION.get(known) {
+            Some(byte) => self.expect(rest, *byte, State::Version, Reason::RequestLine),
+            None => {
+                self.enter(State::Minor);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn minor(&mut self, rest: &mut &[u8]) -> Result<(), Reason> {
+        match rest.first() {
+            Some(b'1') => {}
+            Some(b'0') => self.message.is_old = true,
+            _ => return Err(Reason::RequestLine),
+        }
+        self.take(rest, 1);
+        self.enter(State::LineCr);
+        Ok(())
+    }
+}

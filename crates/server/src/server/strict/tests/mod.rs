@@ -1,0 +1,102 @@
+//! The corpus, and what holds for everything else.
+
+mod corpus;
+mod properties;
+mod speed;
+
+use super::{Reader, Reason, Stop};
+
+pub(in crate::server) use corpus::{BAD, GOOD};
+pub(in crate::server) use properties::anything;
+
+/// Where and why `bytes` are refused, if they are.
+fn verdict(bytes: &[u8]) -> Result<Reader, (usize, Stop)> {
+    in_pieces([bytes])
+}
+
+/// The same, as the bytes come in these pieces.
+fn in_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Reader, (usize, Stop)> {
+    let mut reader = Reader::default();
+    let mut before = 0;
+    for piece in pieces {
+        reader
+            .read(piece)
+            .map_err(|(at, stop)| (before + at, stop))?;
+        before += piece.len();
+    }
+    Ok(reader)
+}
+
+#[test]
+fn what_can_be_read_in_two_ways_is_refused_for_its_reason() {
+    for (name, bytes, reason) in BAD {
+        let refused = verdict(bytes.as_bytes()).map_err(|(_, stop)| stop);
+        assert_eq!(refused.err(), Some(Stop::Refused(*reason)), "{name}");
+    }
+}
+
+#[test]
+fn what_is_odd_but_plain_is_let_pass_to_its_end() {
+    for (name, bytes, requests) in GOOD {
+        let reader = verdict(bytes.as_bytes());
+        let reader = reader.unwrap_or_else(|refused| panic!("{name}: {refused:?}"));
+        assert!(reader.is_between(), "{name}");
+        assert_eq!(reader.heads(), *requests, "{name}");
+    }
+}
+
+#[test]
+fn every_byte_that_no_name_may_have_is_refused_in_one() {
+    for byte in 0..=u8::MAX {
+        let mut request = b"GET / HTTP/1.1\r\nHost: a\r\nX-".to_vec();
+        request.push(byte);
+        request.extend_from_slice(b"x: 1\r\n\r\n");
+        let is_token =
+            byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte) || byte == b':';
+        assert_eq!(verdict(&request).is_ok(), is_token, "{byte:#x}");
+    }
+}
+
+#[test]
+fn a_refusal_is_at_the_first_byte_that_is_wrong() {
+    let start = "GET / HTTP/1.1\r\nHost: a\r\nX: b";
+    let refused = verdict(format!("{start}\nGET /").as_bytes()).err();
+    assert_eq!(refused, Some((start.len(), Stop::Refused(Reason::BareLf))));
+    // The request before it is not touched.
+    let first = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
+    let refused = verdict(format!("{first}\0").as_bytes()).err();
+    assert_eq!(refused, Some((first.len(), Stop::Refused(Reason::Garbage))));
+}
+
+#[test]
+fn an_extension_of_a_chunk_is_refused_once_it_is_too_long() {
+    let head = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;";
+    let longest = format!("{head}{}", "a".repeat(256));
+    let end = "\r\na\r\n0\r\n\r\n";
+    assert!(verdict(format!("{longest}{end}").as_bytes()).is_ok());
+    let refused = verdict(format!("{longest}a{end}").as_bytes()).err();
+    let why = Stop::Refused(Reason::ChunkExtension);
+    assert_eq!(refused, Some((longest.len(), why)));
+}
+
+#[test]
+fn after_a_request_for_another_protocol_nothing_is_read_until_it_goes_on() {
+    for request in [
+        "GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nContent-Length: 2\r\n\r\nab",
+        "POST / HTTP/1.1\r\nHost: a\r\nUpgrade: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",
+    ] {
+        let mut reader = verdict(request.as_bytes()).unwrap();
+        assert_eq!(reader.read(b"\x81"), Err((0, Stop::Turn)), "{request}");
+        reader.go_on();
+        let refused = Err((0, Stop::Refused(Reason::Garbage)));
+        assert_eq!(reader.read(b"\x81"), refused, "{request}");
+    }
+    // Not its method, only its beginning; and a method of which it is the beginning.
+    for method in ["CONN", "CONNECTED", "connect"] {
+        let request = format!("{method} / HTTP/1.1\r\nHost: a\r\n\r\n");
+        let mut reader = verdict(request.as_bytes()).unwrap();
+        assert_eq!(reader.read(b"GET "), Ok(()), "{method}");
+    }
+}

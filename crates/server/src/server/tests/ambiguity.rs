@@ -1,0 +1,63 @@
+//! What is refused unread.
+
+use super::kit::{House, exchange, statuses};
+use crate::server::strict::Reader;
+use crate::server::strict::tests::{BAD, GOOD, anything};
+use proptest::prelude::*;
+
+/// How many requests of `bytes` come whole before they are refused, or before they end.
+fn whole(bytes: &[u8]) -> u64 {
+    let mut reader = Reader::default();
+    reader.read(bytes).ok();
+    reader.heads() - u64::from(reader.is_in_body())
+}
+
+/// Time passes by itself where nothing else happens, so a connection that waits for more is closed.
+#[tokio::test(start_paused = true)]
+async fn whoever_can_be_read_in_two_ways_is_answered_400_and_no_door_sees_it() {
+    for (name, bytes, reason) in BAD {
+        let house = House::new();
+        let replies = exchange(house.connect(), bytes.as_bytes()).await;
+        let seen = house.seen().len() as u64;
+        assert_eq!(seen, whole(bytes.as_bytes()), "{name}");
+        let statuses = statuses(&replies);
+        assert_eq!(
+            statuses.last(),
+            Some(&"400"),
+            "{name} ({reason:?}): {replies}"
+        );
+        assert_eq!(statuses.len() as u64, seen + 1, "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_odd_but_plain_is_answered() {
+    for (name, bytes, requests) in GOOD {
+        let house = House::new();
+        let replies = exchange(house.connect(), bytes.as_bytes()).await;
+        assert_eq!(house.seen().len() as u64, *requests, "{name}: {replies}");
+        let statuses = statuses(&replies);
+        let answers = statuses.iter().filter(|status| **status != "100");
+        assert!(answers.clone().all(|status| *status == "200"), "{name}");
+        assert_eq!(answers.count() as u64, *requests, "{name}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn no_door_sees_a_request_where_the_strict_reader_sees_none(bytes in anything()) {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let (seen, replies) = runtime.block_on(async {
+            let house = House::new();
+            let replies = exchange(house.connect(), &bytes).await;
+            (house.seen(), replies)
+        });
+        // Fewer there may be: hyper knows more of requests than where they end.
+        prop_assert!(seen.len() as u64 <= whole(&bytes), "{:?} {}", seen, replies);
+    }
+}

@@ -1,0 +1,215 @@
+//! A door that does as it is told, and connections to it in memory.
+
+use crate::bounds::Bounds;
+use crate::doors::respond::Answer;
+use crate::doors::{Door, Protocols};
+use crate::server::connection::{Arrival, DoorContext, serve};
+use crate::server::paced::Paced;
+use crate::server::phase::{self, Lead, Phase, Watch};
+use crate::server::session::Visit;
+use crate::tasks::Tasks;
+use crate::telemetry::metrics::DoorMetrics;
+use bytes::Bytes;
+use http::header::{CONNECTION, UPGRADE};
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use std::convert::Infallible;
+use std::future::pending;
+use std::net::{IpAddr, Ipv4Addr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, copy, duplex, split};
+
+pub(super) const IDLE: Duration = Duration::from_secs(75);
+
+/// Answers by the path of a request.
+#[derive(Debug, Default)]
+pub(super) struct TestDoor {
+    /// Requests that came whole: their paths.
+    seen: Mutex<Vec<String>>,
+}
+
+/// What is answered.
+#[derive(Debug)]
+pub(super) enum TestBody {
+    Text(Option<Bytes>),
+    /// Nothing comes, nor does it end.
+    Quiet,
+    /// It never ends.
+    Endless,
+}
+
+impl Body for TestBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut *self {
+            Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Self::Quiet => Poll::Pending,
+            Self::Endless => Poll::Ready(Some(Ok(Frame::data(vec![b'x'; 16 << 10].into())))),
+        }
+    }
+}
+
+impl Door for TestDoor {
+    type Body = Paced<TestBody>;
+    /// How many requests came on the connection.
+    type Memory = AtomicU32;
+
+    const PROTOCOLS: Protocols = Protocols::Http1AndHttp2;
+
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        visit: Visit<'_, AtomicU32>,
+    ) -> Response<Self::Body> {
+        let alive = visit.alive();
+        let nth = visit.memory().fetch_add(1, SeqCst);
+        let path = request.uri().path().to_owned();
+        let (status, body) = match path.as_str() {
+            "/quiet" => (StatusCode::OK, TestBody::Quiet),
+            "/endless" => (StatusCode::OK, TestBody::Endless),
+            "/never" => pending().await,
+            "/nth" => (StatusCode::OK, text(nth.to_string())),
+            "/tunnel" => {
+                let closing = visit.closing();
+                let upgrade = hyper::upgrade::on(request);
+                visit.tasks().spawn(async move {
+                    let (mut read, mut write) = split(TokioIo::new(upgrade.await.unwrap()));
+                    tokio::select! {
+                        copied = copy(&mut read, &mut write) => drop(copied),
+                        () = closing => write.write_all(b"bye").await.unwrap(),
+                    }
+                    write.shutdown().await.ok();
+                });
+                (StatusCode::SWITCHING_PROTOCOLS, text(String::new()))
+            }
+            _ => match request.into_body().collect().await {
+                Ok(body) => {
+                    let body = body.to_bytes();
+                    self.seen.lock().push(path);
+                    (StatusCode::OK, TestBody::Text(Some(body)))
+                }
+                Err(_) => (StatusCode::BAD_REQUEST, text("broken".to_owned())),
+            },
+        };
+        let mut answer = Response::new(Paced::new(body, Some(alive)));
+        *answer.status_mut() = status;
+        if status == StatusCode::SWITCHING_PROTOCOLS {
+            let headers = answer.headers_mut();
+            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            headers.insert(UPGRADE, HeaderValue::from_static("test"));
+        }
+        answer
+    }
+
+    fn whole(answer: Answer) -> Response<Self::Body> {
+        answer.map(|_| Paced::new(TestBody::Text(None), None))
+    }
+
+    fn is_public(&self, _: &Request<Incoming>) -> bool {
+        true
+    }
+}
+
+fn text(text: String) -> TestBody {
+    TestBody::Text(Some(text.into()))
+}
+
+/// A server without sockets.
+pub(super) struct House {
+    context: Arc<DoorContext<TestDoor>>,
+    pub(super) tasks: Arc<Tasks>,
+    /// Of the clients.
+    pub(super) clients: Tasks,
+    lead: Lead,
+    watch: Watch,
+}
+
+impl House {
+    pub(super) fn new() -> Self {
+        let (lead, watch) = phase::channel();
+        Self {
+            context: Arc::new(DoorContext {
+                name: "test",
+                door: TestDoor::default(),
+                token: None,
+                bounds: Bounds {
+                    idle_time: IDLE,
+                    ..Bounds::default().of_gateway()
+                },
+                metrics: DoorMetrics::default(),
+                closes_in: Phase::Draining,
+            }),
+            tasks: Arc::default(),
+            clients: Tasks::new(),
+            lead,
+            watch,
+        }
+    }
+
+    /// A connection; what is on its way either way is bounded.
+    pub(super) fn connect(&self) -> DuplexStream {
+        let (ours, theirs) = duplex(4 << 10);
+        let arrival = Arrival {
+            context: Arc::clone(&self.context),
+            peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            secure: None,
+            tasks: Arc::clone(&self.tasks),
+            phase: self.watch.clone(),
+            open: (),
+        };
+        self.tasks.spawn(serve(theirs, arrival));
+        ours
+    }
+
+    /// What was asked, as far as it came whole.
+    pub(super) fn seen(&self) -> Vec<String> {
+        self.context.door.seen.lock().clone()
+    }
+
+    pub(super) fn drain(&self) {
+        self.lead.enter(Phase::Draining);
+    }
+}
+
+/// Sends `bytes`, says that it was all, and reads what comes.
+pub(super) async fn exchange(stream: DuplexStream, bytes: &[u8]) -> String {
+    let (mut read, mut write) = split(stream);
+    let mut replies = Vec::new();
+    let send = async {
+        // Whoever refuses does not read on.
+        if write.write_all(bytes).await.is_ok() {
+            write.flush().await.ok();
+        }
+    };
+    let receive = async {
+        read.read_to_end(&mut replies).await.ok();
+    };
+    tokio::join!(send, receive);
+    String::from_utf8(replies).unwrap()
+}
+
+/// The next piece that comes.
+pub(super) async fn piece(stream: &mut DuplexStream) -> String {
+    let mut bytes = vec![0; 4 << 10];
+    let count = stream.read(&mut bytes).await.unwrap();
+    String::from_utf8(bytes[..count].to_vec()).unwrap()
+}
+
+/// The statuses of the answers in `replies`.
+pub(super) fn statuses(replies: &str) -> Vec<&str> {
+    let heads = replies.match_indices("HTTP/1.1 ");
+    heads.map(|(at, _)| &replies[at + 9..at + 12]).collect()
+}

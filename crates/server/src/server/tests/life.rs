@@ -1,0 +1,89 @@
+//! How long a connection lives, in virtual time.
+
+use super::kit::{House, IDLE, exchange, piece, statuses};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{sleep, timeout};
+
+fn get(path: &str) -> Vec<u8> {
+    format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_says_anything_is_let_go() {
+    let house = House::new();
+    let mut client = house.connect();
+    sleep(IDLE / 2).await;
+    assert_eq!(house.tasks.count(), 1);
+    assert_eq!(client.read(&mut [0]).await.unwrap(), 0);
+    house.tasks.finished().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_trickles_in_is_given_up() {
+    let house = House::new();
+    let mut client = house.connect();
+    for byte in get(&"x".repeat(500)) {
+        if client.write_all(&[byte]).await.is_err() {
+            return;
+        }
+        sleep(IDLE / 10).await;
+    }
+    panic!("it was waited for");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_long_in_coming_is_waited_for() {
+    let house = House::new();
+    let mut client = house.connect();
+    client.write_all(&get("/never")).await.unwrap();
+    let answer = client.read_u8();
+    assert!(timeout(IDLE * 10, answer).await.is_err(), "it was closed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_pauses_is_waited_for() {
+    let house = House::new();
+    let mut client = house.connect();
+    client.write_all(&get("/quiet")).await.unwrap();
+    assert_eq!(statuses(&piece(&mut client).await), ["200"]);
+    assert!(
+        timeout(IDLE * 10, client.read_u8()).await.is_err(),
+        "it was closed"
+    );
+    // And noticed when nobody wants it any more.
+    drop(client);
+    house.tasks.finished().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_take_its_answer_is_cut() {
+    let house = House::new();
+    let mut client = house.connect();
+    client.write_all(&get("/endless")).await.unwrap();
+    let cut = timeout(IDLE * 2, house.tasks.finished());
+    assert!(cut.await.is_ok(), "it was waited for");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_takes_its_answer_slowly_is_not() {
+    let house = House::new();
+    let mut client = house.connect();
+    client.write_all(&get("/endless")).await.unwrap();
+    // So little that it takes several looks until a new piece is asked for.
+    for _ in 0..200 {
+        client.read_exact(&mut [0; 4 << 10]).await.unwrap();
+        sleep(IDLE / 20).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_door_remembers_a_connection_and_no_other() {
+    let house = House::new();
+    let requests = [get("/nth"), get("/nth"), get("/nth")].concat();
+    for _ in 0..2 {
+        let replies = exchange(house.connect(), &requests).await;
+        for nth in ["0", "1", "2"] {
+            assert!(replies.contains(&format!("\r\n\r\n{nth}")), "{replies}");
+        }
+    }
+}

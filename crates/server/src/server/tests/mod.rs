@@ -1,0 +1,15 @@
+//! Connections as clients meet them, at a door for strangers.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `kit` | a door that does as it is told, and connections to it in memory |
+//! | `ambiguity` | what is refused unread |
+//! | `life` | how long a connection lives, in virtual time |
+//! | `multiplexed` | HTTP/2 |
+//! | `turning` | upgrades, taken and declined |
+
+mod ambiguity;
+mod kit;
+mod life;
+mod multiplexed;
+mod turning;

@@ -1,0 +1,136 @@
+//! HTTP/2.
+
+use super::kit::{House, IDLE};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{Request, Response, StatusCode, Version};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Incoming;
+use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::convert::Infallible;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+
+type Sender = SendRequest<UnsyncBoxBody<Bytes, Infallible>>;
+
+async fn connect(house: &House) -> Sender {
+    let io = TokioIo::new(house.connect());
+    let (sender, connection) = handshake(TokioExecutor::new(), io).await.unwrap();
+    // Not the server's: it ends with the client.
+    house.clients.spawn(async move {
+        connection.await.ok();
+    });
+    sender
+}
+
+fn send(
+    sender: &mut Sender,
+    path: &str,
+    body: &'static str,
+) -> impl Future<Output = hyper::Result<Response<Incoming>>> + use<> {
+    let request = Request::post(format!("http://a{path}"));
+    sender.send_request(request.body(Full::from(body).boxed_unsync()).unwrap())
+}
+
+async fn text(answer: Response<Incoming>) -> String {
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_answered_while_others_wait() {
+    let house = House::new();
+    let mut client = connect(&house).await;
+    let never = send(&mut client, "/never", "");
+    let quiet = send(&mut client, "/quiet", "").await.unwrap();
+    assert_eq!(quiet.version(), Version::HTTP_2);
+    for _ in 0..300 {
+        let answer = send(&mut client, "/echo", "hello").await.unwrap();
+        assert_eq!(text(answer).await, "hello");
+    }
+    drop((never, quiet));
+    assert_eq!(house.tasks.count(), 1, "all in the connection's own task");
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_is_known_by_its_first_bytes_however_they_come() {
+    let house = House::new();
+    let mut client = house.connect();
+    // The preface, and settings that change nothing.
+    for byte in b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0" {
+        client.write_all(&[*byte]).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    let mut frame = [0; 9];
+    client.read_exact(&mut frame).await.unwrap();
+    assert_eq!(frame[3], 4, "settings");
+    // What only begins like it is not.
+    let mut client = house.connect();
+    client
+        .write_all(b"PRI * HTTP/1.1\r\nHost: a\r\n\r\n")
+        .await
+        .unwrap();
+    let mut status = [0; 12];
+    client.read_exact(&mut status).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_not_read_is_cut_and_the_others_are_not() {
+    let house = House::new();
+    let mut client = connect(&house).await;
+    let quiet = send(&mut client, "/quiet", "").await.unwrap();
+    let stuck = send(&mut client, "/endless", "").await.unwrap();
+    let mut stuck = stuck.into_body();
+    sleep(IDLE * 3).await;
+    // What was on its way is there, and then it breaks off.
+    let broken = loop {
+        match stuck.frame().await {
+            Some(Ok(_)) => {}
+            other => break other,
+        }
+    };
+    assert!(broken.is_some_and(|it| it.is_err()), "it was cut");
+    let mut quiet = quiet.into_body();
+    assert!(timeout(IDLE, quiet.frame()).await.is_err(), "it was not");
+    let answer = send(&mut client, "/echo", "hello").await.unwrap();
+    assert_eq!(text(answer).await, "hello");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_requests_is_closed() {
+    let house = House::new();
+    let mut client = connect(&house).await;
+    let answer = send(&mut client, "/echo", "").await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    drop(answer);
+    let closed = timeout(IDLE * 2, house.tasks.finished());
+    assert!(closed.await.is_ok(), "it was kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn draining_finishes_what_has_begun_and_takes_nothing_new() {
+    let house = House::new();
+    let mut client = connect(&house).await;
+    let (more, rest) = oneshot::channel();
+    let body = StreamBody::new(stream::once(async {
+        let rest: &'static str = rest.await.unwrap();
+        Ok::<_, Infallible>(Frame::data(Bytes::from(rest)))
+    }));
+    let request = Request::post("http://a/echo").body(body.boxed_unsync());
+    let begun = client.send_request(request.unwrap());
+    // So that it has begun.
+    let first = send(&mut client, "/echo", "").await.unwrap();
+    assert_eq!(first.status(), StatusCode::OK);
+    house.drain();
+    sleep(IDLE / 10).await;
+    assert!(send(&mut client, "/echo", "").await.is_err());
+    more.send("late").unwrap();
+    let answer = begun.await.unwrap();
+    assert_eq!(text(answer).await, "late");
+    house.tasks.finished().await;
+}

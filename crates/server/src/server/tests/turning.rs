@@ -1,0 +1,86 @@
+//! Upgrades, taken and declined.
+
+use super::kit::{House, IDLE, piece, statuses};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+fn upgrade(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: test\r\n\r\n")
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_goes_through_a_tunnel_is_not_looked_at() {
+    let house = House::new();
+    let mut client = house.connect();
+    // Before anybody has agreed to it, even.
+    let request = upgrade("/tunnel");
+    client.write_all(request.as_bytes()).await.unwrap();
+    client.write_all(b"\0early ").await.unwrap();
+    let mut replies = piece(&mut client).await;
+    assert_eq!(statuses(&replies), ["101"]);
+    client.write_all(b"late\n\n").await.unwrap();
+    while !replies.ends_with("\r\n\r\n\0early late\n\n") {
+        replies.push_str(&piece(&mut client).await);
+    }
+    // One direction may end before the other.
+    client.write_all(b"end").await.unwrap();
+    client.shutdown().await.unwrap();
+    let mut rest = String::new();
+    client.read_to_string(&mut rest).await.unwrap();
+    assert_eq!(rest, "end");
+    house.tasks.finished().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tunnel_is_told_when_the_door_closes_and_is_waited_for() {
+    let house = House::new();
+    let mut client = house.connect();
+    client
+        .write_all(upgrade("/tunnel").as_bytes())
+        .await
+        .unwrap();
+    assert_eq!(statuses(&piece(&mut client).await), ["101"]);
+    // However long nothing happens in it.
+    assert!(timeout(IDLE * 10, client.read_u8()).await.is_err());
+    assert_eq!(house.tasks.count(), 1);
+    house.drain();
+    assert_eq!(piece(&mut client).await, "bye");
+    house.tasks.finished().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_an_upgrade_that_was_declined_requests_are_read_as_ever() {
+    for (next, status) in [
+        ("GET /next HTTP/1.1\r\nHost: a\r\n\r\n", "200"),
+        ("GET /next HTTP/1.1\nHost: a\r\n\r\n", "400"),
+        ("\0", "400"),
+    ] {
+        let house = House::new();
+        let mut client = house.connect();
+        // In one piece, and behind a request that is none.
+        let requests = format!(
+            "GET /first HTTP/1.1\r\nHost: a\r\n\r\n{}{next}",
+            upgrade("/declined")
+        );
+        client.write_all(requests.as_bytes()).await.unwrap();
+        let mut replies = String::new();
+        while statuses(&replies).len() < 3 {
+            replies.push_str(&piece(&mut client).await);
+        }
+        assert_eq!(statuses(&replies), ["200", "200", status], "{next}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_goes_while_its_upgrade_is_considered_is_noticed() {
+    let house = House::new();
+    let mut client = house.connect();
+    client
+        .write_all(upgrade("/never").as_bytes())
+        .await
+        .unwrap();
+    tokio::task::yield_now().await;
+    drop(client);
+    let noticed = timeout(IDLE, house.tasks.finished());
+    assert!(noticed.await.is_ok());
+}

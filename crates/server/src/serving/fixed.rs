@@ -1,0 +1,110 @@
+//! What only a restart changes: where the doors are, and which store it is.
+
+use tidegate::Config;
+use tidegate_policy::config::{Layout, Listen, StoreSettings};
+
+/// What a server was started with, and keeps for as long as it runs.
+#[derive(Debug)]
+pub(super) struct Fixed {
+    listen: Listen,
+    store: StoreSettings,
+}
+
+impl Fixed {
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            listen: config.listen.clone(),
+            store: config.store.clone(),
+        }
+    }
+
+    /// What `config` says otherwise, by the names of the settings. An error says why none of it can be
+    /// served by what runs.
+    pub(super) fn differences(&self, config: &Config) -> Result<Vec<&'static str>, &'static str> {
+        let (listen, store) = (&self.listen, &self.store);
+        if is_open(store) && !is_open(&config.store) {
+            // Its limits do not say how their keys are named, and would be counted under others.
+            return Err(
+                "the store keeps its keys in the open layout, and this configuration does not say how \
+                 to name them\n   help: keep `store.layout: open`, or restart",
+            );
+        }
+        let settings = [
+            ("listen.http", listen.http != config.listen.http),
+            ("listen.grpc", listen.grpc != config.listen.grpc),
+            ("listen.gateway", listen.gateway != config.listen.gateway),
+            ("listen.admin", listen.admin != config.listen.admin),
+            ("listen.resp", listen.resp != config.listen.resp),
+            ("store", store.target != config.store.target),
+            ("store.timeout", store.timeout != config.store.timeout),
+            ("store.max_keys", store.max_keys != config.store.max_keys),
+        ];
+        let differing = settings.into_iter().filter(|(_, differs)| *differs);
+        Ok(differing.map(|(name, _)| name).collect())
+    }
+}
+
+fn is_open(store: &StoreSettings) -> bool {
+    let redis = store.target.redis();
+    redis.is_some_and(|redis| redis.layout == Layout::Open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(settings: &str) -> Config {
+        let policies = "policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]";
+        Config::from_yaml(&format!("{settings}\n{policies}")).unwrap()
+    }
+
+    fn differences(before: &str, after: &str) -> Result<Vec<&'static str>, &'static str> {
+        Fixed::of(&config(before)).differences(&config(after))
+    }
+
+    #[test]
+    fn what_needs_a_restart_is_named_and_nothing_else() {
+        for (before, after, expected) in [
+            ("", "", &[][..]),
+            ("", "client: { trusted_proxies: [10.0.0.0/8] }", &[]),
+            (
+                "store: { on_failure: local, key_secret: one }",
+                "store: { on_failure: deny, key_secret: another }",
+                &[],
+            ),
+            ("", "listen: { http: 127.0.0.1:8081 }", &["listen.http"]),
+            (
+                "listen: { http: 127.0.0.1:1 }",
+                "listen: { http: { address: 127.0.0.1:1, token: secret } }",
+                &["listen.http"],
+            ),
+            (
+                "",
+                "listen: { admin: 127.0.0.1:1, http: 127.0.0.1:8080 }\nstore: { max_keys: 5 }",
+                &["listen.admin", "store.max_keys"],
+            ),
+            (
+                "",
+                "store: { url: 'redis://127.0.0.1', timeout: 5ms }",
+                &["store", "store.timeout"],
+            ),
+        ] {
+            assert_eq!(
+                differences(before, after).as_deref(),
+                Ok(expected),
+                "{after}"
+            );
+        }
+    }
+
+    #[test]
+    fn keys_of_the_open_layout_are_never_left_without_names() {
+        let open = "store: { url: 'redis://127.0.0.1', layout: open }";
+        let packed = "store: { url: 'redis://127.0.0.1' }";
+        assert!(differences(open, packed).unwrap_err().contains("layout"));
+        assert!(differences(open, "").is_err());
+        // The other way round the names are not looked at.
+        assert_eq!(differences(packed, open), Ok(vec!["store"]));
+        assert_eq!(differences(open, open), Ok(vec![]));
+    }
+}

@@ -1,0 +1,175 @@
+//! What the doors serve: decisions, and the routes of the gateway. A reload replaces both at once.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `fixed` | what only a restart changes |
+//! | `names` | what a configuration has, and how that differs from the one before |
+
+mod fixed;
+mod names;
+
+use crate::decider::Decider;
+use crate::doors::gateway::Gateway;
+use crate::failure::Failure;
+use crate::telemetry::store::StoreStats;
+use fixed::Fixed;
+use names::Names;
+use parking_lot::Mutex;
+use std::mem;
+use std::sync::Arc;
+use tidegate::{AnyStore, BuildError, Config, Store};
+use tidegate_policy::route::Routes;
+use tracing::warn;
+
+/// What the doors serve. Clones are cheap and share everything.
+#[derive(Debug)]
+pub struct Serving<S = AnyStore> {
+    decider: Decider<S>,
+    gateway: Option<Arc<Gateway>>,
+    /// Locked for as long as a reload takes, so that there is one at a time.
+    served: Arc<Mutex<Served>>,
+}
+
+/// What is known of the configuration that is served.
+#[derive(Debug, Default)]
+struct Served {
+    /// Where it began; unknown to those who brought a decider of their own.
+    fixed: Option<Fixed>,
+    names: Names,
+}
+
+impl Serving {
+    /// Serves what `config` says, in the store that it names, whether or not that is there yet.
+    pub async fn start(mut config: Config) -> Result<Self, Failure> {
+        let served = Served {
+            fixed: Some(Fixed::of(&config)),
+            names: Names::of(&config),
+        };
+        let routes = mem::take(&mut config.routes);
+        let decider = Decider::start(config).await.map_err(not_started)?;
+        let serving = Self::new(decider, routes)?;
+        *serving.served.lock() = served;
+        Ok(serving)
+    }
+}
+
+impl<S: Store + StoreStats> Serving<S> {
+    /// Serves decisions of `decider`, and `routes` whose policies are the same configuration's.
+    pub fn new(decider: Decider<S>, routes: Routes) -> Result<Self, Failure> {
+        let gateway = if routes.is_empty() {
+            None
+        } else {
+            let rules = decider.rules().map_err(Failure::runtime)?;
+            let metrics = Arc::clone(decider.metrics());
+            Some(Gateway::start(routes, rules, metrics).map_err(Failure::input)?)
+        };
+        Ok(Self {
+            decider,
+            gateway,
+            served: Arc::default(),
+        })
+    }
+}
+
+impl<S: Store> Serving<S> {
+    /// Serves what `config` says from now on, without any request noticing: each is answered by one of
+    /// the two configurations, as a whole. Buckets keep their state.
+    ///
+    /// An error leaves everything as it was. What only a restart can change stays as it is, and the log
+    /// says so; the rest of `config` takes effect.
+    pub fn reload(&self, config: Config) -> Result<(), Failure> {
+        let mut served = self.served.lock();
+        let names = Names::of(&config);
+        let replaced = self.replace(served.fixed.as_ref(), config);
+        let postponed = replaced.inspect_err(|_| self.reload_refused())?;
+        // Counted before the log says so: whoever has read that finds it on the page.
+        self.decider.metrics().reloads.count_applied();
+        names.report_since(&served.names);
+        self.warn_of_what_stays(&names, &postponed);
+        served.names = names;
+        Ok(())
+    }
+
+    /// Counts a reload that came to nothing before there was a configuration.
+    pub(crate) fn reload_refused(&self) {
+        self.decider.metrics().reloads.count_refused();
+    }
+
+    /// Replaces what is served, and tells which settings stay as they were.
+    fn replace(
+        &self,
+        fixed: Option<&Fixed>,
+        mut config: Config,
+    ) -> Result<Vec<&'static str>, Failure> {
+        // Everything that can fail comes first, and changes nothing.
+        let postponed = match fixed {
+            Some(fixed) => fixed.differences(&config).map_err(Failure::input)?,
+            None => Vec::new(),
+        };
+        let routes = mem::take(&mut config.routes);
+        let prepared = match &self.gateway {
+            Some(gateway) => {
+                let prepared = gateway.prepare(routes).map_err(Failure::input)?;
+                Some((gateway, prepared))
+            }
+            None => None,
+        };
+        self.decider.reload(config).map_err(Failure::input)?;
+        // The gateway goes by its own table, which brings the rules along: until it has the new one,
+        // its requests take the old routes and are decided by the old rules.
+        if let Some((gateway, prepared)) = prepared {
+            // Only what was closed for good has none.
+            let rules = self.decider.rules().map_err(Failure::runtime)?;
+            gateway.commit(prepared, rules);
+        }
+        Ok(postponed)
+    }
+
+    /// Says what of a configuration did not take effect.
+    fn warn_of_what_stays(&self, names: &Names, postponed: &[&str]) {
+        if !postponed.is_empty() {
+            warn!(
+                settings = postponed.join(", "),
+                "these settings differ from those that are served, and need a restart"
+            );
+        }
+        match (&self.gateway, names.has_routes()) {
+            (None, true) => warn!("there are routes now, but no gateway until a restart opens it"),
+            (Some(_), false) => warn!(
+                "there are no routes any more: the gateway answers everything with 404, until \
+                 there are some, or a restart closes it"
+            ),
+            _ => {}
+        }
+    }
+}
+
+impl<S> Serving<S> {
+    /// Decides.
+    pub fn decider(&self) -> &Decider<S> {
+        &self.decider
+    }
+
+    /// Passes on, if there are routes.
+    pub(crate) fn gateway(&self) -> Option<&Arc<Gateway>> {
+        self.gateway.as_ref()
+    }
+}
+
+impl<S> Clone for Serving<S> {
+    fn clone(&self) -> Self {
+        Self {
+            decider: self.decider.clone(),
+            gateway: self.gateway.clone(),
+            served: Arc::clone(&self.served),
+        }
+    }
+}
+
+/// A store that is not there is nobody's spelling mistake.
+fn not_started(error: BuildError) -> Failure {
+    match error {
+        BuildError::Unreachable { .. } => Failure::runtime(error),
+        error => Failure::input(error),
+    }
+}

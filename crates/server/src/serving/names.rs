@@ -1,0 +1,89 @@
+//! What a configuration has, and how that differs from the one before.
+
+use std::collections::BTreeSet;
+use tidegate::Config;
+use tracing::info;
+
+/// The names in a configuration.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    policies: BTreeSet<String>,
+    /// Each after its policy, `api/per-client`.
+    limits: BTreeSet<String>,
+    routes: BTreeSet<String>,
+}
+
+impl Names {
+    pub(super) fn of(config: &Config) -> Self {
+        // What routes join stands in the file as its parts.
+        let policies = config.policies.iter().filter(|it| !it.is_joined());
+        let limits = policies.clone().flat_map(|policy| {
+            let named = |limit| format!("{}/{limit}", policy.name);
+            policy.limits.iter().map(move |it| named(&it.name))
+        });
+        Self {
+            limits: limits.collect(),
+            policies: policies.map(|it| it.name.clone()).collect(),
+            routes: config.routes.iter().map(|it| it.id.clone()).collect(),
+        }
+    }
+
+    pub(super) fn has_routes(&self) -> bool {
+        !self.routes.is_empty()
+    }
+
+    /// Tells the log that these are served from now on, instead of those `before`.
+    pub(super) fn report_since(&self, before: &Self) {
+        info!(
+            policies = self.policies.len(),
+            routes = self.routes.len(),
+            policies_added = listed(&self.policies, &before.policies),
+            policies_removed = listed(&before.policies, &self.policies),
+            limits_added = listed(&self.limits, &before.limits),
+            limits_removed = listed(&before.limits, &self.limits),
+            routes_added = listed(&self.routes, &before.routes),
+            routes_removed = listed(&before.routes, &self.routes),
+            "the configuration was reloaded"
+        );
+    }
+}
+
+/// Those of `these` that are not among `others`; the log leaves out what is `None`.
+fn listed(these: &BTreeSet<String>, others: &BTreeSet<String>) -> Option<String> {
+    let names: Vec<&str> = these.difference(others).map(String::as_str).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(text: &str) -> Names {
+        Names::of(&Config::from_yaml(text).unwrap())
+    }
+
+    #[test]
+    fn what_came_and_what_went_is_told_by_name_and_what_stayed_is_not() {
+        let before = names(
+            "policies:
+               - { name: api, limits: [{ name: all, rate: 1/s }, { name: each, key: ip, rate: 1/s }] }
+               - { name: old, limits: [{ name: all, rate: 1/s }] }",
+        );
+        let after = names(
+            "policies:
+               - { name: api, limits: [{ name: all, rate: 2/s }] }
+               - { name: new, limits: [{ name: all, rate: 1/s }] }
+             routes:
+               - { id: b, upstreams: ['http://127.0.0.1:1'], policy: [api, new] }
+               - { id: a, upstreams: ['http://127.0.0.1:2'] }",
+        );
+        let came = |of: fn(&Names) -> &BTreeSet<String>| listed(of(&after), of(&before));
+        let went = |of: fn(&Names) -> &BTreeSet<String>| listed(of(&before), of(&after));
+        assert_eq!(came(|it| &it.policies).as_deref(), Some("new"));
+        assert_eq!(went(|it| &it.policies).as_deref(), Some("old"));
+        assert_eq!(came(|it| &it.limits).as_deref(), Some("new/all"));
+        assert_eq!(went(|it| &it.limits).as_deref(), Some("api/each, old/all"));
+        assert_eq!(came(|it| &it.routes).as_deref(), Some("a, b"));
+        assert_eq!(went(|it| &it.routes), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! A counter for every name of a configuration.
+
+use super::by_decider::ByDecider;
+use prometheus_client::encoding::MetricEncoder;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use tidegate::{Decision, Mode};
+use tidegate_policy::{Limit, Policy};
+
+/// The counters of one configuration, by its names.
+///
+/// Names that it no longer has stay until the next one. For some requests are still decided by the
+/// policies before it, and what was counted since somebody last looked at the page would be lost.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    policies: BTreeMap<Box<str>, PolicyCounts>,
+}
+
+#[derive(Clone, Debug)]
+struct PolicyCounts {
+    unlimited: Arc<ByDecider>,
+    limits: BTreeMap<Box<str>, LimitCounts>,
+    /// Whether any of its limits is only watched, or was before: most policies have none to look
+    /// for.
+    has_shadow: bool,
+    /// Whether the configuration has it, and not just the one before.
+    is_current: bool,
+}
+
+#[derive(Clone, Debug)]
+struct LimitCounts {
+    /// A limit that is only watched decides nothing: it has refusals of its own kind.
+    is_shadow: bool,
+    is_current: bool,
+    outcomes: Arc<Outcomes>,
+}
+
+/// All of them, whatever the limit's mode is at present: requests under way may know it by another.
+#[derive(Debug, Default)]
+struct Outcomes {
+    allowed: ByDecider,
+    refused: ByDecider,
+    shadow_refused: ByDecider,
+}
+
+// === impl Layout ===
+
+impl Layout {
+    /// The counters for `policies`, which go on where those of `before` are.
+    pub(super) fn new(policies: &[Policy], before: Option<&Self>) -> Self {
+        let before = before.map(|before| &before.policies);
+        let laid_out = |policy: &Policy| {
+            let name = policy.name.as_str();
+            let before = before.and_then(|before| before.get(name));
+            (name.into(), PolicyCounts::new(policy, before))
+        };
+        let mut policies: BTreeMap<_, _> = policies.iter().map(laid_out).collect();
+        for (name, gone) in before.into_iter().flatten() {
+            if gone.is_current && !policies.contains_key(name) {
+                policies.insert(name.clone(), gone.left_over());
+            }
+        }
+        Self { policies }
+    }
+
+    pub(super) fn count(&self, decision: &Decision) {
+        // Only what was decided by policies long gone is not here.
+        let Some(policy) = self.policies.get(decision.policy()) else {
+            return;
+        };
+        let by = decision.decided_by();
+        match decision.binding() {
+            None => policy.unlimited.add(by),
+            Some(binding) => match policy.limits.get(binding.limit()) {
+                Some(limit) if decision.is_allowed() => limit.outcomes.allowed.add(by),
+                Some(limit) => limit.outcomes.refused.add(by),
+                None => {}
+            },
+        }
+        if policy.has_shadow {
+            policy.count_shadows(decision);
+        }
+    }
+
+    pub(super) fn encode(&self, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+        for (policy, counts) in &self.policies {
+            counts
+                .unlimited
+                .encode(encoder, (policy, "", "unlimited"))?;
+            for (limit, counts) in &counts.limits {
+                counts.encode(encoder, (policy, limit))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+// === impl PolicyCounts ===
+
+impl PolicyCounts {
+    fn new(policy: &Policy, before: Option<&Self>) -> Self {
+        let laid_out = |limit: &Limit| {
+            let name = limit.name.as_str();
+            let before = before.and_then(|before| before.limits.get(name));
+            (name.into(), LimitCounts::new(limit, before))
+        };
+        let mut limits: BTreeMap<_, _> = policy.limits.iter().map(laid_out).collect();
+        let mut has_shadow = limits.values().any(|limit| limit.is_shadow);
+        for (name, was) in before.iter().flat_map(|before| before.current_limits()) {
+            has_shadow |= was.is_shadow;
+            if !limits.contains_key(name) {
+                limits.insert(name.clone(), was.left_over());
+            }
+        }
+        Self {
+            unlimited: before.map_or_else(Arc::default, |before| Arc::clone(&before.unlimited)),
+            limits,
+            has_shadow,
+            is_current: true,
+        }
+    }
+
+    /// The same once the configuration no longer has it.
+    fn left_over(&self) -> Self {
+        let limits = self.current_limits();
+        Self {
+            limits: limits
+                .map(|(name, limit)| (name.clone(), limit.left_over()))
+                .collect(),
+            is_current: false,
+            ..self.clone()
+        }
+    }
+
+    fn current_limits(&self) -> impl Iterator<Item = (&Box<str>, &LimitCounts)> {
+        self.limits.iter().filter(|(_, limit)| limit.is_current)
+    }
+
+    #[cold]
+    fn count_shadows(&self, decision: &Decision) {
+        // A limit of several bands refuses once, and its bands stand together.
+        let mut last = None;
+        for applied in decision.applied() {
+            if applied.is_shadow() && !applied.is_allowed() && last != Some(applied.limit()) {
+                last = Some(applied.limit());
+                if let Some(limit) = self.limits.get(applied.limit()) {
+                    limit.outcomes.shadow_refused.add(decision.decided_by());
+                }
+            }
+        }
+    }
+}
+
+// === impl LimitCounts ===
+
+impl LimitCounts {
+    fn new(limit: &Limit, before: Option<&Self>) -> Self {
+        Self {
+            is_shadow: limit.mode == Mode::Shadow,
+            is_current: true,
+            outcomes: before.map_or_else(Arc::default, |before| Arc::clone(&before.outcomes)),
+        }
+    }
+
+    fn left_over(&self) -> Self {
+        Self {
+            is_current: false,
+            ..self.clone()
+        }
+    }
+
+    /// What a limit in its present mode can do; and, if that was another, what it has done.
+    fn encode(
+        &self,
+        encoder: &mut MetricEncoder<'_>,
+        (policy, limit): (&str, &str),
+    ) -> fmt::Result {
+        let Outcomes {
+            allowed,
+            refused,
+            shadow_refused,
+        } = &*self.outcomes;
+        for (outcome, counts, is_possible) in [
+            ("allowed", allowed, !self.is_shadow),
+            ("refused", refused, !self.is_shadow),
+            ("shadow_refused", shadow_refused, self.is_shadow),
+        ] {
+            if is_possible || !counts.is_zero() {
+                counts.encode(encoder, (policy, limit, outcome))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! Decisions, counted by policy, limit, outcome and who decided.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `layout` | a counter for every name of a configuration |
+//! | `by_decider` | one count, by who decided |
+
+mod by_decider;
+mod layout;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use layout::Layout;
+
+use arc_swap::ArcSwap;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::metrics::MetricType;
+use std::fmt;
+use std::sync::Arc;
+use tidegate::Decision;
+use tidegate_policy::Policy;
+
+/// Counters for every policy and limit of a configuration, laid out when it takes effect: to count
+/// is to find and to add. Only names from the configuration become labels, so there are no more
+/// series than it has limits, and the one before it had.
+#[derive(Debug)]
+pub(crate) struct Decisions {
+    /// Replaced whole by a reload. Two layouts that know the same name share its counters, so that
+    /// it does not matter in which of them a decision is counted meanwhile.
+    layout: ArcSwap<Layout>,
+}
+
+impl Decisions {
+    pub(crate) fn new(policies: &[Policy]) -> Self {
+        Self {
+            layout: ArcSwap::from_pointee(Layout::new(policies, None)),
+        }
+    }
+
+    /// Lays them out for `policies`, which are about to take effect, and tells how they were. Names
+    /// that stay go on counting.
+    pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<Layout> {
+        let before = self.layout.load_full();
+        let layout = Layout::new(policies, Some(&before));
+        self.layout.store(Arc::new(layout));
+        before
+    }
+
+    /// Puts a layout back, because nothing came of those policies.
+    pub(crate) fn put_back(&self, layout: Arc<Layout>) {
+        self.layout.store(layout);
+    }
+
+    /// Counts a decision.
+    pub(crate) fn count(&self, decision: &Decision) {
+        self.layout.load().count(decision);
+    }
+}
+
+impl Collector for Decisions {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Decisions by policy, limit and outcome; shadow_refused counts what a watched \
+                    limit would have refused, beside the decision itself.";
+        let mut encoder =
+            encoder.encode_descriptor("decisions", help, None, MetricType::Counter)?;
+        // Held for as long as the page takes, and so not as a guard, of which there are few.
+        self.layout.load_full().encode(&mut encoder)
+    }
+}

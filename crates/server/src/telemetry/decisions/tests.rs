@@ -1,0 +1,140 @@
+use super::Decisions;
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+use std::sync::Arc;
+use tidegate::{Config, Limiter, Request, Rules};
+
+/// A limiter, and what is counted of it.
+struct Counted {
+    limiter: Limiter,
+    decisions: Arc<Decisions>,
+    registry: Registry,
+}
+
+impl Counted {
+    fn new(policies: &str) -> Self {
+        let config = config(policies);
+        let decisions = Arc::new(Decisions::new(&config.policies));
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Arc::clone(&decisions)));
+        Self {
+            limiter: Limiter::builder().config(config).build().unwrap(),
+            decisions,
+            registry,
+        }
+    }
+
+    fn reload(&self, policies: &str) {
+        let config = config(policies);
+        self.decisions.lay_out(&config.policies);
+        self.limiter.reload(config).unwrap();
+    }
+
+    fn decide(&self, policy: &str) {
+        self.decide_by(&self.limiter.rules().unwrap(), policy);
+    }
+
+    fn decide_by(&self, rules: &Arc<Rules>, policy: &str) {
+        let request = Request::new().policy(policy);
+        let decision = self.limiter.check_at_once(rules, &request);
+        self.decisions.count(&decision.unwrap().unwrap());
+    }
+
+    /// The count of a series, if it is shown.
+    fn shown(&self, policy: &str, limit: &str, outcome: &str) -> Option<u64> {
+        let mut page = String::new();
+        text::encode(&mut page, &self.registry).unwrap();
+        let series = format!(
+            "decisions_total{{policy=\"{policy}\",limit=\"{limit}\",outcome=\"{outcome}\",\
+             decided_by=\"store\"}} "
+        );
+        let mut lines = page.lines();
+        let count = lines.find_map(|line| line.strip_prefix(series.as_str()))?;
+        Some(count.parse().unwrap())
+    }
+}
+
+fn config(policies: &str) -> Config {
+    Config::from_yaml(&format!("policies: [{policies}]")).unwrap()
+}
+
+const API: &str = "{ name: api, limits: [{ name: all, rate: 1/h }] }";
+const OTHER: &str = "{ name: other, limits: [{ name: all, rate: 9/h }] }";
+
+#[test]
+fn names_that_stay_go_on_counting_and_new_ones_begin() {
+    let it = Counted::new(API);
+    it.decide("api");
+    it.reload(&format!("{API}, {OTHER}"));
+    it.decide("api");
+    it.decide("other");
+    assert_eq!(it.shown("api", "all", "allowed"), Some(1));
+    assert_eq!(it.shown("api", "all", "refused"), Some(1));
+    assert_eq!(it.shown("other", "all", "allowed"), Some(1));
+}
+
+#[test]
+fn what_older_policies_decide_after_a_reload_is_counted_under_their_names() {
+    let it = Counted::new(&format!("{API}, {OTHER}"));
+    let older = it.limiter.rules().unwrap();
+    it.decide("other");
+    it.reload("{ name: api, limits: [{ name: another, rate: 1/h }] }");
+    it.decide_by(&older, "other");
+    it.decide_by(&older, "api");
+    assert_eq!(it.shown("other", "all", "allowed"), Some(2));
+    assert_eq!(it.shown("api", "all", "allowed"), Some(1));
+    assert_eq!(it.shown("api", "another", "allowed"), Some(0));
+}
+
+#[test]
+fn a_name_is_shown_until_the_reload_after_the_one_that_removed_it() {
+    let it = Counted::new(&format!("{API}, {OTHER}"));
+    let older = it.limiter.rules().unwrap();
+    it.decide("other");
+    it.reload(API);
+    assert_eq!(it.shown("other", "all", "allowed"), Some(1));
+    it.reload(API);
+    assert_eq!(it.shown("other", "all", "allowed"), None);
+    assert_eq!(it.shown("other", "", "unlimited"), None);
+    // It is decided all the same, and nobody is the worse for it.
+    it.decide_by(&older, "other");
+    assert_eq!(it.shown("other", "all", "allowed"), None);
+}
+
+#[test]
+fn a_name_that_comes_back_at_once_goes_on() {
+    let it = Counted::new(&format!("{API}, {OTHER}"));
+    it.decide("other");
+    it.reload(API);
+    it.reload(&format!("{API}, {OTHER}"));
+    it.decide("other");
+    assert_eq!(it.shown("other", "all", "allowed"), Some(2));
+}
+
+#[test]
+fn refusals_of_a_limit_that_was_only_watched_stay_what_they_were() {
+    let watched = "{ name: api, limits: [{ name: all, rate: 1/h, mode: shadow }] }";
+    let it = Counted::new(watched);
+    let older = it.limiter.rules().unwrap();
+    it.decide("api");
+    it.decide("api");
+    assert_eq!(it.shown("api", "all", "shadow_refused"), Some(1));
+    assert_eq!(it.shown("api", "all", "refused"), None);
+    it.reload(API);
+    it.decide("api");
+    it.decide_by(&older, "api");
+    assert_eq!(it.shown("api", "all", "shadow_refused"), Some(2));
+    assert_eq!(it.shown("api", "all", "refused"), Some(1));
+}
+
+#[test]
+fn a_layout_that_is_put_back_has_what_was_counted_meanwhile() {
+    let it = Counted::new(API);
+    let before = it
+        .decisions
+        .lay_out(&config(&format!("{API}, {OTHER}")).policies);
+    it.decide("api");
+    it.decisions.put_back(before);
+    assert_eq!(it.shown("api", "all", "allowed"), Some(1));
+    assert_eq!(it.shown("other", "all", "allowed"), None);
+}

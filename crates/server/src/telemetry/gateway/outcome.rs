@@ -1,0 +1,122 @@
+//! What came of requests to upstreams, and of messages.
+
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::counter::ConstCounter;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What came of a request to an upstream. Each has one of these, but for [`CutShort`](Self::CutShort).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The head of an answer came, whatever its status.
+    Answered,
+    /// Nobody listens there.
+    RefusedConnection,
+    /// No connection could be made for another reason: a name that is not known, a network that is
+    /// away, a certificate that is not believed.
+    Unreachable,
+    /// No connection was made in time.
+    ConnectTimeout,
+    /// No answer came in time.
+    ResponseTimeout,
+    /// The connection broke before the answer, or what came is not HTTP.
+    Broken,
+    /// The client's body did not come as it should.
+    UploadFailed,
+    /// The client went away before the answer.
+    Abandoned,
+    /// The answer did not come to its end. Counted beside `Answered`, for that is known long before.
+    CutShort,
+}
+
+/// What came of a message that a client sent through a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MessageOutcome {
+    /// It was sent on.
+    Allowed,
+    /// A limit refused it.
+    Refused,
+    /// There was no decision, because the store could not tell.
+    Undecided,
+}
+
+/// One of a few things that are counted.
+pub(super) trait Counted: Copy + Into<usize> + 'static {
+    /// As labels, by number.
+    const LABELS: &'static [&'static str];
+}
+
+impl Counted for Outcome {
+    const LABELS: &'static [&'static str] = &[
+        "answered",
+        "refused_connection",
+        "unreachable",
+        "connect_timeout",
+        "response_timeout",
+        "broken",
+        "upload_failed",
+        "abandoned",
+        "cut_short",
+    ];
+}
+
+impl From<Outcome> for usize {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Answered => 0,
+            Outcome::RefusedConnection => 1,
+            Outcome::Unreachable => 2,
+            Outcome::ConnectTimeout => 3,
+            Outcome::ResponseTimeout => 4,
+            Outcome::Broken => 5,
+            Outcome::UploadFailed => 6,
+            Outcome::Abandoned => 7,
+            Outcome::CutShort => 8,
+        }
+    }
+}
+
+impl Counted for MessageOutcome {
+    const LABELS: &'static [&'static str] = &["allowed", "refused", "undecided"];
+}
+
+impl From<MessageOutcome> for usize {
+    fn from(outcome: MessageOutcome) -> Self {
+        match outcome {
+            MessageOutcome::Allowed => 0,
+            MessageOutcome::Refused => 1,
+            MessageOutcome::Undecided => 2,
+        }
+    }
+}
+
+/// A counter for each outcome.
+#[derive(Debug, Default)]
+pub(super) struct Outcomes([AtomicU64; 9]);
+
+impl Outcomes {
+    #[inline]
+    pub(super) fn count(&self, outcome: impl Counted) {
+        if let Some(count) = self.0.get(outcome.into()) {
+            count.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// The first outcome, which is the good one, begins at zero, so that a rate over its first increase
+    /// is right; the others appear once they happen.
+    pub(super) fn encode<C: Counted, const N: usize>(
+        &self,
+        encoder: &mut MetricEncoder<'_>,
+        whose: [(&str, &str); N],
+    ) -> fmt::Result {
+        for (nth, (label, count)) in C::LABELS.iter().zip(&self.0).enumerate() {
+            let count = count.load(Relaxed);
+            if count == 0 && nth > 0 {
+                continue;
+            }
+            let labels = (whose, [("outcome", *label)]);
+            ConstCounter::new(count).encode(encoder.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}

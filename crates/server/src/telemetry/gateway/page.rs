@@ -1,0 +1,158 @@
+//! How the gateway's metrics are written down.
+
+use super::GatewayMetrics;
+use super::outcome::{MessageOutcome, Outcome};
+use super::route::{Counts, RouteMetrics, UpstreamMetrics};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+type Routes = [Arc<RouteMetrics>];
+
+/// A name, what it means, and where it is read.
+type UpstreamGauge = (&'static str, &'static str, fn(&UpstreamMetrics) -> i64);
+type RouteCounter = (&'static str, &'static str, fn(&Counts) -> &AtomicU64);
+
+impl Collector for GatewayMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        // A copy of the list, so that a slow page holds up no reload.
+        let routes = self.routes.read().clone();
+        if routes.is_empty() {
+            return Ok(());
+        }
+        self.encode_requests(&mut encoder, &routes)?;
+        encode_outcomes(&mut encoder, &routes)?;
+        encode_upstreams(&mut encoder, &routes)?;
+        encode_counts(&mut encoder, &routes)?;
+        encode_messages(&mut encoder, &routes)?;
+        let help = "Requests refused because they can be read in two ways, or in none, by reason.";
+        let refused =
+            encoder.encode_descriptor("gateway_refused", help, None, self.refused.metric_type())?;
+        self.refused.encode(refused)
+    }
+}
+
+impl GatewayMetrics {
+    fn encode_requests(&self, encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+        let help = "Requests by route, pattern and status of the answer; without a route and a \
+                    pattern where none was for them.";
+        let mut encoder =
+            encoder.encode_descriptor("gateway_requests", help, None, MetricType::Counter)?;
+        for route in routes {
+            for pattern in &route.patterns {
+                let names = (&*route.id, &*pattern.name);
+                pattern.statuses.encode(&mut encoder, names)?;
+            }
+        }
+        self.unmatched.encode(&mut encoder, ("", ""))
+    }
+}
+
+fn encode_outcomes(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+    let help = "Requests to upstreams by what came of them; cut_short counts answers that did not \
+                come to their end, beside answered.";
+    let mut encoder =
+        encoder.encode_descriptor("gateway_upstream_requests", help, None, MetricType::Counter)?;
+    for (labels, upstream) in upstreams(routes) {
+        let outcomes = &upstream.outcomes;
+        outcomes.encode::<Outcome, 2>(&mut encoder, labels)?;
+    }
+    Ok(())
+}
+
+/// What is known of each upstream at this moment.
+fn encode_upstreams(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+    let gauges: [UpstreamGauge; 2] = [
+        (
+            "gateway_upstream_healthy",
+            "Whether requests are given to an upstream: it is neither unhealthy nor ejected.",
+            |upstream| i64::from(upstream.standings.iter().all(|it| it.is_in())),
+        ),
+        (
+            "gateway_upstream_in_flight",
+            "Requests to an upstream that are under way.",
+            |upstream| {
+                let each = upstream.standings.iter();
+                each.map(|it| i64::from(it.in_flight())).sum()
+            },
+        ),
+    ];
+    for (name, help, value) in gauges {
+        let mut encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for (labels, upstream) in upstreams(routes) {
+            let gauge = ConstGauge::new(value(upstream));
+            gauge.encode(encoder.encode_family(&labels)?)?;
+        }
+    }
+    let help = "How often an upstream was left alone because its requests failed.";
+    let name = "gateway_upstream_ejections";
+    let mut encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (labels, upstream) in upstreams(routes) {
+        let count: u64 = upstream.standings.iter().map(|it| it.ejections()).sum();
+        ConstCounter::new(count).encode(encoder.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+type UpstreamLabels<'a> = [(&'static str, &'a str); 2];
+
+fn upstreams(routes: &Routes) -> impl Iterator<Item = (UpstreamLabels<'_>, &UpstreamMetrics)> {
+    routes.iter().flat_map(|route| {
+        route.upstreams.iter().map(|upstream| {
+            let labels = [("route", &*route.id), ("upstream", &*upstream.name)];
+            (labels, upstream)
+        })
+    })
+}
+
+fn encode_counts(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+    let counters: [RouteCounter; 3] = [
+        (
+            "gateway_retries",
+            "Requests sent once more, to another upstream or on another connection.",
+            |counts| &counts.retries,
+        ),
+        (
+            "gateway_refunds",
+            "Requests given their cost back, because they reached no upstream.",
+            |counts| &counts.refunds,
+        ),
+        (
+            "gateway_all_out",
+            "Requests sent to an upstream that is out, because every one of the route is.",
+            |counts| &counts.all_out,
+        ),
+    ];
+    for (name, help, counter) in counters {
+        let mut encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for route in routes {
+            let count = ConstCounter::new(counter(&route.counts).load(Relaxed));
+            count.encode(encoder.encode_family(&[("route", &*route.id)])?)?;
+        }
+    }
+    let help = "Open tunnels: WebSockets and other upgrades.";
+    let mut encoder =
+        encoder.encode_descriptor("gateway_tunnels", help, None, MetricType::Gauge)?;
+    for route in routes {
+        let open = route.counts.tunnels.load(Relaxed);
+        let open = ConstGauge::new(i64::try_from(open).unwrap_or(i64::MAX));
+        open.encode(encoder.encode_family(&[("route", &*route.id)])?)?;
+    }
+    Ok(())
+}
+
+fn encode_messages(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+    let help = "Messages of clients that a limit was asked about, by what came of them.";
+    let mut encoder =
+        encoder.encode_descriptor("gateway_messages", help, None, MetricType::Counter)?;
+    for route in routes {
+        let messages = &route.counts.messages;
+        messages.encode::<MessageOutcome, 1>(&mut encoder, [("route", &*route.id)])?;
+    }
+    Ok(())
+}

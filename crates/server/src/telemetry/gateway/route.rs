@@ -1,0 +1,162 @@
+//! What is counted of one route.
+
+use super::outcome::{MessageOutcome, Outcome, Outcomes};
+use super::statuses::Statuses;
+use crate::proxy::standing::Standing;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// What a route is called, and what belongs to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RouteLabels<'a> {
+    /// Its id.
+    pub(crate) id: &'a str,
+    /// The pattern of each of its conditions, in their order.
+    pub(crate) patterns: &'a [String],
+    /// Its upstreams, in their order. Names and what is known of them come from here.
+    pub(crate) upstreams: &'a [Arc<Standing>],
+}
+
+/// What is counted of one route: by number, as the configuration has them in order. To count is to add.
+#[derive(Debug)]
+pub(crate) struct RouteMetrics {
+    pub(super) id: Box<str>,
+    by_pattern: Box<[Arc<Statuses>]>,
+    by_upstream: Box<[Arc<Outcomes>]>,
+    /// The same once more for each name, since several conditions may have the same pattern, and
+    /// several upstreams the same host.
+    pub(super) patterns: Vec<PatternMetrics>,
+    pub(super) upstreams: Vec<UpstreamMetrics>,
+    pub(super) counts: Arc<Counts>,
+}
+
+#[derive(Debug)]
+pub(super) struct PatternMetrics {
+    pub(super) name: Box<str>,
+    pub(super) statuses: Arc<Statuses>,
+}
+
+#[derive(Debug)]
+pub(super) struct UpstreamMetrics {
+    pub(super) name: Box<str>,
+    pub(super) outcomes: Arc<Outcomes>,
+    pub(super) standings: Vec<Arc<Standing>>,
+}
+
+/// What a route has one of.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) retries: AtomicU64,
+    pub(super) refunds: AtomicU64,
+    pub(super) all_out: AtomicU64,
+    pub(super) tunnels: AtomicU64,
+    pub(super) messages: Outcomes,
+}
+
+/// A tunnel that is counted as open until it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct OpenTunnel(Arc<Counts>);
+
+impl RouteMetrics {
+    /// Those of a route. What was counted of it `before`, under the same names, goes on, for requests
+    /// that are still under way as well.
+    pub(super) fn new(labels: &RouteLabels<'_>, before: Option<&Self>) -> Self {
+        let mut metrics = Self {
+            id: labels.id.into(),
+            by_pattern: Box::default(),
+            by_upstream: Box::default(),
+            patterns: Vec::new(),
+            upstreams: Vec::new(),
+            counts: before.map_or_else(Arc::default, |before| Arc::clone(&before.counts)),
+        };
+        let patterns = labels.patterns.iter();
+        metrics.by_pattern = patterns.map(|it| metrics.pattern(it, before)).collect();
+        let upstreams = labels.upstreams.iter();
+        metrics.by_upstream = upstreams.map(|it| metrics.upstream(it, before)).collect();
+        metrics
+    }
+
+    fn pattern(&mut self, name: &str, before: Option<&Self>) -> Arc<Statuses> {
+        let mut known = self
+            .patterns
+            .iter()
+            .chain(before.iter().flat_map(|it| &it.patterns));
+        let known = known.find(|it| *it.name == *name);
+        let statuses = known.map_or_else(Arc::default, |it| Arc::clone(&it.statuses));
+        if !self.patterns.iter().any(|it| *it.name == *name) {
+            self.patterns.push(PatternMetrics {
+                name: name.into(),
+                statuses: Arc::clone(&statuses),
+            });
+        }
+        statuses
+    }
+
+    fn upstream(&mut self, standing: &Arc<Standing>, before: Option<&Self>) -> Arc<Outcomes> {
+        let name = standing.upstream();
+        let mut here = self.upstreams.iter_mut();
+        if let Some(known) = here.find(|it| *it.name == *name) {
+            known.standings.push(Arc::clone(standing));
+            return Arc::clone(&known.outcomes);
+        }
+        let mut before = before.iter().flat_map(|it| &it.upstreams);
+        let before = before.find(|it| *it.name == *name);
+        let outcomes = before.map_or_else(Arc::default, |it| Arc::clone(&it.outcomes));
+        self.upstreams.push(UpstreamMetrics {
+            name: name.into(),
+            outcomes: Arc::clone(&outcomes),
+            standings: vec![Arc::clone(standing)],
+        });
+        outcomes
+    }
+
+    /// Counts the answer to a request that met the condition `pattern`.
+    #[inline]
+    pub(crate) fn count(&self, pattern: usize, status: u16) {
+        if let Some(statuses) = self.by_pattern.get(pattern) {
+            statuses.count(status);
+        }
+    }
+
+    /// Counts what came of a request to `upstream`.
+    #[inline]
+    pub(crate) fn count_upstream(&self, upstream: usize, outcome: Outcome) {
+        if let Some(outcomes) = self.by_upstream.get(upstream) {
+            outcomes.count(outcome);
+        }
+    }
+
+    /// Counts a second try, or a third.
+    pub(crate) fn count_retry(&self) {
+        self.counts.retries.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a request that was given its cost back.
+    pub(crate) fn count_refund(&self) {
+        self.counts.refunds.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a turn that was given in desperation: see `Turn::is_desperate`.
+    pub(crate) fn count_all_out(&self) {
+        self.counts.all_out.fetch_add(1, Relaxed);
+    }
+
+    /// Counts what came of a message.
+    #[inline]
+    pub(crate) fn count_message(&self, outcome: MessageOutcome) {
+        self.counts.messages.count(outcome);
+    }
+
+    /// Counts a tunnel as open until what is returned is dropped.
+    pub(crate) fn open_tunnel(&self) -> OpenTunnel {
+        self.counts.tunnels.fetch_add(1, Relaxed);
+        OpenTunnel(Arc::clone(&self.counts))
+    }
+}
+
+impl Drop for OpenTunnel {
+    fn drop(&mut self) {
+        self.0.tunnels.fetch_sub(1, Relaxed);
+    }
+}

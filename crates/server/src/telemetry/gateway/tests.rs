@@ -1,0 +1,254 @@
+use super::*;
+use crate::proxy::standing::{Eject, Standing};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+use std::thread;
+use std::time::Duration;
+
+struct World {
+    gateway: Arc<GatewayMetrics>,
+    registry: Registry,
+}
+
+impl World {
+    fn new() -> Self {
+        let gateway = Arc::<GatewayMetrics>::default();
+        let mut registry = Registry::with_prefix("tidegate");
+        registry.register_collector(Box::new(Arc::clone(&gateway)));
+        Self { gateway, registry }
+    }
+
+    fn page(&self) -> String {
+        let mut page = String::new();
+        text::encode(&mut page, &self.registry).unwrap();
+        page
+    }
+
+    /// The series that begin with `name`, in the order of the page.
+    fn series(&self, name: &str) -> Vec<String> {
+        let page = self.page();
+        let series = page.lines().filter(|line| line.starts_with(name));
+        series.map(str::to_owned).collect()
+    }
+}
+
+fn standing(name: &str) -> Arc<Standing> {
+    let eject = Eject {
+        failures: 1,
+        period: Duration::from_secs(10),
+    };
+    Arc::new(Standing::new("orders", name, Some(eject)))
+}
+
+fn strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
+}
+
+fn orders<'a>(patterns: &'a [String], upstreams: &'a [Arc<Standing>]) -> RouteLabels<'a> {
+    RouteLabels {
+        id: "orders",
+        patterns,
+        upstreams,
+    }
+}
+
+#[test]
+fn a_server_without_routes_shows_nothing_of_a_gateway() {
+    let world = World::new();
+    assert_eq!(world.page(), "# EOF\n");
+}
+
+#[test]
+fn requests_are_counted_by_route_pattern_and_full_status() {
+    let world = World::new();
+    let patterns = strings(&["/orders", "/orders/{id}"]);
+    let routes = world.gateway.lay_out(&[orders(&patterns, &[])]);
+    for status in [200, 200, 204, 404, 599, 600, 999] {
+        routes[0].count(1, status);
+    }
+    routes[0].count(0, 100);
+    world.gateway.count_unmatched(404);
+    assert_eq!(
+        world.series("tidegate_gateway_requests_total"),
+        [
+            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders",status="100"} 1"#,
+            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders/{id}",status="200"} 2"#,
+            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders/{id}",status="204"} 1"#,
+            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders/{id}",status="404"} 1"#,
+            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders/{id}",status="599"} 1"#,
+            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders/{id}",status="other"} 2"#,
+            r#"tidegate_gateway_requests_total{route="",pattern="",status="404"} 1"#,
+        ]
+    );
+}
+
+#[test]
+fn conditions_and_upstreams_of_the_same_name_are_one_series() {
+    let world = World::new();
+    let patterns = strings(&["/orders", "/orders"]);
+    let upstreams = [standing("a:80"), standing("a:80")];
+    let routes = world.gateway.lay_out(&[orders(&patterns, &upstreams)]);
+    routes[0].count(0, 200);
+    routes[0].count(1, 200);
+    routes[0].count_upstream(0, Outcome::Answered);
+    routes[0].count_upstream(1, Outcome::Answered);
+    upstreams[1].set_healthy(false);
+    let page = world.page();
+    for series in [
+        r#"requests_total{route="orders",pattern="/orders",status="200"} 2"#,
+        r#"upstream_requests_total{route="orders",upstream="a:80",outcome="answered"} 2"#,
+        r#"upstream_healthy{route="orders",upstream="a:80"} 0"#,
+    ] {
+        let series = format!("tidegate_gateway_{series}\n");
+        assert_eq!(page.matches(&series).count(), 1, "{series} in {page}");
+    }
+}
+
+#[tokio::test]
+async fn upstreams_are_shown_as_they_are() {
+    use crate::proxy::balance::{Balance, Balancer, Set};
+    let world = World::new();
+    let upstreams = [standing("a:80"), standing("b:80")];
+    let routes = world.gateway.lay_out(&[orders(&[], &upstreams)]);
+    let seats = upstreams.iter().map(|it| (Arc::clone(it), 1));
+    let balancer = Balancer::new(seats, Balance::RoundRobin);
+    let mut first = balancer.pick(Set::default()).unwrap();
+    let _second = balancer.pick(Set::default()).unwrap();
+    first.failed();
+    routes[0].count_upstream(first.index(), Outcome::RefusedConnection);
+    drop(first);
+    assert_eq!(
+        world.series("tidegate_gateway_upstream"),
+        [
+            r#"tidegate_gateway_upstream_requests_total{route="orders",upstream="a:80",outcome="answered"} 0"#,
+            r#"tidegate_gateway_upstream_requests_total{route="orders",upstream="a:80",outcome="refused_connection"} 1"#,
+            r#"tidegate_gateway_upstream_requests_total{route="orders",upstream="b:80",outcome="answered"} 0"#,
+            r#"tidegate_gateway_upstream_healthy{route="orders",upstream="a:80"} 0"#,
+            r#"tidegate_gateway_upstream_healthy{route="orders",upstream="b:80"} 1"#,
+            r#"tidegate_gateway_upstream_in_flight{route="orders",upstream="a:80"} 0"#,
+            r#"tidegate_gateway_upstream_in_flight{route="orders",upstream="b:80"} 1"#,
+            r#"tidegate_gateway_upstream_ejections_total{route="orders",upstream="a:80"} 1"#,
+            r#"tidegate_gateway_upstream_ejections_total{route="orders",upstream="b:80"} 0"#,
+        ]
+    );
+}
+
+#[test]
+fn every_outcome_has_a_label_of_its_own() {
+    let world = World::new();
+    let upstreams = [standing("a:80")];
+    let routes = world.gateway.lay_out(&[orders(&[], &upstreams)]);
+    let outcomes = [
+        (Outcome::Answered, "answered"),
+        (Outcome::RefusedConnection, "refused_connection"),
+        (Outcome::Unreachable, "unreachable"),
+        (Outcome::ConnectTimeout, "connect_timeout"),
+        (Outcome::ResponseTimeout, "response_timeout"),
+        (Outcome::Broken, "broken"),
+        (Outcome::UploadFailed, "upload_failed"),
+        (Outcome::Abandoned, "abandoned"),
+        (Outcome::CutShort, "cut_short"),
+    ];
+    for (times, (outcome, _)) in (1..).zip(outcomes) {
+        (0..times).for_each(|_| routes[0].count_upstream(0, outcome));
+    }
+    let page = world.page();
+    for (times, (_, label)) in (1..).zip(outcomes) {
+        let series = format!("outcome=\"{label}\"}} {times}\n");
+        assert!(page.contains(&series), "{series} in {page}");
+    }
+}
+
+#[test]
+fn what_a_route_has_one_of_is_counted_by_route() {
+    let world = World::new();
+    let routes = world.gateway.lay_out(&[orders(&[], &[])]);
+    let open = [routes[0].open_tunnel(), routes[0].open_tunnel()];
+    let [closed, _open] = open;
+    drop(closed);
+    routes[0].count_retry();
+    (0..2).for_each(|_| routes[0].count_refund());
+    (0..3).for_each(|_| routes[0].count_all_out());
+    routes[0].count_message(MessageOutcome::Allowed);
+    (0..2).for_each(|_| routes[0].count_message(MessageOutcome::Refused));
+    (0..3).for_each(|_| routes[0].count_message(MessageOutcome::Undecided));
+    world.gateway.count_refused("obs-fold");
+    let page = world.page();
+    for series in [
+        r#"retries_total{route="orders"} 1"#,
+        r#"refunds_total{route="orders"} 2"#,
+        r#"all_out_total{route="orders"} 3"#,
+        r#"tunnels{route="orders"} 1"#,
+        r#"messages_total{route="orders",outcome="allowed"} 1"#,
+        r#"messages_total{route="orders",outcome="refused"} 2"#,
+        r#"messages_total{route="orders",outcome="undecided"} 3"#,
+        r#"refused_total{reason="obs-fold"} 1"#,
+    ] {
+        let series = format!("tidegate_gateway_{series}\n");
+        assert!(page.contains(&series), "{series} in {page}");
+    }
+}
+
+#[test]
+fn a_reload_goes_on_counting_what_has_the_same_name_and_shows_nothing_else() {
+    let world = World::new();
+    let patterns = strings(&["/orders", "/gone"]);
+    let upstreams = [standing("a:80"), standing("gone:80")];
+    let before = world.gateway.lay_out(&[orders(&patterns, &upstreams)]);
+    let tunnel = before[0].open_tunnel();
+    before[0].count_retry();
+    for index in [0, 1] {
+        before[0].count(index, 200);
+        before[0].count_upstream(index, Outcome::Answered);
+    }
+
+    // The numbers are others than before; the names decide.
+    let patterns = strings(&["/new", "/orders"]);
+    let upstreams = [standing("new:80"), standing("a:80")];
+    let after = world.gateway.lay_out(&[orders(&patterns, &upstreams)]);
+    after[0].count(1, 200);
+    after[0].count_upstream(1, Outcome::Answered);
+    // A request from before the reload ends only now, and so does a tunnel.
+    before[0].count(0, 200);
+    before[0].count_upstream(0, Outcome::Answered);
+    before[0].count_retry();
+    drop(tunnel);
+
+    let page = world.page();
+    for series in [
+        r#"requests_total{route="orders",pattern="/orders",status="200"} 3"#,
+        r#"upstream_requests_total{route="orders",upstream="a:80",outcome="answered"} 3"#,
+        r#"upstream_requests_total{route="orders",upstream="new:80",outcome="answered"} 0"#,
+        r#"retries_total{route="orders"} 2"#,
+        r#"tunnels{route="orders"} 0"#,
+    ] {
+        let series = format!("tidegate_gateway_{series}\n");
+        assert!(page.contains(&series), "{series} in {page}");
+    }
+    assert!(!page.contains("gone"), "{page}");
+}
+
+#[test]
+fn nothing_is_lost_when_many_count_at_once() {
+    let world = World::new();
+    let patterns = strings(&["*"]);
+    let routes = world.gateway.lay_out(&[orders(&patterns, &[])]);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..10_000).for_each(|_| routes[0].count(0, 200)));
+        }
+    });
+    assert_eq!(
+        world.series("tidegate_gateway_requests_total"),
+        [r#"tidegate_gateway_requests_total{route="orders",pattern="*",status="200"} 40000"#]
+    );
+}
+
+#[test]
+fn odd_names_are_escaped() {
+    let world = World::new();
+    let patterns = strings(&[r#"/a"b\c"#]);
+    let routes = world.gateway.lay_out(&[orders(&patterns, &[])]);
+    routes[0].count(0, 200);
+    assert!(world.page().contains(r#"pattern="/a\"b\\c""#));
+}

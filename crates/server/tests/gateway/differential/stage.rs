@@ -1,0 +1,188 @@
+//! Both proxies before one upstream, and how a case is played.
+
+use super::difference::Why;
+use super::view;
+use crate::kit::client::{Client, method};
+use crate::kit::gate::{self, Gate};
+use crate::kit::nginx::Nginx;
+use crate::kit::{Answer, Upstream, request};
+use std::net::SocketAddr;
+
+/// Something to be sent through both.
+pub(super) struct Case {
+    name: &'static str,
+    steps: Vec<Step>,
+    answer: Answer,
+    known: Vec<(Why, Vec<String>)>,
+}
+
+enum Step {
+    /// Sends these bytes.
+    Send(Vec<u8>),
+    /// Waits for an answer that is not the last, with this status.
+    Interim(u16),
+    /// Reads an answer to a request of this method.
+    Reply(String),
+}
+
+/// A case in which this is sent, which is one request, and answered.
+pub(super) fn case(name: &'static str, bytes: impl AsRef<[u8]>) -> Case {
+    steps(name).sends(&bytes).reads(&method(bytes.as_ref()))
+}
+
+/// A case that is still to be told what to do.
+pub(super) fn steps(name: &'static str) -> Case {
+    Case {
+        name,
+        steps: Vec::new(),
+        answer: Answer::default(),
+        known: Vec::new(),
+    }
+}
+
+impl Case {
+    /// Then this is sent.
+    pub(super) fn sends(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.steps.push(Step::Send(bytes.as_ref().to_vec()));
+        self
+    }
+
+    /// Then an answer is read that is not the last.
+    pub(super) fn hears(mut self, status: u16) -> Self {
+        self.steps.push(Step::Interim(status));
+        self
+    }
+
+    /// Then an answer is read.
+    pub(super) fn reads(mut self, method: &str) -> Self {
+        self.steps.push(Step::Reply(method.to_owned()));
+        self
+    }
+
+    /// The upstream answers so.
+    pub(super) fn answered(mut self, answer: Answer) -> Self {
+        self.answer = answer;
+        self
+    }
+
+    /// The two differ in these lines, for this reason: `-` are nginx's, `+` are ours.
+    pub(super) fn differs(mut self, why: Why, lines: &[&str]) -> Self {
+        let lines = lines.iter().map(|&line| line.to_owned());
+        self.known.push((why, lines.collect()));
+        self
+    }
+}
+
+/// Both proxies before one upstream.
+struct Stage {
+    upstream: Upstream,
+    nginx: Nginx,
+    gate: Gate,
+}
+
+/// Plays all cases, and fails with every line in which one differs that is not written down.
+pub(super) async fn play(cases: Vec<Case>) {
+    let upstream = Upstream::start().await;
+    let Some(nginx) = Nginx::start(upstream.address) else {
+        return;
+    };
+    let url = format!("http://{}", upstream.address);
+    let gate = gate::open(url, ", upgrades: [websocket, chat]").await;
+    let stage = Stage {
+        upstream,
+        nginx,
+        gate,
+    };
+    let mut found = Vec::new();
+    for case in cases {
+        found.extend(stage.play(&case).await);
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+impl Stage {
+    /// What there is to say against a case.
+    async fn play(&self, case: &Case) -> Option<String> {
+        let theirs = self.through(self.nginx.address, case).await;
+        let ours = self.through(self.gate.address, case).await;
+        let only = |a: &[String], b: &[String], sign: &str| -> Vec<String> {
+            let only = a.iter().filter(|line| !b.contains(line));
+            only.map(|line| format!("{sign} {line}")).collect()
+        };
+        let mut differs = only(&theirs, &ours, "-");
+        differs.extend(only(&ours, &theirs, "+"));
+        let known: Vec<&String> = case.known.iter().flat_map(|(_, lines)| lines).collect();
+        let new = differs.iter().filter(|line| !known.contains(line));
+        let gone = known.iter().filter(|line| !differs.contains(line));
+        let mut found: Vec<String> = new.map(|line| format!("  {line}")).collect();
+        found.extend(gone.map(|line| format!("  no longer: {line}")));
+        let reasons = case.known.iter().map(|(why, _)| why.text());
+        let reasons: Vec<_> = reasons.collect();
+        (!found.is_empty()).then(|| {
+            let all = if theirs.is_empty() || ours.is_empty() {
+                format!("\n  nginx: {theirs:#?}\n  ours: {ours:#?}")
+            } else {
+                String::new()
+            };
+            format!("{}: {reasons:?}\n{}{all}", case.name, found.join("\n"))
+        })
+    }
+
+    /// What both ends saw of a case that went through the proxy at `address`.
+    async fn through(&self, address: SocketAddr, case: &Case) -> Vec<String> {
+        self.upstream.answers(case.answer.clone());
+        let mut client = Client::connect(address).await;
+        let mut replies = Vec::new();
+        let mut interim = Vec::new();
+        for step in &case.steps {
+            match step {
+                // One that has said enough may have gone before it has heard everything.
+                Step::Send(bytes) => drop(client.try_send(bytes).await),
+                Step::Interim(status) => {
+                    let head = client.head().await;
+                    assert_eq!(head.status(), *status, "{}: {head:?}", case.name);
+                    interim.push(head.status());
+                }
+                Step::Reply(method) => match client.try_reply(method).await {
+                    Ok(Some(mut reply)) => {
+                        reply.interim.splice(0..0, interim.drain(..));
+                        replies.push(reply);
+                    }
+                    ended => {
+                        let mut lines = view::requests(&self.upstream.seen());
+                        lines.extend(view::replies(&replies));
+                        let ended = ended.map(drop).map_err(|error| error.kind());
+                        lines.push(format!("client: no answer, {ended:?}"));
+                        return lines;
+                    }
+                },
+            }
+        }
+        let mut lines = view::requests(&self.upstream.seen());
+        lines.extend(view::replies(&replies));
+        if let Some(last) = replies.last() {
+            lines.push(self.aftermath(client, last.status(), last.closes()).await);
+        }
+        lines
+    }
+
+    /// Whether the connection does what the last answer on it said.
+    async fn aftermath(&self, mut client: Client, status: u16, closes: bool) -> String {
+        let truth = if status == 101 {
+            client.send("something else").await;
+            let repeated = client.messages.exactly(14).await.unwrap();
+            assert_eq!(repeated, b"something else");
+            "what follows is another protocol"
+        } else if closes {
+            assert!(client.is_closed().await, "said that it closes, and did not");
+            "closed in the end"
+        } else {
+            self.upstream.answers(Answer::default());
+            let reply = client.ask(request("GET", "/after", &[])).await;
+            assert_eq!(reply.text(), "GET /after");
+            self.upstream.seen();
+            "goes on in the end"
+        };
+        truth.to_owned()
+    }
+}

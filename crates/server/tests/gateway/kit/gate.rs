@@ -1,0 +1,93 @@
+//! Tidegate as a gateway, in this process.
+
+use super::in_time;
+use std::fmt::Display;
+use std::net::SocketAddr;
+use tidegate_policy::Config;
+use tidegate_policy::config::NoEnvironment;
+use tidegate_server::bounds::Bounds;
+use tidegate_server::server::{self, End};
+use tidegate_server::serving::Serving;
+use tidegate_server::tasks::Tasks;
+use tokio::sync::oneshot;
+
+/// A gateway that runs until it is stopped or dropped.
+pub(crate) struct Gate {
+    pub(crate) address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    end: oneshot::Receiver<End>,
+    /// Ends it when dropped.
+    tasks: Tasks,
+}
+
+/// A gateway that was told to stop.
+pub(crate) struct Stopping {
+    end: oneshot::Receiver<End>,
+    _tasks: Tasks,
+}
+
+/// One that sends everything to `upstream`, and limits nothing. `more` are other fields of the route,
+/// as `, host: upstream`.
+pub(crate) async fn open(upstream: impl Display, more: &str) -> Gate {
+    let routes = format!("{{ id: all, upstreams: ['{upstream}'], policy: none{more} }}");
+    Gate::start(&config(&routes, "rate: 1000000/s")).await
+}
+
+/// The same under one limit of each client, such as `rate: 1/h burst 2`.
+pub(crate) async fn limited(upstream: impl Display, limit: &str) -> Gate {
+    let routes = format!("{{ id: all, upstreams: ['{upstream}'] }}");
+    Gate::start(&config(&routes, limit)).await
+}
+
+/// A configuration with these routes, and one policy.
+pub(crate) fn config(routes: &str, limit: &str) -> String {
+    format!(
+        "
+listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+routes: [{routes}]
+policies:
+  - name: api
+    limits: [{{ name: per-client, key: ip, {limit} }}]
+"
+    )
+}
+
+impl Gate {
+    pub(crate) async fn start(config: &str) -> Self {
+        let config = Config::parse(config, "test.yaml", &NoEnvironment)
+            .unwrap_or_else(|errors| panic!("{errors}"));
+        let listeners = server::bind(&config.listen).await.unwrap();
+        let address = listeners.gateway.as_ref().unwrap().address;
+        let serving = Serving::start(config).await.unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let (ended, end) = oneshot::channel();
+        let tasks = Tasks::new();
+        tasks.spawn(async move {
+            let stopped = async { stopped.await.unwrap_or_default() };
+            let end = server::run(listeners, serving, Bounds::default(), stopped).await;
+            ended.send(end).ok();
+        });
+        Self {
+            address,
+            stop,
+            end,
+            tasks,
+        }
+    }
+
+    /// Tells it to stop.
+    pub(crate) fn stop(self) -> Stopping {
+        self.stop.send(()).unwrap();
+        Stopping {
+            end: self.end,
+            _tasks: self.tasks,
+        }
+    }
+}
+
+impl Stopping {
+    /// Waits until it has.
+    pub(crate) async fn ended(self) -> End {
+        in_time("the end of draining", self.end).await.unwrap()
+    }
+}

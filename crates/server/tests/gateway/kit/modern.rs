@@ -1,0 +1,215 @@
+//! Both ends of HTTP/2 and of TLS, by hyper and rustls.
+
+use super::certificates::Certificates;
+use super::in_time;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, Response, Version, response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use parking_lot::Mutex;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tidegate_server::tasks::Tasks;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// A body that may have trailers.
+pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// A body, and these trailers after it.
+pub(crate) fn body(bytes: impl Into<Bytes>, trailers: &[(&'static str, &'static str)]) -> Body {
+    let body = Full::new(bytes.into());
+    if trailers.is_empty() {
+        return body.boxed_unsync();
+    }
+    let mut map = HeaderMap::new();
+    for (name, value) in trailers {
+        map.append(*name, HeaderValue::from_static(value));
+    }
+    body.with_trailers(async { Some(Ok(map)) }).boxed_unsync()
+}
+
+/// How an upstream speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    /// HTTP/2 without TLS.
+    H2c,
+    /// TLS, and within it what this names.
+    Tls(&'static [&'static str]),
+}
+
+/// An upstream that answers with the body that it is sent, and with the trailer `x-back: yes`.
+pub(crate) struct Modern {
+    pub(crate) address: SocketAddr,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    _tasks: Arc<Tasks>,
+}
+
+/// A request as it came.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) version: Version,
+    /// The method and the target.
+    pub(crate) line: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) trailers: Option<HeaderMap>,
+}
+
+impl Modern {
+    /// One whose certificate is of `certificates`, should it need one.
+    pub(crate) async fn start(speaks: Speaks, certificates: &Certificates) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let acceptor = match speaks {
+            Speaks::H2c => None,
+            Speaks::Tls(protocols) => Some(acceptor(certificates, protocols)),
+        };
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let tasks = Arc::new(Tasks::new());
+        let (to_all, weak) = (Arc::clone(&seen), Arc::downgrade(&tasks));
+        tasks.spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let Some(tasks) = weak.upgrade() else {
+                    return;
+                };
+                let (seen, acceptor) = (Arc::clone(&to_all), acceptor.clone());
+                tasks.spawn(async move {
+                    let Some(acceptor) = acceptor else {
+                        return serve(stream, true, seen).await;
+                    };
+                    // Somebody who does not trust us goes.
+                    let Ok(stream) = acceptor.accept(stream).await else {
+                        return;
+                    };
+                    let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                    serve(stream, is_http2, seen).await;
+                });
+            }
+        });
+        Self {
+            address,
+            seen,
+            _tasks: tasks,
+        }
+    }
+
+    /// The one request that it has seen since the last time.
+    pub(crate) fn saw(&self) -> Seen {
+        let mut seen = std::mem::take(&mut *self.seen.lock());
+        assert_eq!(seen.len(), 1, "{seen:#?}");
+        seen.remove(0)
+    }
+}
+
+fn acceptor(certificates: &Certificates, protocols: &[&str]) -> TlsAcceptor {
+    let (cert, key) = certificates.sign("localhost");
+    let cert = CertificateDer::from_pem_slice(cert.as_bytes()).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![cert], key)
+        .unwrap();
+    let protocols = protocols.iter();
+    config.alpn_protocols = protocols.map(|it| it.as_bytes().to_vec()).collect();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+async fn serve<I>(stream: I, is_http2: bool, seen: Arc<Mutex<Vec<Seen>>>)
+where
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |request| answer(request, Arc::clone(&seen)));
+    let stream = TokioIo::new(stream);
+    // A connection that breaks is the proxy's affair.
+    if is_http2 {
+        let http = http2::Builder::new(TokioExecutor::new());
+        http.serve_connection(stream, service).await.ok();
+    } else {
+        let http = http1::Builder::new();
+        http.serve_connection(stream, service).await.ok();
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    seen: Arc<Mutex<Vec<Seen>>>,
+) -> Result<Response<Body>, hyper::Error> {
+    let (head, incoming) = request.into_parts();
+    let collected = incoming.collect().await?;
+    let trailers = collected.trailers().cloned();
+    let bytes = collected.to_bytes();
+    seen.lock().push(Seen {
+        version: head.version,
+        line: format!("{} {}", head.method, head.uri),
+        headers: head.headers,
+        body: bytes.clone(),
+        trailers,
+    });
+    let mut response = Response::new(body(bytes, &[("x-back", "yes")]));
+    let headers = response.headers_mut();
+    headers.insert("trailer", HeaderValue::from_static("x-back"));
+    Ok(response)
+}
+
+/// A client that speaks HTTP/2 from its first byte.
+pub(crate) struct H2 {
+    sender: SendRequest<Body>,
+    _tasks: Tasks,
+}
+
+/// What it was answered.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) head: response::Parts,
+    pub(crate) body: Bytes,
+    pub(crate) trailers: Option<HeaderMap>,
+}
+
+impl H2 {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        Self::over(TcpStream::connect(address).await.unwrap()).await
+    }
+
+    pub(crate) async fn over<I>(stream: I) -> Self
+    where
+        I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let hands = handshake(TokioExecutor::new(), TokioIo::new(stream)).await;
+        let (sender, connection) = hands.unwrap();
+        let tasks = Tasks::new();
+        tasks.spawn(async move {
+            connection.await.ok();
+        });
+        Self {
+            sender,
+            _tasks: tasks,
+        }
+    }
+
+    pub(crate) async fn ask(&mut self, request: Request<Body>) -> Answered {
+        let answer = in_time("an answer", self.sender.send_request(request)).await;
+        let (head, incoming) = answer.unwrap().into_parts();
+        let collected = in_time("its body", incoming.collect()).await.unwrap();
+        let trailers = collected.trailers().cloned();
+        let body = collected.to_bytes();
+        Answered {
+            head,
+            body,
+            trailers,
+        }
+    }
+}

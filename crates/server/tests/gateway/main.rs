@@ -1,0 +1,30 @@
+//! The gateway as clients and upstreams meet it, and as others do the same: real sockets, real
+//! programs.
+
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking, its helpers as well; one that is passed over says so"
+)]
+
+/// The gateway, upstreams, clients, programs of others.
+mod kit;
+
+/// The same requests through nginx and through the gateway.
+mod differential;
+/// gRPC, which needs HTTP/2 and trailers.
+mod grpc;
+/// What belongs to one connection, and what routes change.
+mod headers;
+/// curl, h2load, and HTTP/2 on both sides.
+mod http2;
+/// Requests within requests.
+mod smuggling;
+/// Bodies that are passed on while they come.
+mod streaming;
+/// Where requests came from, as upstreams are told.
+mod trace;
+/// Connections that become WebSockets.
+mod websocket;

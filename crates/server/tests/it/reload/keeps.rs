@@ -1,0 +1,100 @@
+//! What outlives a reload, and what does not.
+
+use super::kit::{Reloadable, Upstream, answered_by, ask, one_route};
+use crate::kit::Client;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Nothing here takes so long, unless it takes for ever.
+const LONG: Duration = Duration::from_secs(8);
+
+/// So many of everybody together, passed on to `upstream`.
+fn rated(rate: &str, upstream: &Upstream) -> String {
+    format!(
+        "policies: [{{ name: api, limits: [{{ name: all, key: global, rate: {rate} }}] }}]
+routes: [{{ id: all, upstreams: ['http://{}'] }}]",
+        upstream.address
+    )
+}
+
+#[tokio::test]
+async fn buckets_keep_what_was_used_though_routes_and_rates_change() {
+    let (a, b) = (Upstream::start("a").await, Upstream::start("b").await);
+    let it = Reloadable::start(&rated("2/h", &a)).await;
+    for _ in 0..2 {
+        assert_eq!(it.get("/").await.body, "a");
+    }
+    assert_eq!(it.get("/").await.status, 429);
+    it.reload(&rated("2/h", &b));
+    assert_eq!(it.get("/").await.status, 429, "as empty as it was");
+    it.reload(&rated("2/h burst 3", &b));
+    assert_eq!(it.get("/").await.body, "b", "two of three are used");
+    assert_eq!(it.get("/").await.status, 429);
+}
+
+#[tokio::test]
+async fn a_request_under_way_is_answered_by_the_upstream_that_has_it() {
+    let (a, b) = (Upstream::start("a").await, Upstream::start("b").await);
+    let it = Reloadable::start(&one_route("a", &a)).await;
+    let mut waiting = Client::connect(it.gateway).await;
+    waiting
+        .send("GET /held HTTP/1.1\r\nhost: test\r\n\r\n")
+        .await;
+    a.held.arrived.notified().await;
+    it.reload(&one_route("b", &b));
+    assert_eq!(answered_by(&it.get("/").await), "b");
+    a.held.release.notify_one();
+    assert_eq!(answered_by(&waiting.reply().await), "a");
+    // Its connection is none the worse for it.
+    assert_eq!(answered_by(&ask(&mut waiting, "/").await), "b");
+}
+
+#[tokio::test]
+async fn upstreams_that_are_no_longer_there_are_no_longer_checked() {
+    let (a, b) = (Upstream::start("a").await, Upstream::start("b").await);
+    // The check is never answered, and would be given up only after ten seconds.
+    let health = "health: { path: /held, interval: 10s, timeout: 10s }";
+    let checked = one_route("a", &a).replace("id: all,", &format!("id: all, {health},"));
+    let it = Reloadable::start(&checked).await;
+    timeout(LONG, a.held.arrived.notified()).await.unwrap();
+    it.reload(&one_route("b", &b));
+    timeout(LONG, a.held.given_up.notified()).await.unwrap();
+    assert_eq!(answered_by(&it.get("/").await), "b");
+}
+
+#[tokio::test]
+async fn without_routes_the_gateway_answers_404_until_there_are_some() {
+    let a = Upstream::start("a").await;
+    let it = Reloadable::start(&one_route("a", &a)).await;
+    let mut kept = Client::connect(it.gateway).await;
+    assert_eq!(answered_by(&ask(&mut kept, "/").await), "a");
+    // A configuration may not open a gateway that leads nowhere.
+    let listen = "listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }";
+    let policies = "policies: [{ name: api, limits: [{ name: limit-a, rate: 1/h }] }]";
+    let routeless = tidegate_policy::Config::from_yaml(&format!("{listen}\n{policies}")).unwrap();
+    it.try_reload(routeless).unwrap();
+    assert_eq!(ask(&mut kept, "/").await.status, 404);
+    it.reload(&one_route("a", &a));
+    assert_eq!(answered_by(&ask(&mut kept, "/").await), "a");
+}
+
+#[tokio::test]
+async fn metrics_of_names_that_stay_go_on() {
+    let (a, b) = (Upstream::start("a").await, Upstream::start("b").await);
+    let it = Reloadable::start(&rated("5/h", &a)).await;
+    it.get("/").await;
+    let before = it.metrics().await;
+    it.reload(&rated("5/h", &b));
+    it.get("/").await;
+    let after = it.metrics().await;
+    for series in [
+        "tidegate_decisions_total{policy=\"api\",limit=\"all\",outcome=\"allowed\",decided_by=\"store\"}",
+        "tidegate_gateway_requests_total{route=\"all\",pattern=\"/\",status=\"200\"}",
+    ] {
+        let counted = [&before, &after].map(|page| page.get(series));
+        assert_eq!(counted, [Some(&1.0), Some(&2.0)], "{series}");
+    }
+    let loaded = "tidegate_configuration_loaded_timestamp_seconds";
+    assert!(before[loaded] > 1_700_000_000.0);
+    assert!(after[loaded] >= before[loaded]);
+}

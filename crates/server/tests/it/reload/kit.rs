@@ -1,0 +1,191 @@
+//! A gateway that can be reloaded, and upstreams that tell who they are.
+
+use crate::admin::samples;
+use crate::kit::client::Reply;
+use crate::kit::{Client, get};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tidegate_policy::Config;
+use tidegate_policy::config::NoEnvironment;
+use tidegate_server::bounds::Bounds;
+use tidegate_server::failure::Failure;
+use tidegate_server::server;
+use tidegate_server::serving::Serving;
+use tidegate_server::tasks::Tasks;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+/// Where everything listens, in all configurations of these tests.
+pub(super) const LISTEN: &str =
+    "listen: { gateway: '127.0.0.1:0', http: '127.0.0.1:0', admin: '127.0.0.1:0' }";
+
+/// A server with a gateway, in this process, until it is dropped.
+pub(super) struct Reloadable {
+    pub(super) gateway: SocketAddr,
+    pub(super) admin: SocketAddr,
+    serving: Serving,
+    _tasks: Tasks,
+}
+
+impl Reloadable {
+    /// Serves `config`, which says nothing of `listen`.
+    pub(super) async fn start(config: &str) -> Self {
+        let config = parse(config);
+        let listen = config.listen.clone();
+        let serving = Serving::start(config).await.unwrap();
+        let listeners = server::bind(&listen).await.unwrap();
+        let gateway = listeners.gateway.as_ref().unwrap().address;
+        let admin = listeners.admin.address;
+        let tasks = Tasks::new();
+        let served = serving.clone();
+        tasks.spawn(async move {
+            let never = std::future::pending();
+            let _end = server::run(listeners, served, Bounds::default(), never).await;
+        });
+        Self {
+            gateway,
+            admin,
+            serving,
+            _tasks: tasks,
+        }
+    }
+
+    pub(super) fn reload(&self, config: &str) {
+        self.serving.reload(parse(config)).unwrap();
+    }
+
+    pub(super) fn try_reload(&self, config: Config) -> Result<(), Failure> {
+        self.serving.reload(config)
+    }
+
+    /// Asks the gateway for `path`, on a connection of its own.
+    pub(super) async fn get(&self, path: &str) -> Reply {
+        get(self.gateway, path).await
+    }
+
+    pub(super) async fn metrics(&self) -> BTreeMap<String, f64> {
+        samples(&get(self.admin, "/metrics").await.body)
+    }
+}
+
+/// How many reloads were applied and how many refused, as a page of metrics has it.
+pub(super) fn reloads(samples: &BTreeMap<String, f64>) -> [Option<f64>; 2] {
+    ["applied", "refused"].map(|outcome| {
+        let series = format!("tidegate_reloads_total{{outcome=\"{outcome}\"}}");
+        samples.get(&series).copied()
+    })
+}
+
+fn parse(config: &str) -> Config {
+    let text = format!("{LISTEN}\n{config}");
+    Config::parse(&text, "test.yaml", &NoEnvironment).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+/// One limit that nobody reaches, and one route to `upstream`. Limit and answers are marked with
+/// `name`.
+pub(super) fn one_route(name: &str, upstream: &Upstream) -> String {
+    format!(
+        "policies: [{{ name: api, limits: [{{ name: limit-{name}, rate: 1000000/s }}] }}]
+routes: [{{ id: all, {} }}]",
+        marked(name, upstream)
+    )
+}
+
+/// The upstream of a route, and a mark on its answers.
+pub(super) fn marked(name: &str, upstream: &Upstream) -> String {
+    format!(
+        "upstreams: ['http://{}'], response_headers: {{ set: {{ X-Configuration: {name} }} }}",
+        upstream.address
+    )
+}
+
+/// The configuration that all of an answer comes from: who answered, which route was taken, which
+/// limit was asked.
+pub(super) fn answered_by(reply: &Reply) -> &str {
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let name = reply.body.as_str();
+    assert_eq!(reply.header("x-configuration"), Some(name), "{reply:?}");
+    let policy = reply.header("ratelimit-policy").unwrap();
+    assert!(
+        policy.starts_with(&format!("\"limit-{name}\";")),
+        "{reply:?}"
+    );
+    name
+}
+
+/// Sends a request for `path` on a connection that is kept.
+pub(super) async fn ask(client: &mut Client, path: &str) -> Reply {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\n\r\n");
+    client.ask(&request).await
+}
+
+/// An upstream that answers every request with its name, at once; one for `/held` when it is told to.
+pub(super) struct Upstream {
+    pub(super) address: SocketAddr,
+    pub(super) held: Arc<Held>,
+    _tasks: Arc<Tasks>,
+}
+
+/// What there is to know of requests for `/held`.
+#[derive(Default)]
+pub(super) struct Held {
+    /// One is here.
+    pub(super) arrived: Notify,
+    /// Lets one go.
+    pub(super) release: Notify,
+    /// Who asked has closed the connection instead.
+    pub(super) given_up: Notify,
+}
+
+impl Upstream {
+    pub(super) async fn start(name: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let held = Arc::new(Held::default());
+        let tasks = Arc::new(Tasks::new());
+        let (group, known) = (Arc::downgrade(&tasks), Arc::clone(&held));
+        tasks.spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let Some(group) = group.upgrade() else {
+                    return;
+                };
+                let held = Arc::clone(&known);
+                group.spawn(async move { serve(stream, name, &held).await.unwrap_or_default() });
+            }
+        });
+        Self {
+            address,
+            held,
+            _tasks: tasks,
+        }
+    }
+}
+
+/// Answers until the other side closes.
+async fn serve(mut stream: TcpStream, name: &str, held: &Held) -> std::io::Result<()> {
+    let mut read = Vec::new();
+    loop {
+        while let Some(end) = read.windows(4).position(|four| four == b"\r\n\r\n") {
+            let request: Vec<u8> = read.drain(..end + 4).collect();
+            if request.starts_with(b"GET /held ") {
+                held.arrived.notify_one();
+                tokio::select! {
+                    () = held.release.notified() => {}
+                    _ = stream.read_buf(&mut read) => {
+                        held.given_up.notify_one();
+                        return Ok(());
+                    }
+                }
+            }
+            let length = name.len();
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{name}");
+            stream.write_all(answer.as_bytes()).await?;
+        }
+        if stream.read_buf(&mut read).await? == 0 {
+            return Ok(());
+        }
+    }
+}

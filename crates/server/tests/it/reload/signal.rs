@@ -1,0 +1,101 @@
+//! SIGHUP, and what the log says.
+
+use super::kit::{LISTEN, Upstream, answered_by, one_route, reloads};
+use crate::admin::samples;
+use crate::kit::folder::Folder;
+use crate::kit::get;
+use crate::kit::process::{Process, tidegate};
+use std::net::SocketAddr;
+
+const RELOADED: &str = "the configuration was reloaded";
+const REFUSED: &str = "the configuration was refused: what was served before is served on";
+const POSTPONED: &str = "these settings differ from those that are served, and need a restart";
+
+/// How many reloads were applied, and how many refused.
+async fn counted(admin: SocketAddr) -> [Option<f64>; 2] {
+    reloads(&samples(&get(admin, "/metrics").await.body))
+}
+
+#[tokio::test]
+async fn the_file_is_read_again_and_a_bad_one_is_told_of_and_left_alone() {
+    let (a, b) = (Upstream::start("a").await, Upstream::start("b").await);
+    let folder = Folder::make();
+    let (config_a, config_b) = (one_route("a", &a), one_route("b", &b));
+    let file = folder.write("tidegate.yaml", format!("{LISTEN}\n{config_a}"));
+    let mut process = Process::start(tidegate(&["serve", "--config", &file]));
+    let gateway = process.address("gateway").await;
+    let admin = process.address("admin").await;
+    assert_eq!(answered_by(&get(gateway, "/").await), "a");
+
+    let renamed = config_b.replace("id: all", "id: everything");
+    folder.write("tidegate.yaml", format!("{LISTEN}\n{renamed}"));
+    process.signal("HUP").await;
+    let line = process.logs(RELOADED, ("routes_added", "everything")).await;
+    assert_eq!(line["routes_removed"], "all", "{line}");
+    assert_eq!(line["limits_added"], "api/limit-b", "{line}");
+    assert_eq!(line["limits_removed"], "api/limit-a", "{line}");
+    assert!(line["policies_added"].is_null(), "{line}");
+    assert_eq!(answered_by(&get(gateway, "/").await), "b");
+
+    let bad = config_a.replace("1000000/s", "fast").replace("id:", "idd:");
+    folder.write("tidegate.yaml", format!("{LISTEN}\n{bad}"));
+    process.signal("HUP").await;
+    process.logs(REFUSED, ("level", "ERROR")).await;
+    for line in [2, 3] {
+        let place = format!("{file}:{line}:");
+        let told = process.logged.iter().any(|line| line.contains(&place));
+        assert!(told, "{place} {:#?}", process.logged);
+    }
+    assert_eq!(answered_by(&get(gateway, "/").await), "b");
+    assert_eq!(counted(admin).await, [Some(1.0), Some(1.0)]);
+
+    folder.write("tidegate.yaml", format!("{LISTEN}\n{config_a}"));
+    process.signal("HUP").await;
+    process.logs(RELOADED, ("routes_added", "all")).await;
+    assert_eq!(answered_by(&get(gateway, "/").await), "a");
+    process.signal("TERM").await;
+    assert_eq!(process.ended().await.status.code(), Some(0));
+}
+
+#[tokio::test]
+async fn what_needs_a_restart_is_named_and_the_rest_takes_effect() {
+    let a = Upstream::start("a").await;
+    let folder = Folder::make();
+    let routeless = |listen: &str, rate: &str| {
+        format!("{listen}\npolicies: [{{ name: api, limits: [{{ name: all, rate: {rate} }}] }}]")
+    };
+    let listen = "listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }";
+    let file = folder.write("tidegate.yaml", routeless(listen, "1/h"));
+    let mut process = Process::start(tidegate(&["serve", "--config", &file]));
+    let http = process.address("http").await;
+    let admin = process.address("admin").await;
+
+    let moved = "listen: { http: '127.0.0.2:0', admin: '127.0.0.1:0' }\nstore: { max_keys: 5000 }";
+    folder.write("tidegate.yaml", routeless(moved, "3/h burst 7"));
+    process.signal("HUP").await;
+    let settings = ("settings", "listen.http, store.max_keys");
+    process.logs(POSTPONED, settings).await;
+    let reply = crate::kit::post(http, "{}").await;
+    assert_eq!(reply.json()["band"], "3/h burst 7", "{}", reply.body);
+
+    folder.write("tidegate.yaml", format!("{LISTEN}\n{}", one_route("a", &a)));
+    process.signal("HUP").await;
+    process
+        .logs(POSTPONED, ("settings", "listen.gateway"))
+        .await;
+    let closed = "there are routes now, but no gateway until a restart opens it";
+    process.logs(closed, ("level", "WARN")).await;
+    assert_eq!(counted(admin).await, [Some(2.0), Some(0.0)]);
+}
+
+#[tokio::test]
+async fn without_a_file_there_is_nothing_to_read_again() {
+    let flags = ["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    let mut process = Process::start(tidegate(&flags));
+    let admin = process.address("admin").await;
+    process.signal("HUP").await;
+    let nothing = "there is nothing to read again: this was started without --config FILE";
+    process.logs(nothing, ("signal", "SIGHUP")).await;
+    assert_eq!(get(admin, "/readyz").await.status, 200);
+    assert_eq!(counted(admin).await, [Some(0.0), Some(0.0)]);
+}
