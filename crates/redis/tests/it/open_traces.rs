@@ -26,6 +26,14 @@ pub(crate) fn quotas() -> Vec<(&'static str, Quota)> {
                     .refundable(true),
             ),
         ),
+        (
+            "with a queue",
+            built(Quota::new(7, SECOND).burst(3).queue(20)).queueing(),
+        ),
+        (
+            "with a queue, in milliseconds",
+            built(Quota::new(1_000_003, 30 * day).queue(70)).queueing(),
+        ),
         ("of a day", built(Quota::new(1, day).burst(50))),
         ("in milliseconds", built(Quota::new(1_000_003, 30 * day))),
         (
