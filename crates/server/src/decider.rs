@@ -89,6 +89,11 @@ impl<S: Store> Decider<S> {
         self.limiter.waits()
     }
 
+    /// Whether any decision may have to wait at present: for the store, or for a limit.
+    pub fn may_wait(&self) -> bool {
+        self.limiter.may_wait()
+    }
+
     /// Decides a request.
     pub async fn decide(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
         self.decide_by(&self.rules()?, request).await

@@ -4,6 +4,7 @@ use super::callers::Callers;
 use super::decisions::Decisions;
 use super::durations::Durations;
 use super::store::{StoreMetrics, StoreStats};
+use super::waiting::WaitingMetrics;
 use super::without_store::WithoutStore;
 use prometheus_client::encoding::{EncodeMetric, text};
 use prometheus_client::metrics::counter::Counter;
@@ -97,6 +98,7 @@ impl Metrics {
         if limiter.store_health().is_some() {
             registry.register_collector(Box::new(Arc::clone(&self.without_store)));
         }
+        registry.register_collector(Box::new(WaitingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(StoreMetrics::new(limiter)));
         self
     }

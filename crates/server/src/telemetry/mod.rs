@@ -8,6 +8,7 @@
 //! | `decisions` | decisions, counted by policy, limit and outcome |
 //! | `durations` | a histogram that costs two additions |
 //! | `masked` | keys in logs |
+//! | `waiting` | how many requests wait for limits |
 //! | `without_store` | decisions taken without the store |
 //! | [`store`] | how the store is, and how full |
 //! | `stopwatch` | real time, for latencies alone |
@@ -20,4 +21,5 @@ pub(crate) mod masked;
 pub(crate) mod metrics;
 pub(crate) mod stopwatch;
 pub mod store;
+mod waiting;
 pub(crate) mod without_store;
