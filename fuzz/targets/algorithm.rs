@@ -164,7 +164,7 @@ fuzz_target!(|input: Input| {
         bounded(&quota, &buckets[0], outcome);
         match op {
             Op::Take(cost) if outcome.is_allowed() && cost > 0 => {
-                receipts.push(Receipt { at, cost })
+                receipts.push(outcome.receipt(at, cost))
             }
             Op::Take(_) | Op::Look => assert_eq!(buckets[0], before, "it was to change nothing"),
             _ => {}

@@ -66,13 +66,36 @@ pub enum Op {
     GiveBack(Receipt),
 }
 
-/// What giving back needs to know of a charge.
+/// What giving back needs to know of a charge. [`Reply::receipt`](crate::Reply::receipt) makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The store's instant at which the units were taken.
     pub at: Timestamp,
     /// How many units were taken.
     pub cost: u64,
+    /// When the bucket would have been as good as new, as this charge left it.
+    pub until: Timestamp,
+    /// What had been credited to the bucket by then: the [`mark`](crate::Outcome::mark) that this
+    /// charge was answered with.
+    pub mark: u64,
+    /// What the giver knows to have been credited since of charges that were made after this one:
+    /// the sum of the [marks](crate::Outcome::mark) with which giving those back was answered.
+    /// Such a credit takes nothing from under this charge. 0 is always safe.
+    pub behind: u64,
+}
+
+impl Receipt {
+    /// A receipt of somebody who knows when the units were taken and nothing else. What the time
+    /// since has paid off of them does not come back.
+    pub fn by_the_clock(at: Timestamp, cost: u64) -> Self {
+        Self {
+            at,
+            cost,
+            until: at,
+            mark: 0,
+            behind: 0,
+        }
+    }
 }
 
 /// Whether a refusal by a bucket refuses the request.

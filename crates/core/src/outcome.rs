@@ -11,6 +11,10 @@ pub struct Outcome {
     pub wait: Wait,
     /// Microseconds until the bucket is as good as new.
     pub reset_us: u64,
+    /// What a refundable token bucket has counted of credits, in ticks of its quota; 0 for any
+    /// other bucket. After a charge it is the count so far, for the [`Receipt`]; for an
+    /// [`Op::GiveBack`](crate::Op::GiveBack) it is what that very credit added.
+    pub mark: u64,
 }
 
 impl Outcome {
@@ -21,11 +25,25 @@ impl Outcome {
     }
 
     /// The answer of a bucket that reads `reading` and makes the cost wait for `wait`.
-    pub(crate) fn of(wait: Wait, reading: Reading) -> Self {
+    #[inline]
+    pub fn of(wait: Wait, reading: Reading) -> Self {
         Self {
             remaining: reading.remaining,
             wait,
             reset_us: reading.reset_us,
+            mark: reading.mark,
+        }
+    }
+
+    /// What a later [`Op::GiveBack`](crate::Op::GiveBack) of `cost` units needs, which were charged
+    /// at `at` and so answered.
+    pub fn receipt(&self, at: Timestamp, cost: u64) -> Receipt {
+        Receipt {
+            at,
+            cost,
+            until: at.plus(self.reset_us),
+            mark: self.mark,
+            behind: 0,
         }
     }
 }
@@ -42,10 +60,13 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// What a later [`Op::GiveBack`](crate::Op::GiveBack) of `cost` units charged by this reply
-    /// needs.
-    pub fn receipt(&self, cost: u64) -> Receipt {
-        Receipt { at: self.at, cost }
+    /// What a later [`Op::GiveBack`](crate::Op::GiveBack) needs of the `cost` units that the ask
+    /// numbered `ask` was charged.
+    pub fn receipt(&self, ask: usize, cost: u64) -> Receipt {
+        match self.outcomes.get(ask) {
+            Some(outcome) => outcome.receipt(self.at, cost),
+            None => Receipt::by_the_clock(self.at, cost),
+        }
     }
 }
 
@@ -53,10 +74,11 @@ impl Reply {
 const INLINE: usize = 4;
 
 /// All zeros, so that making a list costs next to nothing.
-const BLANK: Outcome = Outcome {
+pub(crate) const BLANK: Outcome = Outcome {
     remaining: 0,
     wait: Wait::NONE,
     reset_us: 0,
+    mark: 0,
 };
 
 /// A list of outcomes; up to four live in place, so that the usual decision allocates nothing.

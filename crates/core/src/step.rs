@@ -3,6 +3,7 @@
 //! A store brings the buckets and the instant and makes the step atomic; what happens in it is the
 //! same everywhere.
 
+use crate::outcome::BLANK;
 use crate::quota::LOG_COST_MAX;
 use crate::{Ask, Bucket, Meter, Mode, Op, Outcome, Outcomes, Quota, Timestamp, Wait};
 
@@ -24,6 +25,13 @@ pub(crate) fn decide_plainly<M: Meter>(
     op: Op,
     now: Timestamp,
 ) -> Outcome {
+    if let Op::GiveBack(receipt) = op {
+        let mark = bucket.give_back(quota, receipt, now);
+        return Outcome {
+            mark,
+            ..Outcome::of(Wait::NONE, bucket.reading(quota, now))
+        };
+    }
     let mut wait = wait(quota, bucket, op, 0, now);
     if wait.is_none() {
         apply(quota, bucket, op, now);
@@ -47,12 +55,14 @@ pub fn decide(
     now: Timestamp,
 ) -> (bool, Outcomes) {
     debug_assert_eq!(asks.len(), places.len(), "every ask has a place");
-    for (ask, place) in asks.iter().zip(places) {
-        if let (Op::GiveBack(_), Some(bucket)) = (ask.op, buckets.get_mut(*place)) {
-            apply(ask.quota, bucket, ask.op, now);
-        }
-    }
     let mut outcomes = Outcomes::new();
+    for (ask, place) in asks.iter().zip(places) {
+        let mark = match (ask.op, buckets.get_mut(*place)) {
+            (Op::GiveBack(receipt), Some(bucket)) => bucket.give_back(ask.quota, receipt, now),
+            _ => 0,
+        };
+        outcomes.push(Outcome { mark, ..BLANK });
+    }
     let mut passed = true;
     let mut taken = true;
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
@@ -65,11 +75,9 @@ pub fn decide(
             passed = false;
             taken &= matches!(ask.op, Op::Force(_));
         }
-        outcomes.push(Outcome {
-            remaining: 0,
-            wait,
-            reset_us: 0,
-        });
+        if let Some(outcome) = outcomes.get_mut(i) {
+            outcome.wait = wait;
+        }
     }
     for mode in [Mode::Enforce, Mode::Shadow] {
         for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
@@ -90,7 +98,11 @@ pub fn decide(
                 }
                 _ => outcome.wait,
             };
+            let credited = outcome.mark;
             *outcome = Outcome::of(wait, bucket.reading(ask.quota, now));
+            if let Op::GiveBack(_) = ask.op {
+                outcome.mark = credited;
+            }
         }
     }
     (passed, outcomes)
@@ -153,9 +165,9 @@ fn wait<M: Meter>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp
 #[inline]
 fn apply<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) {
     match op {
-        Op::Look | Op::Take(0) | Op::Force(0) => {}
+        // What is given back has been already.
+        Op::Look | Op::GiveBack(_) | Op::Take(0) | Op::Force(0) => {}
         Op::Take(cost) => bucket.charge(quota, cost, now),
         Op::Force(cost) => bucket.force(quota, cost, now),
-        Op::GiveBack(receipt) => bucket.give_back(quota, receipt, now),
     }
 }

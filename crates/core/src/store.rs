@@ -281,6 +281,7 @@ mod tests {
                 remaining: 3,
                 wait: Wait::NONE,
                 reset_us: 1,
+                mark: 0,
             },
             charged: true,
         };

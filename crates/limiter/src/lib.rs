@@ -36,6 +36,7 @@ mod build;
 mod decision;
 mod error;
 mod failure;
+mod giving;
 mod limiter;
 mod naming;
 mod process;
@@ -44,6 +45,7 @@ mod question;
 pub mod redis;
 mod rules;
 mod spec;
+mod waiting;
 
 pub use any::AnyStore;
 pub use build::Builder;
@@ -54,6 +56,7 @@ pub use limiter::Limiter;
 pub use process::ProcessEnvironment;
 pub use rules::Rules;
 pub use spec::LimitSpec;
+pub use waiting::WaitingAt;
 
 pub use tidegate_core::{
     Algorithm, Align, Clock, ManualClock, Mode, Store, StoreError, StoreErrorKind, Timestamp, Wait,

@@ -5,14 +5,16 @@ use crate::build::{Builder, Told};
 use crate::decision::Decision;
 use crate::error::{BuildError, CheckError};
 use crate::failure::{Failover, StoreHealth};
+use crate::giving::{Charges, Giving};
 use crate::naming::Naming;
 use crate::question::{Prepared, Question};
 use crate::rules::Rules;
+use crate::waiting::{self, Lines, Rooms, WaitingAt};
 use arc_swap::ArcSwap;
 use std::cell::RefCell;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
 use tidegate_core::{Clock, Store, StoreError};
 use tidegate_memory::MemoryStore;
 use tidegate_policy::matching::Scratch;
@@ -40,7 +42,7 @@ pub struct Limiter<S = MemoryStore> {
 }
 
 #[derive(Debug)]
-struct Shared<S> {
+pub(crate) struct Shared<S> {
     /// Replaced whole by a reload; a decision keeps the version that it began with.
     rules: ArcSwap<Rules>,
     /// What every reload lays over the new configuration.
@@ -55,6 +57,8 @@ struct Shared<S> {
     closed: AtomicBool,
     /// The number of this limiter, by which it knows its rules.
     owner: u64,
+    giving: Giving,
+    lines: Lines,
 }
 
 /// Numbers of limiters, each of this process once.
@@ -107,6 +111,7 @@ impl<S: Store> Limiter<S> {
     ) -> Self {
         let owner = OWNERS.fetch_add(1, Relaxed);
         rules.owner = owner;
+        rules.rooms = Rooms::of(&rules.policies, None);
         Self {
             shared: Arc::new(Shared {
                 rules: ArcSwap::from_pointee(rules),
@@ -117,11 +122,17 @@ impl<S: Store> Limiter<S> {
                 naming,
                 closed: AtomicBool::new(false),
                 owner,
+                giving: Giving::default(),
+                lines: Lines::default(),
             }),
         }
     }
 
     /// Decides a request.
+    ///
+    /// A limit with `on_refusal: wait` may hold it back until it fits, for a bounded time and in order
+    /// of arrival; see [`Decision::waited`]. That takes a runtime of `tokio` with its timers; without
+    /// one, nobody waits. Dropping the future gives the place back, and all that was charged with it.
     ///
     /// Where the store cannot tell, the limits that the request meets do as their `on_failure` says,
     /// and [`Decision::decided_by`] tells. It is an error only if one of them asks for that.
@@ -148,8 +159,8 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Decides a request by `rules`, as [`check_by`](Self::check_by) does and under the same
-    /// condition, if the store does that without waiting. `None`, from any other store, means that
-    /// nothing was done; then `check_by` is what is left.
+    /// condition, if that takes no waiting: neither for the store, nor for a limit that the request
+    /// meets. `None` means that nothing was done; then `check_by` is what is left.
     #[inline]
     pub fn check_at_once(
         &self,
@@ -160,6 +171,18 @@ impl<S: Store> Limiter<S> {
             rules.owner, self.shared.owner,
             "these rules are another limiter's"
         );
+        self.decide_here(rules, request, true)
+    }
+
+    /// Decides a request if the store does that without waiting; where it `may_wait` for a limit it
+    /// meets, nothing is done.
+    #[inline]
+    fn decide_here(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+        may_wait: bool,
+    ) -> Option<Result<Decision, CheckError>> {
         if self.shared.waits {
             return None;
         }
@@ -167,6 +190,9 @@ impl<S: Store> Limiter<S> {
             let prepared = Question::prepare(rules, request, scratch);
             // Looked at where it is: it is large, and moving it would be a good part of a decision.
             if let Ok(Prepared::Ask(question)) = &prepared {
+                if question.may_wait && may_wait {
+                    return None;
+                }
                 let reply = self.shared.store.decide_at_once(&question.asks);
                 return reply.as_ref().map(|reply| Ok(question.answer(reply)));
             }
@@ -178,11 +204,18 @@ impl<S: Store> Limiter<S> {
         })
     }
 
-    /// Whether a decision may have to wait for the store. If not, [`check`](Self::check) is ready when
-    /// it is first polled, and [`check_at_once`](Self::check_at_once) always decides.
+    /// Whether a decision may have to wait for the store. If not, and if the policy does not
+    /// [make requests wait](Rules::may_wait), [`check`](Self::check) is ready when it is first polled,
+    /// and [`check_at_once`](Self::check_at_once) always decides.
     #[inline]
     pub fn waits(&self) -> bool {
         self.shared.waits
+    }
+
+    /// Whether any decision may have to wait at present: for the store, or for a limit.
+    #[inline]
+    pub fn may_wait(&self) -> bool {
+        self.shared.waits || self.shared.rules.load().rooms.are_any()
     }
 
     async fn check_waiting(
@@ -190,14 +223,19 @@ impl<S: Store> Limiter<S> {
         rules: &Arc<Rules>,
         request: &Request<'_>,
     ) -> Result<Decision, CheckError> {
+        let mut scratch = Scratch::default();
+        match Question::prepare(rules, request, &mut scratch)? {
+            Prepared::Ask(question) if question.may_wait => waiting::decide(self, &question).await,
+            Prepared::Ask(question) => self.ask(&question).await,
+            Prepared::Decided(decision) => Ok(decision),
+        }
+    }
+
+    /// Asks the store, as somebody who does not wait for limits.
+    pub(crate) async fn ask(&self, question: &Question<'_>) -> Result<Decision, CheckError> {
         let Shared {
             store, failover, ..
         } = &*self.shared;
-        let mut scratch = Scratch::default();
-        let question = match Question::prepare(rules, request, &mut scratch)? {
-            Prepared::Ask(question) => question,
-            Prepared::Decided(decision) => return Ok(decision),
-        };
         match (store.decide(&question.asks).await, failover) {
             (Ok(reply), failover) => {
                 if let Some(failover) = failover {
@@ -205,7 +243,10 @@ impl<S: Store> Limiter<S> {
                 }
                 Ok(question.answer(&reply))
             }
-            (Err(error), Some(failover)) => failover.decide(&question, error),
+            (Err(error), Some(failover)) => {
+                let answers = error.answers().to_vec();
+                failover.decide(question, error, &answers)
+            }
             (Err(error), None) => Err(CheckError::Store(error)),
         }
     }
@@ -282,6 +323,7 @@ impl<S: Store> Limiter<S> {
     pub fn reload(&self, config: Config) -> Result<(), BuildError> {
         let mut rules = self.shared.told.rules(Some(config))?;
         rules.owner = self.shared.owner;
+        rules.rooms = Rooms::of(&rules.policies, Some(&self.shared.rules.load()));
         rules.prepare(&self.shared.store);
         if let Some(naming) = &self.shared.naming {
             naming.follow(&rules.policies);
@@ -295,6 +337,78 @@ impl<S: Store> Limiter<S> {
     /// does it. Where it cannot be read or is refused, what runs goes on.
     pub fn reload_file(&self, path: impl AsRef<Path>) -> Result<(), BuildError> {
         self.reload(self.shared.told.config(path.as_ref())?)
+    }
+
+    /// Gives back what `decision` charged, as far as that is safe: because what it allowed did not
+    /// happen after all. Tells whether there was anything to give back; each decision, clones
+    /// included, is given back at most once, even if this fails.
+    ///
+    /// Only limits that are `refundable` are given back, and all of a policy in which requests wait.
+    /// Nothing is given back of a decision that another limiter made, or that was made without the
+    /// store.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("jobs").band("1/h").refundable())
+    ///     .build()?;
+    /// let decision = limiter.check(&Request::new()).await?;
+    /// // The job could not be started.
+    /// assert!(limiter.give_back(&decision).await?);
+    /// assert!(!limiter.give_back(&decision).await?);
+    /// assert!(limiter.check(&Request::new()).await?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn give_back(&self, decision: &Decision) -> Result<bool, CheckError> {
+        match self.to_give_back(decision) {
+            Some(charges) if charges.claim() => {
+                let given = self.return_charges(charges).await;
+                given.map(|()| true).map_err(CheckError::Store)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// The same without waiting, if the store does that; `None`, from any other, means that nothing
+    /// was done.
+    pub fn give_back_at_once(&self, decision: &Decision) -> Option<bool> {
+        if self.shared.waits {
+            return None;
+        }
+        match self.to_give_back(decision) {
+            Some(charges) if charges.claim() => self.return_at_once(charges).map(|()| true),
+            _ => Some(false),
+        }
+    }
+
+    fn to_give_back<'a>(&self, decision: &'a Decision) -> Option<&'a Arc<Charges>> {
+        let charges = decision.charges()?;
+        let is_ours = decision.owner() == self.shared.owner;
+        debug_assert!(is_ours, "this decision is another limiter's");
+        (is_ours && !charges.list.is_empty()).then_some(charges)
+    }
+
+    /// How many requests wait at present for each limit that lets them, in the order of the
+    /// configuration.
+    pub fn waiting(&self) -> Vec<WaitingAt> {
+        let rules = self.shared.rules.load();
+        let mut waiting = Vec::new();
+        for (p, policy) in rules.policies.iter().enumerate() {
+            for (l, limit) in policy.limits.iter().enumerate() {
+                if let Some(room) = rules.rooms.get(p, l) {
+                    waiting.push(WaitingAt {
+                        policy: policy.name.clone(),
+                        limit: limit.name.clone(),
+                        count: room.waiting(),
+                    });
+                }
+            }
+        }
+        waiting
     }
 
     /// The store.
@@ -319,6 +433,28 @@ impl<S: Store> Limiter<S> {
     }
 }
 
+impl<S> Limiter<S> {
+    pub(crate) fn downgrade(&self) -> Weak<Shared<S>> {
+        Arc::downgrade(&self.shared)
+    }
+
+    pub(crate) fn of_shared(shared: Arc<Shared<S>>) -> Self {
+        Self { shared }
+    }
+
+    pub(crate) fn giving(&self) -> &Giving {
+        &self.shared.giving
+    }
+
+    pub(crate) fn lines(&self) -> &Lines {
+        &self.shared.lines
+    }
+
+    pub(crate) fn failover(&self) -> Option<&Failover> {
+        self.shared.failover.as_deref()
+    }
+}
+
 impl<C: Clock> Limiter<AnyStore<C>> {
     /// Tells the instances that share the store that this one goes, so that they do not count it any
     /// longer. For the end of a program: whoever just dies is missed after a quarter of a minute.
@@ -331,10 +467,12 @@ impl<C: Clock> Limiter<AnyStore<C>> {
 
 impl<C: Clock> Limiter<MemoryStore<C>> {
     /// Decides a request at once, for callers that are not asynchronous. The same as
-    /// [`check`](Self::check), which with a store in this process never waits either.
+    /// [`check`](Self::check), which with a store in this process does not wait for it either; but
+    /// this does not wait for limits, whatever their `on_refusal` says: what does not fit now is
+    /// refused. On a token bucket it cannot get before those who wait; on windows it may.
     #[expect(clippy::missing_panics_doc, reason = "this store never waits")]
     pub fn check_now(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        let decided = self.check_at_once(&self.rules()?, request);
+        let decided = self.decide_here(&self.rules()?, request, false);
         decided.expect("a store in this process decides at once")
     }
 }

@@ -1,6 +1,7 @@
 //! What a limiter decides by: the policies of one version of a configuration.
 
 use crate::error::CheckError;
+use crate::waiting::Rooms;
 use tidegate_core::{Mode, Store};
 use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
@@ -34,6 +35,8 @@ pub struct Rules {
     pub(crate) local_share: LocalShare,
     /// The number of the limiter whose they are; 0 until there is one.
     pub(crate) owner: u64,
+    /// Where requests wait; none before they are a limiter's.
+    pub(crate) rooms: Rooms,
 }
 
 impl Rules {
@@ -50,6 +53,7 @@ impl Rules {
             on_failure: store.on_failure,
             local_share: store.local_share,
             owner: 0,
+            rooms: Rooms::default(),
         }
     }
 
@@ -61,6 +65,14 @@ impl Rules {
     /// The policy of this name, or the first; `None` if there is none of this name.
     pub fn policy(&self, name: Option<&str>) -> Option<&Policy> {
         self.meant(name).map(|(_, policy)| policy)
+    }
+
+    /// Whether the policy of this name, or the first, may make a request wait
+    /// (`on_refusal: wait`). For doors: a request of any other is decided
+    /// [at once](crate::Limiter::check_at_once), if the store is.
+    #[inline]
+    pub fn may_wait(&self, policy: Option<&str>) -> bool {
+        self.policy(policy).is_some_and(Policy::waits)
     }
 
     #[inline]
@@ -125,6 +137,7 @@ impl From<Config> for Rules {
             policies: config.policies,
             client: config.client,
             owner: 0,
+            rooms: Rooms::default(),
         }
     }
 }

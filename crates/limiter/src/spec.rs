@@ -2,9 +2,10 @@
 
 use crate::error::BuildError;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_core::{Algorithm, Mode};
 use tidegate_policy::respond::Refusal;
-use tidegate_policy::{Band, Condition, KeyPart, Limit, Missing, OnFailure};
+use tidegate_policy::{Band, Condition, KeyPart, Limit, Missing, OnFailure, Waiting};
 
 /// A limit written in code, with the words of the configuration language.
 ///
@@ -33,6 +34,9 @@ pub struct LimitSpec {
     bands: Vec<String>,
     algorithm: Algorithm,
     mode: Mode,
+    waiting: Option<Duration>,
+    max_waiting: Option<u32>,
+    refundable: bool,
     on_failure: Option<OnFailure>,
     refusal: Option<Arc<Refusal>>,
 }
@@ -52,6 +56,9 @@ impl LimitSpec {
             bands: Vec::new(),
             algorithm: Algorithm::default(),
             mode: Mode::default(),
+            waiting: None,
+            max_waiting: None,
+            refundable: false,
             on_failure: None,
             refusal: None,
         }
@@ -116,6 +123,40 @@ impl LimitSpec {
         self
     }
 
+    /// Lets requests that do not fit wait, in order of arrival and up to `max_wait`, instead of
+    /// refusing them; from a millisecond to an hour. See [`Limiter::check`](crate::Limiter::check).
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// use std::time::Duration;
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("everyone").band("100/s burst 1").wait(Duration::from_secs(1)))
+    ///     .build()?;
+    /// assert!(limiter.check(&Request::new()).await?.waited().is_zero());
+    /// assert!(!limiter.check(&Request::new()).await?.waited().is_zero());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wait(mut self, max_wait: Duration) -> Self {
+        self.waiting = Some(max_wait);
+        self
+    }
+
+    /// How many may [wait](Self::wait) at once, from 1 to 1,000,000; 1,000 unless told.
+    pub fn max_waiting(mut self, max_waiting: u32) -> Self {
+        self.max_waiting = Some(max_waiting);
+        self
+    }
+
+    /// Lets charges be [given back](crate::Limiter::give_back).
+    pub fn refundable(mut self) -> Self {
+        self.refundable = true;
+        self
+    }
+
     /// What to do when the store cannot tell, if not the same as all others.
     pub fn on_failure(mut self, on_failure: OnFailure) -> Self {
         self.on_failure = Some(on_failure);
@@ -168,6 +209,34 @@ impl LimitSpec {
         Ok(condition)
     }
 
+    /// How requests wait, if they do.
+    fn waiting(&self) -> Result<Option<Waiting>, String> {
+        let Some(max_wait) = self.waiting else {
+            return match self.max_waiting {
+                None => Ok(None),
+                Some(_) => {
+                    Err("nobody waits; add `.wait(..)`, or remove `.max_waiting(..)`".into())
+                }
+            };
+        };
+        let max_waiting = self.max_waiting.unwrap_or(Waiting::MAX_WAITING);
+        if !(Waiting::SHORTEST..=Waiting::LONGEST).contains(&max_wait) {
+            return Err(format!("{max_wait:?} to wait is not from 1ms to 1h"));
+        }
+        if !(1..=Waiting::MAX_WAITING_MAX).contains(&max_waiting) {
+            return Err(format!("{max_waiting} who wait is not from 1 to 1000000"));
+        }
+        if self.mode == Mode::Shadow {
+            return Err(
+                "it only watches, so nobody can wait; remove `.wait(..)` or `.shadow()`".into(),
+            );
+        }
+        Ok(Some(Waiting {
+            max_wait,
+            max_waiting,
+        }))
+    }
+
     pub(crate) fn compile(self) -> Result<Limit, BuildError> {
         let refuse = |reason: String| BuildError::Limit {
             name: self.name.clone(),
@@ -179,9 +248,17 @@ impl LimitSpec {
             ));
         }
         let conditions = self.conditions().map_err(refuse)?;
+        let waiting = self.waiting().map_err(refuse)?;
         let mut bands: Vec<Band> = Vec::new();
         for text in &self.bands {
-            let band = Band::parse(text, self.algorithm).map_err(refuse)?;
+            let band = match waiting {
+                Some(it) => Band::parse_waiting(text, self.algorithm, it.max_wait),
+                None => Band::parse(text, self.algorithm),
+            };
+            let mut band = band.map_err(refuse)?;
+            if self.refundable {
+                band.quota = band.quota.with_refundable(true);
+            }
             if bands
                 .iter()
                 .any(|other| other.quota.id() == band.quota.id())
@@ -204,6 +281,8 @@ impl LimitSpec {
             algorithm: self.algorithm,
             mode: self.mode,
             charge_always: false,
+            waiting,
+            refundable: self.refundable,
             on_failure: self.on_failure,
             refusal: self.refusal,
             template: None,

@@ -25,7 +25,7 @@ pub mod template;
 pub use client::Client;
 pub use config::{Config, ConfigErrors};
 pub use group::{Group, Tag};
-pub use limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, OnFailure, Policy};
+pub use limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, OnFailure, Policy, Waiting};
 pub use matching::{Meeting, Scratch};
 pub use request::Request;
 pub use respond::Respond;

@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use std::iter;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_core::{Algorithm, Mode, Quota};
 
 /// A named list of limits.
@@ -27,22 +28,60 @@ pub struct Policy {
     origins: Vec<(String, usize)>,
     /// Finds the limits that a request meets.
     pub(crate) matcher: Matcher,
+    /// Whether any limit makes requests wait.
+    waits: bool,
+    /// Whether charges of any limit may be given back.
+    refundable: bool,
 }
 
 impl Policy {
     /// A policy of these limits, which answers as [`Respond::default`] says.
+    ///
+    /// Where one of them makes requests wait, charges of all can be given back: who waits for one
+    /// limit has been charged by every other already, and may go before it passes.
     pub fn new(name: String, evaluate: Evaluate, limits: Vec<Limit>) -> Self {
         let matcher = Matcher::new(&name, &limits);
         let respond = Respond::default();
-        Self {
+        let is_waiting = |limit: &Limit| limit.enabled && limit.waiting.is_some();
+        let mut policy = Self {
             name,
             evaluate,
             spoken: speak(&limits, respond.names),
             respond,
-            limits,
             origins: Vec::new(),
             matcher,
+            waits: limits.iter().any(is_waiting),
+            refundable: limits.iter().any(|limit| limit.refundable),
+            limits,
+        };
+        if policy.waits {
+            policy.make_refundable();
         }
+        policy
+    }
+
+    /// Lets every charge of this policy be given back. Its bands stay the same bands; their buckets
+    /// remember what that needs.
+    pub fn make_refundable(&mut self) {
+        self.refundable = true;
+        for limit in &mut self.limits {
+            limit.refundable = true;
+            for band in &mut limit.bands {
+                band.quota = band.quota.with_refundable(true);
+            }
+        }
+    }
+
+    /// Whether any limit makes requests wait instead of refusing them.
+    #[inline]
+    pub fn waits(&self) -> bool {
+        self.waits
+    }
+
+    /// Whether charges of any limit may be given back.
+    #[inline]
+    pub fn refundable(&self) -> bool {
+        self.refundable
     }
 
     /// The limits of all of these as one policy, decided in one step and answered as the first of
@@ -65,6 +104,8 @@ impl Policy {
             respond: first.respond.clone(),
             matcher: Matcher::of(scopes.zip(&limits), &limits),
             origins: policies.iter().map(origin).collect(),
+            waits: policies.iter().any(|it| it.waits),
+            refundable: policies.iter().any(|it| it.refundable),
             limits,
         })
     }
@@ -137,6 +178,10 @@ pub struct Limit {
     pub mode: Mode,
     /// Whether a cost that does not fit is taken all the same (`charge: always`).
     pub charge_always: bool,
+    /// How requests wait that do not fit; absent where they are refused.
+    pub waiting: Option<Waiting>,
+    /// Whether charges may be given back.
+    pub refundable: bool,
     /// What to do when the store cannot tell; the store's own setting where absent.
     pub on_failure: Option<OnFailure>,
     /// What its refusals look like; as the policy says where absent.
@@ -144,6 +189,26 @@ pub struct Limit {
     /// How its keys are named where the store keeps them in the open layout; absent where it keeps
     /// them packed.
     pub template: Option<Template>,
+}
+
+/// How requests wait that do not fit yet (`on_refusal: wait`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// How long one waits at most; who would have to wait longer is refused.
+    pub max_wait: Duration,
+    /// How many wait at most, of all subjects together, in one process.
+    pub max_waiting: u32,
+}
+
+impl Waiting {
+    /// How many wait at most unless told.
+    pub const MAX_WAITING: u32 = 1_000;
+    /// The most that may be told.
+    pub const MAX_WAITING_MAX: u32 = 1_000_000;
+    /// The shortest `max_wait`: timers know no less.
+    pub const SHORTEST: Duration = Duration::from_millis(1);
+    /// The longest.
+    pub const LONGEST: Duration = Duration::from_hours(1);
 }
 
 /// One way in which a limit applies: all of what it names must hold.
@@ -215,7 +280,17 @@ impl Band {
     /// A band from text such as `10/s burst 50`, without a label. The error says what is wrong and
     /// what would be right.
     pub fn parse(text: &str, algorithm: Algorithm) -> Result<Self, String> {
-        crate::config::parse_band(text, algorithm)
+        crate::config::parse_band(text, algorithm, None)
+    }
+
+    /// The same for a limit whose requests wait up to `max_wait`: a token bucket then has room for
+    /// as many places as come free in that time.
+    pub fn parse_waiting(
+        text: &str,
+        algorithm: Algorithm,
+        max_wait: Duration,
+    ) -> Result<Self, String> {
+        crate::config::parse_band(text, algorithm, Some(max_wait))
     }
 }
 

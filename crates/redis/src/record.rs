@@ -12,17 +12,17 @@
 //!
 //! | algorithm | payload |
 //! |---|---|
-//! | token bucket | `at`, `fraction`; if refundable, also the lows `slot`, `current`, `previous` |
+//! | token bucket | `at`, `fraction`; if refundable, also what was credited: `since`, `ticks` |
 //! | fixed window | `start`, `used` |
 //! | sliding window | `index`, `current`, `previous` |
 //! | sliding log, bucketed window | all units, then runs of `stamp`, `units`, oldest first |
 //!
-//! 2^53 stands for "no low", and for an instant that is later than that (the year 2255).
+//! 2^53 stands for an instant that is later than that (the year 2255).
 
 use crate::script::record_id;
 use redis::Value;
 use tidegate_core::algorithm::log::Run;
-use tidegate_core::algorithm::token_bucket::Lows;
+use tidegate_core::algorithm::token_bucket::Credits;
 use tidegate_core::algorithm::{FixedWindow, Log, SlidingWindow, TokenBucket};
 use tidegate_core::quota::EXACT_MAX;
 use tidegate_core::{Algorithm, Bucket, Meter, Quota, Timestamp};
@@ -30,9 +30,6 @@ use tidegate_core::{Algorithm, Bucket, Meter, Quota, Timestamp};
 const VERSION: u8 = 1;
 const HEAD: usize = 16;
 const NUMBER: usize = 7;
-
-/// Two slots of this many microseconds remember how low a debt was; see core.
-const SLOT_US: u64 = 100_000;
 
 /// A value that is not of our form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,37 +160,35 @@ impl Record<'_> {
     }
 
     fn tokens(&self, quota: &Quota, now: Timestamp) -> Option<TokenBucket> {
-        let (at, fraction, lows) = match numbers::<5>(self.payload) {
-            Some([at, fraction, slot, current, previous]) => {
-                let low = |low: u64| if low >= EXACT_MAX { u64::MAX } else { low };
-                let lows = Lows {
-                    slot,
-                    current: low(current),
-                    previous: low(previous),
-                };
-                (at, fraction, lows)
-            }
+        let (at, fraction, credits) = match numbers::<4>(self.payload) {
+            Some([at, fraction, since, ticks]) => (at, fraction, Credits { since, ticks }),
             None => {
-                let [at, fraction] = numbers(self.payload)?;
-                // How low the debt was is not known, so nothing is given back beyond what time says.
-                let lows = Lows {
-                    slot: now.as_micros() / SLOT_US,
-                    current: 0,
-                    previous: 0,
+                let [at, fraction] = match numbers::<5>(self.payload) {
+                    // Earlier versions remembered three other numbers, which say nothing of this.
+                    Some([at, fraction, ..]) => [at, fraction],
+                    None => numbers(self.payload)?,
                 };
-                (at, fraction, lows)
+                (at, fraction, unknown(now))
             }
         };
         Some(TokenBucket {
             at,
             // It may have been left by a quota with a larger drain.
             fraction: fraction.min(quota.drain_and_price().0.saturating_sub(1)),
-            lows: if quota.is_refundable() {
-                lows
+            credits: if quota.is_refundable() {
+                credits
             } else {
-                Lows::default()
+                Credits::default()
             },
         })
+    }
+}
+
+/// What was credited to a state that did not count it: nothing is known of the time before.
+pub(crate) fn unknown(now: Timestamp) -> Credits {
+    Credits {
+        since: now.as_micros(),
+        ticks: 0,
     }
 }
 
@@ -219,12 +214,8 @@ pub(crate) fn push(value: &mut Vec<u8>, bucket: &Bucket, quota: &Quota) {
         Bucket::Tokens(tokens) => {
             put(&mut payload, &[tokens.at, tokens.fraction]);
             if quota.is_refundable() {
-                let low = |low: u64| low.min(EXACT_MAX);
-                let lows = tokens.lows;
-                put(
-                    &mut payload,
-                    &[lows.slot, low(lows.current), low(lows.previous)],
-                );
+                let Credits { since, ticks } = tokens.credits;
+                put(&mut payload, &[since, ticks]);
             }
         }
         Bucket::Fixed(window) => put(&mut payload, &[window.start, window.used]),
@@ -286,7 +277,7 @@ mod tests {
     use proptest::prelude::*;
     use redis::Value;
     use tidegate_core::algorithm::log::Run;
-    use tidegate_core::algorithm::token_bucket::Lows;
+    use tidegate_core::algorithm::token_bucket::Credits;
     use tidegate_core::algorithm::{FixedWindow, Log, SlidingWindow, TokenBucket};
     use tidegate_core::{Algorithm, Align, Bucket, Quota, Timestamp};
 
@@ -300,20 +291,19 @@ mod tests {
     }
 
     fn tokens() -> impl Strategy<Value = (Quota, Bucket)> {
-        let low = || prop_oneof![number(), Just(u64::MAX)];
-        let lows = (number(), low(), low());
-        (number(), 0..1_000_u64, lows, any::<bool>()).prop_map(
-            |(at, fraction, (slot, current, previous), refundable)| {
+        let credits = (number(), number());
+        (number(), 0..1_000_u64, credits, any::<bool>()).prop_map(
+            |(at, fraction, (since, ticks), refundable)| {
                 let quota = quota(Algorithm::TokenBucket, "a").with_refundable(refundable);
-                let lows = Lows {
-                    slot,
-                    current,
-                    previous,
-                };
+                let credits = Credits { since, ticks };
                 let tokens = TokenBucket {
                     at,
                     fraction,
-                    lows: if refundable { lows } else { Lows::default() },
+                    credits: if refundable {
+                        credits
+                    } else {
+                        Credits::default()
+                    },
                 };
                 (quota, Bucket::Tokens(tokens))
             },

@@ -3,7 +3,7 @@
 use crate::deny::{DenyCache, Known};
 use crate::request::{Request, RequestOp};
 use smallvec::SmallVec;
-use tidegate_core::{Mode, Op, Outcome, Quota, Reply, Timestamp, Wait};
+use tidegate_core::{Bucket, Meter, Mode, Op, Outcome, Quota, Reply, Timestamp, Wait};
 use tokio::time::Instant;
 
 /// What the deny cache knows of a request.
@@ -59,9 +59,6 @@ pub(crate) fn refuse(deny: &DenyCache, request: &Request, now: Instant) -> Optio
 
 /// What is shown of a bucket of which nothing is known, beside one that refuses.
 fn as_new(quota: &Quota) -> Outcome {
-    Outcome {
-        remaining: quota.capacity(),
-        wait: Wait::NONE,
-        reset_us: 0,
-    }
+    let bucket = Bucket::new(quota);
+    Outcome::of(Wait::NONE, bucket.reading(quota, Timestamp::default()))
 }

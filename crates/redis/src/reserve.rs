@@ -13,7 +13,7 @@ use crate::shared::{AskOptions, Shared};
 use crate::tasks::{self, Spawner};
 use smallvec::SmallVec;
 use std::sync::Arc;
-use tidegate_core::{Answered, Hold, Mode, Op, Outcome, Receipt, Reply, StoreError, Timestamp};
+use tidegate_core::{Answered, Hold, Mode, Op, Outcome, Reply, StoreError, Timestamp};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -195,9 +195,9 @@ fn refund(part: &Part, verdict: &Verdict) -> Option<Refund> {
             && !verdict.keeps(ask)
             && is_known_whole(ask, answer, nth)
         {
-            let at = answer.reply.at;
+            let receipt = answer.reply.receipt(nth, cost);
             request.asks.push(OwnedAsk {
-                op: RequestOp::Engine(Op::GiveBack(Receipt { at, cost })),
+                op: RequestOp::Engine(Op::GiveBack(receipt)),
                 ..*ask
             });
         }

@@ -89,6 +89,11 @@ impl<S: Store> Decider<S> {
         self.limiter.waits()
     }
 
+    /// Whether any decision may have to wait at present: for the store, or for a limit.
+    pub fn may_wait(&self) -> bool {
+        self.limiter.may_wait()
+    }
+
     /// Decides a request.
     pub async fn decide(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
         self.decide_by(&self.rules()?, request).await
@@ -118,8 +123,16 @@ impl<S: Store> Decider<S> {
         outcome
     }
 
-    /// Gives back what an allowed decision charged.
-    pub async fn give_back(&self, _decision: &Decision) {}
+    /// Gives back what an allowed decision charged; whether there was anything to give back.
+    pub async fn give_back(&self, decision: &Decision) -> bool {
+        match self.limiter.give_back(decision).await {
+            Ok(given) => given,
+            Err(error) => {
+                debug!(%error, "what was charged could not be given back");
+                false
+            }
+        }
+    }
 
     fn observe(
         &self,

@@ -57,7 +57,8 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Decides without waiting, if the store does; `None` means that nothing was done.
+    /// Decides without waiting, if neither the store nor a limit makes it wait; `None` means that
+    /// nothing was done.
     #[inline]
     pub(crate) fn decide_at_once(
         &self,
@@ -72,6 +73,10 @@ impl<S: Store> Shared<S> {
             Ok(rules) => rules,
             Err(error) => return Some(self.verdict(head, Err(error), None, None)),
         };
+        // The same for a policy that lets requests wait: a token is not to be verified twice.
+        if rules.may_wait(self.policy.as_deref()) {
+            return None;
+        }
         let question = self.question(&rules, head, peer);
         let pairs = question.pairs();
         let decided = self
@@ -80,7 +85,7 @@ impl<S: Store> Shared<S> {
         Some(self.verdict(head, decided, Some(&rules), question.token_refused()))
     }
 
-    /// Decides by a store across the network. Owns the head meanwhile, and gives it back if the
+    /// Decides by a store across the network, or by limits that let wait. Owns the head meanwhile, and gives it back if the
     /// request passes; a body need not be one that can be shared, so it has to stay behind.
     pub(crate) async fn decide(self: Arc<Self>, parts: Parts, peer: Option<IpAddr>) -> Decided {
         let head = RequestHead::of_parts(&parts);

@@ -44,7 +44,8 @@ pin_project! {
 pin_project! {
     #[project = StateProj]
     enum State<Svc, B, F> {
-        /// The store is asked, across a network; service and body wait for what it says.
+        /// The store is asked, across a network, or a limit lets the request wait; service and body
+        /// wait for what comes of it. Dropped meanwhile, the request gives its place back.
         Deciding {
             deciding: Deciding,
             waiting: Option<(Svc, B)>,
@@ -137,7 +138,7 @@ where
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
-            State::Deciding { .. } => "asking the store",
+            State::Deciding { .. } => "waiting for a decision",
             State::Calling { .. } => "calling the application",
             State::Answered { .. } => "answered",
         };

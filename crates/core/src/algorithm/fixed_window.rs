@@ -57,6 +57,7 @@ impl FixedWindow {
             remaining: quota.amount.saturating_sub(counted),
             wait: Wait::from_micros(if fits { 0 } else { left }),
             reset_us: left,
+            mark: 0,
         };
         let next = Self { used, ..window };
         Some((if fits { next } else { *self }, outcome))
@@ -98,12 +99,13 @@ impl Meter for FixedWindow {
     }
 
     /// Only where the window that was charged is still open.
-    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) {
+    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {
         let window = self.at(quota, now);
         if window.used > 0 && receipt.at.as_micros() >= window.start {
             *self = window;
             self.used = self.used.saturating_sub(receipt.cost);
         }
+        0
     }
 
     #[inline]
@@ -129,6 +131,7 @@ impl Meter for FixedWindow {
             } else {
                 window.left(quota, now)
             },
+            mark: 0,
         }
     }
 

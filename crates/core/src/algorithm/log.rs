@@ -183,7 +183,7 @@ impl Meter for Log {
     }
 
     /// Exactly: the units carry their stamp.
-    fn give_back(&mut self, quota: &Quota, receipt: Receipt, _now: Timestamp) {
+    fn give_back(&mut self, quota: &Quota, receipt: Receipt, _now: Timestamp) -> u64 {
         let stamp = stamp_of(quota, receipt.at);
         if let Ok(place) = self.runs.binary_search_by_key(&stamp, |run| run.stamp)
             && let Some(run) = self.runs.get_mut(place)
@@ -193,6 +193,7 @@ impl Meter for Log {
                 self.runs.remove(place);
             }
         }
+        0
     }
 
     fn is_ahead(&self, quota: &Quota, now: Timestamp) -> bool {
@@ -216,6 +217,7 @@ impl Meter for Log {
                     .saturating_add(quota.period.get())
                     .saturating_sub(now.as_micros())
             }),
+            mark: 0,
         }
     }
 

@@ -34,8 +34,9 @@ pub trait Meter {
     /// than that already stays as it is.
     fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp);
 
-    /// Gives back what `receipt` says was taken, so far as that is safe.
-    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp);
+    /// Gives back what `receipt` says was taken, so far as that is safe. Tells what that adds to the
+    /// count of credits, where there is one; see [`Outcome::mark`].
+    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64;
 
     /// Whether the state is further ahead of `now` than this quota can have brought it: the clock
     /// has gone far back, or the quota was cut, or `now` is not now any more.
@@ -75,6 +76,8 @@ pub struct Reading {
     pub remaining: u64,
     /// Microseconds until the bucket is as good as new.
     pub reset_us: u64,
+    /// What has been credited, where that is counted and there is a debt; see [`Outcome::mark`].
+    pub mark: u64,
 }
 
 /// The state of one bucket, whichever its algorithm.
@@ -138,8 +141,8 @@ impl Meter for Bucket {
         each!(self, state => state.force(quota, cost, now));
     }
 
-    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) {
-        each!(self, state => state.give_back(quota, receipt, now));
+    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {
+        each!(self, state => state.give_back(quota, receipt, now))
     }
 
     #[inline]

@@ -122,7 +122,7 @@ impl Meter for SlidingWindow {
     }
 
     /// From whichever of the two windows was charged.
-    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) {
+    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {
         *self = self.at(quota, now).window;
         let charged = receipt.at.as_micros() / quota.tick_us / quota.period;
         match self.index.saturating_sub(charged) {
@@ -130,6 +130,7 @@ impl Meter for SlidingWindow {
             1 => self.previous = self.previous.saturating_sub(receipt.cost),
             _ => {}
         }
+        0
     }
 
     #[inline]
@@ -158,6 +159,7 @@ impl Meter for SlidingWindow {
         Reading {
             remaining: full.saturating_sub(view.weight(quota)) / quota.period,
             reset_us: fresh.since(now),
+            mark: 0,
         }
     }
 

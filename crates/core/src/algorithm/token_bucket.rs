@@ -9,11 +9,12 @@
 //! at the tick before it and begun at the tick after it, so that it never seems smaller than it is.
 
 use super::{Meter, Reading};
+use crate::quota::EXACT_MAX;
 use crate::{Op, Outcome, Quota, Receipt, Timestamp, Wait, step};
 use std::num::NonZeroU64;
 
-/// Two slots of this many microseconds remember how low the debt was, for giving back.
-const SLOT_US: u64 = 100_000;
+/// A count of credits begins again beyond this, long before it could leave exact arithmetic.
+const CREDITS_MAX: u64 = EXACT_MAX >> 1;
 
 /// The state of a token bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,32 +23,24 @@ pub struct TokenBucket {
     pub at: u64,
     /// What is left to pay off after that tick; less than the quota's drain.
     pub fraction: u64,
-    /// How low the debt has been of late. Kept only for refundable quotas.
-    pub lows: Lows,
+    /// What has been credited. Kept only for refundable quotas.
+    pub credits: Credits,
 }
 
-/// The lowest debts just before a charge, in the slot of the last charge and in the one before it.
+/// How much of the debt went otherwise than by the clock.
 ///
-/// Between two charges the debt only falls, so it is lowest just before one. The lowest debt since
-/// a charge bounds what may be given back of it (see [`TokenBucket::give_back`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lows {
-    /// Which slot the last charge fell into.
-    pub slot: u64,
-    /// The lowest debt before a charge in that slot.
-    pub current: u64,
-    /// The lowest debt before a charge in the slot before it.
-    pub previous: u64,
-}
-
-impl Default for Lows {
-    fn default() -> Self {
-        Self {
-            slot: 0,
-            current: u64::MAX,
-            previous: u64::MAX,
-        }
-    }
+/// A charge leaves a debt of which it is known when the clock will have paid it off. With this
+/// count, whoever holds a receipt knows how low the debt can have been since at most (see
+/// [`TokenBucket::give_back`]), however long ago that is and whatever happened in between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Credits {
+    /// Since when it counts, in microseconds: since the last charge that found no debt, for a
+    /// bucket without a debt may be forgotten, and its count with it. Receipts that are older say
+    /// nothing about this count.
+    pub since: u64,
+    /// The sum of all credits since then, each rounded up to whole ticks of debt. Ticks and not
+    /// units of debt, so that a change of the rate does not change what they are worth.
+    pub ticks: u64,
 }
 
 /// A debt at a tick: what [`TokenBucket`] means once the time is known.
@@ -115,6 +108,7 @@ impl TokenBucket {
                 },
                 wait: Wait::from_micros(divide_up(after.wrapping_sub(quota.brim), quota.drain)),
                 reset_us: ahead.wrapping_add(u64::from(fraction > 0)),
+                mark: 0,
             };
             return Some((*self, outcome));
         }
@@ -128,16 +122,20 @@ impl TokenBucket {
             remaining: divide(quota.brim.wrapping_sub(after), quota.price),
             wait: Wait::NONE,
             reset_us: ticks.wrapping_add(u64::from(next.fraction > 0)),
+            mark: 0,
         };
         Some((next, outcome))
     }
 
-    /// Charges without asking whether it fits, and remembers how low the debt was.
+    /// Charges without asking whether it fits.
     #[inline]
     fn add(&mut self, quota: &Quota, units: u64, now: Timestamp) {
         let debt = self.debt(quota, tick_after(quota, now));
-        if quota.refundable {
-            self.lows.note(debt.units, now);
+        if quota.refundable && (debt.units == 0 || self.credits.ticks > CREDITS_MAX) {
+            self.credits = Credits {
+                since: self.credits.since.max(now.as_micros()),
+                ticks: 0,
+            };
         }
         self.set(
             quota,
@@ -146,6 +144,36 @@ impl TokenBucket {
                 ..debt
             },
         );
+    }
+
+    /// The lowest that the debt can have been between the charge and the tick `now`; 0 where nothing
+    /// is known.
+    fn lowest(&self, quota: &Quota, receipt: Receipt, now: u64) -> u64 {
+        let Credits { since, ticks } = self.credits;
+        if !quota.refundable || receipt.at.as_micros() < since || receipt.mark > ticks {
+            return 0;
+        }
+        let under = ticks
+            .saturating_sub(receipt.mark)
+            .saturating_sub(receipt.behind);
+        let due = tick_of(quota, receipt.until)
+            .saturating_sub(now)
+            .saturating_sub(under);
+        // The last of these ticks was rounded up: it pays off something, and maybe no more than that.
+        match due.checked_sub(1) {
+            Some(whole) => whole.saturating_mul(quota.drain.get()).saturating_add(1),
+            None => 0,
+        }
+    }
+
+    /// Counts a credit, and tells by how much the count rose.
+    fn count(&mut self, quota: &Quota, ticks: u64) -> u64 {
+        if !quota.refundable {
+            return 0;
+        }
+        let (before, most) = (self.credits.ticks, EXACT_MAX.saturating_sub(1));
+        self.credits.ticks = before.saturating_add(ticks).min(most);
+        self.credits.ticks.saturating_sub(before)
     }
 }
 
@@ -184,32 +212,40 @@ impl Meter for TokenBucket {
 
     /// Credits at most the debt that is there only because of the charge.
     ///
-    /// Had the charge never been made, the debt would be lower by `min(charge, lowest debt since)`:
-    /// the gap between the two shrinks only while the other debt is zero, which is while the gap is
-    /// this debt itself. So crediting that much admits nothing that the quota would not have
-    /// admitted. The time since the charge bounds the gap from below as well. Whoever is still to
-    /// give back saw this charge in the lows, so they fall with it.
-    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) {
+    /// Call *gap* what the debt would be lower by, had the charge never been made. It begins as the
+    /// charge and shrinks only while the debt without the charge is zero, by what the clock pays
+    /// off. So it is at least
+    ///
+    /// - the charge less all that the clock has paid off since, and
+    /// - the charge or the lowest debt since, whichever is less: while the other debt is zero, the
+    ///   gap is this debt itself.
+    ///
+    /// The debt falls by the clock and by credits and never otherwise. The charge left a debt that
+    /// the clock would have paid off at [`Receipt::until`]; so it has never since been lower than
+    /// what is due from now until then, less all that has been credited since.
+    ///
+    /// This holds for several charges that are given back, in any order. Let the debt be no lower
+    /// than it would be without those given back so far. A credit of one that was made before this
+    /// charge lowered what lies under it, in both worlds, and is in the count. A credit of one made
+    /// after it was no more than that charge, which is on top of the low and not in it; so it may be
+    /// left out of the count by whoever knows of it ([`Receipt::behind`]), and counting it is safe.
+    /// Either way what is left of the debt covers all that was charged since and not given back,
+    /// and no debt without this charge is more than that once the clock has paid off the rest.
+    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {
         let debt = self.debt(quota, tick_after(quota, now));
         let charge = receipt.cost.saturating_mul(quota.price.get());
         let elapsed = debt.now.saturating_sub(tick_of(quota, receipt.at));
         let paid = elapsed.saturating_mul(quota.drain.get());
-        let low = if quota.refundable {
-            self.lows.since(receipt.at).unwrap_or(0)
-        } else {
-            0
-        };
         let credit = charge
-            .min(low)
+            .min(self.lowest(quota, receipt, debt.now))
             .max(charge.saturating_sub(paid))
             .min(debt.units);
+        if credit == 0 {
+            return 0;
+        }
         let units = debt.units.saturating_sub(credit);
-        if quota.refundable {
-            self.lows.lower(charge, units);
-        }
-        if credit > 0 {
-            self.set(quota, Debt { units, ..debt });
-        }
+        self.set(quota, Debt { units, ..debt });
+        self.count(quota, divide_up(credit, quota.drain))
     }
 
     #[inline]
@@ -222,7 +258,9 @@ impl Meter for TokenBucket {
         if self.is_ahead(quota, now) {
             let now = tick_of(quota, now);
             let units = quota.brim;
+            let before = self.at;
             self.set(quota, Debt { now, units });
+            let _ = self.count(quota, before.saturating_sub(self.at).saturating_add(1));
         }
     }
 
@@ -248,6 +286,11 @@ impl Meter for TokenBucket {
             } else {
                 micros_until(quota, paid_off, now)
             },
+            mark: if debt.units == 0 {
+                0
+            } else {
+                self.credits.ticks
+            },
         }
     }
 
@@ -255,41 +298,6 @@ impl Meter for TokenBucket {
     fn fresh_at(&self, quota: &Quota) -> Timestamp {
         let ticks = self.at.saturating_add(u64::from(self.fraction > 0));
         Timestamp::from_micros(ticks.saturating_mul(quota.tick_us.get()))
-    }
-}
-
-impl Lows {
-    /// Remembers that the debt was `debt` just before a charge at `now`.
-    fn note(&mut self, debt: u64, now: Timestamp) {
-        let slot = now.as_micros() / SLOT_US;
-        match slot.saturating_sub(self.slot) {
-            0 => self.current = self.current.min(debt),
-            1 => {
-                self.previous = self.current;
-                self.current = debt;
-            }
-            _ => {
-                self.previous = u64::MAX;
-                self.current = debt;
-            }
-        }
-        self.slot = self.slot.max(slot);
-    }
-
-    /// The lowest debt since `since`, if that is still remembered.
-    fn since(&self, since: Timestamp) -> Option<u64> {
-        let slot = since.as_micros() / SLOT_US;
-        match self.slot.saturating_sub(slot) {
-            0 => Some(self.current),
-            1 => Some(self.current.min(self.previous)),
-            _ => None,
-        }
-    }
-
-    /// After a credit for `charge`, which left a debt of `debt`.
-    fn lower(&mut self, charge: u64, debt: u64) {
-        self.current = self.current.saturating_sub(charge).min(debt);
-        self.previous = self.previous.saturating_sub(charge).min(debt);
     }
 }
 

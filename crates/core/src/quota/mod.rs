@@ -4,14 +4,17 @@
 //! |---|---|
 //! | this one | a quota that is known to be representable |
 //! | [`spec`] | a quota as written, and finding out whether it can be |
+//! | [`queue`] | taking a place in the debt of a token bucket, and when its turn comes |
 //! | `share` | a part of a quota, for one instance of several |
 //! | `error` | why it cannot |
 
 mod error;
+pub mod queue;
 mod share;
 pub mod spec;
 
 pub use error::QuotaError;
+pub use queue::Place;
 pub use spec::QuotaSpec;
 
 use std::num::NonZeroU64;
@@ -104,7 +107,8 @@ pub struct Quota {
     pub(crate) drain: NonZeroU64,
     /// Token bucket: the debt that one unit of cost incurs.
     pub(crate) price: NonZeroU64,
-    /// Token bucket: the debt of an empty bucket, capacity × price.
+    /// Token bucket: the deepest debt that a charge which fits can leave. That of an empty bucket,
+    /// capacity × price; of a queueing quota, the floor.
     pub(crate) brim: u64,
     /// Token bucket: the deepest debt there can be, (capacity + overdraft) × price.
     pub(crate) floor: u64,
@@ -177,6 +181,12 @@ impl Quota {
         (self.drain.get(), self.price.get())
     }
 
+    /// Token bucket: the deepest debt that a charge which fits can leave: that of an empty bucket,
+    /// or of a full queue where it is [queueing](Quota::queueing). 0 for a window.
+    pub fn brim(&self) -> u64 {
+        self.brim
+    }
+
     /// Whether a bucket's whole state is an instant in microseconds and a number below
     /// [`NARROW_END`], with nothing to remember for giving back, so that a store may keep it in one
     /// word.
@@ -195,7 +205,17 @@ impl Quota {
     /// same band.
     #[must_use]
     pub fn with_refundable(self, refundable: bool) -> Self {
-        Self { refundable, ..self }.derive()
+        let brim = match self.brim {
+            // Nobody queues who could not give the place back.
+            1.. if !refundable => self.capacity.saturating_mul(self.price.get()),
+            brim => brim,
+        };
+        Self {
+            refundable,
+            brim,
+            ..self
+        }
+        .derive()
     }
 
     /// Fills in what follows from the rest.

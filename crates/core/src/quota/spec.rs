@@ -64,6 +64,17 @@ impl<'a> QuotaSpec<'a> {
         Self { overdraft, ..self }
     }
 
+    /// Lets `units` that do not fit any more wait for their turn, up to the time in which so many
+    /// come back. [`Quota::queueing`] is the quota by which they take their places; what is not
+    /// used after all can be given back.
+    ///
+    /// It says all of [`overdraft`](Self::overdraft) and [`refundable`](Self::refundable). Only a
+    /// token bucket has places.
+    #[must_use]
+    pub fn queue(self, units: u64) -> Self {
+        self.overdraft(units).refundable(true)
+    }
+
     /// Remembers what giving charges back needs.
     #[must_use]
     pub fn refundable(self, refundable: bool) -> Self {

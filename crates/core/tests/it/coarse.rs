@@ -203,7 +203,7 @@ fn a_coarse_charge_given_back_at_once_leaves_the_bucket_full() {
     let mut bucket = Bucket::new(&quota);
     let at = Timestamp::from_micros(START_US);
     step::decide_one(&quota, &mut bucket, Op::Take(5), at);
-    let back = Op::GiveBack(Receipt { at, cost: 5 });
+    let back = Op::GiveBack(Receipt::by_the_clock(at, 5));
     assert_eq!(
         step::decide_one(&quota, &mut bucket, back, at).remaining,
         10_000

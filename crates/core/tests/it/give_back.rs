@@ -1,16 +1,16 @@
 //! Refunds of token buckets: never above the envelope, never more than the exact credit.
 //!
-//! The model credits exactly: it plays history again without the charge. A bucket remembers only
-//! how low its debt has been in two slots of 100 ms, so it may credit less, and never more.
+//! The model credits exactly: it plays history again without the charge. A bucket knows only how
+//! low its debt can have been since at most, so it may credit less, and never more.
 
 use crate::world::{Act, Pause, Spec, Walk, acts, cost, fine_spec_of, start_us};
 use proptest::prelude::*;
 use tidegate_core::{Algorithm, Bucket, Meter, Op, Quota, Receipt, Timestamp, step};
 use tidegate_testkit::model::ModelBucket;
 
-/// Token buckets whose units come back within a few of the slots that remember lows.
+/// Token buckets whose units come back in milliseconds to seconds, and any others.
 fn refundable() -> impl Strategy<Value = Spec> {
-    let near_the_slots =
+    let usual =
         (1..=50_u64, 1_000..=2_000_000_u64, 1..=40_u64).prop_map(|(amount, period_us, burst)| {
             Spec {
                 burst: Some(burst),
@@ -19,7 +19,7 @@ fn refundable() -> impl Strategy<Value = Spec> {
             }
         });
     prop_oneof![
-        near_the_slots,
+        usual,
         fine_spec_of(Just(Algorithm::TokenBucket)).prop_map(|spec| Spec {
             refundable: true,
             ..spec
@@ -64,7 +64,7 @@ fn never_more_than_the_model(
             Op::Take(cost) if outcome.is_allowed() => {
                 prop_assert!(model.take(walk.now_us, cost).allowed, "{op:?}");
             }
-            Op::GiveBack(Receipt { at, cost }) => {
+            Op::GiveBack(Receipt { at, cost, .. }) => {
                 model.give_back(walk.now_us, at.as_micros(), cost);
             }
             _ => {}
@@ -162,7 +162,7 @@ fn at(ms: u64) -> Timestamp {
     Timestamp::from_millis(1_700_000_000_000 + ms)
 }
 
-/// A bucket that has been in debt for a slot: 1 a second, burst 100, 50 taken long ago.
+/// A bucket in debt: 1,000 a second, burst 100,000, half of it taken.
 fn busy() -> (Quota, Bucket) {
     let quota = Quota::new(1_000, 1_000_000)
         .burst(100_000)
@@ -171,8 +171,13 @@ fn busy() -> (Quota, Bucket) {
         .unwrap();
     let mut bucket = Bucket::new(&quota);
     step::decide_one(&quota, &mut bucket, Op::Take(50_000), at(0));
-    step::decide_one(&quota, &mut bucket, Op::Take(1), at(150));
     (quota, bucket)
+}
+
+fn take(quota: &Quota, bucket: &mut Bucket, cost: u64, now: Timestamp) -> Receipt {
+    let outcome = step::decide_one(quota, bucket, Op::Take(cost), now);
+    assert!(outcome.is_allowed());
+    outcome.receipt(now, cost)
 }
 
 fn credit(quota: &Quota, bucket: &mut Bucket, receipt: Receipt, now: Timestamp) -> u64 {
@@ -182,54 +187,50 @@ fn credit(quota: &Quota, bucket: &mut Bucket, receipt: Receipt, now: Timestamp) 
     outcome.remaining - before
 }
 
-/// The point of remembering lows: under steady load a reservation is given back whole although its
-/// units have long been paid off by the clock.
+/// The point of counting credits: under load a reservation is given back whole although its units
+/// have long been paid off by the clock.
 #[test]
-fn under_load_a_reservation_of_this_slot_or_the_last_comes_back_whole() {
-    for (taken, back, expected) in [
-        (210, 211, 10),
-        (210, 299, 10), // the last instant of the slot
-        (210, 399, 10), // the slot after it, where nothing was charged
-    ] {
+fn under_load_a_reservation_comes_back_whole_however_old_it_is() {
+    for back in [211, 399, 10_000, 50_000] {
         let (quota, mut bucket) = busy();
-        let receipt = Receipt {
-            at: at(taken),
-            cost: 10,
-        };
-        step::decide_one(&quota, &mut bucket, Op::Take(10), receipt.at);
-        assert_eq!(
-            credit(&quota, &mut bucket, receipt, at(back)),
-            expected,
-            "{back}"
-        );
+        let receipt = take(&quota, &mut bucket, 10, at(210));
+        take(&quota, &mut bucket, 1, at(211));
+        assert_eq!(credit(&quota, &mut bucket, receipt, at(back)), 10, "{back}");
     }
 }
 
+/// What it lay upon has been paid off at 50 s, and it itself from then on.
 #[test]
-fn a_reservation_two_slots_ago_comes_back_by_the_clock_alone() {
-    let (quota, mut bucket) = busy();
-    let receipt = Receipt {
-        at: at(210),
-        cost: 150,
-    };
-    step::decide_one(&quota, &mut bucket, Op::Take(150), receipt.at);
-    step::decide_one(&quota, &mut bucket, Op::Take(1), at(305));
-    let mut later = bucket.clone();
-    assert_eq!(credit(&quota, &mut bucket, receipt, at(310)), 150);
-    // Charged again two slots on: 195 ms have paid off 195 units, so that nothing is left.
-    step::decide_one(&quota, &mut later, Op::Take(1), at(405));
-    assert_eq!(credit(&quota, &mut later, receipt, at(405)), 0);
+fn a_reservation_comes_back_less_what_has_been_paid_off_of_it() {
+    for (back, expected) in [(50_000, 150), (50_100, 50), (50_150, 0), (70_000, 0)] {
+        let (quota, mut bucket) = busy();
+        let receipt = take(&quota, &mut bucket, 150, at(210));
+        take(&quota, &mut bucket, 40_000, at(30_000));
+        let found = credit(&quota, &mut bucket, receipt, at(back));
+        assert_eq!(found, expected, "{back}");
+    }
 }
 
-/// Two pending reservations: the lows that the second relies on were seen with the first in them,
-/// in this slot and in the one before.
+/// Without a receipt that knows more than the time, or a quota that counts credits.
 #[test]
-fn a_refund_lowers_the_lows_that_other_reservations_rely_on() {
-    // A unit each millisecond; what is taken, and when: first what is owed from before, then two
-    // reservations, then others who come when little is owed.
-    let same_slot = [(50, 31), (101, 60), (102, 30), (170, 100), (171, 1)];
-    let next_slot = [(50, 101), (101, 60), (102, 30), (199, 100), (201, 1)];
-    for taken in [same_slot, next_slot] {
+fn by_the_clock_alone_only_what_time_has_not_paid_off_comes_back() {
+    let (quota, mut bucket) = busy();
+    let receipt = take(&quota, &mut bucket, 150, at(210));
+    let plain = Receipt::by_the_clock(receipt.at, receipt.cost);
+    assert_eq!(credit(&quota, &mut bucket.clone(), plain, at(310)), 50);
+    let forgetful = quota.with_refundable(false);
+    assert_eq!(
+        credit(&forgetful, &mut bucket.clone(), receipt, at(310)),
+        50
+    );
+    assert_eq!(credit(&quota, &mut bucket, receipt, at(310)), 150);
+}
+
+/// A place that was given back from under another's lowered what that one lay upon.
+#[test]
+fn a_refund_lowers_what_later_reservations_rely_on() {
+    let taken = [(0, 100), (1, 30), (2, 200), (3, 500)];
+    for first in [0, 2] {
         let spec = Spec {
             burst: Some(1_000),
             refundable: true,
@@ -237,19 +238,88 @@ fn a_refund_lowers_the_lows_that_other_reservations_rely_on() {
         };
         let quota = spec.build().unwrap();
         let (mut bucket, mut model) = (Bucket::new(&quota), ModelBucket::new(spec.model()));
-        for (ms, cost) in taken {
-            assert!(step::decide_one(&quota, &mut bucket, Op::Take(cost), at(ms)).is_allowed());
+        let receipts = taken.map(|(ms, cost)| {
             model.take(at(ms).as_micros(), cost);
-        }
-        let now = at(202);
-        for (ms, cost) in [taken[1], taken[2]] {
-            credit(&quota, &mut bucket, Receipt { at: at(ms), cost }, now);
-            model.give_back(now.as_micros(), at(ms).as_micros(), cost);
+            take(&quota, &mut bucket, cost, at(ms))
+        });
+        let now = at(120);
+        for receipt in [receipts[first], receipts[1]] {
+            credit(&quota, &mut bucket, receipt, now);
+            model.give_back(now.as_micros(), receipt.at.as_micros(), receipt.cost);
             let exact = model.would(now.as_micros(), 0).remaining;
             let remaining = bucket.reading(&quota, now).remaining;
-            assert!(remaining <= exact, "{remaining} of {exact}: {taken:?}");
+            assert!(remaining <= exact, "{remaining} of {exact}");
         }
     }
+}
+
+/// Credits of what was charged later take nothing from under an earlier charge; whoever knows of
+/// them gets all of it back.
+#[test]
+fn what_is_known_to_have_been_credited_behind_is_not_held_against_a_reservation() {
+    let (quota, mut bucket) = busy();
+    let first = take(&quota, &mut bucket, 10_000, at(1));
+    let second = take(&quota, &mut bucket, 40_000, at(2));
+    let back = step::decide_one(&quota, &mut bucket, Op::GiveBack(second), at(20_000));
+    assert_eq!(back.mark, 40_000_000, "its own credit, in microseconds");
+    let mut unaware = bucket.clone();
+    assert_eq!(credit(&quota, &mut unaware, first, at(20_000)), 0);
+    let first = Receipt {
+        behind: back.mark,
+        ..first
+    };
+    assert_eq!(credit(&quota, &mut bucket, first, at(20_000)), 10_000);
+}
+
+/// A bucket that was forgotten forgot its count, and one that was not begins it again all the same.
+#[test]
+fn a_receipt_from_before_the_bucket_was_as_good_as_new_counts_by_the_clock_alone() {
+    let quota = Quota::new(1_000, 1_000_000)
+        .burst(100_000)
+        .refundable(true)
+        .build()
+        .unwrap();
+    let mut bucket = Bucket::new(&quota);
+    let under = take(&quota, &mut bucket, 100_000, at(0));
+    step::decide_one(&quota, &mut bucket, Op::GiveBack(under), at(0));
+    let under = take(&quota, &mut bucket, 99_000, at(0));
+    let stale = take(&quota, &mut bucket, 1_000, at(0));
+    step::decide_one(&quota, &mut bucket, Op::GiveBack(under), at(1_000));
+    assert_eq!(bucket.reading(&quota, at(2_000)).reset_us, 0);
+    for mut bucket in [bucket, Bucket::new(&quota)] {
+        let fresh = take(&quota, &mut bucket, 50_000, at(3_000));
+        assert_eq!(fresh.mark, 0);
+        assert_eq!(credit(&quota, &mut bucket, stale, at(3_000)), 0);
+    }
+}
+
+/// However much is given back, the count stays exact: before it could not any more it begins again,
+/// and older receipts count by the clock.
+#[test]
+fn a_count_of_credits_begins_again_before_it_gets_too_large() {
+    let month_us = 2_592_000_000_000;
+    let quota = Quota::new(1, month_us)
+        .burst(1_000)
+        .refundable(true)
+        .build()
+        .unwrap();
+    let mut bucket = Bucket::new(&quota);
+    take(&quota, &mut bucket, 1, at(0));
+    let old = take(&quota, &mut bucket, 1, at(0));
+    let mut renewed = 0;
+    for n in 0..20 {
+        let receipt = take(&quota, &mut bucket, 990, at(1));
+        renewed += u64::from(n > 0 && receipt.mark == 0);
+        assert_eq!(credit(&quota, &mut bucket, receipt, at(2)), 990, "{n}");
+    }
+    assert!(renewed > 1);
+    let mut forgetful = bucket.clone();
+    let later = at(0).plus(month_us / 2);
+    take(&quota, &mut forgetful, 500, later);
+    let before = forgetful.reading(&quota, later).reset_us;
+    step::decide_one(&quota, &mut forgetful, Op::GiveBack(old), later);
+    let credited = before - forgetful.reading(&quota, later).reset_us;
+    assert_eq!(credited, month_us / 2, "by the clock");
 }
 
 /// Giving the same charge back twice is the caller's mistake; it is still bounded by a full bucket.
@@ -257,8 +327,8 @@ fn a_refund_lowers_the_lows_that_other_reservations_rely_on() {
 fn a_bucket_given_back_too_much_is_full_and_no_more() {
     let (quota, mut bucket) = busy();
     let receipt = Receipt {
-        at: at(150),
         cost: u64::MAX,
+        ..take(&quota, &mut bucket, 1, at(150))
     };
     credit(&quota, &mut bucket, receipt, at(150));
     let outcome = step::decide_one(&quota, &mut bucket, Op::Take(100_001), at(150));

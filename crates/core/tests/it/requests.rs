@@ -314,7 +314,7 @@ fn a_refused_force_waits_for_its_own_charge_too() {
 #[test]
 fn what_is_given_back_comes_before_everything_else() {
     let quota = window(5);
-    let back = ask(&quota, Op::GiveBack(Receipt { at: START, cost: 4 }));
+    let back = ask(&quota, Op::GiveBack(Receipt::by_the_clock(START, 4)));
     for asks in [
         [back, Ask::take(b"", &quota, 3)],
         [Ask::take(b"", &quota, 3), back],

@@ -182,7 +182,7 @@ impl Walk {
             && outcome.is_allowed()
             && cost > 0
         {
-            self.taken.push(Receipt { at: now, cost });
+            self.taken.push(outcome.receipt(now, cost));
         }
         self.last = Some(outcome);
         outcome

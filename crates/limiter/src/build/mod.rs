@@ -162,7 +162,7 @@ impl<C: Clock> Builder<C> {
 
     /// The limiter, with its buckets in a store of the caller's. What the configuration says of
     /// where buckets live is not looked at, nor is what [`store`](Self::store) does.
-    pub fn build_with<S: Store>(self, store: S) -> Result<Limiter<S>, BuildError>
+    pub fn build_with<S: Store + 'static>(self, store: S) -> Result<Limiter<S>, BuildError>
     where
         C: 'static,
     {
@@ -176,7 +176,8 @@ impl<C: Clock> Builder<C> {
         } else {
             None
         };
-        Ok(Limiter::new(self.told, rules, store, failover, self.naming))
+        let limiter = Limiter::new(self.told, rules, store, failover, self.naming);
+        Ok(limiter.with_background())
     }
 
     /// How many buckets are kept in this process.

@@ -37,6 +37,7 @@ impl Entry {
                 remaining: 0,
                 wait,
                 reset_us: 0,
+                mark: 0,
             },
         }
     }

@@ -11,11 +11,13 @@ mod bands;
 pub use applied::Applied;
 
 use crate::failure::COME_BACK_US;
+use crate::giving::Charges;
 use crate::rules::Rules;
 use bands::{Bands, Entry};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_core::{Outcome, Reply, Timestamp, Wait};
 use tidegate_policy::Policy;
 use tidegate_policy::matching::Meeting;
@@ -41,6 +43,10 @@ pub struct Decision {
     /// The reported band's key.
     key: SmallVec<[u8; 48]>,
     bands: SmallVec<[Entry; 4]>,
+    /// What may be given back; absent where nothing may.
+    charges: Option<Arc<Charges>>,
+    /// How long the request was held back, in microseconds.
+    waited_us: u64,
 }
 
 /// Who decided.
@@ -99,6 +105,8 @@ impl Decision {
             binding: bands.binding(),
             key: bands.key(meeting),
             bands: bands.entries,
+            charges: None,
+            waited_us: 0,
         }
     }
 
@@ -124,6 +132,8 @@ impl Decision {
             binding: bands.binding(),
             key: bands.key(meeting),
             bands: bands.entries,
+            charges: None,
+            waited_us: 0,
         }
     }
 
@@ -148,7 +158,31 @@ impl Decision {
             binding: None,
             key: SmallVec::new(),
             bands: SmallVec::new(),
+            charges: None,
+            waited_us: 0,
         }
+    }
+
+    /// The same decision, which has charged `charges`.
+    pub(crate) fn with_charges(mut self, charges: Arc<Charges>) -> Self {
+        self.charges = Some(charges);
+        self
+    }
+
+    /// The same decision, for which the request was held back for `waited`.
+    pub(crate) fn after(mut self, waited: Duration) -> Self {
+        self.waited_us = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
+        self
+    }
+
+    /// What may be given back, if anything may.
+    pub(crate) fn charges(&self) -> Option<&Arc<Charges>> {
+        self.charges.as_ref()
+    }
+
+    /// The number of the limiter that decided.
+    pub(crate) fn owner(&self) -> u64 {
+        self.rules.owner
     }
 
     /// Whether the request may pass.
@@ -211,6 +245,12 @@ impl Decision {
     /// to be asked.
     pub fn at(&self) -> Timestamp {
         self.at
+    }
+
+    /// How long a limit held the request back before it let it pass (`on_refusal: wait`); zero where
+    /// it passed at once, or was refused.
+    pub fn waited(&self) -> Duration {
+        Duration::from_micros(self.waited_us)
     }
 
     fn policy_rules(&self) -> Option<&Policy> {

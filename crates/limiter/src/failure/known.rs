@@ -125,6 +125,7 @@ mod tests {
             remaining,
             wait: Wait::NONE,
             reset_us: 7,
+            mark: 0,
         };
         let now = Timestamp::from_micros(1_000);
         let ask = Ask::look(b"a", &quota);
@@ -153,6 +154,7 @@ mod tests {
                 remaining: n,
                 wait: Wait::NONE,
                 reset_us: 0,
+                mark: 0,
             };
             let name = n.to_be_bytes();
             known.note(&Ask::look(&name, &quota), &outcome, Timestamp::default());

@@ -111,20 +111,21 @@ impl Failover {
     /// Decides a question that the store answered with `error`.
     ///
     /// What it did charge stays charged if the request passes; else the store gives it back, in the
-    /// background, as `error` goes.
+    /// background, as `error` goes. `answers` are those of `error`, in the terms of the question.
     pub(crate) fn decide(
         &self,
         question: &Question<'_>,
         mut error: StoreError,
+        answers: &[Option<Answered>],
     ) -> Result<Decision, CheckError> {
         self.failed(&error);
-        let known = self.heard(question, error.answers());
+        let known = self.heard(question, answers);
         let verdict = Verdict::of(question, &known);
         if verdict == Verdict::Error {
             // Given back now, however long the caller keeps the error.
             return Err(CheckError::Store(error.with_answers(Box::default(), None)));
         }
-        let decision = self.carry_out(verdict, question, known, error.answers());
+        let decision = self.carry_out(verdict, question, known, answers);
         if decision.is_allowed() {
             error.keep();
         }

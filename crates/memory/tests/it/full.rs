@@ -262,7 +262,7 @@ fn every_operation_works_on_an_overflow_bucket() {
     };
     let reply = store.decide_now(&[ask(Op::Take(2))]);
     assert_eq!(reply.outcomes[0].remaining, 1);
-    let back = store.decide_one(&ask(Op::GiveBack(reply.receipt(2))));
+    let back = store.decide_one(&ask(Op::GiveBack(reply.receipt(0, 2))));
     assert_eq!(back.remaining, 3);
     assert!(store.decide_one(&ask(Op::Force(5))).is_allowed());
     assert!(!store.decide_one(&ask(Op::Force(5))).is_allowed());

@@ -8,6 +8,7 @@ use super::scalar::{name, whole};
 use super::syntax::Kind;
 use super::table::Fields;
 use crate::limit::Band;
+use std::time::Duration;
 use tidegate_core::{Algorithm, Quota, QuotaError};
 
 /// What the bands of a limit have in common.
@@ -16,14 +17,21 @@ pub(super) struct Counting {
     pub(super) algorithm: Algorithm,
     pub(super) overdraft: u64,
     pub(super) refundable: bool,
+    /// How long requests wait at most, if they do.
+    pub(super) max_wait: Option<Duration>,
 }
 
 /// Reads one band that stands alone, outside any configuration.
-pub(crate) fn parse(text: &str, algorithm: Algorithm) -> Result<Band, String> {
+pub(crate) fn parse(
+    text: &str,
+    algorithm: Algorithm,
+    max_wait: Option<Duration>,
+) -> Result<Band, String> {
     let counting = Counting {
         algorithm,
         overdraft: 0,
         refundable: false,
+        max_wait,
     };
     let band = rate::parse(text).and_then(|rate| build(text.to_owned(), rate, None, counting));
     band.map_err(Fault::into_sentence)
@@ -121,14 +129,37 @@ fn build(
     if let Some(label) = &label {
         spec = spec.label(label);
     }
+    if let (Algorithm::TokenBucket, Some(max_wait)) = (counting.algorithm, counting.max_wait) {
+        spec = spec.queue(places(rate, max_wait)).refundable(true);
+    }
     match spec.build() {
         Ok(quota) => Ok(Band { text, label, quota }),
         Err(error) => Err(unrepresentable(&text, rate, counting, error)),
     }
 }
 
+/// How many units come free while somebody waits for `max_wait`, rounded down, so that nobody gets a
+/// place that is further away.
+fn places(rate: Rate, max_wait: Duration) -> u64 {
+    let product = max_wait.as_micros().saturating_mul(rate.amount.into());
+    let units = product.checked_div(rate.period_us.into()).unwrap_or(0);
+    u64::try_from(units).unwrap_or(u64::MAX)
+}
+
+/// More can wait than can be counted beside the burst.
+fn too_many_places(text: &str, rate: Rate, nearest: u64) -> Fault {
+    let product = u128::from(nearest).saturating_mul(rate.period_us.into());
+    let micros = product.checked_div(rate.amount.into()).unwrap_or(0);
+    let message = "more come free in `max_wait` than can be counted";
+    let fault = Fault::new(format!("{}: {message}", Fault::quote(text)));
+    fault.help(format!("`max_wait: {}ms` fits", micros / 1_000))
+}
+
 /// Why a rate cannot be, and the nearest that can.
 fn unrepresentable(text: &str, rate: Rate, counting: Counting, error: QuotaError) -> Fault {
+    if let (QuotaError::OverdraftTooLarge { nearest }, Some(_)) = (error, counting.max_wait) {
+        return too_many_places(text, rate, nearest);
+    }
     let fault = Fault::new(format!("{}: {error}", Fault::quote(text)));
     let rate_alone = text.split("burst").next().unwrap_or(text).trim();
     let period = rate_alone

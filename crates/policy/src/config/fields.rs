@@ -8,7 +8,7 @@ use super::store::STORE;
 use super::table::Field;
 use super::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Whole, Word};
 use super::table::Table;
-use super::words::{ALGORITHM, ALIGN, CHARGE, EVALUATE, MISSING, MODE, ON_FAILURE};
+use super::words::{ALGORITHM, ALIGN, CHARGE, EVALUATE, MISSING, MODE, ON_FAILURE, ON_REFUSAL};
 
 /// The most routes in a configuration.
 pub(super) const ROUTES_MAX: usize = 10_000;
@@ -209,6 +209,21 @@ pub(super) static LIMIT: Table = Table {
             "mode",
             Word(&MODE),
             "`shadow` decides and counts, and never refuses.",
+        ),
+        optional(
+            "on_refusal",
+            Word(&ON_REFUSAL),
+            "`wait` lets requests that do not fit wait for their turn; `refuse` unless told.",
+        ),
+        optional(
+            "max_wait",
+            Text("2s"),
+            "How long `on_refusal: wait` lets a request wait, 1ms to 1h; who would wait longer is refused.",
+        ),
+        optional(
+            "max_waiting",
+            Whole(1, 1_000_000),
+            "How many may wait at once, in one process; 1000 unless told.",
         ),
         optional(
             "on_failure",

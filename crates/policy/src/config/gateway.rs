@@ -63,7 +63,7 @@ impl Config {
             problems.extend(check("--upstream", "", Err(fault.help(help))));
         }
         if let Some(written) = limit {
-            let band = band::parse(written.trim(), Algorithm::TokenBucket);
+            let band = band::parse(written.trim(), Algorithm::TokenBucket, None);
             let band = band.map(|_| ()).map_err(Fault::new);
             problems.extend(check("--limit", written, band));
         }

@@ -12,6 +12,7 @@ use super::respond;
 use super::scalar::whole;
 use super::table::Fields;
 use super::template;
+use super::waiting;
 use super::words::{ALGORITHM, ALIGN, CHARGE, FLAG, MISSING, MODE, ON_FAILURE};
 use crate::limit::{KeyPart, Limit};
 use crate::respond::RefusalLayer;
@@ -43,14 +44,17 @@ pub(super) fn read(
     let charge_always = charge_always(reader, &fields);
     let algorithm = algorithm(reader, &fields);
     let overdraft = overdraft(reader, &fields, charge_always);
+    let mode = reader.setting(&fields, "mode", |word| MODE.parse(word));
+    let mode = mode.unwrap_or_default();
+    let waiting = waiting::read(reader, &fields, mode, charge_always);
     let refundable = reader.setting(&fields, "refundable", |word| FLAG.parse(word));
     let counting = Counting {
         algorithm,
         overdraft,
         refundable: refundable.unwrap_or(false),
+        max_wait: waiting.map(|waiting| waiting.max_wait),
     };
     let bands = band::read_all(reader, &fields, counting);
-    let mode = reader.setting(&fields, "mode", |word| MODE.parse(word));
     let on_failure = reader.setting(&fields, "on_failure", |word| ON_FAILURE.parse(word));
     let written = fields
         .get("template")
@@ -66,8 +70,10 @@ pub(super) fn read(
         missing: missing.unwrap_or_default(),
         bands,
         algorithm,
-        mode: mode.unwrap_or_default(),
+        mode,
         charge_always,
+        waiting,
+        refundable: counting.refundable,
         on_failure,
         refusal,
         template: None,

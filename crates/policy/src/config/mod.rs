@@ -6,7 +6,7 @@
 //! | `overrides`, `environment` | what variables and files have to say |
 //! | `table`, `fields`, `words` | the language: every field and every word, told once |
 //! | `reader` | walks the tree and collects what is wrong |
-//! | `listen`, `store`, `client`, `respond`, `route`, `policy`, `limit`, `condition`, `key`, `band` | its parts |
+//! | `listen`, `store`, `client`, `respond`, `route`, `policy`, `limit`, `condition`, `key`, `band`, `waiting` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
 //! | `rate`, `duration`, `size`, `host`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
@@ -48,6 +48,7 @@ mod suggest;
 mod syntax;
 mod table;
 mod template;
+mod waiting;
 mod words;
 
 pub(crate) use band::parse as parse_band;

@@ -87,6 +87,18 @@ pub(super) static ON_FAILURE: Words<OnFailure> = Words {
     known_elsewhere: &[("open", "allow"), ("closed", "deny"), ("refuse", "deny")],
 };
 
+/// `true`: a request that does not fit waits.
+pub(super) static ON_REFUSAL: Words<bool> = Words {
+    noun: "a way to refuse",
+    meanings: &[("refuse", false), ("wait", true)],
+    known_elsewhere: &[
+        ("queue", "wait"),
+        ("delay", "wait"),
+        ("reject", "refuse"),
+        ("deny", "refuse"),
+    ],
+};
+
 /// `true`: a cost that does not fit is taken all the same.
 pub(super) static CHARGE: Words<bool> = Words {
     noun: "a way to charge",

@@ -89,6 +89,7 @@ fn defaults_are_as_documented() {
     assert_eq!(limit.algorithm, Algorithm::TokenBucket);
     assert_eq!(limit.mode, Mode::Enforce);
     assert!(!limit.charge_always);
+    assert_eq!((limit.waiting, limit.refundable), (None, false));
     assert_eq!(limit.on_failure, None);
     assert_eq!(limit.bands[0].quota.capacity(), 10);
 }
@@ -150,6 +151,46 @@ fn every_field_arrives() {
     assert_eq!(limit.key, key);
     assert_eq!(limit.mode, Mode::Shadow);
     assert_eq!(limit.algorithm, Algorithm::FixedWindow(Align::Clock));
+
+    let waiting = config.policies[0].limits[2].waiting.unwrap();
+    assert_eq!(waiting.max_wait, Duration::from_secs(2));
+    assert_eq!(waiting.max_waiting, 100);
+    assert!(!config.policies[0].waits(), "that limit is disabled");
+}
+
+#[test]
+fn a_limit_that_waits_has_places_and_all_of_its_policy_can_be_given_back() {
+    let text = "policies:
+  - name: p
+    limits:
+      - { name: slow, rate: 7/2s burst 3, on_refusal: wait, max_wait: 1999ms }
+      - { name: window, rate: 7/s, algorithm: fixed-window, on_refusal: wait, max_wait: 1h }
+      - { name: other, rate: 1/s }
+  - name: q
+    limits: [{ name: l, rate: 1/s, refundable: true }, { name: m, rate: 1/s }]
+  - name: r
+    limits: [{ name: l, rate: 1/s, on_refusal: refuse }]";
+    let mut config = Config::parse(text, "x", &NoEnvironment).unwrap_or_else(|e| panic!("{e}"));
+    let [p, q, r] = config.policies.as_mut_slice() else {
+        panic!("three policies")
+    };
+    assert!(p.waits() && p.refundable());
+    assert!(!q.waits() && q.refundable());
+    assert!(!r.waits() && !r.refundable());
+    // Six come free in two seconds less a millisecond, and not seven.
+    let [slow, window, other] = p.limits.as_slice() else {
+        panic!("three limits")
+    };
+    assert_eq!(slow.bands[0].quota.overdraft(), 6);
+    assert_eq!(slow.waiting.unwrap().max_waiting, 1_000);
+    assert_eq!(window.bands[0].quota.overdraft(), 0);
+    for limit in [slow, window, other] {
+        assert!(limit.refundable && limit.bands[0].quota.is_refundable());
+    }
+    let is_refundable = |limit: &Limit| limit.refundable && limit.bands[0].quota.is_refundable();
+    assert!(is_refundable(&q.limits[0]) && !is_refundable(&q.limits[1]));
+    r.make_refundable();
+    assert!(r.refundable() && is_refundable(&r.limits[0]));
 }
 
 fn the_store_arrives(config: &Config) {

@@ -214,12 +214,7 @@ impl Entry {
                 } else {
                     bucket.wait(quota, cost, latest)
                 };
-                let reading = bucket.reading(quota, latest);
-                let outcome = Outcome {
-                    remaining: reading.remaining,
-                    wait,
-                    reset_us: reading.reset_us,
-                };
+                let outcome = Outcome::of(wait, bucket.reading(quota, latest));
                 if wait.is_none() {
                     Known::Reads(outcome, latest)
                 } else {
@@ -240,9 +235,9 @@ impl Entry {
                     return Known::Nothing;
                 }
                 let outcome = Outcome {
-                    remaining: outcome.remaining,
                     wait,
                     reset_us: left(outcome.reset_us),
+                    ..*outcome
                 };
                 Known::Refuses(outcome, latest)
             }

@@ -14,12 +14,7 @@ fn key(name: &str) -> Key {
 fn remember(cache: &DenyCache, key: &Key, quota: &Quota, sent: Instant) -> (Bucket, Outcome) {
     let mut bucket = Bucket::new(quota);
     bucket.charge(quota, quota.capacity(), AT);
-    let reading = bucket.reading(quota, AT);
-    let outcome = Outcome {
-        remaining: reading.remaining,
-        wait: bucket.wait(quota, 1, AT),
-        reset_us: reading.reset_us,
-    };
+    let outcome = Outcome::of(bucket.wait(quota, 1, AT), bucket.reading(quota, AT));
     let refused = Refused {
         key,
         quota,

@@ -281,11 +281,7 @@ impl<'a> Replay<'a> {
         let asks = request.asks.iter().zip(places);
         asks.filter_map(|(ask, place)| {
             let reading = self.buckets.get(*place)?.reading(&ask.quota, self.at);
-            Some(Outcome {
-                remaining: reading.remaining,
-                wait: Wait::NONE,
-                reset_us: reading.reset_us,
-            })
+            Some(Outcome::of(Wait::NONE, reading))
         })
         .collect()
     }

@@ -8,7 +8,7 @@
 use crate::request::{OwnedAsk, Request, RequestOp};
 use crate::script::record_id;
 use tidegate_core::quota::{EXACT_MAX, LOG_COST_MAX, WINDOW_PARTS};
-use tidegate_core::{Algorithm, Align, Mode, Op, Quota, Receipt};
+use tidegate_core::{Algorithm, Align, Mode, Op, Quota, Receipt, Timestamp};
 
 /// Kinds of quotas, as in `program.lua`.
 const TOKENS: u8 = 1;
@@ -36,7 +36,10 @@ pub(super) fn push_quota(program: &mut Vec<u8>, quota: &Quota) {
         Algorithm::SlidingWindow => SLIDING,
         _ => LOG,
     };
-    let full = quota.capacity().saturating_mul(price);
+    let full = match quota.algorithm() {
+        Algorithm::TokenBucket => quota.brim(),
+        _ => quota.capacity(),
+    };
     let over = quota.overdraft().saturating_mul(price);
     let (pace, more) = match quota.algorithm() {
         Algorithm::TokenBucket => {
@@ -134,6 +137,9 @@ struct Row {
     units: u64,
     /// When it was taken.
     at: u64,
+    /// What else is known of what is given back: until when it was owed, what had been credited then,
+    /// and what of it lies behind.
+    receipt: Option<[u64; 3]>,
 }
 
 impl Row {
@@ -143,6 +149,7 @@ impl Row {
             need: 0,
             units: 0,
             at: 0,
+            receipt: None,
         }
     }
 
@@ -158,46 +165,51 @@ fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
     let quota = &ask.quota;
     let price = quota.drain_and_price().1;
     let units = |cost: u64| cost.saturating_mul(price).min(EXACT_MAX);
+    // However long the queue, no more than the capacity ever passes at once.
+    let need = |cost: u64| match quota.algorithm() {
+        Algorithm::TokenBucket if cost > quota.capacity() => EXACT_MAX,
+        _ => units(cost),
+    };
     match exact(op, quota) {
         Op::Take(cost) if cost > 0 => {
             let too_large = cost > LOG_COST_MAX && cost > quota.cost_max();
             let together = cost.saturating_add(cost_beside(request, i));
             Row {
-                op: TAKE,
-                need: if too_large {
-                    EXACT_MAX
-                } else {
-                    units(together)
-                },
+                need: if too_large { EXACT_MAX } else { need(together) },
                 units: units(cost),
-                at: 0,
+                ..Row::of(TAKE)
             }
         }
         Op::Force(cost) if cost > 0 => Row {
-            op: FORCE,
-            need: units(cost_beside(request, i).saturating_add(1)),
+            need: need(cost_beside(request, i).saturating_add(1)),
             units: units(cost),
-            at: 0,
+            ..Row::of(FORCE)
         },
         Op::GiveBack(receipt) => Row {
-            op: GIVE_BACK,
-            need: 0,
             units: units(receipt.cost),
-            at: receipt.at.as_micros().min(EXACT_MAX),
+            at: receipt.at.as_micros(),
+            receipt: Some([receipt.until.as_micros(), receipt.mark, receipt.behind]),
+            ..Row::of(GIVE_BACK)
         },
         _ => Row::of(LOOK),
     }
 }
 
 /// The operation as both the script and the engine are told it: nobody can have been charged more
-/// than 2^53 units of debt, and a receipt that says so would leave exact arithmetic.
+/// than 2^53 units of debt, or later than 2^53 microseconds, and a receipt that says so would leave
+/// exact arithmetic.
 pub(super) fn exact(op: Op, quota: &Quota) -> Op {
     match op {
         Op::GiveBack(receipt) => {
             let price = quota.drain_and_price().1.max(1);
+            let most = EXACT_MAX.saturating_sub(1);
+            let instant = |at: Timestamp| at.min(Timestamp::from_micros(most));
             Op::GiveBack(Receipt {
-                cost: receipt.cost.min(EXACT_MAX.saturating_sub(1) / price),
-                ..receipt
+                at: instant(receipt.at),
+                cost: receipt.cost.min(most / price),
+                until: instant(receipt.until),
+                mark: receipt.mark.min(most),
+                behind: receipt.behind.min(most),
             })
         }
         _ => op,
@@ -235,7 +247,8 @@ fn push_row(shape: &mut Vec<u8>, ask: &OwnedAsk, spot: Spot, row: &Row) {
     push_count(shape, usize::from(spot.offset).saturating_add(1));
     push_count(shape, usize::from(spot.quota).saturating_add(1));
     shape.extend_from_slice(shadow.to_le_bytes().get(..3).unwrap_or_default());
-    for number in [row.need, row.units, row.at] {
+    let numbers = [row.need, row.units, row.at];
+    for number in numbers.into_iter().chain(row.receipt.into_iter().flatten()) {
         push_number(shape, number);
     }
 }

@@ -4,13 +4,16 @@ use super::key::{Form, OpenKey};
 use crate::request::{Key, Request, RequestOp};
 use tidegate_core::{Algorithm, Op, Quota};
 
-/// The price of a unit under each quota (`I7`), then for each key its form (`B`) and, if it is a
+/// The price of a unit under each quota and what an empty bucket owes (`I7` each; a queue may owe
+/// more than that, which the documents know nothing of), then for each key its form (`B`) and, if it is a
 /// field, the field (`I2` and so many bytes).
 pub(crate) fn push_forms(quotas: &[Quota], keys: &[Key]) -> Vec<u8> {
     let mut forms = Vec::with_capacity(16);
     for quota in quotas {
-        let price = quota.drain_and_price().1.to_le_bytes();
-        forms.extend_from_slice(price.get(..7).unwrap_or_default());
+        let price = quota.drain_and_price().1;
+        for number in [price, quota.capacity().saturating_mul(price)] {
+            forms.extend_from_slice(number.to_le_bytes().get(..7).unwrap_or_default());
+        }
     }
     for key in keys {
         let key = OpenKey::read(key);

@@ -1,21 +1,18 @@
 //! Token buckets in hashes: the documented fields, and beside them `tg`, which is exact.
 //!
 //! `tg` holds both documented values as they were written with it, and then the state: `tokens`,
-//! the instant, the tick in microseconds, `at`, `fraction` and, if refundable, the lows `slot`,
-//! `current`, `previous`; with blanks between. `at` and `slot` are differences to the instant, so that
-//! it stays short, and `-` stands for no low. As long as the documented values are those, the state
-//! counts. Where they are not, an instance of the other system has written since, and what it says
-//! counts.
+//! the instant, the tick in microseconds, `at`, `fraction` and, if refundable, what was
+//! credited, `since` and `ticks`; with blanks between. `at` and `since` are differences to the instant,
+//! so that it stays short. As long as the documented values are those, the state counts. Where they
+//! are not, an instance of the other system has written since, and what it says counts.
 
 use super::text::{self, signed, whole, whole_of};
+use crate::record::unknown;
 use redis::Value;
 use tidegate_core::algorithm::TokenBucket;
-use tidegate_core::algorithm::token_bucket::Lows;
+use tidegate_core::algorithm::token_bucket::Credits;
 use tidegate_core::quota::EXACT_MAX;
 use tidegate_core::{Quota, Timestamp};
-
-/// Two slots of this many microseconds remember how low a debt was; see core.
-const SLOT_US: u64 = 100_000;
 
 /// How the documented instant is written.
 #[derive(Clone, Copy)]
@@ -76,33 +73,23 @@ fn read_exact(exact: &[u8], at_us: u64, quota: &Quota, now: Timestamp) -> Option
     }
     let at = later(at_us.checked_div(tick)?, texts.next()?)?;
     let fraction = whole(texts.next()?)?;
-    let lows = match texts.next() {
+    let credits = match texts.next() {
         None => unknown(now),
-        Some(slot) => Lows {
-            slot: later(at_us / SLOT_US, slot)?,
-            current: low(texts.next()?)?,
-            previous: low(texts.next()?)?,
+        Some(since) => Credits {
+            since: later(at_us, since)?,
+            ticks: whole(texts.next()?)?,
         },
     };
     if texts.next().is_some() {
         return None;
     }
-    Some(state((at, fraction), lows, quota))
+    Some(state((at, fraction), credits, quota))
 }
 
 /// `number` and a difference, if that is below 2^53.
 fn later(number: u64, difference: &[u8]) -> Option<u64> {
     let sum = number.checked_add_signed(signed(difference)?)?;
     (sum < EXACT_MAX).then_some(sum)
-}
-
-fn low(text: &[u8]) -> Option<u64> {
-    let low = if text == b"-" {
-        EXACT_MAX
-    } else {
-        whole(text)?
-    };
-    Some(if low >= EXACT_MAX { u64::MAX } else { low })
 }
 
 /// So many tokens at that instant, in microseconds.
@@ -120,24 +107,15 @@ fn documented(tokens: f64, at_us: u64, quota: &Quota, now: Timestamp) -> Option<
     Some(state((at, debt % drain.max(1)), unknown(now), quota))
 }
 
-/// How low the debt was is not known, so nothing is given back beyond what time says.
-pub(super) fn unknown(now: Timestamp) -> Lows {
-    Lows {
-        slot: now.as_micros() / SLOT_US,
-        current: 0,
-        previous: 0,
-    }
-}
-
-pub(super) fn state((at, fraction): (u64, u64), lows: Lows, quota: &Quota) -> TokenBucket {
+pub(super) fn state((at, fraction): (u64, u64), credits: Credits, quota: &Quota) -> TokenBucket {
     TokenBucket {
         at,
         // It may have been left by a quota with a larger drain.
         fraction: fraction.min(quota.drain_and_price().0.saturating_sub(1)),
-        lows: if quota.is_refundable() {
-            lows
+        credits: if quota.is_refundable() {
+            credits
         } else {
-            Lows::default()
+            Credits::default()
         },
     }
 }

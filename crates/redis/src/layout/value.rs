@@ -90,12 +90,12 @@ pub(crate) fn switched(bucket: &Bucket, old: &Quota, new: &Quota, now: Timestamp
                 let paid_off = state.at.saturating_add(u64::from(state.fraction > 0));
                 (paid_off.saturating_mul(ticks).div_ceil(tick), 0)
             };
-            let lows = if old.is_refundable() {
-                state.lows
+            let credits = if old.is_refundable() && ticks == tick {
+                state.credits
             } else {
-                tokens::unknown(now)
+                record::unknown(now)
             };
-            Bucket::Tokens(tokens::state(state_at, lows, new))
+            Bucket::Tokens(tokens::state(state_at, credits, new))
         }
         other => other.clone(),
     };

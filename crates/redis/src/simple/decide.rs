@@ -133,11 +133,7 @@ impl Decided {
             outcomes.push(outcome);
             outcomes
         };
-        let before = self.before.map(|reading| Outcome {
-            remaining: reading.remaining,
-            wait: Wait::NONE,
-            reset_us: reading.reset_us,
-        });
+        let before = self.before.map(|reading| Outcome::of(Wait::NONE, reading));
         Answer {
             reply: Reply {
                 at,

@@ -35,6 +35,7 @@ macro_rules! open_laws {
                 law_8_shadows_are_silent
                 law_9_force_charges
                 law_10_giving_back_is_safe
+                law_10_places_can_be_left
                 law_11_in_order
                 law_11_twice_is_twice
                 reset_makes_as_good_as_new

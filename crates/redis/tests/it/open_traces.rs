@@ -26,6 +26,14 @@ pub(crate) fn quotas() -> Vec<(&'static str, Quota)> {
                     .refundable(true),
             ),
         ),
+        (
+            "with a queue",
+            built(Quota::new(7, SECOND).burst(3).queue(20)).queueing(),
+        ),
+        (
+            "with a queue, in milliseconds",
+            built(Quota::new(1_000_003, 30 * day).queue(70)).queueing(),
+        ),
         ("of a day", built(Quota::new(1, day).burst(50))),
         ("in milliseconds", built(Quota::new(1_000_003, 30 * day))),
         (
@@ -106,7 +114,7 @@ fn trace(fields: TokenFields, seed: u64) {
             let said = |reply: &Reply| (reply.passed, reply.outcomes.to_vec());
             assert_eq!(said(&reply), said(&expected), "{name} {step} {op:?}");
             if let (Op::Take(cost), true) = (op, reply.passed) {
-                receipts.push(reply.receipt(cost));
+                receipts.push(reply.receipt(0, cost));
             }
             let kept = world.inspect(bucket, &quota).map(|it| it.bucket);
             assert_eq!(kept, engine.kept(reply.at), "{name} {step} {op:?}");

@@ -30,7 +30,7 @@ fn named(path: &str) -> Option<&str> {
     path.strip_prefix("/v1/auth/")
 }
 
-/// Answers a question from `peer`, if the store decides at once and there is no body.
+/// Answers a question from `peer`, if store and limits decide at once and there is no body.
 pub(super) fn answer_at_once<S: Store>(
     decider: &Decider<S>,
     request: &Request<Incoming>,
@@ -50,6 +50,10 @@ pub(super) fn answer_at_once<S: Store>(
         Ok(rules) => rules,
         Err(answer) => return Some(*answer),
     };
+    // Spares finding out who asks twice.
+    if rules.may_wait(policy(head)) {
+        return None;
+    }
     let question = Question::forwarded(&rules, policy(head), head);
     let answer = match &question {
         Ok(question) => {

@@ -40,7 +40,7 @@ impl<S: Store> HttpDoor<S> {
         let bounds = &self.bounds;
         let body = body::read(request.into_body(), bounds.body_bytes, bounds.body_time).await;
         let answer = match body {
-            Ok(body) => promptly(self.decider.waits(), || self.decide(&body)).await,
+            Ok(body) => promptly(self.decider.may_wait(), || self.decide(&body)).await,
             Err(error) => {
                 // Lets hyper notice that nobody reads the body any more; otherwise it would go on
                 // waiting for it after the answer, and the connection would stay open.

@@ -126,7 +126,7 @@ impl Dial {
         let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         if only_http2 && !is_http2 {
             let why = "it does not speak HTTP/2";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
         Ok(Dialled {
             stream: Stream::Tls(Box::new(stream)),

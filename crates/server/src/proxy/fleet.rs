@@ -30,12 +30,43 @@ pub(crate) struct Unanswered {
     pub(crate) is_unreached: bool,
 }
 
+/// An attempt that is told as abandoned if it is dropped before its end.
+struct Attempt<'a, O: Observer> {
+    observer: &'a O,
+    upstream: usize,
+    has_ended: bool,
+}
+
+impl<'a, O: Observer> Attempt<'a, O> {
+    fn begin(observer: &'a O, turn: &Turn) -> Self {
+        Self {
+            observer,
+            upstream: turn.index(),
+            has_ended: false,
+        }
+    }
+
+    fn end(mut self) {
+        self.has_ended = true;
+    }
+}
+
+impl<O: Observer> Drop for Attempt<'_, O> {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.observer.abandoned(self.upstream);
+        }
+    }
+}
+
 /// What hears of every attempt, and of what came of it.
 pub(crate) trait Observer {
     /// An upstream answered.
     fn answered(&self, turn: &Turn);
     /// It did not.
     fn failed(&self, turn: &Turn, trouble: &Trouble);
+    /// Nobody wanted to know any more.
+    fn abandoned(&self, upstream: usize);
     /// So the request is tried again.
     fn tries_again(&self);
 }
@@ -63,7 +94,10 @@ impl Fleet {
                 });
             };
             self.address(&mut request, target, path.as_ref());
-            let failed = match target.exchange(request, manner, left > 0).await {
+            let attempt = Attempt::begin(observer, &now);
+            let exchanged = target.exchange(request, manner, left > 0).await;
+            attempt.end();
+            let failed = match exchanged {
                 Ok(answer) => {
                     now.succeeded();
                     observer.answered(&now);
@@ -74,13 +108,14 @@ impl Fleet {
             let Failed {
                 trouble,
                 request: back,
+                is_unreached: is_unseen,
             } = failed;
             debug!(upstream = %target.upstream, %trouble, "an upstream did not answer");
             observer.failed(&now, &trouble);
             if trouble.is_the_upstreams() {
                 now.failed();
             }
-            is_unreached &= trouble.is_unreached();
+            is_unreached &= is_unseen;
             tried.add(now.index());
             drop(now);
             if left > 0 && back.is_some() {

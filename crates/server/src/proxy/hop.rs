@@ -82,6 +82,25 @@ pub(crate) fn has_token(headers: &HeaderMap, name: &HeaderName, token: &str) -> 
         })
 }
 
+/// Whether there is one way only to read where an answer with these headers ends. hyper takes what can
+/// be read in two ways as one of them; whoever stands behind us may take it as the other.
+pub(crate) fn is_clearly_framed(headers: &HeaderMap) -> bool {
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    let mut encodings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (lengths.next(), encodings.next()) {
+        (None, None) => true,
+        (Some(length), None) => {
+            let digits = length.as_bytes();
+            let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+            is_number && lengths.next().is_none()
+        }
+        (None, Some(encoding)) => {
+            encodings.next().is_none() && encoding.as_bytes().eq_ignore_ascii_case(b"chunked")
+        }
+        (Some(_), Some(_)) => false,
+    }
+}
+
 /// What a request wants to change to, if it asks properly: `Connection: upgrade` and one `Upgrade`.
 pub(crate) fn wanted_upgrade(headers: &HeaderMap) -> Option<HeaderValue> {
     let mut values = headers.get_all(UPGRADE).iter();
@@ -111,6 +130,23 @@ mod tests {
         let mut names: Vec<&str> = headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();
         names
+    }
+
+    #[test]
+    fn an_answer_ends_in_one_place_or_is_not_passed_on() {
+        let one = |name, value| is_clearly_framed(&headers(&[(name, value)]));
+        assert!(is_clearly_framed(&headers(&[])));
+        assert!(one("content-length", "5"));
+        assert!(one("transfer-encoding", "Chunked"));
+        assert!(!one("content-length", "5, 5"));
+        assert!(!one("content-length", "+5"));
+        assert!(!one("transfer-encoding", "gzip, chunked"));
+        assert!(!one("transfer-encoding", "identity"));
+        let both = [("content-length", "5"), ("transfer-encoding", "chunked")];
+        assert!(!is_clearly_framed(&headers(&both)));
+        let mut twice = headers(&[("content-length", "5")]);
+        twice.append(CONTENT_LENGTH, HeaderValue::from_static("5"));
+        assert!(!is_clearly_framed(&twice));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One upstream: how it is reached, and what is known of it.
 
 use super::dial::Dial;
+use super::hop;
 use super::multiplex::Multiplex;
 use super::pool::Pool;
 use super::relayed::Relayed;
@@ -11,6 +12,7 @@ use super::upload::{Progress, Upload};
 use super::wire::Wire;
 use crate::tasks::Tasks;
 use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http2};
@@ -46,6 +48,8 @@ pub(crate) struct Failed {
     pub(crate) trouble: Trouble,
     /// The request, if it may be sent again.
     pub(crate) request: Option<Box<Request<Upload>>>,
+    /// Whether the upstream saw nothing of it.
+    pub(crate) is_unreached: bool,
 }
 
 /// How a request is to be sent.
@@ -75,6 +79,22 @@ impl Answered {
     /// Its status.
     pub(crate) fn status(&self) -> StatusCode {
         self.head.status()
+    }
+
+    /// The same, if it is something that can be passed on, whatever its body may be.
+    fn checked(self, manner: Manner) -> Result<Self, Failed> {
+        let fault = if !hop::is_clearly_framed(self.head.headers()) {
+            "where it ends can be read in two ways"
+        } else if manner == Manner::Usual && self.status() == StatusCode::SWITCHING_PROTOCOLS {
+            "it changes to something that nobody asked for"
+        } else {
+            return Ok(self);
+        };
+        Err(Failed {
+            trouble: Trouble::Malformed(fault),
+            request: None,
+            is_unreached: false,
+        })
     }
 
     /// The answer, whose body drives the connection as it is read. `turn` is over when it is.
@@ -142,23 +162,32 @@ impl Target {
         manner: Manner,
         is_repeatable: bool,
     ) -> Result<Answered, Failed> {
+        let mut was_unreached = true;
         let waiting = match manner {
             Manner::Usual => self.waiting().await,
             Manner::Upgrade => None,
         };
         if let Some(link) = waiting {
             let spare = spare(&request);
-            match self.send(link, request, spare).await {
+            match self.send(link, manner, request, spare).await {
                 // Closed while it waited, and nobody had noticed: that is not the upstream's fault.
                 Err(Failed {
                     trouble: Trouble::Broken(_),
                     request: Some(back),
-                }) => request = *back,
+                    is_unreached,
+                }) => {
+                    was_unreached = is_unreached;
+                    request = *back;
+                }
                 sent => return sent,
             }
         }
         // Put aside: it is large, and most requests find a connection.
-        Box::pin(self.exchange_afresh(request, manner, is_repeatable)).await
+        let sent = Box::pin(self.exchange_afresh(request, manner, is_repeatable)).await;
+        sent.map_err(|failed| Failed {
+            is_unreached: failed.is_unreached && was_unreached,
+            ..failed
+        })
     }
 
     async fn exchange_afresh(
@@ -170,12 +199,13 @@ impl Target {
         match self.fresh(manner).await {
             Ok(link) => {
                 let spare = is_repeatable.then(|| spare(&request)).flatten();
-                self.send(link, request, spare).await
+                self.send(link, manner, request, spare).await
             }
-            Err(trouble) => {
-                let request = Some(Box::new(request));
-                Err(Failed { trouble, request })
-            }
+            Err(trouble) => Err(Failed {
+                trouble,
+                request: Some(Box::new(request)),
+                is_unreached: true,
+            }),
         }
     }
 
@@ -218,22 +248,23 @@ impl Target {
     async fn send(
         &self,
         link: Link,
+        manner: Manner,
         mut request: Request<Upload>,
         spare: Option<Box<Request<Upload>>>,
     ) -> Result<Answered, Failed> {
         let upload = request.body().progress();
         match link {
             Link::Http1(mut wire) => {
-                *request.version_mut() = Version::HTTP_11;
+                frame_http1(&mut request);
                 let head = self.in_time(wire.send(request), &upload, spare).await?;
                 let wire = Some(wire);
-                Ok(Answered { head, wire })
+                Answered { head, wire }.checked(manner)
             }
             Link::Http2(mut sender) => {
                 self.address_http2(&mut request);
                 let sent = sender.try_send_request(request);
                 let head = self.in_time(sent, &upload, spare).await?;
-                Ok(Answered { head, wire: None })
+                Answered { head, wire: None }.checked(manner)
             }
         }
     }
@@ -250,14 +281,20 @@ impl Target {
             return match timeout(self.timeouts.response, answer.as_mut()).await {
                 Ok(Ok(answer)) => Ok(answer),
                 Ok(Err(mut error)) => {
-                    let request = error.take_message().map(Box::new).or(spare);
-                    let trouble = Trouble::of(error.into_error());
-                    Err(Failed { trouble, request })
+                    let unsent = error.take_message().map(Box::new);
+                    let broken = || Trouble::Broken(error.into_error());
+                    Err(Failed {
+                        // Perhaps it was the client, whose body could not be sent on.
+                        trouble: upload.failure().map_or_else(broken, Trouble::Upload),
+                        is_unreached: unsent.is_some(),
+                        request: unsent.or(spare),
+                    })
                 }
-                Err(_) if upload.has_moved() => continue,
+                Err(_) if upload.goes_on() => continue,
                 Err(_) => Err(Failed {
                     trouble: Trouble::ResponseTimeout,
                     request: None,
+                    is_unreached: false,
                 }),
             };
         }
@@ -270,6 +307,7 @@ impl Target {
             Scheme::Https => "https",
             _ => "http",
         };
+        request.headers_mut().remove(TRANSFER_ENCODING);
         let host = request.headers_mut().remove(http::header::HOST);
         let authority = host.unwrap_or_else(|| self.authority.clone());
         let mut parts = request.uri().clone().into_parts();
@@ -283,6 +321,16 @@ impl Target {
     /// Closes connections that have waited for too long.
     pub(crate) fn sweep(&self) {
         self.pool.sweep();
+    }
+}
+
+/// Says of a body without a length that it comes in chunks. hyper would do so, too, but for GET and
+/// HEAD, of which it believes that they have none.
+fn frame_http1(request: &mut Request<Upload>) {
+    *request.version_mut() = Version::HTTP_11;
+    if !request.body().is_none() && !request.headers().contains_key(CONTENT_LENGTH) {
+        let chunked = HeaderValue::from_static("chunked");
+        request.headers_mut().insert(TRANSFER_ENCODING, chunked);
     }
 }
 

@@ -15,6 +15,8 @@ pub(crate) enum Trouble {
     ResponseTimeout,
     /// The connection broke, or what came is not HTTP.
     Broken(hyper::Error),
+    /// What came is HTTP, but nobody could pass it on: this is wrong with it.
+    Malformed(&'static str),
     /// The client is to blame: its body did not come as it should.
     Upload(UploadError),
 }
@@ -31,14 +33,6 @@ pub(crate) enum UploadError {
 }
 
 impl Trouble {
-    /// What `error` is about: perhaps the client, whose body it is that hyper could not send on.
-    pub(crate) fn of(error: hyper::Error) -> Self {
-        match upload_error(&error) {
-            Some(upload) => Self::Upload(upload),
-            None => Self::Broken(error),
-        }
-    }
-
     /// There was nobody left to ask.
     pub(crate) fn nobody() -> Self {
         Self::Unreachable(io::Error::other("no upstream is left to try"))
@@ -46,24 +40,14 @@ impl Trouble {
 
     /// Whether it speaks against the upstream.
     pub(crate) fn is_the_upstreams(&self) -> bool {
-        !matches!(self, Self::Upload(_))
-    }
-
-    /// Whether the upstream certainly saw nothing of the request.
-    pub(crate) fn is_unreached(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::ConnectTimeout)
-    }
-}
-
-fn upload_error(error: &hyper::Error) -> Option<UploadError> {
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if let Some(upload) = error.downcast_ref::<UploadError>() {
-            return Some(*upload);
+        match self {
+            // Whoever asks for an upgrade where none is to be had must not bring the upstream into
+            // disrepute.
+            Self::Unreachable(error) => error.kind() != io::ErrorKind::Unsupported,
+            Self::Upload(_) => false,
+            _ => true,
         }
-        cause = error.source();
     }
-    None
 }
 
 impl fmt::Display for Trouble {
@@ -73,6 +57,7 @@ impl fmt::Display for Trouble {
             Self::ConnectTimeout => f.write_str("no connection in time"),
             Self::ResponseTimeout => f.write_str("no answer in time"),
             Self::Broken(error) => write!(f, "the connection broke: {error}"),
+            Self::Malformed(what) => f.write_str(what),
             Self::Upload(error) => error.fmt(f),
         }
     }

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::task::{Context, Poll};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 /// The body of a request on its way to an upstream.
@@ -23,20 +23,52 @@ pub(crate) struct Upload {
     progress: Progress,
 }
 
-/// Whether a body went on, for whoever waits for the answer to it.
+/// How a body goes on, for whoever waits for the answer to it. There is nothing to know of none.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Progress(Option<Arc<AtomicBool>>);
+pub(crate) struct Progress(Option<Arc<Course>>);
+
+/// What is known of a body that is under way.
+#[derive(Debug, Default)]
+struct Course {
+    /// Whether a piece came since somebody last asked.
+    has_moved: AtomicBool,
+    /// Whether it is the client who is waited for.
+    is_clients: AtomicBool,
+    failed: OnceLock<UploadError>,
+}
 
 impl Progress {
-    /// Whether anything of it was sent since this was last asked.
-    pub(crate) fn has_moved(&self) -> bool {
-        let moved = self.0.as_ref();
-        moved.is_some_and(|moved| moved.swap(false, Relaxed))
+    /// Whether it is not the upstream that keeps the answer waiting: something was sent since this was
+    /// last asked, or the next piece is still to come, for which the client has a time of its own.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.0.as_ref().is_some_and(|course| {
+            course.has_moved.swap(false, Relaxed) || course.is_clients.load(Relaxed)
+        })
     }
 
-    fn note(&self) {
-        if let Some(moved) = &self.0 {
-            moved.store(true, Relaxed);
+    /// What was wrong with it.
+    pub(crate) fn failure(&self) -> Option<UploadError> {
+        self.0.as_ref()?.failed.get().copied()
+    }
+
+    fn waits_for_client(&self) {
+        if let Some(course) = &self.0 {
+            course.is_clients.store(true, Relaxed);
+        }
+    }
+
+    fn moved(&self) {
+        if let Some(course) = &self.0 {
+            course.has_moved.store(true, Relaxed);
+            course.is_clients.store(false, Relaxed);
+        }
+    }
+
+    fn failed(&self, error: UploadError) -> UploadError {
+        if let Some(course) = &self.0 {
+            *course.failed.get_or_init(|| error)
+        } else {
+            error
         }
     }
 }
@@ -82,6 +114,14 @@ impl Upload {
     pub(crate) fn is_none(&self) -> bool {
         self.incoming.is_none()
     }
+
+    /// Lets a piece pass that still fits.
+    fn admit(&mut self, frame: Frame<Bytes>) -> Result<Frame<Bytes>, UploadError> {
+        let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or(UploadError::TooLarge)?;
+        Ok(frame)
+    }
 }
 
 impl Body for Upload {
@@ -97,27 +137,14 @@ impl Body for Upload {
             return Poll::Ready(None);
         };
         let Poll::Ready(frame) = Pin::new(incoming).poll_frame(context) else {
-            return this
-                .patience
-                .poll_lost(context)
-                .map(|()| Some(Err(UploadError::TooSlow)));
+            this.progress.waits_for_client();
+            ready!(this.patience.poll_lost(context));
+            return Poll::Ready(Some(Err(this.progress.failed(UploadError::TooSlow))));
         };
         this.patience.renew();
-        this.progress.note();
-        Poll::Ready(match frame {
-            None => None,
-            Some(Err(_)) => Some(Err(UploadError::Broken)),
-            Some(Ok(frame)) => {
-                let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
-                match this.left.checked_sub(bytes) {
-                    None => Some(Err(UploadError::TooLarge)),
-                    Some(left) => {
-                        this.left = left;
-                        Some(Ok(frame))
-                    }
-                }
-            }
-        })
+        this.progress.moved();
+        let frame = frame.map(|frame| this.admit(frame.map_err(|_| UploadError::Broken)?));
+        Poll::Ready(frame.map(|it| it.map_err(|error| this.progress.failed(error))))
     }
 
     fn is_end_stream(&self) -> bool {

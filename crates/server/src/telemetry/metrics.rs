@@ -6,6 +6,7 @@ use super::durations::Durations;
 use super::gateway::GatewayMetrics;
 use super::reloads::ReloadMetrics;
 use super::store::{StoreMetrics, StoreStats};
+use super::waiting::WaitingMetrics;
 use super::without_store::{self, WithoutStore};
 use prometheus_client::encoding::{EncodeMetric, text};
 use prometheus_client::metrics::counter::Counter;
@@ -115,6 +116,7 @@ impl Metrics {
             registry.register_collector(Box::new(Arc::clone(&self.without_store)));
         }
         registry.register_collector(Box::new(Arc::clone(&self.gateway)));
+        registry.register_collector(Box::new(WaitingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(StoreMetrics::new(limiter)));
         self
     }

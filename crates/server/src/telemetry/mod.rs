@@ -10,6 +10,7 @@
 //! | `gateway` | what the gateway does, by route, pattern and upstream |
 //! | `masked` | keys in logs |
 //! | `reloads` | which configuration is served, and since when |
+//! | `waiting` | how many requests wait for limits |
 //! | `without_store` | decisions taken without the store |
 //! | [`store`] | how the store is, and how full |
 //! | `stopwatch` | real time, for latencies alone |
@@ -24,4 +25,5 @@ pub(crate) mod metrics;
 pub(crate) mod reloads;
 pub(crate) mod stopwatch;
 pub mod store;
+mod waiting;
 pub(crate) mod without_store;

@@ -39,7 +39,10 @@ impl Stage {
             return Err(format!("goes on: {:?}", text(&client.messages.ahead)));
         }
         // What was on its way to the upstream has come there before this has.
-        assert_eq!(get(self.gate.address, "/after", &[]).await.text(), "GET /after");
+        assert_eq!(
+            get(self.gate.address, "/after", &[]).await.text(),
+            "GET /after"
+        );
         let begun = self.upstream.begun();
         let seen = self.upstream.seen();
         if seen.len() != 1 {
@@ -175,7 +178,10 @@ async fn chunks_that_only_some_can_see() {
     let corpus: Vec<_> = lines.iter().map(|line| (*line, both(line))).collect();
     refuse(Part::Head, &corpus).await;
     let with_length = |line: &&str| both(&format!("content-length: 5\r\n{line}"));
-    let corpus: Vec<_> = lines.iter().map(|line| (*line, with_length(line))).collect();
+    let corpus: Vec<_> = lines
+        .iter()
+        .map(|line| (*line, with_length(line)))
+        .collect();
     refuse(Part::Head, &corpus).await;
 }
 
@@ -186,8 +192,14 @@ async fn chunks_of_old_clients() {
         Part::Head,
         &[
             ("alone", raw(&format!("{old}\r\n0\r\n\r\n"))),
-            ("kept", raw(&format!("{old}connection: keep-alive\r\n\r\n0\r\n\r\n"))),
-            ("with a length", raw(&format!("{old}content-length: 5\r\n\r\n0\r\n\r\n"))),
+            (
+                "kept",
+                raw(&format!("{old}connection: keep-alive\r\n\r\n0\r\n\r\n")),
+            ),
+            (
+                "with a length",
+                raw(&format!("{old}content-length: 5\r\n\r\n0\r\n\r\n")),
+            ),
         ],
     )
     .await;
@@ -237,27 +249,75 @@ async fn heads_that_end_in_two_places() {
         Part::Head,
         &[
             ("bare LF throughout", raw("GET / HTTP/1.1\nhost: a\n\n")),
-            ("bare LF after the first line", raw("GET / HTTP/1.1\nhost: a\r\n\r\n")),
-            ("bare LF after a header", raw("GET / HTTP/1.1\r\nhost: a\nx: y\r\n\r\n")),
+            (
+                "bare LF after the first line",
+                raw("GET / HTTP/1.1\nhost: a\r\n\r\n"),
+            ),
+            (
+                "bare LF after a header",
+                raw("GET / HTTP/1.1\r\nhost: a\nx: y\r\n\r\n"),
+            ),
             ("bare LF at the end", raw("GET / HTTP/1.1\r\nhost: a\r\n\n")),
-            ("bare LF before CRLF", raw("GET / HTTP/1.1\r\nhost: a\n\r\n")),
+            (
+                "bare LF before CRLF",
+                raw("GET / HTTP/1.1\r\nhost: a\n\r\n"),
+            ),
             ("bare CR throughout", raw("GET / HTTP/1.1\rhost: a\r\r")),
-            ("bare CR in a value", raw("GET / HTTP/1.1\r\nhost: a\r\nx: y\rz\r\n\r\n")),
-            ("bare CR in a name", raw("GET / HTTP/1.1\r\nhost: a\r\nx\ry: z\r\n\r\n")),
-            ("bare CR at the end", raw("GET / HTTP/1.1\r\nhost: a\r\n\rx\r\n\r\n")),
+            (
+                "bare CR in a value",
+                raw("GET / HTTP/1.1\r\nhost: a\r\nx: y\rz\r\n\r\n"),
+            ),
+            (
+                "bare CR in a name",
+                raw("GET / HTTP/1.1\r\nhost: a\r\nx\ry: z\r\n\r\n"),
+            ),
+            (
+                "bare CR at the end",
+                raw("GET / HTTP/1.1\r\nhost: a\r\n\rx\r\n\r\n"),
+            ),
             ("two CR", raw("GET / HTTP/1.1\r\nhost: a\r\r\n\r\n")),
-            ("a fold", raw("GET / HTTP/1.1\r\nhost: a\r\nx: y\r\n z\r\n\r\n")),
-            ("a fold by a tab", raw("GET / HTTP/1.1\r\nhost: a\r\nx: y\r\n\tz\r\n\r\n")),
-            ("a fold of nothing", raw("GET / HTTP/1.1\r\nhost: a\r\nx: y\r\n \r\n\r\n")),
-            ("a fold of the first line", raw("GET / HTTP/1.1\r\n host: a\r\nhost: a\r\n\r\n")),
-            ("a space before the colon", raw("GET / HTTP/1.1\r\nhost: a\r\nx : y\r\n\r\n")),
-            ("a space within a name", raw("GET / HTTP/1.1\r\nhost: a\r\nx y: z\r\n\r\n")),
+            (
+                "a fold",
+                raw("GET / HTTP/1.1\r\nhost: a\r\nx: y\r\n z\r\n\r\n"),
+            ),
+            (
+                "a fold by a tab",
+                raw("GET / HTTP/1.1\r\nhost: a\r\nx: y\r\n\tz\r\n\r\n"),
+            ),
+            (
+                "a fold of nothing",
+                raw("GET / HTTP/1.1\r\nhost: a\r\nx: y\r\n \r\n\r\n"),
+            ),
+            (
+                "a fold of the first line",
+                raw("GET / HTTP/1.1\r\n host: a\r\nhost: a\r\n\r\n"),
+            ),
+            (
+                "a space before the colon",
+                raw("GET / HTTP/1.1\r\nhost: a\r\nx : y\r\n\r\n"),
+            ),
+            (
+                "a space within a name",
+                raw("GET / HTTP/1.1\r\nhost: a\r\nx y: z\r\n\r\n"),
+            ),
             ("no colon", raw("GET / HTTP/1.1\r\nhost: a\r\nx\r\n\r\n")),
             ("no name", raw("GET / HTTP/1.1\r\nhost: a\r\n: x\r\n\r\n")),
-            ("a name beyond ASCII", raw("GET / HTTP/1.1\r\nhost: a\r\n\u{fc}: x\r\n\r\n")),
-            ("a NUL in a value", raw("GET / HTTP/1.1\r\nhost: a\r\nx: y\0z\r\n\r\n")),
-            ("a NUL in a name", raw("GET / HTTP/1.1\r\nhost: a\r\nx\0: y\r\n\r\n")),
-            ("a NUL in the target", raw("GET /\0 HTTP/1.1\r\nhost: a\r\n\r\n")),
+            (
+                "a name beyond ASCII",
+                raw("GET / HTTP/1.1\r\nhost: a\r\n\u{fc}: x\r\n\r\n"),
+            ),
+            (
+                "a NUL in a value",
+                raw("GET / HTTP/1.1\r\nhost: a\r\nx: y\0z\r\n\r\n"),
+            ),
+            (
+                "a NUL in a name",
+                raw("GET / HTTP/1.1\r\nhost: a\r\nx\0: y\r\n\r\n"),
+            ),
+            (
+                "a NUL in the target",
+                raw("GET /\0 HTTP/1.1\r\nhost: a\r\n\r\n"),
+            ),
         ],
     )
     .await;
@@ -299,15 +359,27 @@ async fn hosts_that_are_not_one() {
         Part::Head,
         &[
             ("two", raw("GET / HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n")),
-            ("the same twice", raw("GET / HTTP/1.1\r\nhost: a\r\nHost: a\r\n\r\n")),
+            (
+                "the same twice",
+                raw("GET / HTTP/1.1\r\nhost: a\r\nHost: a\r\n\r\n"),
+            ),
             ("none", raw("GET / HTTP/1.1\r\n\r\n")),
-            ("two, one of them before a colon", raw("GET / HTTP/1.1\r\nhost: a\r\nhost : b\r\n\r\n")),
+            (
+                "two, one of them before a colon",
+                raw("GET / HTTP/1.1\r\nhost: a\r\nhost : b\r\n\r\n"),
+            ),
             ("a list", raw("GET / HTTP/1.1\r\nhost: a, b\r\n\r\n")),
             ("a path", raw("GET / HTTP/1.1\r\nhost: a/b\r\n\r\n")),
             ("a space", raw("GET / HTTP/1.1\r\nhost: a b\r\n\r\n")),
             ("a user", raw("GET / HTTP/1.1\r\nhost: a@b\r\n\r\n")),
-            ("another in the target", raw("GET http://b/ HTTP/1.1\r\nhost: a\r\n\r\n")),
-            ("a user in the target", raw("GET http://a@b/ HTTP/1.1\r\nhost: b\r\n\r\n")),
+            (
+                "another in the target",
+                raw("GET http://b/ HTTP/1.1\r\nhost: a\r\n\r\n"),
+            ),
+            (
+                "a user in the target",
+                raw("GET http://a@b/ HTTP/1.1\r\nhost: b\r\n\r\n"),
+            ),
         ],
     )
     .await;
@@ -392,7 +464,9 @@ async fn a_request_within_a_body_stays_there() {
 async fn a_request_within_a_body_that_nobody_read_stays_there() {
     let stage = Stage::set().await;
     let early = "HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno";
-    stage.upstream.answers(crate::kit::Answer::of(early).early());
+    stage
+        .upstream
+        .answers(crate::kit::Answer::of(early).early());
     let mut client = Client::connect(stage.gate.address).await;
     let head = "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 100000\r\n\r\n";
     client.send(head).await;
@@ -400,9 +474,15 @@ async fn a_request_within_a_body_that_nobody_read_stays_there() {
     stage.upstream.answers(crate::kit::Answer::default());
     // Whether it is still heard or not, it is the body.
     client.try_send(HIDDEN).await.ok();
-    assert_eq!(get(stage.gate.address, "/after", &[]).await.text(), "GET /after");
+    assert_eq!(
+        get(stage.gate.address, "/after", &[]).await.text(),
+        "GET /after"
+    );
     let seen = stage.upstream.seen();
-    assert!(seen.iter().all(|seen| !seen.head.line.contains("hidden")), "{seen:#?}");
+    assert!(
+        seen.iter().all(|seen| !seen.head.line.contains("hidden")),
+        "{seen:#?}"
+    );
 }
 
 /// What a client says ahead, before it knows whether its connection becomes something else, is a
@@ -412,7 +492,9 @@ async fn what_follows_an_upgrade_that_was_not_agreed_is_read_as_strictly() {
     let stage = Stage::set().await;
     let wanted = "GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n";
     let mut client = Client::connect(stage.gate.address).await;
-    client.send(format!("{wanted}GET /hidden HTTP/1.1\nhost: a\n\n")).await;
+    client
+        .send(format!("{wanted}GET /hidden HTTP/1.1\nhost: a\n\n"))
+        .await;
     assert_eq!(client.reply("GET").await.status(), 200);
     assert_eq!(client.reply("GET").await.status(), 400);
     assert!(client.is_closed().await);

@@ -50,3 +50,5 @@ mod tokens;
 mod validate;
 /// Decisions that must come out to the letter, simulated.
 mod vectors;
+/// Limits that let requests wait.
+mod waiting;

@@ -26,6 +26,7 @@
 
 mod against_the_model;
 mod concurrent;
+mod queue;
 mod several;
 mod single;
 mod subject;
@@ -33,6 +34,7 @@ mod unknown;
 
 pub use against_the_model::{law_4_nothing_lost, law_4_nothing_lost_but_for};
 pub use concurrent::{law_1_all_or_nothing_under_contention, law_2_never_over};
+pub use queue::law_10_places_can_be_left;
 pub use several::{
     law_1_all_or_nothing, law_8_shadows_are_silent, law_9_force_charges, law_11_in_order,
     law_11_twice_is_twice,
@@ -72,6 +74,7 @@ macro_rules! store_laws {
             law_8_shadows_are_silent
             law_9_force_charges
             law_10_giving_back_is_safe
+            law_10_places_can_be_left
             law_11_in_order
             law_11_twice_is_twice
             reset_makes_as_good_as_new

@@ -126,7 +126,7 @@ pub fn law_10_giving_back_is_safe(subject: &impl Subject) {
         };
         let reply = subject.decide(&[ask(Op::Take(2))]);
         assert!(reply.passed, "{name}");
-        let back = Op::GiveBack(reply.receipt(2));
+        let back = Op::GiveBack(reply.receipt(0, 2));
         let outcome = subject.decide_one(ask(back));
         assert!(outcome.is_allowed(), "{name}");
         assert_eq!(outcome.remaining, 3, "{name}: at once, it comes back whole");
@@ -142,11 +142,17 @@ pub fn law_10_giving_back_is_safe(subject: &impl Subject) {
         subject.advance_micros(200_000_000);
         let reply = subject.decide(&[ask(Op::Take(3))]);
         assert!(reply.passed, "{name}");
-        let stale = Op::GiveBack(Receipt {
-            at: tidegate_core::Timestamp::from_micros(reply.at.as_micros() - 200_000_000),
-            cost: 3,
-        });
-        assert_eq!(subject.decide_one(ask(stale)).remaining, 0, "{name}");
+        let long_ago = tidegate_core::Timestamp::from_micros(reply.at.as_micros() - 200_000_000);
+        let stale = Receipt::by_the_clock(long_ago, 3);
+        // Nor for one who remembers better than the bucket.
+        let owed_since = Receipt {
+            until: reply.at.plus(200_000_000),
+            ..stale
+        };
+        for receipt in [stale, owed_since] {
+            let back = Op::GiveBack(receipt);
+            assert_eq!(subject.decide_one(ask(back)).remaining, 0, "{name}");
+        }
     }
 }
 

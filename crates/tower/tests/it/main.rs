@@ -21,6 +21,8 @@ mod redis;
 mod slow;
 /// gRPC.
 mod tonic;
+/// Limits that let requests wait.
+mod waiting;
 /// What is said where nobody tells the peer.
 mod warning;
 /// Servers, clients, applications.

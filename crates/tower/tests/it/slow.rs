@@ -102,7 +102,10 @@ async fn a_request_that_is_given_up_while_the_store_is_asked_never_reaches_the_a
     let mut asked = Box::pin(service.call(get()));
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(asked.as_mut().poll(&mut context).is_pending());
-    assert_eq!(format!("{asked:?}"), "ResponseFuture(\"asking the store\")");
+    assert_eq!(
+        format!("{asked:?}"),
+        "ResponseFuture(\"waiting for a decision\")"
+    );
     drop(asked);
     assert_eq!(app.called(), 0);
 }

@@ -110,7 +110,7 @@ impl Wired {
             answers.push((!is_lost(ask)).then(|| {
                 let reply = self.memory.decide_now(std::slice::from_ref(ask));
                 if let (true, Op::Take(cost @ 1..)) = (reply.passed, ask.op) {
-                    charged.push((ask.bucket.to_vec(), *ask.quota, reply.receipt(cost)));
+                    charged.push((ask.bucket.to_vec(), *ask.quota, reply.receipt(0, cost)));
                 }
                 Answered {
                     at: reply.at,
@@ -145,6 +145,7 @@ impl Wired {
             remaining: ask.quota.capacity(),
             wait: Wait::NONE,
             reset_us: 0,
+            mark: 0,
         });
         let mut outcomes: tidegate_core::Outcomes = made_up.collect();
         if let Some(last) = outcomes.last_mut() {
@@ -152,6 +153,7 @@ impl Wired {
                 remaining: 0,
                 wait: Wait::from_micros(1_000_000),
                 reset_us: 3_600_000_000,
+                mark: 0,
             };
         }
         Reply {

@@ -1,9 +1,9 @@
 //! One limit in plain words.
 
-use super::{band, client, redis, respond, subject};
+use super::{band, client, redis, respond, subject, words};
 use crate::config::{Config, LocalShare};
 use crate::limit::{Limit, OnFailure, Policy};
-use tidegate_core::Mode;
+use tidegate_core::{Algorithm, Mode};
 
 /// One limit in plain words.
 pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String {
@@ -15,6 +15,7 @@ pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String
     let bands = limit.bands.iter();
     lines.extend(bands.map(|band| band::explain(band, limit.charge_always)));
     lines.extend(charge(limit));
+    lines.extend(waiting(limit));
     lines.extend(respond::refusal(limit));
     // In this process there is nothing that could fail to answer.
     if let Some(redis) = config.store.target.redis() {
@@ -45,6 +46,23 @@ fn charge(limit: &Limit) -> Option<String> {
             "A cost that does not fit is charged all the same, down to {below} below empty."
         ),
     })
+}
+
+fn waiting(limit: &Limit) -> Option<String> {
+    let waiting = limit.waiting?;
+    let micros = u64::try_from(waiting.max_wait.as_micros()).unwrap_or(u64::MAX);
+    let order = match limit.algorithm {
+        Algorithm::TokenBucket => "each at the place that it reserves in the bucket",
+        _ => "in the order in which they come to this process",
+    };
+    let at_most = match waiting.max_waiting {
+        1 => "one at a time".to_owned(),
+        several => format!("at most {several} at a time"),
+    };
+    Some(format!(
+        "Requests that do not fit wait, up to {}, {order}; {at_most}.",
+        words::period(micros)
+    ))
 }
 
 fn failure(config: &Config, limit: &Limit) -> String {

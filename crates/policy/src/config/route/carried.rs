@@ -12,7 +12,7 @@ use crate::config::suggest::closest;
 use crate::config::syntax::{Kind, Node};
 use crate::config::table::Fields;
 use crate::config::words::one_of;
-use crate::limit::{Limit, Policy};
+use crate::limit::Policy;
 use crate::route::{Carried, Refund};
 use std::collections::BTreeSet;
 
@@ -218,9 +218,9 @@ impl Plan {
             return;
         }
         // Before they are joined: whoever shares a bucket must count in it the same way.
-        for index in self.refunding {
+        for index in self.refundable(policies) {
             if let Some(policy) = policies.get_mut(index) {
-                make_refundable(policy);
+                policy.make_refundable();
             }
         }
         let joined = self.joined.iter().filter_map(|listed| {
@@ -230,16 +230,25 @@ impl Plan {
         let joined: Vec<Policy> = joined.collect();
         policies.extend(joined);
     }
-}
 
-/// Makes charges such as can be given back.
-fn make_refundable(policy: &mut Policy) {
-    let bands = |limit: &mut Limit| {
-        for band in &mut limit.bands {
-            band.quota = band.quota.with_refundable(true);
+    /// Those whose charges must be such as can be given back: because a route says so, because they
+    /// are so anyhow, and because they are decided together with one of these.
+    fn refundable(&self, policies: &[Policy]) -> BTreeSet<usize> {
+        let mut found = self.refunding.clone();
+        let already = policies.iter().enumerate();
+        found.extend(already.filter(|(_, it)| it.refundable()).map(|(index, _)| index));
+        loop {
+            let before = found.len();
+            for listed in &self.joined {
+                if listed.iter().any(|index| found.contains(index)) {
+                    found.extend(listed);
+                }
+            }
+            if found.len() == before {
+                return found;
+            }
         }
-    };
-    policy.limits.iter_mut().for_each(bands);
+    }
 }
 
 /// The items of a list.

@@ -16,6 +16,8 @@ pub(super) fn limit(name: &str) -> Limit {
         algorithm: Algorithm::TokenBucket,
         mode: Mode::Enforce,
         charge_always: false,
+        waiting: None,
+        refundable: false,
         on_failure: None,
         refusal: None,
         template: None,

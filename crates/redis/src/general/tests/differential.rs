@@ -91,10 +91,14 @@ impl Walk {
                 0 => Op::Look,
                 len => Op::GiveBack(self.taken[pick % len]),
             },
-            Act::Invent(ago, cost) => Op::GiveBack(Receipt {
-                at: Timestamp::from_micros(self.now_us.saturating_sub(ago)),
-                cost,
-            }),
+            Act::Invent(ago, receipt) => {
+                let at = self.now_us.saturating_sub(ago);
+                Op::GiveBack(Receipt {
+                    at: Timestamp::from_micros(at),
+                    until: Timestamp::from_micros(at.saturating_add(receipt.until.as_micros())),
+                    ..receipt
+                })
+            }
             Act::Drop => return RequestOp::Drop,
         })
     }
@@ -161,13 +165,13 @@ impl Walk {
     }
 
     fn remember(&mut self, request: &Request, reply: &Reply) {
-        for (ask, outcome) in request.asks.iter().zip(reply.outcomes.iter()) {
+        for (nth, (ask, outcome)) in request.asks.iter().zip(reply.outcomes.iter()).enumerate() {
             self.last = Some((ask.quota, *outcome));
             if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost)) = ask.op
                 && cost > 0
                 && (reply.passed || matches!(ask.op, RequestOp::Engine(Op::Force(_))))
             {
-                self.taken.push(reply.receipt(cost));
+                self.taken.push(reply.receipt(nth, cost));
             }
         }
     }

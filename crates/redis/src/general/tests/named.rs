@@ -242,10 +242,7 @@ fn a_key_goes_when_nothing_in_it_matters_any_more() {
         let key = new_key();
         bench.ask(&[&request(&key, &quota, Op::Take(1))], NOW);
         assert!(bench.get(&key).is_some());
-        let receipt = Receipt {
-            at: Timestamp::from_micros(NOW),
-            cost: 1,
-        };
+        let receipt = Receipt::by_the_clock(Timestamp::from_micros(NOW), 1);
         bench.ask(&[&request(&key, &quota, Op::GiveBack(receipt))], NOW);
         assert_eq!(bench.get(&key), None, "{quota:?}");
     }

@@ -72,11 +72,7 @@ impl Reference {
             let reading = buckets[0].reading(&held[0].quota, now);
             buckets[0] = Bucket::new(&held[0].quota);
             held[0].touched = true;
-            let outcome = Outcome {
-                remaining: reading.remaining,
-                wait: tidegate_core::Wait::NONE,
-                reset_us: reading.reset_us,
-            };
+            let outcome = Outcome::of(tidegate_core::Wait::NONE, reading);
             Reply {
                 at: now,
                 passed: true,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tidegate_core::{Algorithm, Align, Quota, QuotaError};
+use tidegate_core::{Algorithm, Align, Quota, QuotaError, Receipt, Timestamp};
 
 /// Those whose state is two numbers.
 pub(super) const USUAL: [Algorithm; 4] = [
@@ -132,12 +132,12 @@ pub(super) fn band(
     algorithms: &'static [Algorithm],
     lifetime_us_max: u64,
 ) -> impl Strategy<Value = [Quota; 2]> {
-    let change = (amount(), period_us(), any::<bool>(), 0..4_u8);
+    let change = (amount(), period_us(), any::<bool>(), 0..6_u8);
     (spec(algorithms), change).prop_filter_map("must be representable", move |(spec, change)| {
         let old = spec.build(label)?;
         let (amount, period_us, refundable, what) = change;
         let new = match what {
-            0 => spec,
+            0 | 4 => spec,
             1 => Spec {
                 amount: amount.max(1)
                     % if spec.algorithm == Algorithm::SlidingLog {
@@ -162,6 +162,12 @@ pub(super) fn band(
         };
         // Another tick or length of a sliding window is another band, which is fine too.
         let new = new.build(label).unwrap_or(old);
+        let (old, new) = match what {
+            // Some wait and some do not, or all of them do.
+            4 => (old, old.queueing()),
+            5 => (old.queueing(), new.queueing()),
+            _ => (old, new),
+        };
         let fits = |quota: &Quota| quota.tick_us() > 1 || quota.lifetime_us_max() < lifetime_us_max;
         (fits(&old) && fits(&new)).then_some([old, new])
     })
@@ -237,8 +243,9 @@ pub(super) enum Act {
     Force(Cost),
     /// Gives back one of the charges so far.
     GiveBack(usize),
-    /// Gives back what may never have been taken: so long ago, so many units.
-    Invent(u64, u64),
+    /// Gives back what may never have been taken: so long ago, and with a receipt whose `until` is so
+    /// long after that.
+    Invent(u64, Receipt),
     Drop,
 }
 
@@ -248,9 +255,24 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
         10 => cost().prop_map(Act::Take),
         3 => cost().prop_map(Act::Force),
         3 => any::<usize>().prop_map(Act::GiveBack),
-        1 => (0..400_000_u64, any::<u64>()).prop_map(|(ago, units)| Act::Invent(ago, units >> (units % 64))),
+        1 => invention(),
         1 => Just(Act::Drop),
     ]
+}
+
+fn invention() -> impl Strategy<Value = Act> {
+    let any_size = || any::<u64>().prop_map(|number| number >> (number % 64));
+    let numbers = (any_size(), any_size(), any_size(), any_size());
+    (0..400_000_u64, numbers).prop_map(|(ago, (cost, until, mark, behind))| {
+        let receipt = Receipt {
+            at: Timestamp::default(),
+            cost,
+            until: Timestamp::from_micros(until),
+            mark: mark >> 8,
+            behind,
+        };
+        Act::Invent(ago, receipt)
+    })
 }
 
 /// One ask of a step: which key, which band, what, in shadow or not, of which limit.

@@ -1,8 +1,8 @@
 -- Token buckets in hashes: `tokens`, the instant of the last refill, and `tg`, which is exact.
 --
 -- `tg` holds both documented values as they were written with it, and then the state: tick, at,
--- fraction and, if refundable, slot, low, lower; at and slot as differences to the instant that
--- stands before them, so that it stays short. As long as the documented values are those, the state
+-- fraction and, if refundable, since when credits are counted and their sum; at and since as
+-- differences to the instant that stands before them, so that it stays short. As long as the documented values are those, the state
 -- counts. Where they are not, an instance of the other system has written since, and what it says
 -- counts.
 
@@ -13,45 +13,34 @@ local function signed(text)
   return number and -number
 end
 
--- How low a debt was, if that is known.
-local function low(text)
-  if text == '-' then return END end
-  return whole(text)
-end
-
 -- The state beside the documented values; nothing where it does not belong to them. `micros` is the
 -- documented instant.
 local function exact_state(value, micros, q)
   local begin = value[1] .. ' ' .. value[2] .. ' '
   local exact = value[3]
   if not micros or not exact or sub(exact, 1, #begin) ~= begin then return nil end
-  local tick, at, fraction, lows = match(exact, '^(%d+) (%-?%d+) (%d+)(.*)$', #begin + 1)
+  local tick, at, fraction, credits = match(exact, '^(%d+) (%-?%d+) (%d+)(.*)$', #begin + 1)
   if not tick or whole(tick) ~= q[7] then return nil end
   at, fraction = signed(at), whole(fraction)
   if not at or not fraction then return nil end
   at = (micros - micros % q[7]) / q[7] + at
   if at < 0 or at >= END then return nil end
-  if lows == '' then return at, fraction end
-  local slot, current, previous = match(lows, '^ (%-?%d+) ([%d-]+) ([%d-]+)$')
-  if not slot then return nil end
-  slot, current, previous = signed(slot), low(current), low(previous)
-  if not slot or not current or not previous then return nil end
-  slot = (micros - micros % 100000) / 100000 + slot
-  if slot < 0 or slot >= END then return nil end
-  return at, fraction, slot, current, previous
-end
-
-local function low_text(number)
-  if number == END then return '-' end
-  return format('%.0f', number)
+  if credits == '' then return at, fraction end
+  local since, sum = match(credits, '^ (%-?%d+) (%d+)$')
+  if not since then return nil end
+  since, sum = signed(since), whole(sum)
+  if not since or not sum then return nil end
+  since = micros + since
+  if since < 0 or since >= END then return nil end
+  return at, fraction, since, sum
 end
 
 -- So many tokens at that instant, as at and fraction.
 local function documented_state(tokens, micros, q)
   local price, drain, tick = q[10], q[5], q[7]
-  local debt = ceil((q[3] / price - tokens) * price)
+  local debt = ceil((q[13] / price - tokens) * price)
   if debt < 0 then debt = 0 end
-  if debt > q[3] then debt = q[3] end
+  if debt > q[13] then debt = q[13] end
   local fraction = debt % drain
   return (micros + -micros % tick) / tick + (debt - fraction) / drain, fraction
 end
@@ -64,9 +53,9 @@ local function enter_state(p, q, at, fraction)
   if fresh * q[7] <= now then clear(p, q) else enter_tokens(p, q, at, fraction) end
 end
 
--- How low the debt was is not known, so nothing is given back beyond what time says.
-local function forget_lows(p, q)
-  if q[1] == TOKENS_REFUNDABLE then s1[p], s2[p], s3[p] = (now - now % 100000) / 100000, 0, 0 end
+-- What was credited before is not known.
+local function forget_credits(p, q)
+  if q[1] == TOKENS_REFUNDABLE then s1[p], s2[p] = now, 0 end
 end
 
 -- `instant` reads the documented instant; within `span` microseconds of it the tokens were counted.
@@ -82,19 +71,19 @@ local function tokens_form(form, last_name, span, instant, documented)
   enter_form[form] = function(p, q, value)
     if not (value[1] and value[2]) then return false end
     local micros = instant(value[2])
-    local at, fraction, slot, current, previous = exact_state(value, micros, q)
+    local at, fraction, since, sum = exact_state(value, micros, q)
     if at then
-      if q[1] == TOKENS_REFUNDABLE and slot then
-        s1[p], s2[p], s3[p] = slot, current, previous
+      if q[1] == TOKENS_REFUNDABLE and since then
+        s1[p], s2[p] = since, sum
       else
-        forget_lows(p, q)
+        forget_credits(p, q)
       end
       enter_state(p, q, at, fraction)
       return true
     end
     local tokens = decimal(value[1])
     if not tokens or not micros then return false end
-    forget_lows(p, q)
+    forget_credits(p, q)
     -- At the latest, so that nothing is refilled twice; but not after now if it was before.
     local latest = micros + span - 1
     if micros <= now and latest > now then latest = now end
@@ -109,8 +98,7 @@ local function tokens_form(form, last_name, span, instant, documented)
     at = at - (micros - micros % q[7]) / q[7]
     local exact = format('%s %s %.0f %.0f %.0f', tokens, last, q[7], at, fraction)
     if q[1] == TOKENS_REFUNDABLE then
-      local slot = s1[p] - (micros - micros % 100000) / 100000
-      exact = format('%s %.0f %s %s', exact, slot, low_text(s2[p]), low_text(s3[p]))
+      exact = format('%s %.0f %.0f', exact, s1[p] - micros, s2[p])
     end
     call('HSET', KEYS[k], 'tokens', tokens, last_name, last, 'tg', exact)
     expire(KEYS[k], fresh)
@@ -127,6 +115,7 @@ end, function(p, q)
   local next_ms = now + -now % 1000
   local left = room[p] + ((next_ms - next_ms % q[7]) / q[7] - q[9]) * q[5]
   if left > q[3] then left = q[3] end
+  left = left - (q[3] - q[13])
   return format('%.14g', left / q[10]), format('%.0f', next_ms / 1000), next_ms
 end)
 
@@ -138,5 +127,5 @@ tokens_form(NANOS, 'last_refill_nanos', 1, function(text)
   micros = micros and ceil(micros / 1000)
   if micros and micros >= 0 and micros <= END then return micros end
 end, function(p, q)
-  return format('%.0f', floor(room[p] / q[10])), format('%.0f000', now), now
+  return format('%.0f', floor((room[p] - (q[3] - q[13])) / q[10])), format('%.0f000', now), now
 end)

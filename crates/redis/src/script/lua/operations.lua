@@ -5,7 +5,7 @@ local function clear(p, q)
   local kind = q[1]
   room[p] = q[3]
   if kind == TOKENS_REFUNDABLE then
-    s1[p], s2[p], s3[p] = 0, END, END
+    s1[p], s2[p] = 0, 0
   elseif kind == FIXED then
     s1[p] = opening(q)
   elseif kind == SLIDING then
@@ -19,7 +19,7 @@ end
 local function charge(p, q, units)
   local begin = room[p]
   if begin > q[8] then begin = q[8] end
-  if q[1] == TOKENS_REFUNDABLE then note_low(p, q, begin) end
+  if q[1] == TOKENS_REFUNDABLE then renew_credits(p, q[8] - begin) end
   room[p] = begin - units
   touched[p] = true
 end
@@ -38,11 +38,11 @@ local function force(p, q, units)
   if units > 0 then charge(p, q, units) else touched[p] = true end
 end
 
-local function give_back(p, q, units, at)
+local function give_back(p, q, units, at, receipt)
   local kind = q[1]
   touched[p] = true
   if kind <= TOKENS_REFUNDABLE then
-    give_back_tokens(p, q, units, at)
+    give_back_tokens(p, q, units, at, receipt)
   elseif kind == FIXED then
     give_back_fixed(p, q, units, at)
   elseif kind == SLIDING then

@@ -1,7 +1,7 @@
 -- The packed layout: one string per key, a version and then a record for each band.
 --
 --   B version = 1, then records: I7 fresh  I6 id  I3 length, then the payload of that length
---   token bucket: I7 at  I7 fraction; if refundable, I7 slot  I7 low  I7 lower too
+--   token bucket: I7 at  I7 fraction; if refundable, I7 since  I7 credited too
 --   fixed window: I7 start  I7 used                sliding window: I7 index  I7 current  I7 previous
 --   log:          I7 units, then runs, oldest first: I7 stamp  I7 units
 --
@@ -15,7 +15,7 @@ local function enter(p, q, value, pos, length, is_fresh)
     if length ~= 21 then return false end
   elseif kind == LOG then
     if length % 14 ~= 7 then return false end
-  elseif length ~= 14 and (kind == FIXED or length ~= 35) then
+  elseif length ~= 14 and (kind == FIXED or length ~= 28 and length ~= 35) then
     return false
   end
   if is_fresh then
@@ -24,12 +24,12 @@ local function enter(p, q, value, pos, length, is_fresh)
     enter_tokens(p, q, unpack('<I7I7', value, pos))
   elseif kind == TOKENS_REFUNDABLE then
     local at, fraction
-    if length == 35 then
-      at, fraction, s1[p], s2[p], s3[p] = unpack('<I7I7I7I7I7', value, pos)
+    if length == 28 then
+      at, fraction, s1[p], s2[p] = unpack('<I7I7I7I7', value, pos)
     else
       at, fraction = unpack('<I7I7', value, pos)
-      -- How low the debt was is not known, so nothing is given back beyond what time says.
-      s1[p], s2[p], s3[p] = (now - now % 100000) / 100000, 0, 0
+      -- What was credited before is not known. (Earlier versions kept three other numbers here.)
+      s1[p], s2[p] = now, 0
     end
     enter_tokens(p, q, at, fraction)
   elseif kind == FIXED then
@@ -112,7 +112,7 @@ local function push(parts, count, p, q)
   local fresh, a, b, c = leave(p, q)
   if fresh <= now then return count, 0 end
   if kind == TOKENS_REFUNDABLE then
-    a = pack('<I7I6I3I7I7I7I7I7', fresh, q[2], 35, a, b, s1[p], s2[p], s3[p])
+    a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28, a, b, s1[p], s2[p])
   elseif kind == SLIDING then
     a = pack('<I7I6I3I7I7I7', fresh, q[2], 21, a, b, c)
   else

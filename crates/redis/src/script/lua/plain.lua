@@ -69,9 +69,9 @@ if sub(ARGV[1], 1, 2) == '\0\0' then
               if fresh > last then last = fresh end
             end
           elseif not records[mine] then
-            if length ~= 14 and (length ~= 35 or class[mine][5]) then bases[k] = false break end
+            if length ~= 14 and (length ~= 28 and length ~= 35 or class[mine][5]) then bases[k] = false break end
             records[mine] = sub(value, p, p + 12) .. '\14\0\0' .. sub(value, p + 16, p + 29)
-            if length == 35 then wide[place + mine] = sub(value, p, to) end
+            if length > 14 then wide[place + mine] = sub(value, p, to) end
           end
           p = to + 1
         end

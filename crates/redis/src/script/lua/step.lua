@@ -42,7 +42,7 @@ local function decide(asks)
     local op = ask[2]
     if op == GIVE_BACK then
       gives = true
-      give_back(at_key[ask[1]] + ask[3], ask[4], ask[7], ask[8])
+      give_back(at_key[ask[1]] + ask[3], ask[4], ask[7], ask[8], ask[9])
     elseif op == DROP then
       local p = at_key[ask[1]] + ask[3]
       clear(p, ask[4])

@@ -1,5 +1,12 @@
 -- Token bucket: room is the brim less the debt at the present tick.
 
+-- Counts what the debt fell by otherwise than by the clock, in ticks.
+local function count_credit(p, ticks)
+  local sum = s2[p] + ticks
+  if sum >= END then sum = END - 1 end
+  s2[p] = sum
+end
+
 local function enter_tokens(p, q, at, fraction)
   local ahead, drain = at - q[9], q[5]
   if ahead < 0 then
@@ -7,6 +14,9 @@ local function enter_tokens(p, q, at, fraction)
   elseif ahead > q[6] then
     -- Further ahead than this quota can have brought it: empty as of now.
     room[p], touched[p] = 0, true
+    if q[1] == TOKENS_REFUNDABLE then
+      count_credit(p, at - q[9] - (q[3] - q[3] % drain) / drain + 1)
+    end
   else
     -- A fraction may have been left by a quota with a larger drain.
     if fraction >= drain then fraction = drain - 1 end
@@ -26,54 +36,39 @@ local function leave_tokens(p, q)
   return fresh, at, fraction
 end
 
--- Remembers how low the debt was before a charge that begins with this room.
-local function note_low(p, q, begin)
-  local debt = q[8] - begin
-  local slot = (now - now % 100000) / 100000
-  local later = slot - s1[p]
-  if later <= 0 then
-    if debt < s2[p] then s2[p] = debt end
-    return
-  elseif later == 1 then
-    s3[p] = s2[p]
-  else
-    s3[p] = END
+-- A count of credits begins again where there is no debt, and before it gets too large.
+local function renew_credits(p, debt)
+  if debt == 0 or s2[p] > END / 2 then
+    if now > s1[p] then s1[p] = now end
+    s2[p] = 0
   end
-  s1[p], s2[p] = slot, debt
+end
+
+-- The lowest that the debt can have been from a charge to the tick `present`; 0 where nothing is known.
+local function lowest(p, q, present, at, receipt)
+  if q[1] ~= TOKENS_REFUNDABLE or at < s1[p] or receipt[2] > s2[p] then return 0 end
+  local under = s2[p] - receipt[2] - receipt[3]
+  if under < 0 then under = 0 end
+  local due = (receipt[1] - receipt[1] % q[7]) / q[7] - present - under
+  if due < 1 then return 0 end
+  return (due - 1) * q[5] + 1
 end
 
 -- Credits at most the debt that is there only because of the charge; see core.
-local function give_back_tokens(p, q, charge, at)
+local function give_back_tokens(p, q, charge, at, receipt)
   local most, drain, tick = q[8], q[5], q[7]
-  local begin = room[p]
+  local begin, present = room[p], q[9]
   if begin > most then begin = most end
+  if most < q[3] then present = present + 1 end
   local debt = most - begin
-  local elapsed = q[9] - (at - at % tick) / tick
-  if most < q[3] then elapsed = elapsed + 1 end
+  local elapsed = present - (at - at % tick) / tick
   if elapsed < 0 then elapsed = 0 end
-  local low = 0
-  if q[1] == TOKENS_REFUNDABLE then
-    local earlier = s1[p] - (at - at % 100000) / 100000
-    if earlier <= 0 then
-      low = s2[p]
-    elseif earlier == 1 then
-      low = s2[p]
-      if s3[p] < low then low = s3[p] end
-    end
-  end
-  local credit = charge
+  local credit, low = charge, lowest(p, q, present, at, receipt)
   if low < credit then credit = low end
   if charge - elapsed * drain > credit then credit = charge - elapsed * drain end
   if debt < credit then credit = debt end
-  local left = debt - credit
-  if q[1] == TOKENS_REFUNDABLE then
-    for _, low_of in next, {s2, s3} do
-      local lower = low_of[p]
-      if lower == END then lower = left else lower = lower - charge end
-      if lower < 0 then lower = 0 end
-      if lower > left then lower = left end
-      low_of[p] = lower
-    end
+  if credit > 0 then
+    room[p] = begin + credit
+    if q[1] == TOKENS_REFUNDABLE then count_credit(p, (credit + -credit % drain) / drain) end
   end
-  if credit > 0 then room[p] = most - left end
 end

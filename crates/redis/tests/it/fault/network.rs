@@ -161,10 +161,7 @@ impl Ledger {
 
     fn receipt(&self) -> Receipt {
         let reply = self.decide(Op::Take(500)).expect("all is well");
-        Receipt {
-            at: reply.at,
-            cost: 100,
-        }
+        Receipt::by_the_clock(reply.at, 100)
     }
 }
 
@@ -332,9 +329,6 @@ fn row_11_a_receipt_from_before_the_bucket_gives_nothing_back() {
         reply.expect("a healthy store answers").outcomes[0].remaining
     };
     assert_eq!(decide(Op::Take(4)), 6);
-    let receipt = Receipt {
-        at: Timestamp::from_micros(1),
-        cost: 4,
-    };
+    let receipt = Receipt::by_the_clock(Timestamp::from_micros(1), 4);
     assert_eq!(decide(Op::GiveBack(receipt)), 6);
 }

@@ -121,6 +121,8 @@ fn alone(policy: &str, limit: &Limit) -> Policy {
         algorithm: limit.algorithm,
         mode: limit.mode,
         charge_always: limit.charge_always,
+        waiting: None,
+        refundable: limit.refundable,
         on_failure: limit.on_failure,
         refusal: None,
         template: None,

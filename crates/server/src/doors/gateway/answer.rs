@@ -50,6 +50,10 @@ impl<'t> Addressee<'t> {
                 Problem::new(502, "Bad Gateway")
                     .detail("the upstream broke off before it had answered"),
             ),
+            Trouble::Malformed(_) => self.problem(
+                Problem::new(502, "Bad Gateway")
+                    .detail("the upstream's answer cannot be passed on"),
+            ),
             Trouble::Upload(error) => self.upload(*error),
         }
     }
@@ -75,6 +79,11 @@ impl<'t> Addressee<'t> {
     pub(super) fn no_route(&self) -> Outcome {
         let detail = "there is no route for this host, path and method";
         self.problem(Problem::new(404, "Not Found").detail(detail))
+    }
+
+    /// Nobody knows for sure whom or what this is for, nor what else its sender has in mind.
+    pub(super) fn doubtful(&self, why: &'static str) -> Outcome {
+        respond::closing(self.problem(Problem::new(400, "Bad Request").detail(why)))
     }
 
     /// A method that is not for gateways.

@@ -120,13 +120,18 @@ impl Observer for Lane {
             Trouble::Unreachable(_) => gateway::Outcome::Unreachable,
             Trouble::ConnectTimeout => gateway::Outcome::ConnectTimeout,
             Trouble::ResponseTimeout => gateway::Outcome::ResponseTimeout,
-            Trouble::Broken(_) => gateway::Outcome::Broken,
+            Trouble::Broken(_) | Trouble::Malformed(_) => gateway::Outcome::Broken,
             Trouble::Upload(_) => gateway::Outcome::UploadFailed,
         };
         self.metrics.count_upstream(turn.index(), outcome);
         if turn.is_desperate() {
             self.metrics.count_all_out();
         }
+    }
+
+    fn abandoned(&self, upstream: usize) {
+        let outcome = gateway::Outcome::Abandoned;
+        self.metrics.count_upstream(upstream, outcome);
     }
 
     fn tries_again(&self) {

@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `table`, `lane` | all routes at one moment; one of them, ready to be taken |
+//! | `doubt` | requests that two could read in two ways |
 //! | `verdict` | whether a request may pass |
 //! | `outbound` | the request that an upstream gets |
 //! | `upgrade`, `messages` | connections that become something else |
@@ -12,6 +13,7 @@
 
 mod answer;
 mod body;
+mod doubt;
 mod lane;
 mod messages;
 mod outbound;
@@ -24,6 +26,7 @@ pub use upkeep::Gateway;
 
 use self::answer::{Addressee, Outcome, whole};
 use self::body::GatewayBody;
+use self::doubt::doubt;
 use self::lane::{Counted, Lane};
 use self::messages::Messages;
 use self::outbound::{Terms, outbound};
@@ -40,7 +43,8 @@ use crate::proxy::trace::Trace;
 use crate::proxy::upload::Upload;
 use crate::server::paced::Paced;
 use crate::server::session::Visit;
-use http::{Method, Request, Response, StatusCode, Version};
+use http::header::{CONNECTION, UPGRADE};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use std::sync::{Arc, OnceLock};
 use tidegate::{Decision, Policy, Store};
@@ -65,9 +69,11 @@ impl<S: Store + 'static> GatewayDoor<S> {
     /// Finds the way of a request, and takes it.
     async fn pass(&self, request: Request<Incoming>, visit: Visit<'_, Memory>) -> Outcome {
         let table = self.gateway.table();
-        let way = match *request.method() {
-            Method::CONNECT | Method::TRACE => None,
-            _ => table.find(&request),
+        let is_passed = !matches!(*request.method(), Method::CONNECT | Method::TRACE);
+        let doubt = doubt(&request).filter(|_| is_passed);
+        let way = match doubt {
+            None if is_passed => table.find(&request),
+            _ => None,
         };
         if let Some(way) = way {
             let counted = Counted::new(way.lane, way.pattern);
@@ -76,9 +82,10 @@ impl<S: Store + 'static> GatewayDoor<S> {
         }
         let respond = table.rules.policy(None).map(Policy::respond);
         let addressee = Addressee::of(request.headers(), respond);
-        let answer = match *request.method() {
-            Method::CONNECT | Method::TRACE => addressee.wrong_method(),
-            _ => addressee.no_route(),
+        let answer = match doubt {
+            Some(why) => addressee.doubtful(why),
+            None if is_passed => addressee.no_route(),
+            None => addressee.wrong_method(),
         };
         self.gateway.count_unmatched(answer.status().as_u16());
         answer
@@ -165,8 +172,9 @@ impl<S: Store + 'static> GatewayDoor<S> {
     async fn refund(&self, lane: &Lane, decision: Option<&Decision>, unanswered: &Unanswered) {
         let is_due = lane.route.refund == Refund::Unreached && unanswered.is_unreached;
         if let Some(decision) = decision.filter(|_| is_due) {
-            self.decider.give_back(decision).await;
-            lane.metrics.count_refund();
+            if self.decider.give_back(decision).await {
+                lane.metrics.count_refund();
+            }
         }
     }
 }
@@ -174,9 +182,16 @@ impl<S: Store + 'static> GatewayDoor<S> {
 impl Lane {
     /// The answer that the client gets.
     fn inbound(&self, mut answer: Outcome) -> Outcome {
+        let is_offer = answer.status() == StatusCode::UPGRADE_REQUIRED;
         let headers = answer.headers_mut();
+        let offered = headers.get(UPGRADE).filter(|_| is_offer).cloned();
         hop::strip_response(headers);
         self.response_changes.apply(headers);
+        // Of what use would it be to a client that does not hear to what (RFC 9110, 15.5.22)?
+        if let Some(offered) = offered {
+            headers.insert(UPGRADE, offered);
+            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+        }
         // What was spoken to the upstream is nobody's business here.
         *answer.version_mut() = Version::default();
         answer

@@ -12,7 +12,7 @@ use crate::telemetry::metrics::DoorMetrics;
 use bytes::Bytes;
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderValue, Request, Response, StatusCode};
-use http_body::{Body, Frame};
+use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, copy, duplex, split};
+use tokio::time::timeout;
 
 pub(super) const IDLE: Duration = Duration::from_secs(75);
 
@@ -58,6 +59,16 @@ impl Body for TestBody {
             Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
             Self::Quiet => Poll::Pending,
             Self::Endless => Poll::Ready(Some(Ok(Frame::data(vec![b'x'; 16 << 10].into())))),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Text(text) => {
+                let length = text.as_ref().map_or(0, Bytes::len);
+                SizeHint::with_exact(length as u64)
+            }
+            Self::Quiet | Self::Endless => SizeHint::default(),
         }
     }
 }
@@ -184,7 +195,7 @@ impl House {
     }
 }
 
-/// Sends `bytes`, says that it was all, and reads what comes.
+/// Sends `bytes`, and reads what comes, until the connection closes or nothing has happened for long.
 pub(super) async fn exchange(stream: DuplexStream, bytes: &[u8]) -> String {
     let (mut read, mut write) = split(stream);
     let mut replies = Vec::new();
@@ -195,7 +206,8 @@ pub(super) async fn exchange(stream: DuplexStream, bytes: &[u8]) -> String {
         }
     };
     let receive = async {
-        read.read_to_end(&mut replies).await.ok();
+        let end = read.read_to_end(&mut replies);
+        timeout(IDLE * 3, end).await.ok();
     };
     tokio::join!(send, receive);
     String::from_utf8(replies).unwrap()
@@ -210,6 +222,6 @@ pub(super) async fn piece(stream: &mut DuplexStream) -> String {
 
 /// The statuses of the answers in `replies`.
 pub(super) fn statuses(replies: &str) -> Vec<&str> {
-    let heads = replies.match_indices("HTTP/1.1 ");
+    let heads = replies.match_indices("HTTP/1.");
     heads.map(|(at, _)| &replies[at + 9..at + 12]).collect()
 }

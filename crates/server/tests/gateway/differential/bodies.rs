@@ -1,6 +1,7 @@
 //! Bodies of requests.
 
-use super::stage::{case, play, steps};
+use super::difference::Why;
+use super::stage::{Case, case, play, steps};
 use crate::kit::{Answer, request};
 
 /// A request with a body.
@@ -13,9 +14,24 @@ pub(super) fn chunked(body: &str) -> Vec<u8> {
     with_body(&["transfer-encoding: chunked"], body.as_bytes())
 }
 
+/// A body in chunks, to which nginx gives a length.
+fn counted(name: &'static str, bytes: Vec<u8>, body: &str) -> Case {
+    let bodied = |sign, by| {
+        format!(
+            "{sign} upstream 1: body by {by}, {} bytes: {body}",
+            body.len()
+        )
+    };
+    let lines = [bodied("-", "length"), bodied("+", "chunks")];
+    let lines = lines.each_ref().map(String::as_str);
+    case(name, bytes).differs(Why::Counted, &lines)
+}
+
 /// Bytes that are not the same everywhere.
 pub(super) fn large(length: usize) -> Vec<u8> {
-    (0..length).map(|nth| u8::try_from(nth * nth % 251).unwrap()).collect()
+    (0..length)
+        .map(|nth| u8::try_from(nth * nth % 251).unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -30,31 +46,94 @@ async fn bodies_pass_as_they_are() {
     in_chunks.extend(b"0\r\n\r\n");
     play(vec![
         case("by length", with_body(&["content-length: 5"], b"hello")),
-        case("of zeros and all", with_body(&["content-length: 4"], &[0, 255, 13, 10])),
-        case("in chunks", chunked("5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n")),
-        case("in chunks, of nothing", chunked("0\r\n\r\n")),
-        case("in chunks with zeros and capitals", chunked("00A\r\n0123456789\r\n000\r\n\r\n")),
-        case("in chunks with extensions", chunked("5;a=b;c=\"d e\"\r\nhello\r\n0;last\r\n\r\n")),
+        case(
+            "of zeros and all",
+            with_body(&["content-length: 4"], &[0, 255, 13, 10]),
+        ),
+        counted(
+            "in chunks",
+            chunked("5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"),
+            "hello world",
+        ),
+        counted("in chunks, of nothing", chunked("0\r\n\r\n"), ""),
+        counted(
+            "in chunks with zeros and capitals",
+            chunked("00A\r\n0123456789\r\n000\r\n\r\n"),
+            "0123456789",
+        ),
+        counted(
+            "in chunks with extensions",
+            chunked("5;a=b;c=\"d e\"\r\nhello\r\n0;last\r\n\r\n"),
+            "hello",
+        ),
         case("5 MB by length", with_body(&[&length], &big)),
         case("5 MB in chunks", in_chunks),
-        case("with GET", [request("GET", "/", &["content-length: 2"]).as_bytes(), b"ab"].concat()),
         case(
-            "with GET, in chunks",
-            [request("GET", "/", &["transfer-encoding: chunked"]).as_bytes(), b"2\r\nab\r\n0\r\n\r\n"].concat(),
+            "with GET",
+            [
+                request("GET", "/", &["content-length: 2"]).as_bytes(),
+                b"ab",
+            ]
+            .concat(),
         ),
-        case("with DELETE", [request("DELETE", "/", &["content-length: 2"]).as_bytes(), b"ab"].concat()),
-        case("with HEAD", [request("HEAD", "/", &["content-length: 2"]).as_bytes(), b"ab"].concat()),
-        case("encoded", with_body(&["content-length: 5", "content-encoding: gzip", "content-type: text/plain; charset=\"utf-8\""], b"hello")),
+        counted(
+            "with GET, in chunks",
+            [
+                request("GET", "/", &["transfer-encoding: chunked"]).as_bytes(),
+                b"2\r\nab\r\n0\r\n\r\n",
+            ]
+            .concat(),
+            "ab",
+        ),
+        case(
+            "with DELETE",
+            [
+                request("DELETE", "/", &["content-length: 2"]).as_bytes(),
+                b"ab",
+            ]
+            .concat(),
+        ),
+        case(
+            "with HEAD",
+            [
+                request("HEAD", "/", &["content-length: 2"]).as_bytes(),
+                b"ab",
+            ]
+            .concat(),
+        ),
+        case(
+            "encoded",
+            with_body(
+                &[
+                    "content-length: 5",
+                    "content-encoding: gzip",
+                    "content-type: text/plain; charset=\"utf-8\"",
+                ],
+                b"hello",
+            ),
+        ),
     ])
     .await;
 }
 
 #[tokio::test]
 async fn trailers_of_requests() {
-    let with = |lines: &[&str]| with_body(lines, b"5\r\nhello\r\n0\r\nX-Sum: 1\r\nx-other: 2\r\n\r\n");
+    let with =
+        |lines: &[&str]| with_body(lines, b"5\r\nhello\r\n0\r\nX-Sum: 1\r\nx-other: 2\r\n\r\n");
+    let announced = with(&["transfer-encoding: chunked", "trailer: x-sum, x-other"]);
     play(vec![
-        case("announced", with(&["transfer-encoding: chunked", "trailer: x-sum, x-other"])),
-        case("not announced", with(&["transfer-encoding: chunked"])),
+        counted("announced", announced, "hello").differs(
+            Why::Trailers,
+            &[
+                "+ upstream 1: trailer x-sum: 1",
+                "+ upstream 1: trailer x-other: 2",
+            ],
+        ),
+        counted(
+            "not announced",
+            with(&["transfer-encoding: chunked"]),
+            "hello",
+        ),
     ])
     .await;
 }
@@ -63,22 +142,41 @@ async fn trailers_of_requests() {
 async fn a_client_that_waits_to_be_asked_is_asked() {
     let expect = ["expect: 100-continue", "content-length: 5"];
     let head = request("POST", "/upload", &expect);
-    let in_chunks = request("POST", "/upload", &["expect: 100-continue", "transfer-encoding: chunked"]);
+    let in_chunks = request(
+        "POST",
+        "/upload",
+        &["expect: 100-continue", "transfer-encoding: chunked"],
+    );
     play(vec![
-        steps("and sends then").sends(&head).hears(100).sends("hello").reads("POST"),
-        steps("and sends chunks").sends(in_chunks).hears(100).sends("5\r\nhello\r\n0\r\n\r\n").reads("POST"),
+        steps("and sends then")
+            .sends(&head)
+            .hears(100)
+            .sends("hello")
+            .reads("POST"),
+        steps("and sends chunks")
+            .sends(in_chunks)
+            .hears(100)
+            .sends("5\r\nhello\r\n0\r\n\r\n")
+            .reads("POST"),
         case("and does not wait", with_body(&expect, b"hello")),
-        case("and has nothing to send", request("GET", "/", &["expect: 100-continue"])),
+        case(
+            "and has nothing to send",
+            request("GET", "/", &["expect: 100-continue"]),
+        )
+        .differs(Why::Continue, &["- client 1: before it 100"]),
     ])
     .await;
 }
 
 #[tokio::test]
 async fn an_answer_may_come_before_the_body_is_read() {
-    let early = Answer::of("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno").early();
+    let early =
+        Answer::of("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno")
+            .early();
     let begun = request("POST", "/upload", &["content-length: 1000000"]);
-    play(vec![
-        steps("while there is none").sends(&begun).reads("POST").answered(early.clone()),
-    ])
-    .await;
+    let early = steps("while there is none")
+        .sends(&begun)
+        .reads("POST")
+        .answered(early);
+    play(vec![early.unfinished()]).await;
 }

@@ -1,6 +1,7 @@
 //! Methods, and headers of requests.
 
-use super::stage::{case, play};
+use super::difference::Why;
+use super::stage::{case, play, verdict};
 use crate::kit::request;
 
 #[tokio::test]
@@ -20,11 +21,12 @@ async fn methods_pass_as_they_are() {
 #[tokio::test]
 async fn methods_that_are_not_for_proxies_are_refused() {
     play(vec![
-        case("TRACE", request("TRACE", "/", &[])),
-        case(
+        verdict("TRACE", request("TRACE", "/", &[])),
+        verdict(
             "CONNECT",
             "CONNECT shop.example:443 HTTP/1.1\r\nhost: shop.example:443\r\n\r\n",
-        ),
+        )
+        .differs(Why::Connect, &["- refused with 400", "+ refused with 405"]),
     ])
     .await;
 }
@@ -41,24 +43,66 @@ async fn odd_but_legal_headers_pass_as_they_are() {
             "repeated, and others between",
             get(&["x-a: 1", "x-b: 2", "X-A: 3", "x-a:", "x-b: 4", "x-a: 5"]),
         ),
-        case("cookies in several lines", get(&["cookie: a=1", "cookie: b=2", "Cookie: c=3; d=4"])),
-        case("spaces around values", get(&["x-a:1", "x-b:\t 2 \t", "x-c: a  b\tc "])),
-        case("a comma list", get(&["accept: text/html, */*;q=0.1", "accept: image/png"])),
+        case(
+            "cookies in several lines",
+            get(&["cookie: a=1", "cookie: b=2", "Cookie: c=3; d=4"]),
+        ),
+        case(
+            "spaces around values",
+            get(&["x-a:1", "x-b:\t 2 \t", "x-c: a  b\tc "]),
+        ),
+        case(
+            "a comma list",
+            get(&["accept: text/html, */*;q=0.1", "accept: image/png"]),
+        ),
         case(
             "bytes beyond ASCII",
-            [&b"GET / HTTP/1.1\r\nhost: shop.example\r\nx-name: "[..], &[0xe9, 0xff, 0x80, 0xc3, 0xbc], b"\r\n\r\n"]
-                .concat(),
+            [
+                &b"GET / HTTP/1.1\r\nhost: shop.example\r\nx-name: "[..],
+                &[0xe9, 0xff, 0x80, 0xc3, 0xbc],
+                b"\r\n\r\n",
+            ]
+            .concat(),
         ),
         case("a long one", get(&[&long])),
         case("many", get(&many)),
-        case("every sign that a name may have", get(&["!#$%&'*+-.^_`|~09aZ: odd"])),
+        case(
+            "every sign that a name may have",
+            get(&["!#$%&'*+-.^_`|~09aZ: odd"]),
+        ),
         case("an underscore", get(&["x_under_score: 1"])),
-        case("quotes and colons", get(&["x-q: \"a:b\\\"c\"", "x-time: 12:00:00", "authorization: Basic YTpi"])),
-        case("conditions and ranges", get(&["if-none-match: W/\"a\", \"b\"", "range: bytes=0-5,7-", "if-range: \"a\""])),
-        case("a host with a port", "GET / HTTP/1.1\r\nHost: shop.example:8080\r\n\r\n"),
-        case("a host in capitals", "GET / HTTP/1.1\r\nHost: SHOP.Example\r\n\r\n"),
-        case("a host of IPv6", "GET / HTTP/1.1\r\nHost: [2001:db8::1]:80\r\n\r\n"),
-        case("the host last", "GET / HTTP/1.1\r\nx-first: 1\r\nHost: shop.example\r\n\r\n"),
+        case(
+            "quotes and colons",
+            get(&[
+                "x-q: \"a:b\\\"c\"",
+                "x-time: 12:00:00",
+                "authorization: Basic YTpi",
+            ]),
+        ),
+        case(
+            "conditions and ranges",
+            get(&[
+                "if-none-match: W/\"a\", \"b\"",
+                "range: bytes=0-5,7-",
+                "if-range: \"a\"",
+            ]),
+        ),
+        case(
+            "a host with a port",
+            "GET / HTTP/1.1\r\nHost: shop.example:8080\r\n\r\n",
+        ),
+        case(
+            "a host in capitals",
+            "GET / HTTP/1.1\r\nHost: SHOP.Example\r\n\r\n",
+        ),
+        case(
+            "a host of IPv6",
+            "GET / HTTP/1.1\r\nHost: [2001:db8::1]:80\r\n\r\n",
+        ),
+        case(
+            "the host last",
+            "GET / HTTP/1.1\r\nx-first: 1\r\nHost: shop.example\r\n\r\n",
+        ),
     ])
     .await;
 }
@@ -67,14 +111,46 @@ async fn odd_but_legal_headers_pass_as_they_are() {
 async fn what_belongs_to_one_connection_stays_there() {
     let get = |lines: &[&str]| request("GET", "/", lines);
     play(vec![
-        case("keep-alive", get(&["connection: keep-alive", "keep-alive: timeout=5"])),
-        case("named by connection", get(&["connection: x-mine", "x-mine: 1", "x-theirs: 2"])),
-        case("of old proxies", get(&["proxy-connection: keep-alive"])),
-        case("trailers wanted", get(&["te: trailers"])),
-        case("trailers wanted, and said so", get(&["te: trailers", "connection: te"])),
+        case(
+            "keep-alive",
+            get(&["connection: keep-alive", "keep-alive: timeout=5"]),
+        ),
+        case(
+            "named by connection",
+            get(&["connection: x-mine", "x-mine: 1", "x-theirs: 2"]),
+        )
+        .differs(Why::HopByHop, &["- upstream 1: x-mine: 1"]),
+        case("of old proxies", get(&["proxy-connection: keep-alive"])).differs(
+            Why::HopByHop,
+            &["- upstream 1: proxy-connection: keep-alive"],
+        ),
+        case("trailers wanted", get(&["te: trailers"]))
+            .differs(Why::Trailers, &["+ upstream 1: te: trailers"]),
+        case(
+            "trailers wanted, and said so",
+            get(&["te: trailers", "connection: te"]),
+        )
+        .differs(Why::Trailers, &["+ upstream 1: te: trailers"]),
         case("codings wanted", get(&["te: gzip;q=0.5"])),
-        case("credentials for a proxy", get(&["proxy-authorization: Basic YTpi"])),
-        case("HTTP/2 offered", get(&["connection: upgrade, http2-settings", "upgrade: h2c", "http2-settings: AAMAAABk"])),
+        case(
+            "credentials for a proxy",
+            get(&["proxy-authorization: Basic YTpi"]),
+        ),
+        case(
+            "HTTP/2 offered",
+            get(&[
+                "connection: upgrade, http2-settings",
+                "upgrade: h2c",
+                "http2-settings: AAMAAABk",
+            ]),
+        )
+        .differs(
+            Why::HopByHop,
+            &[
+                "- upstream 1: http2-settings: AAMAAABk",
+                "- upstream 1: upgrade: h2c",
+            ],
+        ),
     ])
     .await;
 }

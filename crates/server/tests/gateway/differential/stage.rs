@@ -14,6 +14,10 @@ pub(super) struct Case {
     steps: Vec<Step>,
     answer: Answer,
     known: Vec<(Why, Vec<String>)>,
+    /// Whether nothing else is compared than what became of it: the two refuse in words of their own.
+    is_verdict: bool,
+    /// Whether the connection is in the middle of a request in the end.
+    is_unfinished: bool,
 }
 
 enum Step {
@@ -37,6 +41,16 @@ pub(super) fn steps(name: &'static str) -> Case {
         steps: Vec::new(),
         answer: Answer::default(),
         known: Vec::new(),
+        is_verdict: false,
+        is_unfinished: false,
+    }
+}
+
+/// A case in which this one request either passes or does not, and all else does not matter.
+pub(super) fn verdict(name: &'static str, bytes: impl AsRef<[u8]>) -> Case {
+    Case {
+        is_verdict: true,
+        ..case(name, bytes)
     }
 }
 
@@ -65,6 +79,12 @@ impl Case {
         self
     }
 
+    /// The client has not said everything in the end.
+    pub(super) fn unfinished(mut self) -> Self {
+        self.is_unfinished = true;
+        self
+    }
+
     /// The two differ in these lines, for this reason: `-` are nginx's, `+` are ours.
     pub(super) fn differs(mut self, why: Why, lines: &[&str]) -> Self {
         let lines = lines.iter().map(|&line| line.to_owned());
@@ -87,7 +107,11 @@ pub(super) async fn play(cases: Vec<Case>) {
         return;
     };
     let url = format!("http://{}", upstream.address);
-    let gate = gate::open(url, ", upgrades: [websocket, chat]").await;
+    let route = format!("{{ id: all, upstreams: ['{url}'], policy: none, upgrades: [chat] }}");
+    let config = gate::config(&route, "rate: 1/s");
+    // To nginx nobody is a proxy whose word counts.
+    let config = format!("{config}client: {{ trusted_proxies: [192.0.2.1] }}\n");
+    let gate = Gate::start(&config).await;
     let stage = Stage {
         upstream,
         nginx,
@@ -119,12 +143,8 @@ impl Stage {
         let reasons = case.known.iter().map(|(why, _)| why.text());
         let reasons: Vec<_> = reasons.collect();
         (!found.is_empty()).then(|| {
-            let all = if theirs.is_empty() || ours.is_empty() {
-                format!("\n  nginx: {theirs:#?}\n  ours: {ours:#?}")
-            } else {
-                String::new()
-            };
-            format!("{}: {reasons:?}\n{}{all}", case.name, found.join("\n"))
+            let found = found.join("\n");
+            format!("{}, known for {reasons:?}:\n{found}", case.name)
         })
     }
 
@@ -158,9 +178,13 @@ impl Stage {
                 },
             }
         }
-        let mut lines = view::requests(&self.upstream.seen());
+        let seen = self.upstream.seen();
+        if let (true, [reply]) = (case.is_verdict, &*replies) {
+            return vec![view::verdict(&seen, reply)];
+        }
+        let mut lines = view::requests(&seen);
         lines.extend(view::replies(&replies));
-        if let Some(last) = replies.last() {
+        if let Some(last) = replies.last().filter(|_| !case.is_unfinished) {
             lines.push(self.aftermath(client, last.status(), last.closes()).await);
         }
         lines

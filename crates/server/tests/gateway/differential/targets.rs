@@ -1,6 +1,7 @@
 //! What is asked for.
 
-use super::stage::{case, play};
+use super::difference::Why;
+use super::stage::{case, play, verdict};
 use crate::kit::request;
 
 #[tokio::test]
@@ -30,11 +31,9 @@ async fn targets_pass_as_they_are() {
         "/a:b@c!$&'()*+,;=-._~",
         "/a|b",
         "/a\"b",
-        "/a<b>",
         "/a{b}",
-        "/a^b`c",
         "/a\\b",
-        "/a?b={\"c\":[1]}",
+        "/a?b={c}&d[]=1",
         "/a?b=|^`\\",
         "/a?/../b",
         &long,
@@ -50,29 +49,92 @@ async fn targets_pass_as_they_are() {
 async fn targets_of_other_forms() {
     let with_host = |line: &str, host: &str| format!("{line} HTTP/1.1\r\nhost: {host}\r\n\r\n");
     play(vec![
-        case("a whole URL", with_host("GET http://shop.example/a?b", "shop.example")),
-        case("a whole URL without a path", with_host("GET http://shop.example", "shop.example")),
-        case("a whole URL without a path, but a query", with_host("GET http://shop.example?a", "shop.example")),
-        case("a whole URL in capitals", with_host("GET HTTP://SHOP.example/a", "shop.example")),
-        case("a whole URL with a port", with_host("GET http://shop.example:80/a", "shop.example:80")),
-        case("a whole URL by TLS", with_host("GET https://shop.example/a", "shop.example")),
-        case("everything", with_host("OPTIONS *", "shop.example")),
-        case("bytes beyond ASCII", [&b"GET /\xc3\xbc HTTP/1.1\r\nhost: shop.example\r\n\r\n"[..]].concat()),
-        case("bytes beyond UTF-8", [&b"GET /\xff HTTP/1.1\r\nhost: shop.example\r\n\r\n"[..]].concat()),
+        case(
+            "a whole URL",
+            with_host("GET http://shop.example/a?b", "shop.example"),
+        ),
+        case(
+            "a whole URL without a path",
+            with_host("GET http://shop.example", "shop.example"),
+        ),
+        case(
+            "a whole URL without a path, but a query",
+            with_host("GET http://shop.example?a", "shop.example"),
+        ),
+        case(
+            "a whole URL in capitals",
+            with_host("GET HTTP://SHOP.example/a", "shop.example"),
+        )
+        .differs(
+            Why::TargetFirst,
+            &[
+                "- upstream 1: host: shop.example",
+                "- upstream 1: x-forwarded-host: shop.example",
+                "+ upstream 1: host: SHOP.example",
+                "+ upstream 1: x-forwarded-host: SHOP.example",
+            ],
+        ),
+        case(
+            "a whole URL with a port",
+            with_host("GET http://shop.example:80/a", "shop.example:80"),
+        ),
+        case(
+            "a whole URL by TLS",
+            with_host("GET https://shop.example/a", "shop.example"),
+        ),
+        verdict("everything", with_host("OPTIONS *", "shop.example")).differs(
+            Why::Asterisk,
+            &["- refused with 400", "+ passed as OPTIONS * HTTP/1.1"],
+        ),
+        case(
+            "bytes beyond ASCII",
+            b"GET /\xc3\xbc HTTP/1.1\r\nhost: shop.example\r\n\r\n",
+        ),
     ])
     .await;
 }
 
 #[tokio::test]
 async fn targets_that_lead_nowhere_are_refused() {
-    play(vec![
-        case("above the root", request("GET", "/../a", &[])),
-        case("above the root, in other words", request("GET", "/%2e%2e/a", &[])),
-        case("half an escape", request("GET", "/a%2", &[])),
-        case("no escape", request("GET", "/a%zz", &[])),
-        case("a NUL, escaped", request("GET", "/a%00b", &[])),
-        case("a fragment", request("GET", "/a#b", &[])),
-        case("no slash", request("GET", "a", &[])),
-    ])
-    .await;
+    let mut cases = Vec::new();
+    for target in [
+        "/..",
+        "/../a",
+        "/%2e%2e/a",
+        "/a/../../b",
+        "/a/.%2E/..",
+        "//../a",
+        "a",
+        "a:80",
+    ] {
+        cases.push(verdict(target, request("GET", target, &[])));
+    }
+    play(cases).await;
+}
+
+#[tokio::test]
+async fn targets_that_are_no_paths_of_a_uri() {
+    let mut cases = Vec::new();
+    for target in ["/a<b>", "/a^b", "/a`b", "/a?b=\"c\"", "/a?b=<c>"] {
+        let passed = format!("- passed as GET {target} HTTP/1.1");
+        let lines = [passed.as_str(), "+ refused with 400"];
+        let case = verdict(target, request("GET", target, &[]));
+        cases.push(case.differs(Why::NoUri, &lines));
+    }
+    let bytes = b"GET /\xff HTTP/1.1\r\nhost: shop.example\r\n\r\n";
+    let lines = ["- passed as GET /\u{ff} HTTP/1.1", "+ refused with 400"];
+    cases.push(verdict("beyond UTF-8", bytes).differs(Why::NoUri, &lines));
+    for target in ["/a%2", "/a%zz", "/a%00b"] {
+        let passed = format!("+ passed as GET {target} HTTP/1.1");
+        let lines = ["- refused with 400", passed.as_str()];
+        let case = verdict(target, request("GET", target, &[]));
+        cases.push(case.differs(Why::Escapes, &lines));
+    }
+    let lines = [
+        "- passed as GET /a#b HTTP/1.1",
+        "+ passed as GET /a HTTP/1.1",
+    ];
+    let case = verdict("a fragment", request("GET", "/a#b", &[]));
+    cases.push(case.differs(Why::Fragment, &lines));
+    play(cases).await;
 }

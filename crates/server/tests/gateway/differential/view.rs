@@ -7,6 +7,10 @@ use std::collections::BTreeMap;
 /// A body of up to so many bytes is shown as it is.
 const SHOWN: usize = 80;
 
+/// An upstream that is asked for it says that it is then. Any other `Date` is of the proxy's making,
+/// and to some answers nginx adds none (RFC 9110, 6.6.1 would have it).
+pub(super) const DATE: &str = "Mon, 01 Jan 2024 00:00:00 GMT";
+
 /// Headers that say nothing of their own here: they are looked at for what they mean (where a body
 /// ends, whether the connection does), or the other proxy does not write them.
 const LEFT_OUT: [&str; 6] = [
@@ -28,14 +32,31 @@ pub(super) fn requests(seen: &[upstream::Seen]) -> Vec<String> {
     each.collect()
 }
 
+/// What became of one request, in a line.
+pub(super) fn verdict(seen: &[upstream::Seen], reply: &Reply) -> String {
+    match seen.first() {
+        Some(seen) => format!("passed as {}", seen.head.line),
+        None => format!("refused with {}", reply.status()),
+    }
+}
+
 /// What the client saw.
 pub(super) fn replies(replies: &[Reply]) -> Vec<String> {
     let each = replies.iter().zip(1..).flat_map(|(reply, nth)| {
-        let mut lines: Vec<_> = reply.interim.iter().map(|it| format!("before it {it}")).collect();
+        let mut lines: Vec<_> = reply
+            .interim
+            .iter()
+            .map(|it| format!("before it {it}"))
+            .collect();
         lines.extend(head(&reply.head));
         // Of an answer to HEAD that is all that there is of a body.
         if reply.content.framing == Framing::Nothing {
-            lines.extend(reply.head.get("content-length").map(|it| format!("length {it}")));
+            lines.extend(
+                reply
+                    .head
+                    .get("content-length")
+                    .map(|it| format!("length {it}")),
+            );
         }
         lines.extend(body(&reply.content));
         lines.push(if reply.closes() { "closes" } else { "goes on" }.to_owned());
@@ -45,16 +66,16 @@ pub(super) fn replies(replies: &[Reply]) -> Vec<String> {
 }
 
 fn label(label: String, lines: Vec<String>) -> impl Iterator<Item = String> {
-    lines.into_iter().map(move |line| format!("{label}: {line}"))
+    lines
+        .into_iter()
+        .map(move |line| format!("{label}: {line}"))
 }
 
 fn head(head: &Head) -> Vec<String> {
     let mut fields = BTreeMap::<String, Vec<&str>>::new();
     for (name, value) in &head.fields {
         let name = name.to_ascii_lowercase();
-        if !LEFT_OUT.contains(&name.as_str()) {
-            // When it was is another moment for everyone.
-            let value = if name == "date" { "…" } else { value };
+        if !LEFT_OUT.contains(&name.as_str()) && (name != "date" || value == DATE) {
             fields.entry(name).or_default().push(value);
         }
     }

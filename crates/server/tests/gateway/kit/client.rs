@@ -1,7 +1,7 @@
 //! A client that sends exactly the bytes it is told to.
 
-use super::message::{Content, Head, Messages};
 use super::in_time;
+use super::message::{Content, Head, Messages};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};

@@ -78,7 +78,9 @@ impl Head {
     /// The status of an answer.
     pub(crate) fn status(&self) -> u16 {
         let status = self.line.split(' ').nth(1);
-        status.and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("no status: {self:?}"))
+        status
+            .and_then(|it| it.parse().ok())
+            .unwrap_or_else(|| panic!("no status: {self:?}"))
     }
 
     /// How long the body of a request is.
@@ -103,7 +105,9 @@ impl Head {
 }
 
 fn field(line: &str) -> (String, String) {
-    let (name, value) = line.split_once(':').unwrap_or_else(|| panic!("no header: {line:?}"));
+    let (name, value) = line
+        .split_once(':')
+        .unwrap_or_else(|| panic!("no header: {line:?}"));
     (name.to_owned(), value.trim_matches([' ', '\t']).to_owned())
 }
 

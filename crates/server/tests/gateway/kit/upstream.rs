@@ -177,7 +177,11 @@ impl Shared {
 fn repeated(head: &Head) -> Vec<u8> {
     let body = head.line.trim_end_matches(" HTTP/1.1");
     let length = body.len();
-    let body = if head.line.starts_with("HEAD ") { "" } else { body };
+    let body = if head.line.starts_with("HEAD ") {
+        ""
+    } else {
+        body
+    };
     format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}").into_bytes()
 }
 

@@ -1,0 +1,101 @@
+//! Places in a queue: debt that is taken on now for a turn that comes later.
+//!
+//! A token bucket needs no list of those who wait. Its debt is the queue: whoever charges it beyond
+//! the brim has its turn when the clock has paid the debt down to the brim again, and whoever comes
+//! next adds to that debt and so comes after. Nobody asks twice, and no later request can overtake.
+
+use super::Quota;
+use crate::Outcome;
+
+/// A place that an [`Op::Take`](crate::Op::Take) by a [queueing](Quota::queueing) quota took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Microseconds until its turn; 0 if the units were there at once.
+    pub wait_us: u64,
+    /// Whole units left to those who would not wait.
+    pub remaining: u64,
+}
+
+impl Quota {
+    /// The same quota as whoever may wait asks by: a take fits if its turn comes before the overdraft
+    /// is used up. It is the same band, with the same state; [`place`](Self::place) tells when the
+    /// turn comes.
+    ///
+    /// A cost above the capacity still never passes. A quota that was built without a
+    /// [queue](super::QuotaSpec::queue), or that is no token bucket, is the same as before.
+    ///
+    /// ```
+    /// use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
+    ///
+    /// // One a second, and two may wait.
+    /// let quota = Quota::new(1, 1_000_000).queue(2).build()?;
+    /// let (waiting, mut bucket) = (quota.queueing(), Bucket::new(&quota));
+    /// let now = Timestamp::from_millis(1_700_000_000_000);
+    /// for expected_us in [0, 1_000_000, 2_000_000] {
+    ///     let outcome = step::decide_one(&waiting, &mut bucket, Op::Take(1), now);
+    ///     assert!(outcome.is_allowed());
+    ///     assert_eq!(quota.place(&outcome).wait_us, expected_us);
+    /// }
+    /// let refused = step::decide_one(&waiting, &mut bucket, Op::Take(1), now);
+    /// assert_eq!(refused.wait.as_micros(), Some(1_000_000)); // until a place is free
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    #[must_use]
+    pub fn queueing(&self) -> Self {
+        if self.brim == 0 || !self.refundable {
+            return *self;
+        }
+        Self {
+            brim: self.floor,
+            overdraft: 0,
+            ..*self
+        }
+    }
+
+    /// By how many microseconds the turns of all places behind one come sooner that was given back,
+    /// if `mark` is what [that was answered](Outcome::mark) with.
+    ///
+    /// Who waits behind it has to move up by this much. The place is free for somebody new at the
+    /// end of the queue; if those in between stayed where they are, as many would pass at the end as
+    /// were to pass before, and more at a time than the quota allows.
+    ///
+    /// ```
+    /// use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
+    ///
+    /// let quota = Quota::new(1, 1_000_000).queue(2).build()?;
+    /// let (waiting, mut bucket) = (quota.queueing(), Bucket::new(&quota));
+    /// let now = Timestamp::from_millis(1_700_000_000_000);
+    /// let [_, second, third] = [(); 3].map(|()| {
+    ///     step::decide_one(&waiting, &mut bucket, Op::Take(1), now)
+    /// });
+    /// let back = Op::GiveBack(second.receipt(now, 1));
+    /// let back = step::decide_one(&waiting, &mut bucket, back, now);
+    /// assert_eq!(quota.place(&third).wait_us, 2_000_000);
+    /// assert_eq!(quota.sooner_us(back.mark), 1_000_000);
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    pub fn sooner_us(&self, mark: u64) -> u64 {
+        // A credit is counted in whole ticks, rounded up; a turn must not be early.
+        let rounded = u64::from(self.drain.get() > 1);
+        mark.saturating_sub(rounded)
+            .saturating_mul(self.tick_us.get())
+    }
+
+    /// What `outcome`, of this quota as [queueing](Self::queueing), means: when the turn of a charge
+    /// comes that was just made, and what those get who would not wait.
+    ///
+    /// The turn is never early and at most one tick late.
+    pub fn place(&self, outcome: &Outcome) -> Place {
+        if self.brim == 0 || outcome.remaining >= self.overdraft {
+            return Place {
+                wait_us: 0,
+                remaining: outcome.remaining.saturating_sub(self.overdraft),
+            };
+        }
+        let brim_us = (self.brim / self.drain).saturating_mul(self.tick_us.get());
+        Place {
+            wait_us: outcome.reset_us.saturating_sub(brim_us),
+            remaining: 0,
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Lines before windows: whoever came first asks first. Of this process alone.
+//!
+//! A window cannot be owed anything, so nobody can reserve a place in it: whoever waits has to ask
+//! again. If all did, the last to come would be as likely to pass as the first. So only the first
+//! of a line asks, and whoever comes while there is a line stands at its end without asking.
+//!
+//! Everybody has a number, in order of arrival, and stands in one line at a time: that of the bucket
+//! that refused last. Who goes over to another line stands there by the same number. So there is
+//! always one whom nobody keeps from asking, and no two ever wait for each other.
+
+use super::rooms::Permit;
+use foldhash::quality::RandomState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use tidegate_core::{Outcome, Timestamp, Wait};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// A refusal that was waited for and is over counts as one of this long.
+const AT_LEAST_US: u64 = 1_000;
+
+/// All lines of a limiter, by the names of buckets. There is none where nobody stands.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    by_bucket: Mutex<HashMap<Box<[u8]>, Line, RandomState>>,
+    /// How many there are, for those who only pass by.
+    count: AtomicUsize,
+    arrivals: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Line {
+    standing: BTreeMap<u64, Arc<Notify>>,
+    told: Told,
+}
+
+/// What the first of a line was last told: what the bands of its limit answered.
+#[derive(Clone, Debug)]
+pub(super) struct Told {
+    /// By the store's clock.
+    pub(super) at: Timestamp,
+    /// By the clock of this process.
+    pub(super) heard: Instant,
+    pub(super) outcomes: SmallVec<[Outcome; 2]>,
+}
+
+/// Somebody in a line, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Standing<'a> {
+    lines: &'a Lines,
+    bucket: Box<[u8]>,
+    number: u64,
+    /// Rung when it may be the first.
+    bell: Arc<Notify>,
+    permit: Permit,
+}
+
+impl Lines {
+    /// The number of whoever arrives now.
+    pub(super) fn arrive(&self) -> u64 {
+        self.arrivals.fetch_add(1, Relaxed)
+    }
+
+    /// What the line before `bucket` was told, if anybody stands in it who came before `number`.
+    pub(super) fn before(&self, bucket: &[u8], number: u64) -> Option<Told> {
+        if self.count.load(Relaxed) == 0 {
+            return None;
+        }
+        let lines = self.by_bucket.lock();
+        let line = lines.get(bucket)?;
+        let (first, _) = line.standing.first_key_value()?;
+        (*first < number).then(|| line.told.clone())
+    }
+
+    /// Stands in line before `bucket`, by the number, and tells the others what it was told.
+    pub(super) fn stand(
+        &self,
+        bucket: &[u8],
+        number: u64,
+        told: Told,
+        mut permit: Permit,
+    ) -> Standing<'_> {
+        permit.begin();
+        let bell = Arc::new(Notify::new());
+        let mut lines = self.by_bucket.lock();
+        let line = lines.entry(bucket.into()).or_insert_with(|| Line {
+            standing: BTreeMap::new(),
+            told: told.clone(),
+        });
+        line.standing.insert(number, Arc::clone(&bell));
+        line.hear(told);
+        self.count.store(lines.len(), Relaxed);
+        drop(lines);
+        Standing {
+            lines: self,
+            bucket: bucket.into(),
+            number,
+            bell,
+            permit,
+        }
+    }
+}
+
+impl Line {
+    /// Keeps what was heard last.
+    fn hear(&mut self, told: Told) {
+        if told.heard >= self.told.heard {
+            self.told = told;
+        }
+    }
+}
+
+impl Told {
+    /// What it amounts to `now`. What was refused stays refused.
+    pub(super) fn age(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.heard).as_micros();
+        let passed = u64::try_from(passed).unwrap_or(u64::MAX);
+        self.at = self.at.plus(passed);
+        self.heard = now;
+        for outcome in &mut self.outcomes {
+            outcome.reset_us = outcome.reset_us.saturating_sub(passed);
+            if let Some(wait) = outcome.wait.as_micros()
+                && wait > 0
+            {
+                let left = wait.saturating_sub(passed).max(AT_LEAST_US);
+                outcome.wait = Wait::from_micros(left);
+            }
+        }
+    }
+}
+
+impl Standing<'_> {
+    /// Whether it stands before `bucket`.
+    pub(super) fn is_before(&self, bucket: &[u8]) -> bool {
+        *self.bucket == *bucket
+    }
+
+    /// Tells the others what it was told.
+    pub(super) fn tell(&self, told: Told) {
+        let mut lines = self.lines.by_bucket.lock();
+        if let Some(line) = lines.get_mut(&self.bucket) {
+            line.hear(told);
+        }
+    }
+
+    /// Waits until it may be the first.
+    pub(super) async fn rung(&self) {
+        self.bell.notified().await;
+    }
+
+    /// What the line was last told.
+    pub(super) fn told(&self) -> Option<Told> {
+        let lines = self.lines.by_bucket.lock();
+        lines.get(&self.bucket).map(|line| line.told.clone())
+    }
+}
+
+impl Drop for Standing<'_> {
+    fn drop(&mut self) {
+        self.permit.end();
+        let mut lines = self.lines.by_bucket.lock();
+        let Some(line) = lines.get_mut(&self.bucket) else {
+            return;
+        };
+        let was_first = line.standing.first_key_value();
+        let was_first = was_first.is_some_and(|(first, _)| *first == self.number);
+        line.standing.remove(&self.number);
+        match line.standing.first_key_value() {
+            Some((_, next)) if was_first => next.notify_one(),
+            Some(_) => {}
+            None => {
+                lines.remove(&self.bucket);
+                self.lines.count.store(lines.len(), Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Asking for places: a token bucket is asked by the quota that lets debt stand for those who wait.
+
+use super::rooms::Permit;
+use crate::question::Question;
+use smallvec::SmallVec;
+use tidegate_core::{Algorithm, Answered, Ask, Outcome, Quota, Reply, Wait};
+
+/// A question as somebody asks it who may wait.
+pub(super) struct Places {
+    /// One for each ask: as it is asked, and whether that is for a place.
+    quotas: SmallVec<[(Quota, bool); 4]>,
+    /// Leave to wait, one for each limit that gives places.
+    permits: SmallVec<[Permit; 2]>,
+}
+
+impl Places {
+    /// Asks for a place wherever one can be had, and leave to wait in it. Where all places are
+    /// taken that may be, the limit is asked as by somebody who does not wait: it then passes only
+    /// if nobody waits before it.
+    pub(super) fn of(question: &Question<'_>) -> Self {
+        let mut places = Self {
+            quotas: SmallVec::new(),
+            permits: SmallVec::new(),
+        };
+        for (nth, limit) in question.limits() {
+            let room = question.room(nth);
+            let permit = match (limit.waiting, limit.algorithm, room) {
+                (Some(waiting), Algorithm::TokenBucket, Some(room)) => {
+                    room.enter(waiting.max_waiting)
+                }
+                _ => None,
+            };
+            let bands = limit.bands.iter().map(|band| &band.quota);
+            match permit {
+                Some(permit) => {
+                    let quotas = bands.map(|quota| (quota.queueing(), true));
+                    places.quotas.extend(quotas);
+                    places.permits.push(permit);
+                }
+                None => places.quotas.extend(bands.map(|quota| (*quota, false))),
+            }
+        }
+        places
+    }
+
+    /// What is asked.
+    pub(super) fn asks<'a>(&'a self, question: &'a Question<'_>) -> SmallVec<[Ask<'a>; 4]> {
+        let asks = question.asks.iter().zip(&self.quotas);
+        asks.map(|(ask, (quota, _))| Ask { quota, ..*ask })
+            .collect()
+    }
+
+    /// How long until the turn of a request that passed, in microseconds.
+    pub(super) fn wait_us(&self, question: &Question<'_>, reply: &Reply) -> u64 {
+        let waits = self.each(question, &reply.outcomes);
+        waits.map(|(_, _, wait_us)| wait_us).max().unwrap_or(0)
+    }
+
+    /// The reply as it is meant for people who know nothing of places.
+    pub(super) fn plain(&self, question: &Question<'_>, reply: &Reply) -> Reply {
+        let outcomes = self.each(question, &reply.outcomes);
+        Reply {
+            outcomes: outcomes.map(|(_, outcome, _)| outcome).collect(),
+            ..*reply
+        }
+    }
+
+    /// What a store has answered that failed elsewhere: whoever has a place and cannot be let in yet
+    /// is refused, for it is not known whether it will be.
+    pub(super) fn plain_answers(
+        &self,
+        question: &Question<'_>,
+        answers: &[Option<Answered>],
+    ) -> Vec<Option<Answered>> {
+        let quotas = question.asks.iter().zip(&self.quotas);
+        let plain =
+            |(answered, (ask, (_, is_place))): (&Option<Answered>, (&Ask<'_>, &(_, bool)))| {
+                let answered = (*answered)?;
+                let (outcome, wait_us) = plain(ask.quota, *is_place, answered.outcome);
+                let outcome = refused_until(outcome, wait_us);
+                Some(Answered {
+                    outcome,
+                    ..answered
+                })
+            };
+        answers.iter().zip(quotas).map(plain).collect()
+    }
+
+    /// What each bucket says to somebody who will not wait for it.
+    pub(super) fn refusals(&self, question: &Question<'_>, reply: &Reply) -> Vec<Option<Outcome>> {
+        let outcomes = self.each(question, &reply.outcomes);
+        outcomes
+            .map(|(_, outcome, wait_us)| Some(refused_until(outcome, wait_us)))
+            .collect()
+    }
+
+    /// Leave to wait, for whoever has a place.
+    pub(super) fn into_permits(self) -> SmallVec<[Permit; 2]> {
+        self.permits
+    }
+
+    fn each<'a>(
+        &'a self,
+        question: &'a Question<'_>,
+        outcomes: &'a [Outcome],
+    ) -> impl Iterator<Item = (usize, Outcome, u64)> {
+        let asks = question.asks.iter().zip(&self.quotas).zip(outcomes);
+        asks.enumerate()
+            .map(|(i, ((ask, (_, is_place)), outcome))| {
+                let (outcome, wait_us) = plain(ask.quota, *is_place, *outcome);
+                (i, outcome, wait_us)
+            })
+    }
+}
+
+/// An outcome in the terms of `quota`, and how long until the turn of what was charged.
+fn plain(quota: &Quota, is_place: bool, outcome: Outcome) -> (Outcome, u64) {
+    if !is_place {
+        return (outcome, 0);
+    }
+    let place = quota.place(&outcome);
+    let wait_us = if outcome.is_allowed() {
+        place.wait_us
+    } else {
+        0
+    };
+    let outcome = Outcome {
+        remaining: place.remaining,
+        ..outcome
+    };
+    (outcome, wait_us)
+}
+
+fn refused_until(outcome: Outcome, wait_us: u64) -> Outcome {
+    if wait_us == 0 {
+        return outcome;
+    }
+    Outcome {
+        wait: Wait::from_micros(wait_us),
+        ..outcome
+    }
+}

@@ -1,0 +1,131 @@
+//! How many wait for each limit, and how many may.
+
+use crate::rules::Rules;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use tidegate_policy::{Limit, Policy};
+
+/// Where those wait whom one limit holds back. A reload keeps it as long as the limit keeps its name.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    /// Who waits, or asks and may have to.
+    held: AtomicU32,
+    /// Who waits.
+    waiting: AtomicU32,
+}
+
+/// The rooms of all limits that let wait, by the numbers of policy and limit.
+#[derive(Debug, Default)]
+pub(crate) struct Rooms {
+    rooms: Vec<Vec<Option<Arc<Room>>>>,
+    are_any: bool,
+}
+
+/// Leave to wait, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Permit {
+    room: Arc<Room>,
+    is_waiting: bool,
+}
+
+impl Rooms {
+    /// The rooms of `policies`; those of `earlier` go on where names are the same.
+    pub(crate) fn of(policies: &[Policy], earlier: Option<&Rules>) -> Self {
+        let known = |policy: &Policy, limit: &Limit| {
+            let earlier = earlier?;
+            let nth = |it: &&Policy| it.name == policy.name;
+            let policy = earlier.policies.iter().position(|it| nth(&it))?;
+            let limits = earlier.policies.get(policy)?.limits.iter();
+            let limit = limits.clone().position(|it| it.name == limit.name)?;
+            earlier.rooms.get(policy, limit).cloned()
+        };
+        let room = |policy: &Policy, limit: &Limit| {
+            limit.waiting?;
+            Some(known(policy, limit).unwrap_or_default())
+        };
+        let rooms = policies.iter().map(|policy| {
+            let limits = policy.limits.iter().filter(|_| policy.waits());
+            limits.map(|limit| room(policy, limit)).collect()
+        });
+        Self {
+            rooms: rooms.collect(),
+            are_any: policies.iter().any(Policy::waits),
+        }
+    }
+
+    /// Whether there is any at all.
+    #[inline]
+    pub(crate) fn are_any(&self) -> bool {
+        self.are_any
+    }
+
+    pub(crate) fn get(&self, policy: usize, limit: usize) -> Option<&Arc<Room>> {
+        self.rooms.get(policy)?.get(limit)?.as_ref()
+    }
+}
+
+impl Room {
+    /// How many wait.
+    pub(crate) fn waiting(&self) -> u32 {
+        self.waiting.load(Relaxed)
+    }
+
+    /// Leave for one more to wait, if there are fewer than `most`.
+    pub(super) fn enter(self: &Arc<Self>, most: u32) -> Option<Permit> {
+        let one_more = |held: u32| (held < most).then(|| held.saturating_add(1));
+        self.held.fetch_update(Relaxed, Relaxed, one_more).ok()?;
+        Some(Permit {
+            room: Arc::clone(self),
+            is_waiting: false,
+        })
+    }
+}
+
+impl Permit {
+    /// Whoever has it waits from now on.
+    pub(super) fn begin(&mut self) {
+        if !self.is_waiting {
+            self.is_waiting = true;
+            self.room.waiting.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// Nobody waits by it any more, though it is still held.
+    pub(super) fn end(&mut self) {
+        if self.is_waiting {
+            self.is_waiting = false;
+            self.room.waiting.fetch_sub(1, Relaxed);
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.end();
+        self.room.held.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Room;
+    use std::sync::Arc;
+
+    #[test]
+    fn as_many_enter_as_may_and_whoever_leaves_makes_room() {
+        let room = Arc::new(Room::default());
+        let mut first = room.enter(2).unwrap();
+        let second = room.enter(2).unwrap();
+        assert!(room.enter(2).is_none());
+        assert_eq!(room.waiting(), 0);
+        first.begin();
+        first.begin();
+        assert_eq!(room.waiting(), 1);
+        drop(first);
+        assert_eq!(room.waiting(), 0);
+        let third = room.enter(2).unwrap();
+        assert!(room.enter(2).is_none());
+        drop((second, third));
+        assert!(room.enter(1).is_some());
+    }
+}

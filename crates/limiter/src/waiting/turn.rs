@@ -1,0 +1,270 @@
+//! A request that waits for its turn.
+
+use super::line::{Standing, Told};
+use super::places::Places;
+use super::reserved::Reserved;
+use crate::decision::{DecidedBy, Decision, Pieces};
+use crate::error::CheckError;
+use crate::limiter::Limiter;
+use crate::question::Question;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_core::{Algorithm, Mode, Outcome, Reply, Store, Timestamp, Wait};
+use tidegate_policy::{Limit, Waiting};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+/// Decides a request that meets limits which let it wait. Without a runtime there is nothing to wait
+/// by, and it is decided as if they did not.
+pub(crate) async fn decide<S: Store>(
+    limiter: &Limiter<S>,
+    question: &Question<'_>,
+) -> Result<Decision, CheckError> {
+    if Handle::try_current().is_err() {
+        return limiter.ask(question).await;
+    }
+    let turn = Turn {
+        limiter,
+        question,
+        windows: windows(question),
+        began: Instant::now(),
+        number: limiter.lines().arrive(),
+        standing: None,
+    };
+    turn.take().await
+}
+
+struct Turn<'a, 'q, S> {
+    limiter: &'a Limiter<S>,
+    question: &'a Question<'q>,
+    windows: SmallVec<[Window<'a>; 2]>,
+    began: Instant,
+    number: u64,
+    standing: Option<Standing<'a>>,
+}
+
+/// A bucket that is not a token bucket and whose limit lets wait.
+#[derive(Clone, Copy)]
+struct Window<'a> {
+    bucket: &'a [u8],
+    /// Which of the limits met.
+    nth: usize,
+    waiting: Waiting,
+}
+
+/// What came of asking.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "taken apart as soon as it is made"
+)]
+enum Asked {
+    /// It passes, now or later.
+    Passed(Places, Reply),
+    /// It does not.
+    Refused(Reply),
+    /// It was decided without the store.
+    Elsewhere(Decision),
+}
+
+impl<'a, S: Store> Turn<'a, '_, S> {
+    async fn take(mut self) -> Result<Decision, CheckError> {
+        loop {
+            if let Some((window, told)) = self.who_is_before() {
+                if !self.stand(window, told.clone()) {
+                    return Ok(self.turn_away(window, told));
+                }
+                if let Some(told) = self.be_kept_waiting(window).await {
+                    return Ok(self.turn_away(window, told));
+                }
+                continue;
+            }
+            let reply = match self.ask().await? {
+                Asked::Passed(places, reply) => return Ok(self.pass(places, reply).await),
+                Asked::Refused(reply) => reply,
+                Asked::Elsewhere(decision) => return Ok(decision),
+            };
+            let Some((window, wait)) = self.refused_by(&reply) else {
+                return Ok(self.question.answer(&reply));
+            };
+            let until = Instant::now() + wait;
+            let told = self.told(window, &reply);
+            if until > self.began + window.waiting.max_wait || !self.stand(window, told) {
+                return Ok(self.question.answer(&reply));
+            }
+            sleep_until(until).await;
+        }
+    }
+
+    /// The first window with a line that somebody stands in who came earlier.
+    fn who_is_before(&self) -> Option<(Window<'a>, Told)> {
+        let mut windows = self.windows.iter();
+        windows.find_map(|window| {
+            let told = self.limiter.lines().before(window.bucket, self.number)?;
+            Some((*window, told))
+        })
+    }
+
+    /// Stands in the line of `window`, and in no other; `false` where there is no room for it.
+    fn stand(&mut self, window: Window<'a>, told: Told) -> bool {
+        if let Some(standing) = &self.standing
+            && standing.is_before(window.bucket)
+        {
+            standing.tell(told);
+            return true;
+        }
+        let room = self.question.room(window.nth);
+        let permit = room.and_then(|room| room.enter(window.waiting.max_waiting));
+        let Some(permit) = permit else {
+            return false;
+        };
+        let lines = self.limiter.lines();
+        self.standing = Some(lines.stand(window.bucket, self.number, told, permit));
+        true
+    }
+
+    /// Waits to be the first of the line it stands in. If its time is over before: what the line was
+    /// last told.
+    async fn be_kept_waiting(&self, window: Window<'a>) -> Option<Told> {
+        let standing = self.standing.as_ref()?;
+        // Whoever was before it may have gone before it stood there; then nobody rings.
+        self.limiter.lines().before(window.bucket, self.number)?;
+        let deadline = self.began + window.waiting.max_wait;
+        match timeout_at(deadline, standing.rung()).await {
+            Ok(()) => None,
+            Err(_) => standing.told(),
+        }
+    }
+
+    async fn ask(&self) -> Result<Asked, CheckError> {
+        let (limiter, question) = (self.limiter, self.question);
+        let places = Places::of(question);
+        let decided = limiter.store().decide(&places.asks(question)).await;
+        let error = match decided {
+            Ok(reply) => {
+                let plain = places.plain(question, &reply);
+                if let Some(failover) = limiter.failover() {
+                    failover.note(&question.asks, &plain);
+                }
+                if reply.passed {
+                    return Ok(Asked::Passed(places, reply));
+                }
+                return Ok(Asked::Refused(plain));
+            }
+            Err(error) => error,
+        };
+        let Some(failover) = limiter.failover() else {
+            return Err(CheckError::Store(error));
+        };
+        let answers = places.plain_answers(question, error.answers());
+        let decision = failover.decide(question, error, &answers)?;
+        Ok(Asked::Elsewhere(decision))
+    }
+
+    /// Waits in the place that was taken, if its turn is not now.
+    async fn pass(mut self, places: Places, reply: Reply) -> Decision {
+        let question = self.question;
+        let has_stood = self.standing.take().is_some();
+        let charges = question.charges(&reply);
+        let wait_us = places.wait_us(question, &reply);
+        let wait = Duration::from_micros(wait_us);
+        if wait.is_zero() {
+            let decision = question.conclude(&places.plain(question, &reply), charges);
+            let waited = if has_stood {
+                self.began.elapsed()
+            } else {
+                wait
+            };
+            return decision.after(waited);
+        }
+        let too_long = has_stood && self.began.elapsed() + wait > self.longest();
+        let mut plain = places.plain(question, &reply);
+        let refusals = too_long.then(|| places.refusals(question, &reply));
+        let reserved = Reserved::new(self.limiter, Arc::clone(&charges), places.into_permits());
+        if let Some(outcomes) = refusals {
+            drop(reserved);
+            return self.refuse(plain.at, &outcomes);
+        }
+        sleep(wait).await;
+        reserved.pass();
+        // What clients are told is to be true when they are told it.
+        plain.at = plain.at.plus(wait_us);
+        for outcome in plain.outcomes.iter_mut() {
+            outcome.reset_us = outcome.reset_us.saturating_sub(wait_us);
+        }
+        let decision = question.conclude(&plain, charges);
+        decision.after(self.began.elapsed())
+    }
+
+    /// Which window to wait for, and for how long, if the request is refused by nothing else.
+    fn refused_by(&self, reply: &Reply) -> Option<(Window<'a>, Duration)> {
+        let mut longest: Option<(Window<'a>, Wait)> = None;
+        for (ask, outcome) in self.question.asks.iter().zip(reply.outcomes.iter()) {
+            if outcome.is_allowed() || ask.mode == Mode::Shadow {
+                continue;
+            }
+            let mut windows = self.windows.iter();
+            let window = windows.find(|window| window.nth == usize::from(ask.limit))?;
+            if longest.is_none_or(|(_, wait)| wait < outcome.wait) {
+                longest = Some((*window, outcome.wait));
+            }
+        }
+        let (window, wait) = longest?;
+        Some((window, wait.as_duration()?))
+    }
+
+    /// What the bands of the limit of `window` have answered.
+    fn told(&self, window: Window<'_>, reply: &Reply) -> Told {
+        let asks = self.question.asks.iter().zip(reply.outcomes.iter());
+        let of_limit = asks.filter(|(ask, _)| usize::from(ask.limit) == window.nth);
+        Told {
+            at: reply.at,
+            heard: Instant::now(),
+            outcomes: of_limit.map(|(_, outcome)| *outcome).collect(),
+        }
+    }
+
+    /// Refuses by what the line before `window` was told, without asking: whoever asks out of turn
+    /// may pass out of turn.
+    fn turn_away(&self, window: Window<'_>, mut told: Told) -> Decision {
+        told.age(Instant::now());
+        let mut known = told.outcomes.iter().peekable();
+        let asks = self.question.asks.iter();
+        let of_line = asks.map(|ask| {
+            let is_told = usize::from(ask.limit) == window.nth;
+            known.next_if(|_| is_told).copied()
+        });
+        let outcomes: SmallVec<[Option<Outcome>; 4]> = of_line.collect();
+        self.refuse(told.at, &outcomes)
+    }
+
+    fn refuse(&self, at: Timestamp, outcomes: &[Option<Outcome>]) -> Decision {
+        self.question.piece(&Pieces {
+            at,
+            allowed: false,
+            decided_by: DecidedBy::Store,
+            outcomes,
+            denied: None,
+        })
+    }
+
+    /// How long any limit lets it wait.
+    fn longest(&self) -> Duration {
+        let limits = self.question.limits();
+        let waits = limits.filter_map(|(_, limit)| limit.waiting);
+        waits.map(|it| it.max_wait).max().unwrap_or_default()
+    }
+}
+
+fn windows<'a>(question: &'a Question<'_>) -> SmallVec<[Window<'a>; 2]> {
+    let limits = question.limits();
+    let window = |(nth, limit): (usize, &Limit)| {
+        let waiting = limit.waiting?;
+        (limit.algorithm != Algorithm::TokenBucket).then_some(Window {
+            bucket: question.bucket(nth),
+            nth,
+            waiting,
+        })
+    };
+    limits.filter_map(window).collect()
+}

@@ -1,0 +1,213 @@
+//! A store elsewhere, which takes its time, and may not answer.
+
+use crate::{RuntimeClock, config, settle};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use tidegate::{DecidedBy, Decision, Limiter, MemoryStore, Request, Store, StoreError};
+use tidegate_core::{Ask, Inspection, Op, Quota, Reply};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, advance, sleep};
+
+const MS: Duration = Duration::from_millis(1);
+
+/// Buckets that are a while away, on a wire that can be cut.
+#[derive(Clone, Debug)]
+struct Far {
+    memory: Arc<MemoryStore<RuntimeClock>>,
+    is_cut: Arc<AtomicBool>,
+    /// How many are being given back, by one limiter.
+    under_way: Arc<AtomicUsize>,
+    given_back: Arc<AtomicUsize>,
+}
+
+impl Far {
+    fn new() -> Self {
+        let memory = MemoryStore::builder().clock(RuntimeClock::start()).build();
+        Self {
+            memory: Arc::new(memory),
+            is_cut: Arc::default(),
+            under_way: Arc::default(),
+            given_back: Arc::default(),
+        }
+    }
+
+    fn limiter(&self, limits: &str) -> Limiter<Self> {
+        let builder = Limiter::builder().config(config(limits));
+        let builder = builder.clock(RuntimeClock::start()).max_keys(1_000);
+        let wire = Self {
+            under_way: Arc::default(),
+            ..self.clone()
+        };
+        builder.build_with(wire).unwrap()
+    }
+}
+
+impl Store for Far {
+    async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+        if self.is_cut.load(Relaxed) {
+            return Err(StoreError::transient("the wire is cut"));
+        }
+        let gives_back = asks.iter().any(|ask| matches!(ask.op, Op::GiveBack(_)));
+        if gives_back {
+            self.given_back.fetch_add(1, Relaxed);
+            let others = self.under_way.fetch_add(1, Relaxed);
+            assert_eq!(others, 0, "one after the other");
+            sleep(MS).await;
+            self.under_way.fetch_sub(1, Relaxed);
+        }
+        Ok(self.memory.decide_now(asks))
+    }
+
+    async fn inspect(&self, name: &[u8], quota: &Quota) -> Result<Option<Inspection>, StoreError> {
+        self.memory.inspect(name, quota).await
+    }
+
+    async fn reset(&self, name: &[u8], quota: &Quota) -> Result<bool, StoreError> {
+        self.memory.reset(name, quota).await
+    }
+}
+
+fn ask(limiter: &Limiter<Far>) -> JoinHandle<Decision> {
+    let limiter = limiter.clone();
+    tokio::spawn(async move { limiter.check(&Request::new()).await.unwrap() })
+}
+
+fn waiting(limiter: &Limiter<Far>) -> u32 {
+    limiter.waiting()[0].count
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_processes_stand_in_one_line_and_whoever_goes_gives_back_elsewhere() {
+    let text = "{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s }";
+    let store = Far::new();
+    let (one, other) = (store.limiter(text), store.limiter(text));
+    let mut tasks = Vec::new();
+    for _ in 0..60 {
+        tasks.push(ask(&one));
+        tasks.push(ask(&other));
+        settle().await;
+    }
+    assert_eq!(
+        waiting(&one) + waiting(&other),
+        100,
+        "a hundred places are ten seconds"
+    );
+    let alive: Vec<_> = tasks.iter().filter(|task| !task.is_finished()).collect();
+    // The last first, so that each has others behind it that have gone.
+    for task in alive.iter().rev().take(50) {
+        task.abort();
+    }
+    settle().await;
+    assert_eq!(
+        waiting(&one) + waiting(&other),
+        50,
+        "nobody waits who has gone"
+    );
+    sleep(200 * MS).await;
+    assert_eq!(store.given_back.load(Relaxed), 50);
+    let again: Vec<_> = (0..60).map(|_| ask(&one)).collect();
+    settle().await;
+    let got = again.iter().filter(|task| !task.is_finished()).count();
+    assert!(
+        (50..=53).contains(&got),
+        "{got}: those of 200 ms have come free as well"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_who_go_at_once_give_back_exactly_one_after_the_other() {
+    let text = "{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 100s }";
+    let store = Far::new();
+    let limiter = store.limiter(text);
+    let tasks: Vec<_> = (0..101).map(|_| ask(&limiter)).collect();
+    settle().await;
+    assert_eq!(waiting(&limiter), 100);
+    for task in tasks.iter().rev() {
+        task.abort();
+    }
+    settle().await;
+    sleep(300 * MS).await;
+    let tasks: Vec<_> = (0..110).map(|_| ask(&limiter)).collect();
+    settle().await;
+    assert_eq!(waiting(&limiter), 100);
+    drop(tasks);
+}
+
+#[tokio::test(start_paused = true)]
+async fn leave_to_wait_is_held_until_all_is_given_back() {
+    let text = "{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 1h, max_waiting: 10 }";
+    let store = Far::new();
+    let limiter = store.limiter(text);
+    let tasks: Vec<_> = (0..11).map(|_| ask(&limiter)).collect();
+    settle().await;
+    for task in &tasks {
+        task.abort();
+    }
+    settle().await;
+    assert_eq!(waiting(&limiter), 0);
+    assert!(
+        !ask(&limiter).await.unwrap().is_allowed(),
+        "ten are being given back"
+    );
+    sleep(50 * MS).await;
+    let waits = ask(&limiter);
+    settle().await;
+    assert_eq!(waiting(&limiter), 1);
+    assert!(waits.await.unwrap().is_allowed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_the_store_nobody_waits() {
+    let store = Far::new();
+    let limiter = store.limiter(
+        "{ name: all, rate: 10/s burst 10, on_refusal: wait, max_wait: 10s, on_failure: local }",
+    );
+    store.is_cut.store(true, Relaxed);
+    let began = Instant::now();
+    let mut allowed = 0;
+    for _ in 0..20 {
+        let decision = ask(&limiter).await.unwrap();
+        assert_eq!(decision.decided_by(), DecidedBy::Local);
+        assert!(!limiter.give_back(&decision).await.unwrap());
+        allowed += u32::from(decision.is_allowed());
+    }
+    assert_eq!(allowed, 5, "half of the burst");
+    assert!(began.elapsed().is_zero());
+    assert_eq!(waiting(&limiter), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_before_a_window_when_the_store_goes_is_decided_without_it() {
+    let store = Far::new();
+    let limiter = store.limiter(
+        "{ name: all, rate: 2/s, algorithm: fixed-window, on_refusal: wait, max_wait: 10s, on_failure: deny }",
+    );
+    let tasks: Vec<_> = (0..6).map(|_| ask(&limiter)).collect();
+    settle().await;
+    assert_eq!(waiting(&limiter), 4);
+    store.is_cut.store(true, Relaxed);
+    advance(1_001 * MS).await;
+    for (nth, task) in tasks.into_iter().enumerate() {
+        let decision = task.await.unwrap();
+        assert_eq!(decision.is_allowed(), nth < 2);
+        if nth >= 2 {
+            assert_eq!(decision.decided_by(), DecidedBy::Failure);
+        }
+    }
+    assert_eq!(waiting(&limiter), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_that_cannot_be_given_back_stays_charged() {
+    let store = Far::new();
+    let limiter = store.limiter("{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 3s }");
+    let tasks: Vec<_> = (0..4).map(|_| ask(&limiter)).collect();
+    settle().await;
+    store.is_cut.store(true, Relaxed);
+    tasks[3].abort();
+    settle().await;
+    store.is_cut.store(false, Relaxed);
+    assert!(!ask(&limiter).await.unwrap().is_allowed());
+    assert_eq!(waiting(&limiter), 2);
+}

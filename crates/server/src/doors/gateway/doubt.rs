@@ -1,0 +1,164 @@
+//! Requests of which two could believe that they are for different hosts or different things.
+//!
+//! Limits are looked up by host and path, and so are routes. Whoever answers must read the same in them,
+//! or a client could ask for one thing and be counted for another.
+
+use http::header::HOST;
+use http::{Request, Uri};
+
+/// What is doubtful about a request, if anything is.
+pub(super) fn doubt<B>(request: &Request<B>) -> Option<&'static str> {
+    let uri = request.uri();
+    let host = request.headers().get(HOST).map(|host| host.as_bytes());
+    if host.is_some_and(|host| !is_host(host)) {
+        return Some("`Host` is not the name or address of a host");
+    }
+    if let Some(why) = uri.authority().and_then(|_| doubtful_authority(uri, host)) {
+        return Some(why);
+    }
+    climbs(uri.path()).then_some("the path leads above its root")
+}
+
+/// What is doubtful about a target that says by itself whom it is for.
+fn doubtful_authority(uri: &Uri, host: Option<&[u8]>) -> Option<&'static str> {
+    let authority = uri.authority()?.as_str();
+    // A host alone is a target of `CONNECT` only (RFC 9112, 3.2.3).
+    if uri.scheme().is_none() {
+        return Some("the target is neither a path nor a whole URL");
+    }
+    if authority.contains('@') {
+        return Some("the target names a user");
+    }
+    // RFC 9112, 3.2.2 and RFC 9113, 8.3.1 have clients say the same in both places.
+    host.is_some_and(|host| !host.eq_ignore_ascii_case(authority.as_bytes()))
+        .then_some("the target and `Host` name different hosts")
+}
+
+/// Whether it can be a host, perhaps with a port. Commas may be part of a name, but nobody has one that
+/// is, and some take what is before them for all of it.
+fn is_host(host: &[u8]) -> bool {
+    host.iter()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-._~:[]%!$&'()*+;=".contains(byte))
+}
+
+/// Whether a path has more `..` than there are segments before them. What remains of it then is for
+/// those to say who resolve it, and where an upstream has a path of its own, it would be left.
+fn climbs(path: &str) -> bool {
+    // Nothing climbs without one of them, and few paths have one.
+    if !path.contains("..") && !path.contains('%') {
+        return false;
+    }
+    let mut depth = 0_usize;
+    for segment in path.split('/') {
+        match dots(segment) {
+            // An empty segment is none to those who merge slashes.
+            Some(0 | 1) => {}
+            Some(2) => match depth.checked_sub(1) {
+                Some(above) => depth = above,
+                None => return true,
+            },
+            _ => depth = depth.saturating_add(1),
+        }
+    }
+    false
+}
+
+/// How many dots a segment is made of, if it is made of nothing else, however they are written.
+fn dots(segment: &str) -> Option<usize> {
+    let mut rest = segment.as_bytes();
+    let mut count = 0;
+    loop {
+        rest = match rest {
+            [] => return Some(count),
+            [b'.', rest @ ..] | [b'%', b'2', b'e' | b'E', rest @ ..] => rest,
+            _ => return None,
+        };
+        count += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_climbs_if_it_leads_above_its_root() {
+        for path in [
+            "/..",
+            "/../a",
+            "/a/../..",
+            "/a/../../b",
+            "/%2e%2e/a",
+            "/.%2E/a",
+            "/%2e./a",
+            "//../a",
+            "/./../a",
+            "/a//../../b",
+            "/a/%2e/%2e%2e/..",
+        ] {
+            assert!(climbs(path), "{path}");
+        }
+        for path in [
+            "",
+            "*",
+            "/",
+            "/a/..",
+            "/a/../b",
+            "/a/b/../../c",
+            "/...",
+            "/..a",
+            "/a..",
+            "/%2e",
+            "/.",
+            "/%2e%2e%2e/a",
+            "/%252e%252e/a",
+            "/a%2f..",
+            "/%zz/..",
+        ] {
+            assert!(!climbs(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address() {
+        for host in [
+            "",
+            "a",
+            "A.example:80",
+            "[2001:db8::1]:443",
+            "192.0.2.1",
+            "xn--bcher-kva.example",
+        ] {
+            assert!(is_host(host.as_bytes()), "{host}");
+        }
+        for host in [
+            "a b",
+            "a,b",
+            "a/b",
+            "a?b",
+            "a#b",
+            "u@a",
+            "a\\b",
+            "\"a\"",
+            "b\u{fc}cher",
+        ] {
+            assert!(!is_host(host.as_bytes()), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_target_and_a_host_say_the_same() {
+        let doubt = |target: &str, host: &str| {
+            let request = Request::get(target).header(HOST, host);
+            doubt(&request.body(()).unwrap())
+        };
+        assert_eq!(doubt("/a?b", "a"), None);
+        assert_eq!(doubt("http://a:80/b", "A:80"), None);
+        assert_eq!(doubt("*", "a"), None);
+        assert!(doubt("http://a/", "b").is_some());
+        assert!(doubt("http://a/", "a:80").is_some());
+        assert!(doubt("http://u@a/", "a").is_some());
+        assert!(doubt("a", "a").is_some());
+        assert!(doubt("a:80", "a:80").is_some());
+    }
+}
