@@ -66,6 +66,13 @@ pub trait Store: Send + Sync {
         false
     }
 
+    /// Whether that can happen even among buckets of one policy, which are those whose names are the
+    /// same up to the first `/`. Where it cannot, only requests that meet buckets of several policies
+    /// take several steps.
+    fn takes_steps_within_a_policy(&self) -> bool {
+        self.takes_steps()
+    }
+
     /// Decides `asks` without waiting: for callers who are spared a future that way. A store that
     /// does it once does it always; `None`, from any other, means that nothing was done.
     fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {

@@ -83,6 +83,14 @@ impl<C: Clock> Store for AnyStore<C> {
         }
     }
 
+    fn takes_steps_within_a_policy(&self) -> bool {
+        match self {
+            Self::Memory(store) => store.takes_steps_within_a_policy(),
+            #[cfg(feature = "redis")]
+            Self::Redis(shared) => shared.store.takes_steps_within_a_policy(),
+        }
+    }
+
     #[inline]
     fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
         match self {

@@ -115,9 +115,11 @@ pub enum CheckError {
 
 impl CheckError {
     pub(crate) fn unknown_policy(name: &str, policies: &[Policy]) -> Self {
+        // What routes join is theirs; nobody else is to ask for it.
+        let known = policies.iter().filter(|policy| !policy.is_joined());
         Self::UnknownPolicy {
             name: name.into(),
-            known: policies.iter().map(|policy| policy.name.clone()).collect(),
+            known: known.map(|policy| policy.name.clone()).collect(),
         }
     }
 

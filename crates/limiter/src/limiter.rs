@@ -193,6 +193,8 @@ impl<S: Store> Limiter<S> {
                 if question.may_wait && may_wait {
                     return None;
                 }
+                // Among those who wait, charges are made in the order of their instants.
+                let _in_order = question.may_wait.then(|| self.giving().credits.hold());
                 let reply = self.shared.store.decide_at_once(&question.asks);
                 return reply.as_ref().map(|reply| Ok(question.answer(reply)));
             }
@@ -344,6 +346,10 @@ impl<S: Store> Limiter<S> {
     /// included, is given back at most once, even if this fails.
     ///
     /// Only limits that are `refundable` are given back, and all of a policy in which requests wait.
+    /// Those who wait behind it in the same bucket move up. A store that others share is given nothing
+    /// back of token buckets that requests wait for: those who wait elsewhere could not move up, and
+    /// would pass together with whoever gets what has come free.
+    ///
     /// Nothing is given back of a decision that another limiter made, or that was made without the
     /// store.
     ///
@@ -389,7 +395,7 @@ impl<S: Store> Limiter<S> {
         let charges = decision.charges()?;
         let is_ours = decision.owner() == self.shared.owner;
         debug_assert!(is_ours, "this decision is another limiter's");
-        (is_ours && !charges.list.is_empty()).then_some(charges)
+        (is_ours && self.is_returnable(charges)).then_some(charges)
     }
 
     /// How many requests wait at present for each limit that lets them, in the order of the
@@ -397,7 +403,9 @@ impl<S: Store> Limiter<S> {
     pub fn waiting(&self) -> Vec<WaitingAt> {
         let rules = self.shared.rules.load();
         let mut waiting = Vec::new();
-        for (p, policy) in rules.policies.iter().enumerate() {
+        // Who waits in what routes join, waits in the rooms of its origins.
+        let policies = rules.policies.iter().enumerate();
+        for (p, policy) in policies.filter(|(_, policy)| !policy.is_joined()) {
             for (l, limit) in policy.limits.iter().enumerate() {
                 if let Some(room) = rules.rooms.get(p, l) {
                     waiting.push(WaitingAt {

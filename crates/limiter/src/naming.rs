@@ -17,7 +17,8 @@ impl Naming {
         Self(Box::new(rename))
     }
 
-    /// `policies` are about to take effect.
+    /// `policies` are about to take effect. Of those that were joined, buckets are named by their
+    /// origins.
     pub(crate) fn follow(&self, policies: &[Policy]) {
         (self.0)(policies);
     }

@@ -88,6 +88,7 @@ impl<'a> Question<'a> {
                 && self.is_charged(ask, reply)
             {
                 charges.push(Charge {
+                    ask: i,
                     bucket: ask.bucket.into(),
                     scope: ask.scope,
                     limit: index,

@@ -65,7 +65,8 @@ pub fn settings(
 /// How the keys of `policies` are named in the open layout.
 pub fn open_layout(policies: &[Policy]) -> OpenLayout {
     let mut layout = OpenLayout::new();
-    for policy in policies {
+    // What routes join has the buckets of its origins, which are here themselves.
+    for policy in policies.iter().filter(|policy| !policy.is_joined()) {
         for limit in &policy.limits {
             let Some(template) = &limit.template else {
                 continue;

@@ -2,6 +2,7 @@
 
 use crate::error::CheckError;
 use crate::waiting::Rooms;
+use std::collections::BTreeSet;
 use tidegate_core::{Mode, Store};
 use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
@@ -88,12 +89,22 @@ impl Rules {
         if !store.takes_steps() {
             return;
         }
-        // Of all that may hold buckets together, a store that takes steps has the subject at most.
-        let apart = |policy: &&mut Policy| policy.spans_groups(Tag::Subject);
-        for policy in self.policies.iter_mut().filter(apart) {
-            let bands = policy.limits.iter_mut().flat_map(|limit| &mut limit.bands);
-            for band in bands {
-                band.quota = band.quota.with_refundable(true);
+        // Buckets are held together by their policy, or by their subject at most.
+        let tag = if store.takes_steps_within_a_policy() {
+            Tag::Subject
+        } else {
+            Tag::Policy
+        };
+        // By origin: what a route joins may lie apart where each of the joined does not, and whoever
+        // shares a bucket must count in it the same way.
+        let apart = self.policies.iter().filter(|it| it.spans_groups(tag));
+        let origins = apart.flat_map(|it| (0..it.limits.len()).map(|limit| it.origin(limit)));
+        let origins: BTreeSet<String> = origins.map(str::to_owned).collect();
+        for policy in &mut self.policies {
+            for limit in 0..policy.limits.len() {
+                if origins.contains(policy.origin(limit)) {
+                    keep_credits(policy.limits.get_mut(limit));
+                }
             }
         }
     }
@@ -125,6 +136,13 @@ impl Rules {
             .peekable();
         let goes_on = |it: OnFailure| matches!(it, OnFailure::Local | OnFailure::Allow);
         enforced.peek().is_none() || enforced.any(goes_on)
+    }
+}
+
+/// Lets the store give back what it has charged. Callers can give back no more than before.
+fn keep_credits(limit: Option<&mut Limit>) {
+    for band in limit.into_iter().flat_map(|limit| &mut limit.bands) {
+        band.quota = band.quota.with_refundable(true);
     }
 }
 

@@ -207,8 +207,12 @@ impl RedisStore {
 
 impl Store for RedisStore {
     fn takes_steps(&self) -> bool {
-        let is_cluster = *self.shared.connection.mode() == settings::Mode::Cluster;
-        is_cluster && (self.shared.scripts.is_open || self.shared.naming.tag() == Tag::Subject)
+        *self.shared.connection.mode() == settings::Mode::Cluster
+    }
+
+    fn takes_steps_within_a_policy(&self) -> bool {
+        let is_apart = self.shared.scripts.is_open || self.shared.naming.tag() == Tag::Subject;
+        self.takes_steps() && is_apart
     }
 
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tidegate_core::{Ask, Mode, Op, Quota, Receipt};
+use tidegate_core::{Algorithm, Ask, Mode, Op, Quota, Receipt};
 
 /// What a decision has charged. Its clones share this, so that it is given back once.
 pub(crate) struct Charges {
@@ -18,6 +18,8 @@ pub(crate) struct Charges {
 
 /// What one bucket was charged.
 pub(crate) struct Charge {
+    /// The number of the ask that was charged.
+    pub(crate) ask: usize,
     pub(crate) bucket: Box<[u8]>,
     pub(crate) scope: usize,
     /// The numbers of the limit and of the band.
@@ -41,10 +43,26 @@ impl Charges {
         !self.is_claimed.swap(true, Relaxed)
     }
 
-    /// The asks that give it back by `receipts`, one for each charge.
-    pub(crate) fn asks<'a>(&'a self, receipts: &[Receipt]) -> SmallVec<[Ask<'a>; 2]> {
-        let charges = self.list.iter().zip(receipts);
-        let ask = |(charge, receipt): (&'a Charge, &Receipt)| {
+    /// Whether `charge` is of a bucket in which others may have places behind it.
+    pub(crate) fn is_place(&self, charge: &Charge) -> bool {
+        let limit = self.rules.limit(self.policy, charge.limit);
+        limit.is_some_and(|it| it.waiting.is_some() && it.algorithm == Algorithm::TokenBucket)
+    }
+
+    /// Those that may be given back to a store that others share: they cannot be told to move up, so
+    /// nothing that somebody may have a place behind.
+    pub(crate) fn to_share(&self) -> SmallVec<[&Charge; 2]> {
+        let charges = self.list.iter();
+        charges.filter(|charge| !self.is_place(charge)).collect()
+    }
+
+    /// The asks that give `list` back by `receipts`, one for each of them.
+    pub(crate) fn asks<'a>(
+        &'a self,
+        list: &[&'a Charge],
+        receipts: &[Receipt],
+    ) -> SmallVec<[Ask<'a>; 2]> {
+        let ask = |(charge, receipt): (&&'a Charge, &Receipt)| {
             Some(Ask {
                 bucket: &charge.bucket,
                 scope: charge.scope,
@@ -54,7 +72,7 @@ impl Charges {
                 mode: Mode::Enforce,
             })
         };
-        charges.filter_map(ask).collect()
+        list.iter().zip(receipts).filter_map(ask).collect()
     }
 
     /// The quota by which `charge` was made.

@@ -1,161 +1,212 @@
-//! What was given back of each bucket while somebody waits for it.
+//! What was given back of each bucket while somebody waits for it, and what that means for them.
 //!
 //! A place in a token bucket is debt, and giving it back must not take away what lies under it. What
 //! was credited since of places *behind* one's own did not lie under it; but only whoever gave those
 //! back knows that. So it is kept here who went, as long as anybody of the same bucket is left who
 //! may go as well. Without it, whoever goes after others behind it would give back too little, and
 //! places would stay empty.
+//!
+//! Those behind a place that was given back are here, too, and move up.
 
 use super::charges::{Charge, Charges};
+use super::given::{Given, Key, Standing, Waiter};
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 use parking_lot::{Mutex, MutexGuard};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
-use tidegate_core::{Algorithm, Ask, Quota, Receipt, Reply, Timestamp};
+use std::time::Duration;
+use tidegate_core::{Algorithm, Ask, Quota, Receipt, Reply};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout_at};
 
-/// What was given back of each bucket, as long as somebody watches it.
+/// What was given back of each bucket, as long as somebody waits for it.
 #[derive(Default)]
 pub(crate) struct Credits(Arc<Mutex<Table>>);
 
-type Table = HashMap<Name, Given, RandomState>;
+/// The credits, while nobody else changes them.
+pub(crate) struct Ledger<'a> {
+    table: MutexGuard<'a, Table>,
+    credits: &'a Credits,
+}
+
+#[derive(Default)]
+struct Table {
+    buckets: HashMap<Name, Given, RandomState>,
+    arrivals: u64,
+}
 
 /// A bucket and the number of the band.
 type Name = (Box<[u8]>, u64);
 
-/// Where a charge stands among all that its bucket was charged: when it was made, and of those of one
-/// instant, what all charges before it and itself amounted to.
-type Standing = (Timestamp, u64);
-
-/// What was given back of one bucket. No more is told apart than those who are left need: what was
-/// credited between two of them is one sum.
-#[derive(Default)]
-struct Given {
-    /// Who is left, and how many of them at one place.
-    watching: BTreeMap<Standing, usize>,
-    /// Ticks that were credited right behind somebody who is left, up to the next one; where there
-    /// were any.
-    gaps: BTreeMap<Standing, u64>,
-}
-
-/// Keeps what is given back of some buckets known until it is dropped.
+/// Somebody who waits, until this is dropped.
 pub(crate) struct Watch {
     table: Arc<Mutex<Table>>,
-    standings: SmallVec<[(Name, Standing); 2]>,
+    spots: SmallVec<[Spot; 2]>,
+    bell: Arc<Notify>,
+}
+
+/// Where somebody stands before one bucket.
+struct Spot {
+    name: Name,
+    key: Key,
+    /// The number of the ask that was charged.
+    ask: usize,
+    is_place: bool,
 }
 
 impl Credits {
-    /// Watches the buckets of `charges`.
-    pub(crate) fn watch(&self, charges: &Charges) -> Watch {
-        let standing = |charge| Some((name(charges, charge)?, standing(charges, charge)));
-        let standings: SmallVec<[_; 2]> = charges.list.iter().filter_map(standing).collect();
-        let mut table = self.0.lock();
-        for (name, standing) in &standings {
-            table.entry(name.clone()).or_default().enter(*standing);
+    /// Lets nobody be credited, nor begin to wait, but by what this returns.
+    pub(crate) fn hold(&self) -> Ledger<'_> {
+        Ledger {
+            table: self.0.lock(),
+            credits: self,
         }
-        drop(table);
+    }
+}
+
+impl Ledger<'_> {
+    /// Begins to wait for the buckets of `charges`, for as many microseconds as `waits` says for each
+    /// ask. Where all who wait for them are here, nobody's turn comes before those of others.
+    pub(crate) fn watch(mut self, charges: &Charges, waits: &[u64], all_are_here: bool) -> Watch {
+        let now = Instant::now();
+        let bell = Arc::new(Notify::new());
+        let mut spots = SmallVec::new();
+        for charge in &charges.list {
+            let Some(name) = name(charges, charge) else {
+                continue;
+            };
+            let number = self.table.arrivals;
+            self.table.arrivals = number.wrapping_add(1);
+            let key = (standing(charges, charge), number);
+            let given = self.table.buckets.entry(name.clone()).or_default();
+            let wait_us = waits.get(charge.ask).copied().unwrap_or(0);
+            let turn = now + Duration::from_micros(wait_us);
+            let turn = match given.last_turn().filter(|_| all_are_here && wait_us > 0) {
+                Some(last) => turn.max(last),
+                None => turn,
+            };
+            given.enter(key, Waiter::new(turn, charge.receipt.cost, &bell));
+            spots.push(Spot {
+                name,
+                key,
+                ask: charge.ask,
+                is_place: charges.is_place(charge),
+            });
+        }
         Watch {
-            table: Arc::clone(&self.0),
-            standings,
+            table: Arc::clone(&self.credits.0),
+            spots,
+            bell,
         }
     }
 
-    /// Gives `charges` back by `decide`, and lets nobody else do so meanwhile.
+    /// The receipts of `list`, with all that is known of those behind them.
+    pub(crate) fn receipts(&self, charges: &Charges, list: &[&Charge]) -> SmallVec<[Receipt; 2]> {
+        let with_behind = |charge: &&Charge| {
+            let given = name(charges, charge).and_then(|name| self.table.buckets.get(&name));
+            let behind = given.map_or(0, |given| given.behind(standing(charges, charge)));
+            Receipt {
+                behind,
+                ..charge.receipt
+            }
+        };
+        list.iter().map(with_behind).collect()
+    }
+
+    /// Remembers what giving `list` back was answered, and lets those behind move up.
+    pub(crate) fn note(&mut self, charges: &Charges, list: &[&Charge], reply: &Reply) {
+        let now = Instant::now();
+        for (charge, outcome) in list.iter().zip(reply.outcomes.iter()) {
+            let given = name(charges, charge).and_then(|name| self.table.buckets.get_mut(&name));
+            if let (Some(given), Some(quota)) = (given, charges.quota(charge))
+                && outcome.mark > 0
+            {
+                let standing = standing(charges, charge);
+                given.add(standing, outcome.mark);
+                let sooner = Duration::from_micros(quota.sooner_us(outcome.mark));
+                given.move_up(standing, sooner, now);
+            }
+        }
+    }
+
+    /// Gives all of `charges` back by `decide`; `None` if that did nothing.
     pub(crate) fn give_back(
-        &self,
+        mut self,
         charges: &Charges,
         decide: impl FnOnce(&[Ask<'_>]) -> Option<Reply>,
     ) -> Option<()> {
-        let mut table = self.0.lock();
-        let receipts = receipts(&table, charges);
-        let reply = decide(&charges.asks(&receipts))?;
-        note(&mut table, charges, &reply);
-        drop::<MutexGuard<'_, _>>(table);
+        let list: SmallVec<[&Charge; 2]> = charges.list.iter().collect();
+        let receipts = self.receipts(charges, &list);
+        let reply = decide(&charges.asks(&list, &receipts))?;
+        self.note(charges, &list, &reply);
         Some(())
     }
+}
 
-    /// The receipts of `charges`, with all that is known of those behind them.
-    pub(crate) fn receipts(&self, charges: &Charges) -> SmallVec<[Receipt; 2]> {
-        receipts(&self.0.lock(), charges)
+impl Watch {
+    /// Waits until the turn has come before every bucket.
+    pub(crate) async fn turn(&self) {
+        // Others who go may let it come sooner, and never later.
+        while let Some(turn) = self.look() {
+            if timeout_at(turn, self.bell.notified()).await.is_err() {
+                return;
+            }
+        }
     }
 
-    /// Remembers what giving `charges` back was answered.
-    pub(crate) fn note(&self, charges: &Charges, reply: &Reply) {
-        note(&mut self.0.lock(), charges, reply);
+    fn look(&self) -> Option<Instant> {
+        let mut table = self.table.lock();
+        let turns = self.spots.iter().filter_map(|spot| {
+            let given = table.buckets.get_mut(&spot.name)?;
+            given.look(spot.key)
+        });
+        turns.max()
+    }
+
+    /// For each ask of which it is known, by how many microseconds sooner its bucket is as good as
+    /// new because it was credited.
+    pub(crate) fn sooner_us(&self) -> SmallVec<[(usize, u64); 2]> {
+        let table = self.table.lock();
+        let sooner = |spot: &Spot| {
+            let sooner = table.buckets.get(&spot.name)?.sooner(spot.key);
+            Some((spot.ask, u64::try_from(sooner.as_micros()).ok()?))
+        };
+        self.spots.iter().filter_map(sooner).collect()
+    }
+
+    /// Hands the places over to those behind them, because whoever waited has gone. What is no place
+    /// is watched on.
+    pub(crate) fn hand_over(&mut self) {
+        let now = Instant::now();
+        let mut table = self.table.lock();
+        self.spots.retain(|spot| {
+            if spot.is_place {
+                table.change(&spot.name, |given| given.hand_over(spot.key, now));
+            }
+            !spot.is_place
+        });
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
         let mut table = self.table.lock();
-        for (name, standing) in &self.standings {
-            let Some(given) = table.get_mut(name) else {
-                continue;
-            };
-            given.leave(*standing);
-            if given.watching.is_empty() {
-                table.remove(name);
+        for Spot { name, key, .. } in &self.spots {
+            table.change(name, |given| drop(given.leave(*key)));
+        }
+    }
+}
+
+impl Table {
+    /// Changes what is known of a bucket, and forgets it once nobody waits for it.
+    fn change(&mut self, name: &Name, change: impl FnOnce(&mut Given)) {
+        if let Some(given) = self.buckets.get_mut(name) {
+            change(given);
+            if given.is_empty() {
+                self.buckets.remove(name);
             }
-        }
-    }
-}
-
-impl Given {
-    fn enter(&mut self, standing: Standing) {
-        let count = self.watching.entry(standing).or_default();
-        *count = count.saturating_add(1);
-    }
-
-    /// What was credited behind whoever leaves was behind the one before it as well.
-    fn leave(&mut self, standing: Standing) {
-        if let Some(count) = self.watching.get_mut(&standing) {
-            *count = count.saturating_sub(1);
-            if *count > 0 {
-                return;
-            }
-        }
-        self.watching.remove(&standing);
-        if let Some(ticks) = self.gaps.remove(&standing) {
-            self.add(standing, ticks);
-        }
-    }
-
-    /// Adds what was credited of the place at `standing`. Whoever came after it need not know.
-    fn add(&mut self, standing: Standing, ticks: u64) {
-        if let Some((before, _)) = self.watching.range(..standing).next_back() {
-            let gap = self.gaps.entry(*before).or_default();
-            *gap = gap.saturating_add(ticks);
-        }
-    }
-
-    /// What is known to have been credited of places behind `standing`.
-    fn behind(&self, standing: Standing) -> u64 {
-        let behind = self.gaps.range(standing..);
-        behind.fold(0, |sum: u64, (_, ticks)| sum.saturating_add(*ticks))
-    }
-}
-
-fn receipts(table: &Table, charges: &Charges) -> SmallVec<[Receipt; 2]> {
-    let with_behind = |charge: &Charge| {
-        let given = name(charges, charge).and_then(|name| table.get(&name));
-        let behind = given.map_or(0, |given| given.behind(standing(charges, charge)));
-        Receipt {
-            behind,
-            ..charge.receipt
-        }
-    };
-    charges.list.iter().map(with_behind).collect()
-}
-
-fn note(table: &mut Table, charges: &Charges, reply: &Reply) {
-    for (charge, outcome) in charges.list.iter().zip(reply.outcomes.iter()) {
-        let given = name(charges, charge).and_then(|name| table.get_mut(&name));
-        if let Some(given) = given
-            && outcome.mark > 0
-        {
-            given.add(standing(charges, charge), outcome.mark);
         }
     }
 }
@@ -181,61 +232,5 @@ fn standing(charges: &Charges, charge: &Charge) -> Standing {
 impl fmt::Debug for Credits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credits").finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn at(place: u64) -> Standing {
-        (Timestamp::from_micros(1), place)
-    }
-
-    proptest! {
-        #[test]
-        fn those_who_are_left_know_of_all_behind_them_who_went(
-            order in Just((0..40_u64).collect::<Vec<_>>()).prop_shuffle(),
-            passes in prop::collection::vec(any::<bool>(), 40),
-        ) {
-            let mut given = Given::default();
-            (0..40).for_each(|place| given.enter(at(place)));
-            let mut gone: Vec<u64> = Vec::new();
-            for (nth, place) in order.iter().enumerate() {
-                let behind = gone.iter().filter(|other| *other > place);
-                prop_assert_eq!(given.behind(at(*place)), behind.count() as u64);
-                // Some pass, and are credited nothing.
-                if passes[nth] {
-                    given.add(at(*place), 1);
-                    gone.push(*place);
-                }
-                given.leave(at(*place));
-                prop_assert!(given.gaps.len() <= given.watching.len());
-            }
-            prop_assert!(given.watching.is_empty() && given.gaps.is_empty());
-        }
-    }
-
-    #[test]
-    fn whoever_does_not_watch_knows_of_those_behind_others_only() {
-        let mut given = Given::default();
-        given.enter(at(10));
-        given.enter(at(20));
-        given.enter(at(20));
-        for place in [5, 15, 25, 26] {
-            given.add(at(place), 1);
-        }
-        assert_eq!(
-            given.behind(at(1)),
-            3,
-            "not of the one before all who watch"
-        );
-        assert_eq!(given.behind(at(12)), 2, "it may stand behind the one at 15");
-        assert_eq!(given.behind(at(30)), 0);
-        given.leave(at(20));
-        assert_eq!(given.behind(at(20)), 2);
-        given.leave(at(20));
-        assert_eq!((given.behind(at(20)), given.behind(at(10))), (0, 3));
     }
 }

@@ -5,12 +5,20 @@
 //! | this one | giving back, at once or across the network |
 //! | `charges` | what a decision has charged, to be given back at most once |
 //! | `credits` | what was given back of each bucket while somebody waits for it |
+//! | `given` | one such bucket: who waits for it, and how they move up |
+//!
+//! Whoever waits behind a charge in a token bucket moves up when it is given back; if not, they would
+//! pass together with the newcomers who get what has come free. A store in this process is credited,
+//! and everybody moves up by as much. A store that others share is not, for those who wait elsewhere
+//! would not hear of it: there the place of somebody who goes is handed over to those behind it in
+//! this process, and the last one lapses.
 
 mod charges;
 mod credits;
+mod given;
 
 pub(crate) use charges::{Charge, Charges};
-pub(crate) use credits::{Credits, Watch};
+pub(crate) use credits::{Credits, Ledger, Watch};
 
 use crate::limiter::Limiter;
 use crate::waiting::Permit;
@@ -27,7 +35,7 @@ type Background = dyn Fn(Arc<Charges>, Held) + Send + Sync;
 /// may wait, and what is known of others who went.
 pub(crate) struct Held {
     pub(crate) permits: SmallVec<[Permit; 2]>,
-    pub(crate) _watch: Watch,
+    pub(crate) watch: Watch,
 }
 
 /// How a limiter gives back.
@@ -43,9 +51,13 @@ pub(crate) struct Giving {
 impl<S: Store> Limiter<S> {
     /// Gives `charges` back if the store does that at once; `None` means that nothing was done.
     pub(crate) fn return_at_once(&self, charges: &Charges) -> Option<()> {
-        let credits = &self.giving().credits;
-        // Under one lock, so that of two who go at the same time the second knows of the first.
-        credits.give_back(charges, |asks| self.store().decide_at_once(asks))
+        if self.waits() {
+            return None;
+        }
+        // Under one lock, so that of two who go at the same time the second knows of the first, and
+        // whoever comes meanwhile moves up with the others.
+        let ledger = self.giving().credits.hold();
+        ledger.give_back(charges, |asks| self.store().decide_at_once(asks))
     }
 
     /// Gives `charges` back, wherever the store is.
@@ -53,21 +65,38 @@ impl<S: Store> Limiter<S> {
         if self.return_at_once(charges).is_some() {
             return Ok(());
         }
+        let list = charges.to_share();
+        if list.is_empty() {
+            return Ok(());
+        }
         let giving = self.giving();
         let _in_order = giving.order.lock().await;
-        let receipts = giving.credits.receipts(charges);
-        let reply = self.store().decide(&charges.asks(&receipts)).await?;
-        giving.credits.note(charges, &reply);
+        let receipts = giving.credits.hold().receipts(charges, &list);
+        let asks = charges.asks(&list, &receipts);
+        let reply = self.store().decide(&asks).await?;
+        giving.credits.hold().note(charges, &list, &reply);
         Ok(())
+    }
+
+    /// Whether any of `charges` can be given back.
+    pub(crate) fn is_returnable(&self, charges: &Charges) -> bool {
+        if self.waits() {
+            !charges.to_share().is_empty()
+        } else {
+            !charges.list.is_empty()
+        }
     }
 
     /// Gives back what somebody was charged who has gone: here and now, or in the background. Where
     /// there is no runtime any more to do it on, it stays charged.
-    pub(crate) fn abandon(&self, charges: &Arc<Charges>, held: Held) {
+    pub(crate) fn abandon(&self, charges: &Arc<Charges>, mut held: Held) {
         if !charges.claim() || self.return_at_once(charges).is_some() {
             return;
         }
-        if let Some(background) = self.giving().background.get() {
+        held.watch.hand_over();
+        if let Some(background) = self.giving().background.get()
+            && self.is_returnable(charges)
+        {
             background(Arc::clone(charges), held);
         }
     }

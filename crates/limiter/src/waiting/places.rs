@@ -50,17 +50,17 @@ impl Places {
             .collect()
     }
 
-    /// How long until the turn of a request that passed, in microseconds.
-    pub(super) fn wait_us(&self, question: &Question<'_>, reply: &Reply) -> u64 {
+    /// How long until the turn of a request that passed, in microseconds, for each ask.
+    pub(super) fn waits_us(&self, question: &Question<'_>, reply: &Reply) -> SmallVec<[u64; 4]> {
         let waits = self.each(question, &reply.outcomes);
-        waits.map(|(_, _, wait_us)| wait_us).max().unwrap_or(0)
+        waits.map(|(_, wait_us)| wait_us).collect()
     }
 
     /// The reply as it is meant for people who know nothing of places.
     pub(super) fn plain(&self, question: &Question<'_>, reply: &Reply) -> Reply {
         let outcomes = self.each(question, &reply.outcomes);
         Reply {
-            outcomes: outcomes.map(|(_, outcome, _)| outcome).collect(),
+            outcomes: outcomes.map(|(outcome, _)| outcome).collect(),
             ..*reply
         }
     }
@@ -90,7 +90,7 @@ impl Places {
     pub(super) fn refusals(&self, question: &Question<'_>, reply: &Reply) -> Vec<Option<Outcome>> {
         let outcomes = self.each(question, &reply.outcomes);
         outcomes
-            .map(|(_, outcome, wait_us)| Some(refused_until(outcome, wait_us)))
+            .map(|(outcome, wait_us)| Some(refused_until(outcome, wait_us)))
             .collect()
     }
 
@@ -103,13 +103,9 @@ impl Places {
         &'a self,
         question: &'a Question<'_>,
         outcomes: &'a [Outcome],
-    ) -> impl Iterator<Item = (usize, Outcome, u64)> {
+    ) -> impl Iterator<Item = (Outcome, u64)> {
         let asks = question.asks.iter().zip(&self.quotas).zip(outcomes);
-        asks.enumerate()
-            .map(|(i, ((ask, (_, is_place)), outcome))| {
-                let (outcome, wait_us) = plain(ask.quota, *is_place, *outcome);
-                (i, outcome, wait_us)
-            })
+        asks.map(|((ask, (_, is_place)), outcome)| plain(ask.quota, *is_place, *outcome))
     }
 }
 

@@ -1,11 +1,13 @@
 //! How many wait for each limit, and how many may.
 
 use crate::rules::Rules;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tidegate_policy::{Limit, Policy};
 
-/// Where those wait whom one limit holds back. A reload keeps it as long as the limit keeps its name.
+/// Where those wait whom one limit holds back, by whichever policy they meet it. A reload keeps it as
+/// long as the limit keeps its name.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     /// Who waits, or asks and may have to.
@@ -21,6 +23,9 @@ pub(crate) struct Rooms {
     are_any: bool,
 }
 
+/// Rooms by the names of policy and limit; of what was joined, by those of its origin.
+type Known = BTreeMap<(String, String), Arc<Room>>;
+
 /// Leave to wait, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
@@ -29,28 +34,36 @@ pub(crate) struct Permit {
 }
 
 impl Rooms {
-    /// The rooms of `policies`; those of `earlier` go on where names are the same.
+    /// The rooms of `policies`; those of `earlier` go on where names are the same. A limit has one room
+    /// in its own policy and in all that it was joined in, as it has one bucket for each subject.
     pub(crate) fn of(policies: &[Policy], earlier: Option<&Rules>) -> Self {
-        let known = |policy: &Policy, limit: &Limit| {
-            let earlier = earlier?;
-            let nth = |it: &&Policy| it.name == policy.name;
-            let policy = earlier.policies.iter().position(|it| nth(&it))?;
-            let limits = earlier.policies.get(policy)?.limits.iter();
-            let limit = limits.clone().position(|it| it.name == limit.name)?;
-            earlier.rooms.get(policy, limit).cloned()
-        };
-        let room = |policy: &Policy, limit: &Limit| {
-            limit.waiting?;
-            Some(known(policy, limit).unwrap_or_default())
-        };
+        let mut known: Known = earlier.map(Self::known).unwrap_or_default();
         let rooms = policies.iter().map(|policy| {
-            let limits = policy.limits.iter().filter(|_| policy.waits());
-            limits.map(|limit| room(policy, limit)).collect()
+            let limits = policy.limits.iter().enumerate();
+            let room = |(nth, limit): (usize, &Limit)| {
+                limit.waiting?;
+                let name = (policy.origin(nth).to_owned(), limit.name.clone());
+                Some(Arc::clone(known.entry(name).or_default()))
+            };
+            limits.filter(|_| policy.waits()).map(room).collect()
         });
         Self {
             rooms: rooms.collect(),
             are_any: policies.iter().any(Policy::waits),
         }
+    }
+
+    /// The rooms of `rules`, by name.
+    fn known(rules: &Rules) -> Known {
+        let policies = rules.policies.iter().zip(&rules.rooms.rooms);
+        let rooms = policies.flat_map(|(policy, rooms)| {
+            let limits = policy.limits.iter().zip(rooms).enumerate();
+            limits.filter_map(|(nth, (limit, room))| {
+                let name = (policy.origin(nth).to_owned(), limit.name.clone());
+                Some((name, Arc::clone(room.as_ref()?)))
+            })
+        });
+        rooms.collect()
     }
 
     /// Whether there is any at all.

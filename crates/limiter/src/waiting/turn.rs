@@ -5,6 +5,7 @@ use super::places::Places;
 use super::reserved::Reserved;
 use crate::decision::{DecidedBy, Decision, Pieces};
 use crate::error::CheckError;
+use crate::giving::{Charges, Ledger, Watch};
 use crate::limiter::Limiter;
 use crate::question::Question;
 use smallvec::SmallVec;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use tidegate_core::{Algorithm, Mode, Outcome, Reply, Store, Timestamp, Wait};
 use tidegate_policy::{Limit, Waiting};
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// Decides a request that meets limits which let it wait. Without a runtime there is nothing to wait
 /// by, and it is decided as if they did not.
@@ -60,11 +61,18 @@ struct Window<'a> {
 )]
 enum Asked {
     /// It passes, now or later.
-    Passed(Places, Reply),
+    Passed(Places, Reply, Taken),
     /// It does not.
     Refused(Reply),
     /// It was decided without the store.
     Elsewhere(Decision),
+}
+
+/// What a request was charged that passes.
+struct Taken {
+    charges: Arc<Charges>,
+    /// Absent if its turn is now.
+    watch: Option<Watch>,
 }
 
 impl<'a, S: Store> Turn<'a, '_, S> {
@@ -80,7 +88,9 @@ impl<'a, S: Store> Turn<'a, '_, S> {
                 continue;
             }
             let reply = match self.ask().await? {
-                Asked::Passed(places, reply) => return Ok(self.pass(places, reply).await),
+                Asked::Passed(places, reply, taken) => {
+                    return Ok(self.pass(places, reply, taken).await);
+                }
                 Asked::Refused(reply) => reply,
                 Asked::Elsewhere(decision) => return Ok(decision),
             };
@@ -139,17 +149,23 @@ impl<'a, S: Store> Turn<'a, '_, S> {
     async fn ask(&self) -> Result<Asked, CheckError> {
         let (limiter, question) = (self.limiter, self.question);
         let places = Places::of(question);
-        let decided = limiter.store().decide(&places.asks(question)).await;
+        let decided = match self.ask_here(&places) {
+            Some(decided) => Ok(decided),
+            None => {
+                let reply = limiter.store().decide(&places.asks(question)).await;
+                reply.map(|reply| self.taken(&places, reply, limiter.giving().credits.hold()))
+            }
+        };
         let error = match decided {
-            Ok(reply) => {
+            Ok((reply, taken)) => {
                 let plain = places.plain(question, &reply);
                 if let Some(failover) = limiter.failover() {
                     failover.note(&question.asks, &plain);
                 }
-                if reply.passed {
-                    return Ok(Asked::Passed(places, reply));
-                }
-                return Ok(Asked::Refused(plain));
+                return Ok(match taken {
+                    Some(taken) => Asked::Passed(places, reply, taken),
+                    None => Asked::Refused(plain),
+                });
             }
             Err(error) => error,
         };
@@ -161,36 +177,63 @@ impl<'a, S: Store> Turn<'a, '_, S> {
         Ok(Asked::Elsewhere(decision))
     }
 
+    /// Asks a store that decides at once. Nobody is credited between that and the beginning of a
+    /// wait: whoever has a place hears of every credit before it.
+    fn ask_here(&self, places: &Places) -> Option<(Reply, Option<Taken>)> {
+        if self.limiter.waits() {
+            return None;
+        }
+        let ledger = self.limiter.giving().credits.hold();
+        let reply = self
+            .limiter
+            .store()
+            .decide_at_once(&places.asks(self.question))?;
+        Some(self.taken(places, reply, ledger))
+    }
+
+    /// What `reply` has charged, if it passes.
+    fn taken(&self, places: &Places, reply: Reply, ledger: Ledger<'_>) -> (Reply, Option<Taken>) {
+        if !reply.passed {
+            return (reply, None);
+        }
+        let charges = self.question.charges(&reply);
+        let waits = places.waits_us(self.question, &reply);
+        let is_now = waits.iter().all(|wait_us| *wait_us == 0);
+        let watch = (!is_now).then(|| ledger.watch(&charges, &waits, !self.limiter.waits()));
+        (reply, Some(Taken { charges, watch }))
+    }
+
     /// Waits in the place that was taken, if its turn is not now.
-    async fn pass(mut self, places: Places, reply: Reply) -> Decision {
+    async fn pass(mut self, places: Places, reply: Reply, taken: Taken) -> Decision {
+        let Taken { charges, watch } = taken;
         let question = self.question;
         let has_stood = self.standing.take().is_some();
-        let charges = question.charges(&reply);
-        let wait_us = places.wait_us(question, &reply);
-        let wait = Duration::from_micros(wait_us);
-        if wait.is_zero() {
-            let decision = question.conclude(&places.plain(question, &reply), charges);
-            let waited = if has_stood {
-                self.began.elapsed()
-            } else {
-                wait
-            };
-            return decision.after(waited);
-        }
-        let too_long = has_stood && self.began.elapsed() + wait > self.longest();
         let mut plain = places.plain(question, &reply);
+        let Some(watch) = watch else {
+            let decision = question.conclude(&plain, charges);
+            let waited = has_stood.then(|| self.began.elapsed());
+            return decision.after(waited.unwrap_or_default());
+        };
+        let wait_us = places.waits_us(question, &reply).into_iter().max();
+        let wait = Duration::from_micros(wait_us.unwrap_or(0));
+        let too_long = has_stood && self.began.elapsed() + wait > self.longest();
         let refusals = too_long.then(|| places.refusals(question, &reply));
-        let reserved = Reserved::new(self.limiter, Arc::clone(&charges), places.into_permits());
+        let permits = places.into_permits();
+        let reserved = Reserved::new(self.limiter, Arc::clone(&charges), permits, watch);
         if let Some(outcomes) = refusals {
             drop(reserved);
             return self.refuse(plain.at, &outcomes);
         }
-        sleep(wait).await;
-        reserved.pass();
+        let heard = Instant::now();
+        let sooner_us = reserved.pass().await;
         // What clients are told is to be true when they are told it.
-        plain.at = plain.at.plus(wait_us);
-        for outcome in plain.outcomes.iter_mut() {
-            outcome.reset_us = outcome.reset_us.saturating_sub(wait_us);
+        let waited_us = u64::try_from(heard.elapsed().as_micros()).unwrap_or(u64::MAX);
+        plain.at = plain.at.plus(waited_us);
+        for (nth, outcome) in plain.outcomes.iter_mut().enumerate() {
+            let sooner = sooner_us.iter().find(|(ask, _)| *ask == nth);
+            let sooner_us = sooner.map_or(0, |(_, sooner_us)| *sooner_us);
+            outcome.reset_us = outcome.reset_us.saturating_sub(waited_us);
+            outcome.reset_us = outcome.reset_us.saturating_sub(sooner_us);
         }
         let decision = question.conclude(&plain, charges);
         decision.after(self.began.elapsed())

@@ -44,22 +44,28 @@ async fn whoever_goes_makes_room_for_as_many_others_wherever_they_stood() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_stays_keeps_its_turn_when_others_go() {
+async fn who_stays_moves_up_when_others_before_it_go() {
     let limiter = limiter(HUNDRED);
     let mut crowd = Crowd::of(&limiter, 11).await;
     for nth in [3, 7, 1] {
         crowd.tasks[nth].abort();
         settle().await;
     }
-    for (nth, task) in (0..).zip(crowd.tasks.drain(..)) {
+    let mut stayed = 0;
+    for (nth, task) in crowd.tasks.drain(..).enumerate() {
         let Ok((decision, passed)) = task.await else {
             assert!([1, 3, 7].contains(&nth));
             continue;
         };
-        let turn = Duration::from_millis(100) * nth;
+        let turn = Duration::from_millis(100) * stayed;
         assert!(decision.is_allowed());
         assert!(passed >= turn && passed <= turn + Duration::from_millis(1));
+        // What it is told of the bucket holds for those who are left.
+        let reset = decision.binding().unwrap().reset_after();
+        assert!(reset <= Duration::from_millis(100), "{nth}: {reset:?}");
+        stayed += 1;
     }
+    assert_eq!(stayed, 8);
 }
 
 #[tokio::test(start_paused = true)]

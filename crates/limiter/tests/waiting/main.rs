@@ -15,8 +15,12 @@ mod buckets;
 mod giving_back;
 /// Who goes while waiting.
 mod gone;
+/// Limits that a route carries together with others.
+mod joined;
 /// Several limits at once, reloads, and doors that do not wait.
 mod mixed;
+/// Those behind who goes move up, and nothing passes beside them.
+mod moving_up;
 /// One line for all who share a Redis.
 mod redis;
 /// A store that does not answer.

@@ -5,6 +5,8 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use tidegate::redis::{Address, Mode, Options, RedisStore, Settings};
 use tidegate::{Decision, Limiter, Request};
+use tidegate_core::Quota;
+use tidegate_testkit::history::History;
 use tidegate_testkit::redis::{Server, until};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -70,40 +72,52 @@ fn two_limiters_share_one_line_of_places_and_are_never_over() {
 }
 
 #[test]
-fn who_goes_gives_its_place_back_to_all() {
+fn who_goes_hands_its_place_over_and_nobody_is_over() {
     let server = Server::start();
-    // So slow that nothing comes back by itself.
-    let text = "{ name: all, rate: 100/h burst 1, on_refusal: wait, max_wait: 1h }";
+    let text = "{ name: all, rate: 100/s burst 5, on_refusal: wait, max_wait: 1min }";
     let limiters = [limiter(&server, text), limiter(&server, text)];
     let began = Instant::now();
-    let tasks: Vec<_> = (0..120).map(|nth| ask(&limiters[nth % 2], began)).collect();
-    until("a hundred wait", || waiting(&limiters) == 100);
-    until("the others are refused", || {
-        tasks.iter().filter(|task| task.is_finished()).count() == 20
+    let ours: Vec<_> = (0..200).map(|_| ask(&limiters[0], began)).collect();
+    until("all of ours have passed or wait", || {
+        let done = ours.iter().filter(|task| task.is_finished()).count();
+        done + usize::try_from(waiting(&limiters)).expect("few") == 200
     });
-    let alive: Vec<_> = tasks.iter().filter(|task| !task.is_finished()).collect();
-    for task in alive.iter().rev().step_by(2) {
-        task.abort();
+    let theirs: Vec<_> = (0..100).map(|_| ask(&limiters[1], began)).collect();
+    until("all of theirs wait", || waiting(&limiters[1..]) == 100);
+    // Every second of ours goes who still waits, and others come to both.
+    let left: Vec<_> = ours.iter().filter(|task| !task.is_finished()).collect();
+    left.iter().step_by(2).for_each(|task| task.abort());
+    let mut others = Vec::new();
+    for nth in 0..90 {
+        others.push(ask(&limiters[nth % 2], began));
+        // So much time that whatever were given back would be by now.
+        let look = Request::new().cost(0);
+        let looked = runtime().block_on(limiters[0].check(&look));
+        looked.expect("it is decided");
     }
-    until("half have gone", || waiting(&limiters) == 50);
-    // As many others fit, once all is given back, and not one more.
-    let mut more = Vec::new();
-    until("fifty others wait", || {
-        more.retain(|task: &JoinHandle<_>| !task.is_finished());
-        more.push(ask(&limiters[0], began));
-        waiting(&limiters) >= 100
-    });
-    for _ in 0..5 {
-        let (decision, _) = runtime()
-            .block_on(ask(&limiters[1], began))
-            .expect("no panic");
-        assert!(!decision.is_allowed());
-    }
-    assert_eq!(waiting(&limiters), 100);
-    for task in tasks.iter().chain(&more) {
-        task.abort();
-    }
-    until("nobody waits", || waiting(&limiters) == 0);
+
+    let mut history = History::default();
+    let mut pass = |tasks: Vec<JoinHandle<(Decision, Duration)>>| {
+        let ended = tasks.into_iter().map(|task| runtime().block_on(task));
+        let mut passed = Vec::new();
+        for (decision, at) in ended.filter_map(Result::ok) {
+            assert!(decision.is_allowed());
+            history.admit(u64::try_from(at.as_micros()).expect("soon"), 1);
+            passed.push(at);
+        }
+        passed.into_iter().max().expect("somebody passes")
+    };
+    let (our_last, their_last, last) = (pass(ours), pass(theirs), pass(others));
+    // The places of ours end 195 turns after the first, those of theirs a hundred later.
+    let turns = |count: u32| Duration::from_millis(10) * count;
+    assert!(our_last < turns(195 - 40), "ours moved up: {our_last:?}");
+    assert!(their_last >= turns(294), "theirs did not: {their_last:?}");
+    assert!(last >= turns(384), "nor is there a place before: {last:?}");
+    // A busy machine lets some be late, who then pass nearer to those after them.
+    let quota = Quota::new(100, 1_000_000).burst(5).build();
+    let quota = quota.expect("it can be represented");
+    assert_eq!(history.over_with_skew(&quota, 50_000), 0);
+    assert_eq!(waiting(&limiters), 0);
 }
 
 #[test]

@@ -77,11 +77,23 @@ fn waiting(limiter: &Limiter<Far>) -> u32 {
     limiter.waiting()[0].count
 }
 
+/// Beside the one that waits, one to which something can be given back.
+const TWO: &str = "{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s },
+     { name: hourly, rate: 1000/h }";
+
+fn remaining(limiter: &Limiter<Far>) -> JoinHandle<u64> {
+    let limiter = limiter.clone();
+    tokio::spawn(async move {
+        let looked = limiter.check(&Request::new().cost(0)).await.unwrap();
+        let hourly = looked.applied().nth(1).unwrap();
+        hourly.remaining()
+    })
+}
+
 #[tokio::test(start_paused = true)]
-async fn two_processes_stand_in_one_line_and_whoever_goes_gives_back_elsewhere() {
-    let text = "{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s }";
+async fn two_processes_stand_in_one_line_and_whoever_goes_gives_back_what_is_no_place() {
     let store = Far::new();
-    let (one, other) = (store.limiter(text), store.limiter(text));
+    let (one, other) = (store.limiter(TWO), store.limiter(TWO));
     let mut tasks = Vec::new();
     for _ in 0..60 {
         tasks.push(ask(&one));
@@ -93,6 +105,7 @@ async fn two_processes_stand_in_one_line_and_whoever_goes_gives_back_elsewhere()
         100,
         "a hundred places are ten seconds"
     );
+    assert_eq!(remaining(&one).await.unwrap(), 1_000 - 101);
     let alive: Vec<_> = tasks.iter().filter(|task| !task.is_finished()).collect();
     // The last first, so that each has others behind it that have gone.
     for task in alive.iter().rev().take(50) {
@@ -106,18 +119,72 @@ async fn two_processes_stand_in_one_line_and_whoever_goes_gives_back_elsewhere()
     );
     sleep(200 * MS).await;
     assert_eq!(store.given_back.load(Relaxed), 50);
+    assert_eq!(remaining(&one).await.unwrap(), 1_000 - 51);
+    // Others may wait behind them, so their places are nobody's; those of 200 ms have come free.
     let again: Vec<_> = (0..60).map(|_| ask(&one)).collect();
     settle().await;
     let got = again.iter().filter(|task| !task.is_finished()).count();
+    assert!((2..=3).contains(&got), "{got}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_goes_to_the_next_of_the_same_process_and_nobody_else_moves() {
+    let text = "{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s }";
+    let store = Far::new();
+    let limiters = [store.limiter(text), store.limiter(text)];
+    let began = Instant::now();
+    let mut tasks = Vec::new();
+    for nth in 0..20 {
+        let limiter = limiters[nth % 2].clone();
+        tasks.push(tokio::spawn(async move {
+            limiter.check(&Request::new()).await.unwrap();
+            began.elapsed()
+        }));
+        settle().await;
+    }
+    // Of one process, the turns of 4, 8 and 14 are free.
+    for nth in [4, 8, 14] {
+        tasks[nth].abort();
+        settle().await;
+    }
+    assert_eq!(store.given_back.load(Relaxed), 0, "nothing is credited");
+    let mut turns = Vec::new();
+    for (nth, task) in tasks.into_iter().enumerate() {
+        if let Ok(passed) = task.await {
+            turns.push((nth, passed.as_millis() / 100));
+        }
+    }
+    let (ours, theirs): (Vec<_>, Vec<_>) = turns.into_iter().partition(|(nth, _)| nth % 2 == 0);
+    let moved = [(0, 0), (2, 2), (6, 4), (10, 6), (12, 8), (16, 10), (18, 12)];
+    assert_eq!(ours, moved);
+    let kept: Vec<_> = (1..20).step_by(2).map(|nth| (nth, nth as u128)).collect();
+    assert_eq!(theirs, kept);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_passed_is_not_given_back_where_others_may_have_places_behind_it() {
+    let store = Far::new();
+    let alone = store.limiter("{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 3s }");
+    let decision = ask(&alone).await.unwrap();
+    assert!(!alone.give_back(&decision).await.unwrap());
+    assert_eq!(store.given_back.load(Relaxed), 0);
+    let late = ask(&alone).await.unwrap();
     assert!(
-        (50..=53).contains(&got),
-        "{got}: those of 200 ms have come free as well"
+        late.waited() >= Duration::from_secs(1),
+        "it is still charged"
     );
+    // Of another limit it is.
+    let both = store.limiter(TWO);
+    let decision = ask(&both).await.unwrap();
+    let before = remaining(&both).await.unwrap();
+    assert!(both.give_back(&decision).await.unwrap());
+    assert_eq!(remaining(&both).await.unwrap(), before + 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_who_go_at_once_give_back_exactly_one_after_the_other() {
-    let text = "{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 100s }";
+    let text = "{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 100s },
+         { name: hourly, rate: 1000/h }";
     let store = Far::new();
     let limiter = store.limiter(text);
     let tasks: Vec<_> = (0..101).map(|_| ask(&limiter)).collect();
@@ -128,15 +195,14 @@ async fn all_who_go_at_once_give_back_exactly_one_after_the_other() {
     }
     settle().await;
     sleep(300 * MS).await;
-    let tasks: Vec<_> = (0..110).map(|_| ask(&limiter)).collect();
-    settle().await;
-    assert_eq!(waiting(&limiter), 100);
-    drop(tasks);
+    assert_eq!(store.given_back.load(Relaxed), 100);
+    assert_eq!(remaining(&limiter).await.unwrap(), 999);
 }
 
 #[tokio::test(start_paused = true)]
 async fn leave_to_wait_is_held_until_all_is_given_back() {
-    let text = "{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 1h, max_waiting: 10 }";
+    let text = "{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 1h, max_waiting: 10 },
+         { name: hourly, rate: 1000/h }";
     let store = Far::new();
     let limiter = store.limiter(text);
     let tasks: Vec<_> = (0..11).map(|_| ask(&limiter)).collect();
@@ -199,15 +265,15 @@ async fn who_waits_before_a_window_when_the_store_goes_is_decided_without_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_place_that_cannot_be_given_back_stays_charged() {
+async fn what_cannot_be_given_back_stays_charged() {
     let store = Far::new();
-    let limiter = store.limiter("{ name: all, rate: 1/s burst 1, on_refusal: wait, max_wait: 3s }");
+    let limiter = store.limiter(TWO);
     let tasks: Vec<_> = (0..4).map(|_| ask(&limiter)).collect();
     settle().await;
     store.is_cut.store(true, Relaxed);
     tasks[3].abort();
     settle().await;
     store.is_cut.store(false, Relaxed);
-    assert!(!ask(&limiter).await.unwrap().is_allowed());
+    assert_eq!(remaining(&limiter).await.unwrap(), 996);
     assert_eq!(waiting(&limiter), 2);
 }

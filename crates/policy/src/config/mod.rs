@@ -174,6 +174,25 @@ policies:
         }
     }
 
+    /// The policies that are written, in order: without those that routes join, which have no limit
+    /// and no bucket of their own.
+    ///
+    /// ```
+    /// let config = tidegate_policy::Config::from_yaml("
+    /// routes: [{ id: all, upstreams: [http://127.0.0.1:9001], policy: [api, web] }]
+    /// policies:
+    ///   - { name: api, limits: [{ name: per-client, key: ip, rate: 10/s }] }
+    ///   - { name: web, limits: [{ name: all, rate: 100/s }] }
+    /// ")?;
+    /// let written: Vec<&str> = config.written().map(|it| it.name.as_str()).collect();
+    /// assert_eq!(written, ["api", "web"]);
+    /// assert!(config.policy(Some("api+web")).is_some());
+    /// # Ok::<(), tidegate_policy::ConfigErrors>(())
+    /// ```
+    pub fn written(&self) -> impl Iterator<Item = &Policy> + Clone {
+        self.policies.iter().filter(|policy| !policy.is_joined())
+    }
+
     /// How identities become keys: the same on every instance with the same configuration.
     pub fn key_rules(&self) -> KeyRules {
         KeyRules {

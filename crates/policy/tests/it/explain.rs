@@ -4,7 +4,7 @@ use crate::good::Files;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_policy::Config;
-use tidegate_policy::config::explain;
+use tidegate_policy::config::{costs, explain};
 
 /// `tests/good/NAME.txt` says what `NAME.yaml` means. `TIDEGATE_BLESS=1` writes them anew; read the
 /// difference.
@@ -36,4 +36,53 @@ fn files() -> Vec<PathBuf> {
                 .is_some_and(|extension| extension == "yaml")
         })
         .collect()
+}
+
+/// What is told of `a+b` in a Cluster whose store is as `store` says.
+fn joined(store: &str) -> Vec<String> {
+    let text = format!(
+        "
+store: {{ url: 'redis://a,b', {store} }}
+routes: [{{ id: all, upstreams: 'http://a', policy: [a, b] }}]
+policies:
+  - {{ name: a, limits: [{{ name: x, key: ip, rate: 1/s }}] }}
+  - {{ name: b, limits: [{{ name: y, key: ip, rate: 1/s }}, {{ name: z, key: user, rate: 1/s }}, {{ name: w, rate: 1/s }}] }}
+"
+    );
+    let config = Config::from_yaml(&text).unwrap_or_else(|errors| panic!("{errors}"));
+    let told = costs(&config);
+    let explained = explain(&config);
+    assert_eq!(explained.matches("Limit `x`").count(), 1, "{explained}");
+    assert_eq!(explained.matches("Policy `a+b`").count(), 1, "{explained}");
+    told
+}
+
+#[test]
+fn what_joined_policies_cost_is_told_with_what_would_save_something() {
+    let by_subject = joined("tag: subject");
+    let [_, _, both] = by_subject.as_slice() else {
+        panic!("{by_subject:?}")
+    };
+    for said in [
+        "Policy `a+b`: a request costs one round trip, to up to 3 groups",
+        "`x` and `y` by `ip`",
+        "let more limits have the same key; or write `tag: policy`",
+    ] {
+        assert!(both.contains(said), "{both}");
+    }
+    let by_policy = joined("tag: policy");
+    let [alone, _, both] = by_policy.as_slice() else {
+        panic!("{by_policy:?}")
+    };
+    assert!(alone.contains("one round trip to one group"), "{alone}");
+    for said in [
+        "to up to 2 groups",
+        "`x` by `policy a`",
+        "write these limits into one policy",
+    ] {
+        assert!(both.contains(said), "{both}");
+    }
+    assert!(!both.contains("tag: policy"), "that is so already: {both}");
+    let open = joined("layout: open, template: 'x:{policy}:{limit}:{key}'");
+    assert!(open[2].contains("`x:a:x:<ip>`"), "{open:?}");
 }

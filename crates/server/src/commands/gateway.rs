@@ -3,7 +3,6 @@
 use super::{print, serve};
 use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
-use crate::server::Listeners;
 use clap::Args;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -77,7 +76,7 @@ fn text(args: &GatewayArgs) -> Result<String, Failure> {
         None => LISTEN.to_owned(),
     };
     if let Some(address) = args.admin {
-        doors.push_str(&format!("  admin: \"{address}\"\n"));
+        let _ = writeln!(doors, "  admin: \"{address}\"");
     }
     Ok(format!("{HEADING}{}", text.replacen(LISTEN, &doors, 1)))
 }

@@ -43,12 +43,8 @@ pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
 }
 
 fn verdict(file: &str, config: &Config) -> String {
-    let limits = config
-        .policies
-        .iter()
-        .map(|policy| policy.limits.len())
-        .sum();
-    let policies = counted(config.policies.len(), "policy", "policies");
+    let limits = config.written().map(|policy| policy.limits.len()).sum();
+    let policies = counted(config.written().count(), "policy", "policies");
     let limits = counted(limits, "limit", "limits");
     let warnings = match config.warnings().len() {
         0 => String::new(),

@@ -76,7 +76,7 @@ impl Fleet {
     /// answer. The target of `request` is a path, as an upstream without one of its own sees it.
     pub(crate) async fn forward(
         &self,
-        mut request: Request<Upload>,
+        mut request: Box<Request<Upload>>,
         manner: Manner,
         observer: &impl Observer,
     ) -> Result<(Answered, &Arc<Target>, Turn), Unanswered> {
@@ -122,7 +122,7 @@ impl Fleet {
                 turn = self.balancer.pick(tried);
             }
             match (back, &turn) {
-                (Some(back), Some(_)) => request = *back,
+                (Some(back), Some(_)) => request = back,
                 _ => {
                     return Err(Unanswered {
                         trouble,
@@ -149,14 +149,16 @@ impl Fleet {
     ) {
         let prefix = &target.upstream.prefix;
         let path = path.cloned().unwrap_or(PathAndQuery::from_static("/"));
-        let path = if prefix.is_empty() {
+        // A question about the server itself (RFC 9112, 3.2.4) is about no path of it.
+        let path = if prefix.is_empty() || path == "*" {
             path
         } else {
             let joined = format!("{prefix}{path}");
             PathAndQuery::try_from(joined).unwrap_or(path)
         };
         *request.uri_mut() = Uri::from(path);
-        if self.host == HostHeader::Upstream {
+        // Old clients need not say whom they want; whoever speaks HTTP/1.1 must.
+        if self.host == HostHeader::Upstream || !request.headers().contains_key(HOST) {
             let authority = target.authority.clone();
             request.headers_mut().insert(HOST, authority);
         }

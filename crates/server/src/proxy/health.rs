@@ -7,27 +7,16 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_policy::route::Health;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
-/// How an upstream is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Checks {
-    /// From one check to the next, give or take a tenth, so that many gateways do not ask at once.
-    pub(crate) interval: Duration,
-    /// How long a check may take.
-    pub(crate) timeout: Duration,
-    /// So many good ones in a row, and an unhealthy upstream is healthy.
-    pub(crate) healthy: u32,
-    /// So many bad ones in a row, and a healthy upstream is unhealthy.
-    pub(crate) unhealthy: u32,
-}
-
-/// Checks an upstream, by `probe`, until told to `stop`. It is taken to be as it was last known to be,
+/// Checks an upstream, by `probe`, as often as `checks` say, give or take a tenth, so that many gateways
+/// do not ask at once; until told to `stop`. It is taken to be as it was last known to be,
 /// which at first is healthy, until checks have said otherwise often enough.
 pub(crate) async fn watch<P, F, E>(
     standing: Arc<Standing>,
-    checks: Checks,
+    checks: &Health,
     probe: P,
     stop: impl Future<Output = ()>,
 ) where
@@ -43,9 +32,9 @@ pub(crate) async fn watch<P, F, E>(
         let mut streak = Streak::default();
         loop {
             match timeout(checks.timeout, probe()).await {
-                Ok(Ok(())) => streak.note_good(&standing, &checks),
-                Ok(Err(error)) => streak.note_bad(&standing, &checks, &error),
-                Err(_) => streak.note_bad(&standing, &checks, &NoAnswer(checks.timeout)),
+                Ok(Ok(())) => streak.note_good(&standing, checks),
+                Ok(Err(error)) => streak.note_bad(&standing, checks, &error),
+                Err(_) => streak.note_bad(&standing, checks, &NoAnswer(checks.timeout)),
             }
             sleep(jittered(checks.interval)).await;
         }
@@ -66,7 +55,7 @@ struct Streak {
 }
 
 impl Streak {
-    fn note_good(&mut self, standing: &Standing, checks: &Checks) {
+    fn note_good(&mut self, standing: &Standing, checks: &Health) {
         self.bad = 0;
         self.good = self.good.saturating_add(1);
         if self.good >= checks.healthy && standing.set_healthy(true) {
@@ -79,7 +68,7 @@ impl Streak {
         }
     }
 
-    fn note_bad(&mut self, standing: &Standing, checks: &Checks, why: &dyn Display) {
+    fn note_bad(&mut self, standing: &Standing, checks: &Health, why: &dyn Display) {
         self.good = 0;
         self.bad = self.bad.saturating_add(1);
         if self.bad >= checks.unhealthy && standing.set_healthy(false) {
@@ -126,7 +115,8 @@ mod tests {
     use tokio::sync::oneshot;
     use tokio::time::Instant;
 
-    const CHECKS: Checks = Checks {
+    const CHECKS: Health = Health {
+        path: String::new(),
         interval: Duration::from_secs(5),
         timeout: Duration::from_secs(1),
         healthy: 2,
@@ -157,7 +147,7 @@ mod tests {
             }
         };
         let stop = async { done.await.unwrap() };
-        watch(Arc::clone(standing), CHECKS, probe, stop).await;
+        watch(Arc::clone(standing), &CHECKS, probe, stop).await;
         seen.into_inner()
     }
 
@@ -191,7 +181,7 @@ mod tests {
         };
         // The third is over after 14.5 seconds at most, and the fourth begins after 16.5 at least.
         let stop = sleep(Duration::from_millis(14_600));
-        watch(Arc::clone(&standing), CHECKS, probe, stop).await;
+        watch(Arc::clone(&standing), &CHECKS, probe, stop).await;
         assert_eq!(asked.load(Relaxed), 3);
         assert!(!standing.is_healthy());
     }
@@ -200,7 +190,7 @@ mod tests {
     async fn checks_stop_when_told_even_in_the_middle_of_one() {
         let standing = standing();
         let began = AtomicBool::new(false);
-        let checks = Checks {
+        let checks = Health {
             timeout: Duration::from_hours(1),
             ..CHECKS
         };
@@ -209,7 +199,7 @@ mod tests {
             pending::<Result<(), &str>>()
         };
         let start = Instant::now();
-        watch(standing, checks, probe, sleep(CHECKS.interval)).await;
+        watch(standing, &checks, probe, sleep(CHECKS.interval)).await;
         assert!(began.load(Relaxed));
         assert!(start.elapsed() < CHECKS.interval * 2);
     }

@@ -1,5 +1,6 @@
 //! What belongs to one connection and is not passed on to the next (RFC 9110, section 7.6.1).
 
+use super::trace::is_trace;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
@@ -19,13 +20,18 @@ const ALWAYS: [HeaderName; 5] = [
     HTTP2_SETTINGS,
 ];
 
-/// What a client may not have removed by naming it: how long the body is, whom it is for, and whatever
-/// tells where a request came from, or others would believe that it came from nowhere.
+/// What `Connection` nearly always says.
+const USUAL: [&str; 3] = ["keep-alive", "close", "upgrade"];
+
+/// What a client may not have removed by naming it: how long the body is, and whom it is for.
 const NEVER: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRAILER];
 
 /// Takes out of a request what is not passed on. That it wants trailers is.
 pub(crate) fn strip_request(headers: &mut HeaderMap) {
-    let wants_trailers = headers.contains_key(TE) && has_token(headers, &TE, "trailers");
+    if !headers.keys().any(is_hop) {
+        return;
+    }
+    let wants_trailers = has_token(headers, &TE, "trailers");
     strip(headers);
     headers.remove(TE);
     // It was between the client and this side, which answers it when the body is first asked for.
@@ -37,17 +43,36 @@ pub(crate) fn strip_request(headers: &mut HeaderMap) {
 
 /// Takes out of an answer what is not passed on.
 pub(crate) fn strip_response(headers: &mut HeaderMap) {
-    strip(headers);
+    if headers.keys().any(is_hop) {
+        strip(headers);
+    }
+}
+
+/// Whether a field may have to go. Most messages have none of these, and to look through the names once
+/// is cheaper than to look for each.
+fn is_hop(name: &HeaderName) -> bool {
+    matches!(
+        name.as_str(),
+        "connection"
+            | "keep-alive"
+            | "proxy-connection"
+            | "transfer-encoding"
+            | "upgrade"
+            | "http2-settings"
+            | "te"
+            | "expect"
+    )
 }
 
 fn strip(headers: &mut HeaderMap) {
-    if headers.contains_key(CONNECTION) {
-        for name in named(headers) {
-            headers.remove(name);
-        }
-        headers.remove(CONNECTION);
+    for name in named(headers) {
+        headers.remove(name);
     }
-    for name in ALWAYS {
+    headers.remove(CONNECTION);
+    // Only what is there: to remove what is not costs as much.
+    let there = headers.keys().filter(|name| ALWAYS.contains(name));
+    let there: SmallVec<[HeaderName; 2]> = there.cloned().collect();
+    for name in there {
         headers.remove(name);
     }
 }
@@ -58,16 +83,13 @@ fn named(headers: &HeaderMap) -> SmallVec<[HeaderName; 2]> {
     values
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
-        .filter_map(|name| HeaderName::from_bytes(name.trim().as_bytes()).ok())
+        .map(str::trim)
+        // What nearly all say, and none of these is the name of a field that would be left.
+        .filter(|name| !USUAL.iter().any(|it| it.eq_ignore_ascii_case(name)))
+        .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
+        // Who named what tells where it came from would take that away from whoever stands behind us.
         .filter(|name| !NEVER.contains(name) && !is_trace(name))
         .collect()
-}
-
-/// Whether a field tells where a request came from. A client that names one as its own would take it
-/// away from whoever stands behind us.
-fn is_trace(name: &HeaderName) -> bool {
-    let name = name.as_str();
-    name == "forwarded" || name == "via" || name.starts_with("x-forwarded-") || name == "x-real-ip"
 }
 
 /// Whether a list in these fields has `token`, whatever its case and parameters.

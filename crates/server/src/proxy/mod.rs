@@ -16,6 +16,8 @@
 pub(crate) mod balance;
 mod dial;
 pub(crate) mod fleet;
+#[cfg(test)]
+mod fleet_tests;
 pub(crate) mod health;
 pub(crate) mod hop;
 mod multiplex;

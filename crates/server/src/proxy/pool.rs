@@ -3,7 +3,6 @@
 use super::wire::Wire;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::task::{Context, Waker};
 
 /// How many may wait. More are closed when their request is done.
 const IDLE_MAX: usize = 512;
@@ -30,11 +29,11 @@ struct Idle {
 
 impl Pool {
     /// A connection that can take a request, if there is one.
-    pub(crate) fn take(&self, context: &mut Context<'_>) -> Option<Box<Wire>> {
+    pub(crate) fn take(&self) -> Option<Box<Wire>> {
         loop {
             let mut wire = self.idle.lock().pop()?.wire;
             // Looked at outside of the lock, for it may be a call to the system.
-            if wire.is_ready(context) {
+            if wire.is_ready() {
                 return Some(wire);
             }
         }
@@ -52,13 +51,12 @@ impl Pool {
     /// Closes those that have waited for too long, or that the upstream has closed.
     pub(crate) fn sweep(&self) {
         let now = self.sweeps.fetch_add(1, Relaxed).wrapping_add(1);
-        let mut context = Context::from_waker(Waker::noop());
         // Those that are looked at are away for a moment, and nobody waits for the lock meanwhile.
         let idle = std::mem::take(&mut *self.idle.lock());
         let mut kept: Vec<Idle> = Vec::with_capacity(idle.len());
         for mut it in idle {
             let is_young = now.wrapping_sub(it.since) <= SWEEPS_MAX;
-            if is_young && it.wire.is_ready(&mut context) {
+            if is_young && it.wire.is_ready() {
                 kept.push(it);
             }
         }

@@ -54,19 +54,18 @@ impl Relayed {
     }
 
     /// Gives the connection back if nothing more is to come.
-    pub(crate) fn release_if_done(&mut self, context: &mut Context<'_>) {
+    pub(crate) fn release_if_done(&mut self) {
         if self.incoming.is_end_stream() {
-            self.release(context);
+            self.release();
         }
     }
 
-    fn release(&mut self, context: &mut Context<'_>) {
+    fn release(&mut self) {
         let Some(mut wire) = self.wire.take() else {
             return;
         };
-        // Once more, so that it sees its own end of the message. One whose request is still being
-        // sent, or that either side wants to close, is not ready and goes.
-        if wire.is_ready(context) {
+        // Driven once more, so that it sees its own end of the message.
+        if wire.rest() {
             self.target.pool.put(wire);
         }
     }
@@ -103,7 +102,7 @@ impl Body for Relayed {
             }),
             Poll::Ready(Some(Ok(frame))) => {
                 this.patience.renew();
-                this.release_if_done(context);
+                this.release_if_done();
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(error))) => {
@@ -111,7 +110,7 @@ impl Body for Relayed {
                 Poll::Ready(Some(Err(RelayError::Broken(error))))
             }
             Poll::Ready(None) => {
-                this.release(context);
+                this.release();
                 Poll::Ready(None)
             }
         }

@@ -16,10 +16,8 @@ use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http2};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::Future;
 use std::sync::Arc;
-use std::task::Poll;
 use tidegate_policy::route::{Http2, Route, Scheme, Timeouts, Upstream, UpstreamTls};
 use tokio::time::timeout;
 
@@ -69,6 +67,9 @@ pub(crate) struct Answered {
     pub(crate) wire: Option<Box<Wire>>,
 }
 
+/// What comes of sending a request.
+pub(super) type Sent = Result<Response<Incoming>, TrySendError<Request<Upload>>>;
+
 /// A connection that is ready for a request.
 enum Link {
     Http1(Box<Wire>),
@@ -98,17 +99,13 @@ impl Answered {
     }
 
     /// The answer, whose body drives the connection as it is read. `turn` is over when it is.
-    pub(crate) async fn relay(self, target: &Arc<Target>, turn: Turn) -> Response<Relayed> {
+    pub(crate) fn relay(self, target: &Arc<Target>, turn: Turn) -> Response<Relayed> {
         let Self { head, wire } = self;
         let of = (Arc::clone(target), turn);
         let idle = target.timeouts.idle;
         let mut answer = head.map(|body| Relayed::new(body, wire, of, idle));
         // An answer without a body is complete, and nobody will ask for the rest of it.
-        poll_fn(|context| {
-            answer.body_mut().release_if_done(context);
-            Poll::Ready(())
-        })
-        .await;
+        answer.body_mut().release_if_done();
         answer
     }
 
@@ -158,13 +155,13 @@ impl Target {
     /// again is given back; one that was sent already only if `is_repeatable`.
     pub(crate) async fn exchange(
         &self,
-        mut request: Request<Upload>,
+        mut request: Box<Request<Upload>>,
         manner: Manner,
         is_repeatable: bool,
     ) -> Result<Answered, Failed> {
         let mut was_unreached = true;
         let waiting = match manner {
-            Manner::Usual => self.waiting().await,
+            Manner::Usual => self.waiting(),
             Manner::Upgrade => None,
         };
         if let Some(link) = waiting {
@@ -177,7 +174,7 @@ impl Target {
                     is_unreached,
                 }) => {
                     was_unreached = is_unreached;
-                    request = *back;
+                    request = back;
                 }
                 sent => return sent,
             }
@@ -192,7 +189,7 @@ impl Target {
 
     async fn exchange_afresh(
         &self,
-        request: Request<Upload>,
+        request: Box<Request<Upload>>,
         manner: Manner,
         is_repeatable: bool,
     ) -> Result<Answered, Failed> {
@@ -203,17 +200,16 @@ impl Target {
             }
             Err(trouble) => Err(Failed {
                 trouble,
-                request: Some(Box::new(request)),
+                request: Some(request),
                 is_unreached: true,
             }),
         }
     }
 
     /// A connection that is there already.
-    async fn waiting(&self) -> Option<Link> {
-        let wire = poll_fn(|context| Poll::Ready(self.pool.take(context))).await;
-        let http2 = || self.multiplex.current().map(Link::Http2);
-        wire.map(Link::Http1).or_else(http2)
+    fn waiting(&self) -> Option<Link> {
+        let wire = self.pool.take().map(Link::Http1);
+        wire.or_else(|| self.multiplex.current().map(Link::Http2))
     }
 
     /// A new connection. Where HTTP/2 is spoken, the first one of many at once makes it for all.
@@ -249,20 +245,20 @@ impl Target {
         &self,
         link: Link,
         manner: Manner,
-        mut request: Request<Upload>,
+        mut request: Box<Request<Upload>>,
         spare: Option<Box<Request<Upload>>>,
     ) -> Result<Answered, Failed> {
         let upload = request.body().progress();
         match link {
             Link::Http1(mut wire) => {
                 frame_http1(&mut request);
-                let head = self.in_time(wire.send(request), &upload, spare).await?;
+                let head = self.in_time(wire.send(*request), &upload, spare).await?;
                 let wire = Some(wire);
                 Answered { head, wire }.checked(manner)
             }
             Link::Http2(mut sender) => {
                 self.address_http2(&mut request);
-                let sent = sender.try_send_request(request);
+                let sent = Box::pin(sender.try_send_request(*request));
                 let head = self.in_time(sent, &upload, spare).await?;
                 Answered { head, wire: None }.checked(manner)
             }
@@ -272,13 +268,12 @@ impl Target {
     /// Waits for the head of an answer, from when the body of the request no longer goes on.
     async fn in_time(
         &self,
-        answer: impl Future<Output = Result<Response<Incoming>, TrySendError<Request<Upload>>>>,
+        mut answer: impl Future<Output = Sent> + Unpin,
         upload: &Progress,
         spare: Option<Box<Request<Upload>>>,
     ) -> Result<Response<Incoming>, Failed> {
-        let mut answer = pin!(answer);
         loop {
-            return match timeout(self.timeouts.response, answer.as_mut()).await {
+            return match timeout(self.timeouts.response, &mut answer).await {
                 Ok(Ok(answer)) => Ok(answer),
                 Ok(Err(mut error)) => {
                     let unsent = error.take_message().map(Box::new);

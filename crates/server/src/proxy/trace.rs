@@ -51,26 +51,32 @@ impl Trace {
         is_trusted: bool,
     ) {
         let forwarded = self.forwarded(host);
-        if is_trusted {
+        let is_told = headers.keys().any(is_trace);
+        if is_told && is_trusted {
             append(headers, FOR, &self.peer);
             keep_or(headers, PROTO, Some(&self.proto));
             keep_or(headers, HOST, host);
             keep_or(headers, REAL_IP, Some(&self.peer));
             append(headers, FORWARDED, &forwarded);
-        } else {
-            headers.insert(FOR, self.peer.clone());
-            headers.insert(PROTO, self.proto.clone());
-            match host {
-                Some(host) => drop(headers.insert(HOST, host.clone())),
-                None => drop(headers.remove(HOST)),
-            }
-            headers.insert(REAL_IP, self.peer.clone());
-            headers.insert(FORWARDED, forwarded);
+            append(headers, VIA, &via(version));
+            return;
+        }
+        if is_told {
             for name in ONLY_FROM_PROXIES {
                 headers.remove(name);
             }
+            append(headers, VIA, &via(version));
+        } else {
+            headers.insert(VIA, via(version));
         }
-        append(headers, VIA, &via(version));
+        headers.insert(FOR, self.peer.clone());
+        headers.insert(PROTO, self.proto.clone());
+        headers.insert(REAL_IP, self.peer.clone());
+        headers.insert(FORWARDED, forwarded);
+        match host {
+            Some(host) => drop(headers.insert(HOST, host.clone())),
+            None => drop(headers.remove(HOST)),
+        }
     }
 
     /// This hop, in the words of RFC 7239.
@@ -108,6 +114,12 @@ impl Trace {
         debug_assert!(written.is_ok(), "writing to a string");
         HeaderValue::try_from(hop).unwrap_or(HeaderValue::from_static("for=unknown"))
     }
+}
+
+/// Whether a field tells where a request came from.
+pub(super) fn is_trace(name: &HeaderName) -> bool {
+    let name = name.as_str();
+    name.starts_with("x-forwarded-") || matches!(name, "forwarded" | "via" | "x-real-ip")
 }
 
 /// Adds to a list in one field, so that whoever reads only one line of it reads all.

@@ -7,16 +7,20 @@
 //! connection; that it was closed meanwhile is noticed when it is taken up again.
 
 use super::stream::Stream;
+use super::target::Sent;
 use super::upload::Upload;
 use bytes::Bytes;
-use http::{Request, Response};
-use hyper::body::Incoming;
-use hyper::client::conn::TrySendError;
+use http::Request;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicBool,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use std::task::{Context, Poll, Wake, Waker};
 
 /// Bytes of an answer's head, and what is read ahead of its body.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -28,6 +32,18 @@ pub(crate) struct Wire {
     driver: http1::Connection<TokioIo<Stream>, Upload>,
     /// Whether the driver has come to its end; it must not be asked again.
     has_ended: bool,
+    /// Rung when something comes while nobody uses it: most likely its end.
+    bell: Arc<Bell>,
+}
+
+/// Remembers that it was rung.
+#[derive(Debug, Default)]
+struct Bell(AtomicBool);
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Release);
+    }
 }
 
 impl Wire {
@@ -41,6 +57,7 @@ impl Wire {
             sender,
             driver,
             has_ended: false,
+            bell: Arc::default(),
         })
     }
 
@@ -52,25 +69,34 @@ impl Wire {
         }
     }
 
-    /// Whether it can take a request now, as far as this side knows.
-    pub(crate) fn is_ready(&mut self, context: &mut Context<'_>) -> bool {
-        self.drive(context);
+    /// Lets it come to rest after an answer, and tells whether it can take another request: not if its
+    /// request is still being sent, or either side wants to close it. Whoever used it is not woken for
+    /// it any more.
+    pub(crate) fn rest(&mut self) -> bool {
+        self.bell.0.store(false, Relaxed);
+        let waker = Waker::from(Arc::clone(&self.bell));
+        self.drive(&mut Context::from_waker(&waker));
         !self.has_ended && self.sender.is_ready()
+    }
+
+    /// Whether it can still take a request, as far as this side knows. If nothing came since it came to
+    /// rest, nobody has closed it.
+    pub(crate) fn is_ready(&mut self) -> bool {
+        !self.bell.0.load(Acquire) || self.rest()
     }
 
     /// Sends a request, and waits for the head of the answer. The body comes only as long as somebody
     /// [drives](Self::drive).
-    pub(crate) async fn send(
-        &mut self,
-        request: Request<Upload>,
-    ) -> Result<Response<Incoming>, TrySendError<Request<Upload>>> {
+    pub(crate) fn send(&mut self, request: Request<Upload>) -> impl Future<Output = Sent> + Unpin {
         let Self {
             sender,
             driver,
             has_ended,
+            ..
         } = self;
-        let mut answer = pin!(sender.try_send_request(request));
-        poll_fn(|context| {
+        // Put aside, for it holds the request, and whoever holds this would hold it as well.
+        let mut answer = Box::pin(sender.try_send_request(request));
+        poll_fn(move |context| {
             if !*has_ended {
                 *has_ended = Pin::new(&mut *driver).poll(context).is_ready();
             }
@@ -82,7 +108,6 @@ impl Wire {
             }
             answer
         })
-        .await
     }
 
     /// What comes after HTTP, once the upstream has agreed to change to something else: the bytes, and

@@ -12,7 +12,9 @@ use crate::bounds::Bounds;
 use crate::doors::{Door, Protocols, respond};
 use crate::tasks::Tasks;
 use crate::telemetry::metrics::DoorMetrics;
+use futures_util::StreamExt;
 use futures_util::future::{Either, ready};
+use futures_util::stream::FuturesUnordered;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
@@ -118,12 +120,23 @@ where
     let connection = http(&bounds).serve_connection(TokioIo::new(stream), service);
     let mut connection = pin!(connection.with_upgrades());
 
+    // Asked only when one of them has something to say, and not with every piece that moves: most of
+    // the time nothing but the connection has.
+    let mut calls = FuturesUnordered::from_iter([async {
+        tokio::select! {
+            biased;
+            () = idle(&pulse, bounds.idle_time) => Call::Idle,
+            () = phase.reaches(closes_in) => Call::Closing,
+        }
+    }]);
     tokio::select! {
         biased;
         ended = connection.as_mut() => return report(ended),
-        () = idle(&pulse, bounds.idle_time) => return debug!("closed an idle connection"),
-        () = phase.reaches(closes_in) => {}
+        call = calls.next() => if let Some(Call::Idle) = call {
+            return debug!("closed an idle connection");
+        },
     }
+    drop(calls);
 
     // A client may have sent a request that is still on its way. It is answered, and told that it
     // was the last one; only a connection on which nothing comes is closed without a word.
@@ -138,6 +151,14 @@ where
         connection.as_mut().graceful_shutdown();
         report(connection.await);
     }
+}
+
+/// Why a connection ends while nothing is wrong with it.
+enum Call {
+    /// Nothing has happened for too long.
+    Idle,
+    /// The door closes.
+    Closing,
 }
 
 fn http(bounds: &Bounds) -> http1::Builder {

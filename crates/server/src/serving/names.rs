@@ -16,7 +16,7 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn of(config: &Config) -> Self {
         // What routes join stands in the file as its parts.
-        let policies = config.policies.iter().filter(|it| !it.is_joined());
+        let policies = config.written();
         let limits = policies.clone().flat_map(|policy| {
             let named = |limit| format!("{}/{limit}", policy.name);
             policy.limits.iter().map(move |it| named(&it.name))
@@ -65,23 +65,27 @@ mod tests {
     #[test]
     fn what_came_and_what_went_is_told_by_name_and_what_stayed_is_not() {
         let before = names(
-            "policies:
-               - { name: api, limits: [{ name: all, rate: 1/s }, { name: each, key: ip, rate: 1/s }] }
-               - { name: old, limits: [{ name: all, rate: 1/s }] }",
+            "
+policies:
+  - { name: api, limits: [{ name: all, rate: 1/s }, { name: each, key: ip, rate: 1/s }] }
+  - { name: old, limits: [{ name: all, rate: 1/s }] }
+",
         );
         let after = names(
-            "policies:
-               - { name: api, limits: [{ name: all, rate: 2/s }] }
-               - { name: new, limits: [{ name: all, rate: 1/s }] }
-             routes:
-               - { id: b, upstreams: ['http://127.0.0.1:1'], policy: [api, new] }
-               - { id: a, upstreams: ['http://127.0.0.1:2'] }",
+            "
+policies:
+  - { name: api, limits: [{ name: all, rate: 2/s }] }
+  - { name: new, limits: [{ name: fresh, rate: 1/s }] }
+routes:
+  - { id: b, upstreams: ['http://127.0.0.1:1'], policy: [api, new] }
+  - { id: a, upstreams: ['http://127.0.0.1:2'] }
+",
         );
         let came = |of: fn(&Names) -> &BTreeSet<String>| listed(of(&after), of(&before));
         let went = |of: fn(&Names) -> &BTreeSet<String>| listed(of(&before), of(&after));
         assert_eq!(came(|it| &it.policies).as_deref(), Some("new"));
         assert_eq!(went(|it| &it.policies).as_deref(), Some("old"));
-        assert_eq!(came(|it| &it.limits).as_deref(), Some("new/all"));
+        assert_eq!(came(|it| &it.limits).as_deref(), Some("new/fresh"));
         assert_eq!(went(|it| &it.limits).as_deref(), Some("api/each, old/all"));
         assert_eq!(came(|it| &it.routes).as_deref(), Some("a, b"));
         assert_eq!(went(|it| &it.routes), None);

@@ -1,1 +1,138 @@
-//! To come.
+//! A gRPC service behind the gateway, and a client before it: neither notices.
+
+use crate::kit::{Gate, gate, in_time};
+use std::net::SocketAddr;
+use tidegate_server::tasks::Tasks;
+use tokio::net::TcpListener;
+use tonic::Code;
+use tonic::transport::server::TcpIncoming;
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic_health::ServingStatus;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus as Told;
+use tonic_health::pb::health_client::HealthClient;
+use tonic_health::server::{HealthReporter, health_reporter};
+
+/// A health service, as tonic has it.
+struct Service {
+    address: SocketAddr,
+    reporter: HealthReporter,
+    _tasks: Tasks,
+}
+
+impl Service {
+    async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (reporter, service) = health_reporter();
+        reporter
+            .set_service_status("shop", ServingStatus::Serving)
+            .await;
+        let tasks = Tasks::new();
+        tasks.spawn(async move {
+            let router = Server::builder().add_service(service);
+            router
+                .serve_with_incoming(TcpIncoming::from(listener))
+                .await
+                .unwrap();
+        });
+        Self {
+            address,
+            reporter,
+            _tasks: tasks,
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("h2c://{}", self.address)
+    }
+}
+
+async fn client(gate: &Gate) -> HealthClient<Channel> {
+    let endpoint = Endpoint::from_shared(format!("http://{}", gate.address)).unwrap();
+    HealthClient::new(in_time("a channel", endpoint.connect()).await.unwrap())
+}
+
+fn about(service: &str) -> HealthCheckRequest {
+    HealthCheckRequest {
+        service: service.to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn a_call_is_answered() {
+    let service = Service::start().await;
+    let gate = gate::open(service.url(), "").await;
+    let mut client = client(&gate).await;
+    let answer = in_time("an answer", client.check(about("shop")))
+        .await
+        .unwrap();
+    assert_eq!(answer.into_inner().status(), Told::Serving);
+}
+
+/// It comes in trailers, or in a head that is all there is.
+#[tokio::test]
+async fn a_status_of_the_service_stays_its_own() {
+    let service = Service::start().await;
+    let gate = gate::open(service.url(), "").await;
+    let mut client = client(&gate).await;
+    let status = in_time("an answer", client.check(about("nobody")))
+        .await
+        .unwrap_err();
+    assert_eq!(status.code(), Code::NotFound);
+    assert_eq!(status.message(), "service not registered");
+}
+
+#[tokio::test]
+async fn a_stream_is_passed_on_while_it_comes() {
+    let service = Service::start().await;
+    let gate = gate::open(service.url(), "").await;
+    let mut client = client(&gate).await;
+    let watched = in_time("a stream", client.watch(about("shop")))
+        .await
+        .unwrap();
+    let mut watched = watched.into_inner();
+    for (status, told) in [
+        (ServingStatus::Serving, Told::Serving),
+        (ServingStatus::NotServing, Told::NotServing),
+        (ServingStatus::Serving, Told::Serving),
+    ] {
+        service.reporter.set_service_status("shop", status).await;
+        let message = in_time("a message", watched.message()).await.unwrap();
+        assert_eq!(message.unwrap().status(), told);
+    }
+    // And another call beside it, on the same connections.
+    let answer = in_time("an answer", client.check(about("shop")))
+        .await
+        .unwrap();
+    assert_eq!(answer.into_inner().status(), Told::Serving);
+}
+
+#[tokio::test]
+async fn many_calls_at_once_are_all_answered() {
+    let service = Service::start().await;
+    let gate = gate::open(service.url(), "").await;
+    let client = client(&gate).await;
+    let calls = (0..200).map(|_| {
+        let mut client = client.clone();
+        async move { client.check(about("shop")).await }
+    });
+    let answers = in_time("all answers", futures_util::future::join_all(calls)).await;
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_is_told_so_and_costs_the_service_nothing() {
+    let service = Service::start().await;
+    let gate = gate::limited(service.url(), "rate: 1/h burst 1").await;
+    let mut client = client(&gate).await;
+    in_time("an answer", client.check(about("shop")))
+        .await
+        .unwrap();
+    let status = in_time("an answer", client.check(about("shop")))
+        .await
+        .unwrap_err();
+    // A client makes what it likes of an answer that is no gRPC, but it has all of it.
+    assert!(status.message().contains("429"), "{status:?}");
+    assert!(status.metadata().get("retry-after").is_some(), "{status:?}");
+}

@@ -14,6 +14,8 @@ mod kit;
 
 /// The same requests through nginx and through the gateway.
 mod differential;
+/// What can go wrong, and what must not follow from it.
+mod faults;
 /// gRPC, which needs HTTP/2 and trailers.
 mod grpc;
 /// What belongs to one connection, and what routes change.

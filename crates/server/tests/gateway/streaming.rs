@@ -1,1 +1,143 @@
-//! To come.
+//! Bodies that are passed on while they come, in both directions and in both at once.
+
+use crate::kit::message::Messages;
+use crate::kit::{Answer, Client, Upstream, gate, get, in_time, request};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+
+/// A client and the upstream's end of its request, of which the head has been read.
+async fn meet(head: &str) -> (Client, Messages<TcpStream>, gate::Gate) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let gate = gate::open(url, "").await;
+    let mut client = Client::connect(gate.address).await;
+    client.send(head).await;
+    let (stream, _) = in_time("a connection", listener.accept()).await.unwrap();
+    let mut upstream = Messages::new(stream);
+    let head = in_time("a request", upstream.head()).await.unwrap();
+    assert!(head.is_some());
+    (client, upstream, gate)
+}
+
+#[tokio::test]
+async fn a_request_is_passed_on_while_it_comes() {
+    let head = request("POST", "/", &["transfer-encoding: chunked"]);
+    let (mut client, mut upstream, _gate) = meet(&head).await;
+    for piece in ["one", "two", "three"] {
+        client
+            .send(format!("{:x}\r\n{piece}\r\n", piece.len()))
+            .await;
+        let chunk = in_time("a chunk", upstream.chunk()).await.unwrap();
+        assert_eq!(chunk.unwrap(), piece.as_bytes());
+    }
+    client.send("0\r\n\r\n").await;
+    assert_eq!(in_time("the end", upstream.chunk()).await.unwrap(), None);
+    let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+    upstream.stream.write_all(answer).await.unwrap();
+    assert_eq!(client.reply("POST").await.text(), "ok");
+}
+
+#[tokio::test]
+async fn a_request_with_a_length_is_passed_on_while_it_comes() {
+    let head = request("PUT", "/", &["content-length: 6"]);
+    let (mut client, mut upstream, _gate) = meet(&head).await;
+    for piece in ["one", "two"] {
+        client.send(piece).await;
+        let came = in_time("a piece", upstream.exactly(3)).await.unwrap();
+        assert_eq!(came, piece.as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_is_passed_on_while_it_comes() {
+    let (mut client, mut upstream, _gate) = meet(&request("GET", "/events", &[])).await;
+    let head =
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    upstream.stream.write_all(head).await.unwrap();
+    // The head is there before there is any body.
+    let head = client.head().await;
+    assert_eq!(head.get("content-type"), Some("text/event-stream"));
+    for piece in ["data: 1\n\n", "data: 22\n\n", "data: 333\n\n"] {
+        let chunk = format!("{:x}\r\n{piece}\r\n", piece.len());
+        upstream.stream.write_all(chunk.as_bytes()).await.unwrap();
+        let chunk = in_time("a chunk", client.messages.chunk()).await.unwrap();
+        assert_eq!(chunk.unwrap(), piece.as_bytes());
+    }
+    upstream.stream.write_all(b"0\r\n\r\n").await.unwrap();
+    assert_eq!(client.messages.chunk().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_request_goes_on_while_its_answer_comes() {
+    let head = request("POST", "/", &["transfer-encoding: chunked"]);
+    let (mut client, mut upstream, _gate) = meet(&head).await;
+    let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    upstream.stream.write_all(head).await.unwrap();
+    client.head().await;
+    for piece in ["one", "two", "three"] {
+        let chunk = format!("{:x}\r\n{piece}\r\n", piece.len());
+        client.send(&chunk).await;
+        let came = in_time("a chunk", upstream.chunk()).await.unwrap();
+        assert_eq!(came.unwrap(), piece.as_bytes());
+        upstream.stream.write_all(chunk.as_bytes()).await.unwrap();
+        let back = in_time("a chunk", client.messages.chunk()).await.unwrap();
+        assert_eq!(back.unwrap(), piece.as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn a_client_is_not_asked_for_a_body_that_nobody_wants() {
+    let upstream = Upstream::start().await;
+    let gate = gate::limited(format!("http://{}", upstream.address), "rate: 1/h burst 1").await;
+    assert_eq!(get(gate.address, "/", &[]).await.status(), 200);
+    let mut client = Client::connect(gate.address).await;
+    let expecting = ["expect: 100-continue", "content-length: 5"];
+    let reply = client.ask(request("POST", "/", &expecting)).await;
+    assert_eq!(reply.status(), 429);
+    assert_eq!(reply.interim, [0; 0], "asked for what it then refused");
+    assert_eq!(upstream.seen().len(), 1);
+}
+
+/// They are not passed on, but what follows them is.
+#[tokio::test]
+async fn answers_before_the_last_one_do_not_stop_it() {
+    let upstream = Upstream::start().await;
+    let gate = gate::open(format!("http://{}", upstream.address), "").await;
+    let ok = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+    for interim in ["100 Continue", "102 Processing", "103 Early Hints"] {
+        upstream.answers(Answer::of(format!(
+            "HTTP/1.1 {interim}\r\nlink: </a>\r\n\r\n{ok}"
+        )));
+        let reply = get(gate.address, "/", &[]).await;
+        assert_eq!((reply.status(), reply.text()), (200, "ok"), "{interim}");
+        assert_eq!(reply.head.get("link"), None, "{interim}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_large_is_refused_and_never_ends_at_the_upstream() {
+    let upstream = Upstream::start().await;
+    let gate = gate::open(format!("http://{}", upstream.address), ", body_bytes: 1KiB").await;
+    let mut client = Client::connect(gate.address).await;
+    let reply = client
+        .ask(request("POST", "/", &["content-length: 1025"]))
+        .await;
+    assert_eq!((reply.status(), upstream.begun().len()), (413, 0));
+    assert!(client.is_closed().await);
+    let mut client = Client::connect(gate.address).await;
+    let head = request("POST", "/", &["transfer-encoding: chunked"]);
+    client
+        .send(format!("{head}400\r\n{}\r\n", "a".repeat(1024)))
+        .await;
+    client.send("1\r\na\r\n0\r\n\r\n").await;
+    assert_eq!(client.reply("POST").await.status(), 413);
+    assert!(client.is_closed().await);
+    let mut client = Client::connect(gate.address).await;
+    let fits = format!(
+        "{}{}",
+        request("POST", "/", &["content-length: 1024"]),
+        "a".repeat(1024)
+    );
+    assert_eq!(client.ask(fits).await.status(), 200);
+    assert_eq!(upstream.seen().len(), 1);
+}

@@ -1,1 +1,163 @@
-//! To come.
+//! Where requests came from, as upstreams are told: truthfully, whatever clients say.
+
+use crate::kit::certificates::Certificates;
+use crate::kit::message::Head;
+use crate::kit::modern::{H2, body, secure};
+use crate::kit::{Client, Gate, Upstream, gate};
+use http::Request;
+use std::net::IpAddr;
+
+/// The address of a proxy whose word counts.
+const PROXY: &str = "127.0.0.9";
+/// That of anybody else.
+const STRANGER: &str = "127.0.0.7";
+
+const NAMES: [&str; 9] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-prefix",
+    "x-forwarded-proto",
+    "x-forwarded-server",
+    "x-real-ip",
+];
+
+/// A gateway to which one proxy's word counts.
+async fn gateway(upstream: &Upstream, tls: &str) -> Gate {
+    let routes = format!("{{ id: all, upstreams: ['http://{}'] }}", upstream.address);
+    let config = gate::config(&routes, "rate: 1000000/s");
+    let address = "'127.0.0.1:0'";
+    let with_tls = format!("{{ address: {address}{tls} }}");
+    let config = config.replacen(address, &with_tls, 1);
+    Gate::start(&format!(
+        "{config}client: {{ trusted_proxies: [{PROXY}] }}\n"
+    ))
+    .await
+}
+
+/// What is told, of what there is to tell.
+fn told(head: &Head) -> Vec<String> {
+    let told = NAMES
+        .iter()
+        .filter_map(|name| Some((name, head.get(name)?)));
+    told.map(|(name, value)| format!("{name}: {value}"))
+        .collect()
+}
+
+/// What the upstream is told of a request from `source` with these lines.
+async fn told_from(source: &str, line: &str, lines: &[&str]) -> Vec<String> {
+    let upstream = Upstream::start().await;
+    let gate = gateway(&upstream, "").await;
+    let source: IpAddr = source.parse().unwrap();
+    let mut client = Client::connect_from(gate.address, source).await;
+    let head = format!(
+        "{line}\r\nhost: shop.example:8000\r\n{}\r\n",
+        lines.concat()
+    );
+    assert_eq!(client.ask(head).await.status(), 200);
+    told(&upstream.saw().head)
+}
+
+const FORGED: [&str; 10] = [
+    "x-forwarded-for: 192.0.2.1\r\n",
+    "X-Forwarded-For: 192.0.2.2\r\n",
+    "x-forwarded-host: bank.example\r\n",
+    "x-forwarded-port: 443\r\n",
+    "x-forwarded-prefix: /admin\r\n",
+    "x-forwarded-proto: https\r\n",
+    "x-forwarded-server: edge\r\n",
+    "x-real-ip: 192.0.2.1\r\n",
+    "forwarded: for=192.0.2.1;proto=https\r\n",
+    "via: 1.0 edge\r\n",
+];
+
+#[tokio::test]
+async fn of_a_stranger_only_what_is_true_is_told() {
+    let expected = [
+        "forwarded: for=127.0.0.7;host=\"shop.example:8000\";proto=http",
+        "via: 1.1 tidegate",
+        "x-forwarded-for: 127.0.0.7",
+        "x-forwarded-host: shop.example:8000",
+        "x-forwarded-proto: http",
+        "x-real-ip: 127.0.0.7",
+    ];
+    assert_eq!(told_from(STRANGER, "GET / HTTP/1.1", &[]).await, expected);
+    let mut expected = expected;
+    // Who else passed it on is nobody's to forge, and nobody's to believe: it stays a list of names.
+    expected[1] = "via: 1.0 edge, 1.1 tidegate";
+    let told = told_from(STRANGER, "GET / HTTP/1.1", &FORGED).await;
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn what_a_trusted_proxy_says_is_kept_and_added_to() {
+    let expected = [
+        "forwarded: for=192.0.2.1;proto=https, for=127.0.0.9;host=\"shop.example:8000\";proto=http",
+        "via: 1.0 edge, 1.1 tidegate",
+        "x-forwarded-for: 192.0.2.1, 192.0.2.2, 127.0.0.9",
+        "x-forwarded-host: bank.example",
+        "x-forwarded-port: 443",
+        "x-forwarded-prefix: /admin",
+        "x-forwarded-proto: https",
+        "x-forwarded-server: edge",
+        "x-real-ip: 192.0.2.1",
+    ];
+    let told = told_from(PROXY, "GET / HTTP/1.1", &FORGED).await;
+    assert_eq!(told, expected);
+    let expected = [
+        "forwarded: for=127.0.0.9;host=\"shop.example:8000\";proto=http",
+        "via: 1.1 tidegate",
+        "x-forwarded-for: 127.0.0.9",
+        "x-forwarded-host: shop.example:8000",
+        "x-forwarded-proto: http",
+        "x-real-ip: 127.0.0.9",
+    ];
+    assert_eq!(told_from(PROXY, "GET / HTTP/1.1", &[]).await, expected);
+}
+
+#[tokio::test]
+async fn requests_of_one_connection_are_told_apart_by_their_hosts() {
+    let upstream = Upstream::start().await;
+    let gate = gateway(&upstream, "").await;
+    let mut client = Client::connect_from(gate.address, STRANGER.parse().unwrap()).await;
+    for host in ["a.example", "b.example", "b.example", "a.example"] {
+        let request = format!("GET / HTTP/1.1\r\nhost: {host}\r\n\r\n");
+        assert_eq!(client.ask(request).await.status(), 200);
+        let head = upstream.saw().head;
+        let forwarded = format!("for=127.0.0.7;host=\"{host}\";proto=http");
+        assert_eq!(head.get("forwarded"), Some(&*forwarded));
+        assert_eq!(head.get("x-forwarded-host"), Some(host));
+    }
+}
+
+#[tokio::test]
+async fn an_old_client_is_told_of_as_one() {
+    let told = told_from(STRANGER, "GET / HTTP/1.0", &[]).await;
+    assert!(told.contains(&"via: 1.0 tidegate".to_owned()), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_client_by_http2_and_tls_is_told_of_as_one() {
+    let certificates = Certificates::make();
+    let [cert, key] = ["cert.pem", "key.pem"].map(|name| certificates.path(name));
+    let upstream = Upstream::start().await;
+    let tls = format!(", tls: {{ cert: '{cert}', key: '{key}' }}");
+    let gate = gateway(&upstream, &tls).await;
+    let stream = secure(gate.address, &certificates, &["h2"]).await;
+    let request = Request::get("https://shop.example/").body(body("", &[]));
+    let answered = H2::over(stream).await.ask(request.unwrap()).await;
+    assert_eq!(answered.head.status, 200);
+    let expected = [
+        "forwarded: for=127.0.0.1;host=\"shop.example\";proto=https",
+        "via: 2.0 tidegate",
+        "x-forwarded-for: 127.0.0.1",
+        "x-forwarded-host: shop.example",
+        "x-forwarded-proto: https",
+        "x-real-ip: 127.0.0.1",
+    ];
+    let head = upstream.saw().head;
+    assert_eq!(told(&head), expected);
+    assert_eq!(head.get("host"), Some("shop.example"));
+}

@@ -26,6 +26,8 @@ mod doctor;
 mod drain;
 /// What doors say when the store does not answer.
 mod failure;
+/// `tidegate gateway`.
+mod gateway_command;
 /// `tidegate inspect`.
 mod inspect;
 /// `POST /v1/check`: everything but decisions, word for word.

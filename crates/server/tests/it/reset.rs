@@ -260,3 +260,43 @@ async fn in_a_cluster_every_master_is_asked() {
         assert_eq!(master.command(&["DBSIZE"]).int(), 0);
     }
 }
+
+#[tokio::test]
+async fn what_routes_join_is_seen_and_forgotten_by_its_origins() {
+    let server = Server::start();
+    for layout in ["packed", "open"] {
+        let operated = Operated::by(format!(
+            "
+store: {{ url: '{}', timeout: 10s, layout: {layout} }}
+routes: [{{ id: all, upstreams: 'http://127.0.0.1:9', policy: [api, web] }}]
+policies:
+  - {{ name: api, limits: [{{ name: per-client, key: ip, rate: 50/min }}] }}
+  - {{ name: web, limits: [{{ name: per-user, key: user, rate: 10/min, algorithm: sliding-log }}] }}
+",
+            server.url()
+        ));
+        let limiter = operated.limiter().await;
+        take(&limiter, ann().cost(2).policy("api+web")).await;
+        take(&limiter, ann().cost(3).policy("web")).await;
+        for bucket in ["web/per-user/user:ann", "api+web/per-user/user:ann"] {
+            assert_eq!(remaining(&operated, bucket).await, [5], "{layout} {bucket}");
+        }
+        assert_eq!(server.command(&["DBSIZE"]).int(), 2, "{layout}");
+
+        let words = ["reset", "--policy", "api+web", "--limit", "per-user"];
+        let ended = operated
+            .run(&[&words[..], &["--all", "--yes"]].concat())
+            .await;
+        assert_eq!(
+            ended.stdout, "1 key was forgotten\n",
+            "{layout}: {}",
+            ended.stderr
+        );
+        assert_eq!(audit(&ended.stderr)["policy"], "web");
+        let ended = operated
+            .run(&["reset", "api/per-client/ip:192.0.2.1"])
+            .await;
+        assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+        assert_eq!(server.command(&["DBSIZE"]).int(), 0, "{layout}");
+    }
+}

@@ -50,6 +50,18 @@ async fn what_a_policy_costs_in_a_cluster_is_told() {
 }
 
 #[tokio::test]
+async fn policies_that_a_route_joins_are_counted_once() {
+    let folder = Folder::make();
+    let text = format!(
+        "routes: [{{ id: all, upstreams: 'http://127.0.0.1:9', policy: [api, web] }}]{SOUND}"
+    );
+    let file = folder.write("joined.yaml", text);
+    let ended = run(tidegate(&["validate", &file])).await;
+    let verdict = format!("{file} is valid: 2 policies, 3 limits");
+    assert!(ended.stdout.starts_with(&verdict), "{}", ended.stdout);
+}
+
+#[tokio::test]
 async fn every_error_is_told_at_once() {
     let folder = Folder::make();
     let text = SOUND

@@ -2,6 +2,8 @@
 
 /// N instances cut off: what they admit above the policy, and what flaps do not add.
 mod bounds;
+/// Policies that routes join.
+mod joined;
 /// Where local buckets begin, and what becomes of them.
 mod local;
 /// Warnings, the way back, counters.
@@ -35,6 +37,8 @@ pub(crate) struct Wired {
     /// of the others.
     remembers: Arc<AtomicBool>,
     takes_steps: bool,
+    /// Whether all buckets of one policy lie together.
+    keeps_policies: bool,
     /// Whether all asks could be given back.
     refundable: Arc<Mutex<Vec<bool>>>,
 }
@@ -49,6 +53,7 @@ impl Wired {
             corrupt: Arc::default(),
             remembers: Arc::default(),
             takes_steps: false,
+            keeps_policies: false,
             refundable: Arc::default(),
         }
     }
@@ -200,6 +205,10 @@ impl Store for Wired {
 
     fn takes_steps(&self) -> bool {
         self.takes_steps
+    }
+
+    fn takes_steps_within_a_policy(&self) -> bool {
+        self.takes_steps && !self.keeps_policies
     }
 }
 

@@ -106,7 +106,7 @@ pub(super) fn cost(redis: &RedisSettings, policy: &Policy) -> String {
     format!(
         "a request costs one round trip, to up to {most} groups (hash slots) at the same time; if one refuses, the others are told to give back. {are} {}.\n  {}",
         shown.join("; "),
-        advice(policy, &groups)
+        advice(redis.tag, policy, &groups)
     )
 }
 
@@ -119,7 +119,7 @@ fn names(policy: &Policy, group: &Group) -> String {
 }
 
 /// What would make one group of several.
-fn advice(policy: &Policy, groups: &[Group]) -> String {
+fn advice(tag: Tag, policy: &Policy, groups: &[Group]) -> String {
     let is_open = |group: &Group| {
         let mut limits = group
             .limits
@@ -129,6 +129,9 @@ fn advice(policy: &Policy, groups: &[Group]) -> String {
     };
     if groups.iter().any(is_open) {
         return "To save a group, put a hash tag into the templates, such as {{{key}}}: keys with the same text in braces share a slot; or use `layout: packed`.".to_owned();
+    }
+    if policy.is_joined() {
+        return joined_advice(tag, policy, groups);
     }
     let same_key = match groups {
         [a, b] => format!(
@@ -141,6 +144,21 @@ fn advice(policy: &Policy, groups: &[Group]) -> String {
     format!(
         "To save all but one, write `tag: policy` in `store`: it keeps each policy in one slot, and so on one node{same_key}."
     )
+}
+
+/// The same for policies that are joined, each of which has its own slot where policies do.
+fn joined_advice(tag: Tag, policy: &Policy, groups: &[Group]) -> String {
+    if tag == Tag::Policy {
+        return "To save all but one, write these limits into one policy: each policy has a slot of its own."
+            .to_owned();
+    }
+    let by_policy = match policy.groups(Tag::Policy).len() {
+        fewer if fewer < groups.len() => {
+            "; or write `tag: policy` in `store`: it keeps each of these policies in one slot, and so on one node"
+        }
+        _ => "",
+    };
+    format!("To save a group, let more limits have the same key{by_policy}.")
 }
 
 /// "Its keys look like …"

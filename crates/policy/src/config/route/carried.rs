@@ -236,7 +236,11 @@ impl Plan {
     fn refundable(&self, policies: &[Policy]) -> BTreeSet<usize> {
         let mut found = self.refunding.clone();
         let already = policies.iter().enumerate();
-        found.extend(already.filter(|(_, it)| it.refundable()).map(|(index, _)| index));
+        found.extend(
+            already
+                .filter(|(_, it)| it.refundable())
+                .map(|(index, _)| index),
+        );
         loop {
             let before = found.len();
             for listed in &self.joined {

@@ -64,12 +64,13 @@ impl Named {
     pub(super) fn find(config: &mut Config, args: &BucketArgs) -> Result<Self, Failure> {
         let (policy, bucket) = match (&args.bucket, &args.limit) {
             (Some(text), _) => {
-                let found = name::read(config, text)?;
+                let mut found = name::read(config, text)?;
+                found.policy = policy_name(config, Some(&found.policy), &found.limit)?;
                 let policy = take(config, &found.policy, &found.limit)?;
                 (policy, found.bucket())
             }
             (None, Some(limit)) => {
-                let name = policy_name(config, args.policy.as_deref())?;
+                let name = policy_name(config, args.policy.as_deref(), limit)?;
                 let policy = take(config, &name, limit)?;
                 let bucket = identity::bucket(&policy, &config.key_rules(), &args.key)?;
                 (policy, bucket)
@@ -137,7 +138,7 @@ impl Named {
 
 /// The limit, taken out of the configuration into a policy that every request meets.
 pub(super) fn take(config: &mut Config, policy: &str, limit: &str) -> Result<Policy, Failure> {
-    let known = || listed(config.policies.iter().map(|policy| &policy.name));
+    let known = || listed(config.written().map(|policy| &policy.name));
     let Some(at) = config.policies.iter().position(|it| it.name == policy) else {
         let known = known();
         return Err(Failure::input(format!(
@@ -160,11 +161,19 @@ pub(super) fn take(config: &mut Config, policy: &str, limit: &str) -> Result<Pol
     Ok(Policy::new(policy.to_owned(), Evaluate::All, vec![limit]))
 }
 
-/// The policy of this name, or the first.
-pub(super) fn policy_name(config: &Config, name: Option<&str>) -> Result<String, Failure> {
-    let first = || config.policies.first().map(|policy| policy.name.clone());
-    let name = name.map(str::to_owned).or_else(first);
-    name.ok_or_else(|| Failure::input("the configuration has no policy"))
+/// The policy that the buckets of `limit` are named after, where `name` is asked for it, or the first
+/// one. Decisions tell the names of what routes join, and so people ask for them.
+pub(super) fn policy_name(
+    config: &Config,
+    name: Option<&str>,
+    limit: &str,
+) -> Result<String, Failure> {
+    let policy = config.policy(name);
+    let at = |policy: &Policy| policy.limits.iter().position(|it| it.name == limit);
+    let origin = policy.and_then(|policy| Some(policy.origin(at(policy)?)));
+    let name = origin.or(name).or(policy.map(|it| it.name.as_str()));
+    let name = name.ok_or_else(|| Failure::input("the configuration has no policy"))?;
+    Ok(name.to_owned())
 }
 
 /// `a`, `b`.

@@ -9,7 +9,7 @@ use tidegate_policy::{Config, Evaluate, Limit, Policy};
 
 /// The bucket that `key` belongs to, if a template of the configuration makes such keys.
 pub(super) fn find(config: &Config, key: &str) -> Option<Name> {
-    config.policies.iter().find_map(|policy| {
+    config.written().find_map(|policy| {
         let limits = policy.limits.iter();
         limits
             .filter_map(|limit| Some((limit, limit.template.as_ref()?)))
@@ -22,7 +22,7 @@ pub(super) fn find(config: &Config, key: &str) -> Option<Name> {
 
 /// The limit whose buckets are all fields of the hash `key`.
 pub(super) fn hash_of<'a>(config: &'a Config, key: &str) -> Option<&'a str> {
-    config.policies.iter().find_map(|policy| {
+    config.written().find_map(|policy| {
         let mut limits = policy.limits.iter();
         let limit = limits.find(|limit| {
             matches!(limit.algorithm, Algorithm::FixedWindow(_))
@@ -59,7 +59,7 @@ fn subjects(policy: &str, limit: &Limit) -> String {
 
 /// Whether `key` is one of this limit's and can be no other's.
 pub(crate) fn is_only_of(config: &Config, policy: &str, limit: &str, key: &str) -> bool {
-    let all = config.policies.iter().flat_map(|policy| {
+    let all = config.written().flat_map(|policy| {
         let limits = policy.limits.iter();
         limits.map(move |limit| (policy.name.as_str(), limit))
     });

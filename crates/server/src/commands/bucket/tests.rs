@@ -203,3 +203,67 @@ fn patterns_match_every_key_of_a_limit() {
     assert!(is_only_of(&config, "api", "all", "ratelimit:all:global"));
     assert!(!is_only_of(&config, "api", "all", "ratelimit:per-user:x"));
 }
+
+/// Two policies that a route joins, in a store that `store` describes.
+fn joined(store: &str) -> Config {
+    let text = format!(
+        "
+store: {{ url: 'redis://127.0.0.1', {store} }}
+routes: [{{ id: all, upstreams: 'http://127.0.0.1:9', policy: [api, web] }}]
+policies:
+  - {{ name: api, limits: [{{ name: per-client, key: ip, rate: 1/s }}] }}
+  - {{ name: web, limits: [{{ name: per-user, key: user, rate: 1/s }}] }}
+"
+    );
+    Config::parse(&text, "x", &NoEnvironment).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+const OPEN_BY_POLICY: &str = "layout: open, template: 'x:{policy}:{limit}:{key}'";
+
+#[test]
+fn what_routes_join_has_the_buckets_of_its_origins() {
+    let found = |store: &str, words: &[&str]| match Named::find(&mut joined(store), &args(words)) {
+        Ok(named) => {
+            assert_eq!(named.policy(), "web");
+            named.bucket
+        }
+        Err(failure) => format!("error: {failure}"),
+    };
+    let bucket = "web/per-user/user:ann";
+    for store in ["layout: packed", OPEN_BY_POLICY] {
+        for words in [
+            &["web/per-user/user:ann"][..],
+            &["api+web/per-user/user:ann"],
+            &["--policy", "web", "--limit", "per-user", "--key", "ann"],
+            &["--policy", "api+web", "--limit", "per-user", "--key", "ann"],
+        ] {
+            assert_eq!(found(store, words), bucket, "{store} {words:?}");
+        }
+        let unknown = found(store, &["--policy", "nope", "--limit", "per-user"]);
+        assert!(unknown.ends_with("there is `api`, `web`"), "{unknown}");
+        let unknown = found(store, &["--policy", "api+web", "--limit", "nope"]);
+        assert!(unknown.contains("`per-client`, `per-user`"), "{unknown}");
+    }
+    assert_eq!(found("", &["tg:{user:ann}web/per-user"]), bucket);
+    assert_eq!(found(OPEN_BY_POLICY, &["x:web:per-user:ann"]), bucket);
+    // Nobody ever writes such a key.
+    let never = found(OPEN_BY_POLICY, &["x:api+web:per-user:ann"]);
+    assert!(never.starts_with("error: "), "{never}");
+}
+
+#[test]
+fn a_key_is_its_limits_alone_even_if_a_route_joins_the_limit_with_others() {
+    for (store, key) in [
+        ("layout: open", "ratelimit:per-user:ann"),
+        (OPEN_BY_POLICY, "x:web:per-user:ann"),
+    ] {
+        assert!(
+            is_only_of(&joined(store), "web", "per-user", key),
+            "{store}"
+        );
+        assert!(!is_only_of(&joined(store), "api", "per-client", key));
+    }
+    let by = |limit| policy_name(&joined(""), Some("api+web"), limit).unwrap();
+    assert_eq!([by("per-client"), by("per-user")], ["api", "web"]);
+    assert_eq!(policy_name(&joined(""), None, "per-client").unwrap(), "api");
+}

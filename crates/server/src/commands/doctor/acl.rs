@@ -188,7 +188,7 @@ pub(super) fn lines(config: &Config, redis: &RedisSettings, version: Option<&Ver
 /// The keys, in the words of `ACL SETUSER`.
 fn patterns(config: &Config, redis: &RedisSettings) -> Vec<String> {
     let mut patterns = vec![format!("~{}*", escape_glob(&redis.prefix))];
-    let limits = config.policies.iter().flat_map(|policy| {
+    let limits = config.written().flat_map(|policy| {
         let limits = policy.limits.iter();
         limits.map(move |limit| (policy.name.as_str(), limit))
     });
@@ -287,6 +287,20 @@ mod tests {
             let granted = granted.filter(|need| need.whose != Operator);
             assert!(granted.is_some(), "`{name}` is called, and not granted");
         }
+    }
+
+    #[test]
+    fn what_routes_join_has_no_keys_of_its_own_to_be_granted() {
+        let text = "
+store: { url: 'redis://a', layout: open, template: 'x:{policy}:{limit}:{key}' }
+routes: [{ id: all, upstreams: 'http://127.0.0.1:9', policy: [p, q] }]
+policies:
+  - { name: p, limits: [{ name: l, key: ip, rate: 1/s }] }
+  - { name: q, limits: [{ name: m, key: ip, rate: 1/s }] }
+";
+        let config = Config::parse(text, "x", &NoEnvironment).unwrap();
+        let patterns = patterns(&config, config.store.target.redis().unwrap());
+        assert_eq!(patterns, ["~tg:*", "~x:p:l:*", "~x:q:m:*"]);
     }
 
     #[test]

@@ -24,12 +24,9 @@ pub(super) fn run(
     environment: &dyn Environment,
 ) -> Result<String, Failure> {
     let redis = redis_store::redis(config)?;
-    let policy = policy_name(config, args.bucket.policy.as_deref())?;
-    let limit = find(
-        config,
-        &policy,
-        args.bucket.limit.as_deref().unwrap_or_default(),
-    )?;
+    let limit = args.bucket.limit.as_deref().unwrap_or_default();
+    let policy = policy_name(config, args.bucket.policy.as_deref(), limit)?;
+    let limit = find(config, &policy, limit)?;
     let what = format!(
         "every bucket of limit `{}` of policy `{policy}` in {redis} is to be as good as new",
         limit.name

@@ -17,7 +17,7 @@ pub(in crate::commands) fn configuration(
     info!(
         version = env!("CARGO_PKG_VERSION"),
         configuration = file,
-        policies = config.policies.len(),
+        policies = config.written().count(),
         store = %config.store.target,
         "tidegate"
     );

@@ -19,6 +19,8 @@ pub(crate) enum GatewayBody {
         lane: Arc<Lane>,
         /// Which of the lane's it is.
         upstream: usize,
+        /// How it ended too early, until that is told.
+        cut: Option<RelayError>,
     },
     /// Ours; `None` once it was taken, or if there is nothing to say.
     Ours(Option<Bytes>),
@@ -31,6 +33,7 @@ impl GatewayBody {
             body,
             lane: Arc::clone(lane),
             upstream,
+            cut: None,
         }
     }
 
@@ -54,13 +57,24 @@ impl Body for GatewayBody {
                 body,
                 lane,
                 upstream,
+                cut,
             } => {
-                let frame = Pin::new(body).poll_frame(context);
-                if let Poll::Ready(Some(Err(error))) = &frame {
-                    debug!(%error, upstream, route = lane.route.id, "an answer was cut short");
-                    lane.metrics.count_upstream(*upstream, Outcome::CutShort);
+                if let Some(error) = cut.take() {
+                    return Poll::Ready(Some(Err(error)));
                 }
-                frame
+                match Pin::new(body).poll_frame(context) {
+                    Poll::Ready(Some(Err(error))) => {
+                        debug!(%error, upstream, route = lane.route.id, "an answer was cut short");
+                        lane.metrics.count_upstream(*upstream, Outcome::CutShort);
+                        // Whoever hears of it drops what was not sent, and the client would see no
+                        // answer where there was one. So it is told next time, and what came before
+                        // it goes first.
+                        *cut = Some(error);
+                        context.waker().wake_by_ref();
+                        Poll::Pending
+                    }
+                    frame => frame,
+                }
             }
             Self::Ours(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
         }

@@ -4,12 +4,12 @@
 //! or a client could ask for one thing and be counted for another.
 
 use http::header::HOST;
-use http::{Request, Uri};
+use http::{HeaderValue, Request, Uri};
 
 /// What is doubtful about a request, if anything is.
 pub(super) fn doubt<B>(request: &Request<B>) -> Option<&'static str> {
     let uri = request.uri();
-    let host = request.headers().get(HOST).map(|host| host.as_bytes());
+    let host = request.headers().get(HOST).map(HeaderValue::as_bytes);
     if host.is_some_and(|host| !is_host(host)) {
         return Some("`Host` is not the name or address of a host");
     }

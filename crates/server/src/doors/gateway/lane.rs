@@ -1,17 +1,17 @@
 //! One route, ready to be taken.
 
 use super::answer::Outcome;
-use crate::proxy::balance::{self, Balancer};
+use crate::proxy::balance::Balancer;
 use crate::proxy::fleet::{Fleet, Observer};
 use crate::proxy::rewrite::Changes;
-use crate::proxy::standing::{self, Standing, Turn};
+use crate::proxy::standing::{Standing, Turn};
 use crate::proxy::target::Target;
 use crate::proxy::trouble::Trouble;
 use crate::tasks::Tasks;
 use crate::telemetry::gateway::{self, RouteMetrics};
 use std::io::ErrorKind;
 use std::sync::Arc;
-use tidegate_policy::route::{Balance, Eject, Route, Upstream};
+use tidegate_policy::route::{Route, Upstream};
 
 /// What is counted where the client had gone before there was an answer. No server sends it.
 const CLIENT_GONE: u16 = 499;
@@ -55,12 +55,8 @@ pub(super) fn fleet(
     let weighted = targets
         .iter()
         .map(|it| (Arc::clone(&it.standing), it.upstream.weight));
-    let balance = match route.balance {
-        Balance::RoundRobin => balance::Balance::RoundRobin,
-        Balance::LeastRequests => balance::Balance::LeastRequests,
-    };
     Ok(Fleet {
-        balancer: Balancer::new(weighted, balance),
+        balancer: Balancer::new(weighted, route.balance),
         targets,
         retries: route.retries,
         host: route.host,
@@ -73,16 +69,17 @@ fn target(
     before: Option<&Lane>,
     tasks: &Arc<Tasks>,
 ) -> Result<Arc<Target>, String> {
-    let eject = route.eject.map(ejection);
     let known = before.and_then(|lane| {
         let mut targets = lane.fleet.targets.iter();
         targets.find(|it| it.is(upstream, &route.tls, &route.timeouts))
     });
     let standing = match known {
-        Some(known) => known.standing.continued(eject, route.health.is_some()),
+        Some(known) => known
+            .standing
+            .continued(route.eject, route.health.is_some()),
         None => {
             let label = format!("{}:{}", upstream.host, upstream.port);
-            Arc::new(Standing::new(&route.id, &label, eject))
+            Arc::new(Standing::new(&route.id, &label, route.eject))
         }
     };
     if let Some(known) = known
@@ -93,13 +90,6 @@ fn target(
     let target = Target::new(upstream, route, standing, Arc::clone(tasks));
     let target = target.map_err(|why| format!("route `{}`, upstream {upstream}: {why}", route.id));
     Ok(Arc::new(target?))
-}
-
-fn ejection(eject: Eject) -> standing::Eject {
-    standing::Eject {
-        failures: eject.failures,
-        period: eject.lasts,
-    }
 }
 
 impl Observer for Lane {

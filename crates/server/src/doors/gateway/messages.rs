@@ -6,20 +6,18 @@ use crate::decider::Decider;
 use crate::proxy::websocket::{Admit, Gate};
 use crate::telemetry::gateway::MessageOutcome;
 use http::Request;
-use http::request::Parts;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{CheckError, Decision, Store};
 use tidegate_http::answer::retry_after_seconds;
-use tidegate_http::question::{Head, Question};
 
 /// Asks for each message of a WebSocket: as for a request with the head that it began with.
 pub(super) struct Messages<S> {
     decider: Decider<S>,
     table: Arc<Table>,
     lane: Arc<Lane>,
-    head: Parts,
+    head: Request<()>,
     peer: IpAddr,
 }
 
@@ -41,22 +39,16 @@ impl<S: Store + 'static> Messages<S> {
             decider: decider.clone(),
             table: Arc::clone(table),
             lane: Arc::clone(lane),
-            head: head.into_parts().0,
+            head,
             peer,
         })
     }
 
     async fn decide(&self) -> Result<Decision, CheckError> {
-        let carried = self.lane.route.messages.as_ref();
-        let head = Head {
-            method: &self.head.method,
-            uri: &self.head.uri,
-            headers: &self.head.headers,
-            peer: Some(self.peer),
-        };
         let rules = &self.table.rules;
-        let mut question = Question::direct(rules, carried.map(|it| it.name.as_str()), head);
-        question.route(self.lane.route.id.as_str());
+        let policy = self.lane.route.messages.as_ref();
+        let policy = policy.map_or("", |it| it.name.as_str());
+        let question = self.lane.question(rules, policy, &self.head, self.peer);
         let pairs = question.pairs();
         let request = question.request(&pairs);
         self.decider.decide_by(rules, &request).await

@@ -22,7 +22,7 @@ mod upgrade;
 mod upkeep;
 mod verdict;
 
-pub use upkeep::Gateway;
+pub(crate) use upkeep::Gateway;
 
 use self::answer::{Addressee, Outcome, whole};
 use self::body::GatewayBody;
@@ -67,7 +67,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
     }
 
     /// Finds the way of a request, and takes it.
-    async fn pass(&self, request: Request<Incoming>, visit: Visit<'_, Memory>) -> Outcome {
+    async fn pass(&self, request: Box<Request<Incoming>>, visit: Visit<'_, Memory>) -> Outcome {
         let table = self.gateway.table();
         let is_passed = !matches!(*request.method(), Method::CONNECT | Method::TRACE);
         let doubt = doubt(&request).filter(|_| is_passed);
@@ -95,29 +95,33 @@ impl<S: Store + 'static> GatewayDoor<S> {
         &self,
         table: &Arc<Table>,
         lane: &Arc<Lane>,
-        mut request: Request<Incoming>,
+        mut request: Box<Request<Incoming>>,
         visit: Visit<'_, Memory>,
     ) -> Outcome {
-        let decision = match self.decide(table, lane, &request, visit.peer()).await {
+        let verdict = match self.decide_at_once(table, lane, &request, visit.peer()) {
+            Some(verdict) => verdict,
+            // Put aside: it is large, and most requests are decided by now.
+            None => Box::pin(self.decide(table, lane, &request, visit.peer())).await,
+        };
+        let decision = match verdict {
             Verdict::Pass(decision) => decision,
             Verdict::Answer(answer) => return *answer,
         };
         let addressee = Addressee::of(request.headers(), lane.respond(table));
         let wanted = lane.wanted_upgrade(&request);
-        let upgrade = wanted.as_ref().map(|wanted| Upgrade {
-            protocol: match is_websocket(wanted) {
-                true => Protocol::WebSocket(Messages::of(
-                    &self.decider,
-                    table,
-                    lane,
-                    &request,
-                    visit.peer(),
-                )),
-                false => Protocol::Other,
-            },
-            client: hyper::upgrade::on(&mut request),
-            closing: Box::pin(visit.closing()),
-            tasks: Arc::clone(visit.tasks()),
+        let upgrade = wanted.as_ref().map(|wanted| {
+            Box::new(Upgrade {
+                protocol: if is_websocket(wanted) {
+                    let decider = &self.decider;
+                    let messages = Messages::of(decider, table, lane, &request, visit.peer());
+                    Protocol::WebSocket(messages)
+                } else {
+                    Protocol::Other
+                },
+                client: hyper::upgrade::on(&mut *request),
+                closing: Box::pin(visit.closing()),
+                tasks: Arc::clone(visit.tasks()),
+            })
         });
         let trace = visit
             .memory()
@@ -128,7 +132,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
             is_trusted: table.rules.client().trusts(visit.peer()),
             upgrade: wanted,
         };
-        let mut answer = match outbound(request, terms) {
+        let mut answer = match outbound(*request, terms) {
             Ok(request) => match self.forward(lane, request, upgrade).await {
                 Ok(answer) => answer,
                 Err(unanswered) => {
@@ -148,8 +152,8 @@ impl<S: Store + 'static> GatewayDoor<S> {
     async fn forward(
         &self,
         lane: &Arc<Lane>,
-        request: Request<Upload>,
-        upgrade: Option<Upgrade<S>>,
+        request: Box<Request<Upload>>,
+        upgrade: Option<Box<Upgrade<S>>>,
     ) -> Result<Outcome, Unanswered> {
         let manner = match upgrade {
             Some(_) => Manner::Upgrade,
@@ -162,7 +166,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
             }
             _ => {
                 let upstream = turn.index();
-                let answer = answered.relay(target, turn).await;
+                let answer = answered.relay(target, turn);
                 Ok(lane.inbound(answer.map(|body| GatewayBody::theirs(body, lane, upstream))))
             }
         }
@@ -171,10 +175,10 @@ impl<S: Store + 'static> GatewayDoor<S> {
     /// Gives a request its cost back that no upstream has seen, where the route says so.
     async fn refund(&self, lane: &Lane, decision: Option<&Decision>, unanswered: &Unanswered) {
         let is_due = lane.route.refund == Refund::Unreached && unanswered.is_unreached;
-        if let Some(decision) = decision.filter(|_| is_due) {
-            if self.decider.give_back(decision).await {
-                lane.metrics.count_refund();
-            }
+        if let Some(decision) = decision.filter(|_| is_due)
+            && self.decider.give_back(decision).await
+        {
+            lane.metrics.count_refund();
         }
     }
 }
@@ -209,7 +213,8 @@ impl<S: Store + 'static> Door for GatewayDoor<S> {
         request: Request<Incoming>,
         visit: Visit<'_, Memory>,
     ) -> Response<Self::Body> {
-        let answer = self.pass(request, visit).await;
+        // Boxed, or every step on the way would have room for a request of its own.
+        let answer = self.pass(Box::new(request), visit).await;
         answer.map(|body| Paced::new(body, Some(visit.alive())))
     }
 

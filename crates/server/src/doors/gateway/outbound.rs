@@ -5,9 +5,9 @@ use crate::proxy::hop;
 use crate::proxy::trace::Trace;
 use crate::proxy::trouble::UploadError;
 use crate::proxy::upload::Upload;
-use http::header::{CONNECTION, HOST, UPGRADE};
+use http::header::{CONNECTION, COOKIE, HOST, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Uri};
-use http::{HeaderMap, HeaderValue, Request};
+use http::{HeaderMap, HeaderValue, Request, Version};
 use hyper::body::Incoming;
 use tidegate_policy::matching::normalise;
 
@@ -45,13 +45,16 @@ fn without_user(authority: &Authority) -> &str {
 pub(super) fn outbound(
     request: Request<Incoming>,
     terms: Terms<'_>,
-) -> Result<Request<Upload>, UploadError> {
+) -> Result<Box<Request<Upload>>, UploadError> {
     let (mut parts, body) = request.into_parts();
     let route = &terms.lane.route;
     let bytes_max = route.body_bytes.unwrap_or(u64::MAX);
     let body = Upload::new(body, bytes_max, route.timeouts.idle)?;
     let host = host(&parts.uri, &parts.headers);
     hop::strip_request(&mut parts.headers);
+    if parts.version == Version::HTTP_2 {
+        join_cookies(&mut parts.headers);
+    }
     // Once, and not field by field.
     parts.headers.reserve(TRACES);
     terms.trace.write(
@@ -71,11 +74,29 @@ pub(super) fn outbound(
     }
     let path = path(&parts.uri, route.strip_prefix.as_deref());
     // New, and not the parts as they came: nothing that this side hung on the request goes on.
-    let mut outbound = Request::new(body);
+    let mut outbound = Box::new(Request::new(body));
     *outbound.method_mut() = parts.method;
     *outbound.uri_mut() = Uri::from(path);
     *outbound.headers_mut() = parts.headers;
     Ok(outbound)
+}
+
+/// In HTTP/2 cookies may come in many fields, which pack better; elsewhere they are one (RFC 9113,
+/// 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    let mut cookies = headers.get_all(COOKIE).iter();
+    if cookies.next().and(cookies.next()).is_none() {
+        return;
+    }
+    let cookies: Vec<&[u8]> = headers
+        .get_all(COOKIE)
+        .iter()
+        .map(HeaderValue::as_bytes)
+        .collect();
+    // Made of values, so it is one.
+    if let Ok(joined) = HeaderValue::from_bytes(&cookies.join(&b"; "[..])) {
+        headers.insert(COOKIE, joined);
+    }
 }
 
 /// The path and the query that an upstream is asked for.

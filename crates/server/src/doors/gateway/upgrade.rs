@@ -35,6 +35,10 @@ pub(super) struct Upgrade<S> {
 }
 
 /// What is spoken after an upgrade.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one for each tunnel, and most often the large one"
+)]
 pub(super) enum Protocol<S> {
     /// Frames, and somebody is asked for each message, if the route limits them.
     WebSocket(Option<Messages<S>>),

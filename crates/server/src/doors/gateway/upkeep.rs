@@ -3,7 +3,7 @@
 
 use super::lane::Lane;
 use super::table::{Prepared, Table};
-use crate::proxy::health::{Checks, watch as look_after};
+use crate::proxy::health::watch as look_after;
 use crate::proxy::target::{Manner, Target};
 use crate::proxy::upload::Upload;
 use crate::tasks::Tasks;
@@ -24,7 +24,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The routes of a server, which can be replaced while it runs.
 #[derive(Debug)]
-pub struct Gateway {
+pub(crate) struct Gateway {
     table: ArcSwap<Table>,
     metrics: Arc<Metrics>,
     /// What runs beside the requests: it ends with this, and nobody waits for it.
@@ -114,25 +114,16 @@ fn look_after_all(table: &Table, tasks: &Tasks) -> watch::Sender<()> {
             tasks.spawn(async move {
                 let standing = Arc::clone(&target.standing);
                 let probe = || probe(&target, &lane, &health);
-                look_after(standing, checks(&health), probe, stop).await;
+                look_after(standing, &health, probe, stop).await;
             });
         }
     }
     watched
 }
 
-fn checks(health: &Health) -> Checks {
-    Checks {
-        interval: health.interval,
-        timeout: health.timeout,
-        healthy: health.healthy,
-        unhealthy: health.unhealthy,
-    }
-}
-
 /// Asks an upstream how it is.
 async fn probe(target: &Arc<Target>, lane: &Lane, health: &Health) -> Result<(), String> {
-    let mut request = Request::new(Upload::none());
+    let mut request = Box::new(Request::new(Upload::none()));
     let path = format!("{}{}", target.upstream.prefix, health.path);
     *request.uri_mut() = Uri::try_from(path).map_err(|error| error.to_string())?;
     let headers = request.headers_mut();

@@ -7,12 +7,15 @@ use super::{GatewayDoor, respond};
 use http::HeaderMap;
 use http::request::Request;
 use std::net::IpAddr;
-use std::sync::Arc;
-use tidegate::{CheckError, Decision, Policy, Store};
+use tidegate::{CheckError, Decision, Policy, Rules, Store};
 use tidegate_http::question::{Head, Question};
 use tidegate_policy::Respond;
 
 /// What becomes of a request.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "taken apart as soon as it is made, and most often the large one"
+)]
 pub(super) enum Verdict {
     /// It is passed on; `None` where its route is not limited.
     Pass(Option<Decision>),
@@ -21,10 +24,30 @@ pub(super) enum Verdict {
 }
 
 impl<S: Store + 'static> GatewayDoor<S> {
-    /// Decides a request, whether it has to wait for that or not.
+    /// Decides a request, if that can be done without waiting for anything.
+    pub(super) fn decide_at_once<B>(
+        &self,
+        table: &Table,
+        lane: &Lane,
+        request: &Request<B>,
+        peer: IpAddr,
+    ) -> Option<Verdict> {
+        let Some(carried) = &lane.route.policy else {
+            return Some(Verdict::Pass(None));
+        };
+        let question = lane.question(&table.rules, &carried.name, request, peer);
+        let pairs = question.pairs();
+        let asked = question.request(&pairs);
+        let outcome = self.decider.decide_at_once(&table.rules, &asked)?;
+        self.note_token(&question);
+        let respond = lane.respond(table);
+        Some(conclude(outcome, request.headers(), respond))
+    }
+
+    /// Decides a request, however long that takes.
     pub(super) async fn decide<B>(
         &self,
-        table: &Arc<Table>,
+        table: &Table,
         lane: &Lane,
         request: &Request<B>,
         peer: IpAddr,
@@ -32,25 +55,18 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let Some(carried) = &lane.route.policy else {
             return Verdict::Pass(None);
         };
-        let head = Head {
-            method: request.method(),
-            uri: request.uri(),
-            headers: request.headers(),
-            peer: Some(peer),
-        };
-        let rules = &table.rules;
-        let mut question = Question::direct(rules, Some(&carried.name), head);
-        question.route(lane.route.id.as_str());
+        let question = lane.question(&table.rules, &carried.name, request, peer);
+        self.note_token(&question);
+        let pairs = question.pairs();
+        let asked = question.request(&pairs);
+        let outcome = self.decider.decide_by(&table.rules, &asked).await;
+        conclude(outcome, request.headers(), lane.respond(table))
+    }
+
+    fn note_token(&self, question: &Question<'_>) {
         if let Some(why) = question.token_refused() {
             self.decider.metrics().callers.count_token(why);
         }
-        let pairs = question.pairs();
-        let request = question.request(&pairs);
-        let outcome = match self.decider.decide_at_once(rules, &request) {
-            Some(outcome) => outcome,
-            None => Box::pin(self.decider.decide_by(rules, &request)).await,
-        };
-        conclude(outcome, head.headers, lane.respond(table))
     }
 }
 
@@ -68,6 +84,25 @@ fn conclude(
 }
 
 impl Lane {
+    /// What is asked of `policy` about a request that takes this route.
+    pub(super) fn question<'a, B>(
+        &'a self,
+        rules: &'a Rules,
+        policy: &'a str,
+        request: &'a Request<B>,
+        peer: IpAddr,
+    ) -> Question<'a> {
+        let head = Head {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+            peer: Some(peer),
+        };
+        let mut question = Question::direct(rules, Some(policy), head);
+        question.route(self.route.id.as_str());
+        question
+    }
+
     /// How the clients of this route are answered.
     pub(super) fn respond<'t>(&self, table: &'t Table) -> Option<&'t Respond> {
         let name = self.route.policy.as_ref().map(|it| it.name.as_str());

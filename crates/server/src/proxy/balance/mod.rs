@@ -16,16 +16,7 @@ pub(crate) use set::{Set, UPSTREAMS_MAX};
 use super::standing::{Condition, Present, Standing, Turn};
 use rota::Rota;
 use std::sync::Arc;
-
-/// By what an upstream is chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Balance {
-    /// Each in turn, as often as its weight says.
-    RoundRobin,
-    /// The one with the fewest requests under way, measured by its weight; those that have equally few
-    /// in turn.
-    LeastRequests,
-}
+use tidegate_policy::route::Balance;
 
 /// Chooses among the upstreams of one route.
 ///

@@ -19,17 +19,9 @@ pub(crate) use turn::Turn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
+use tidegate_policy::route::Eject;
 use tokio::time::Instant;
 use tracing::{info, warn};
-
-/// When an upstream is left alone because of what its requests met with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Eject {
-    /// After this many failures in a row,
-    pub(crate) failures: u32,
-    /// for this long.
-    pub(crate) period: Duration,
-}
 
 /// What is known of one upstream. Reading it costs a few loads, and no clock unless it is ejected.
 #[derive(Debug)]
@@ -209,7 +201,7 @@ impl Standing {
                 route = &*self.route,
                 upstream = &*self.upstream,
                 failures,
-                period = ?eject.period,
+                period = ?eject.lasts,
                 "an upstream failed again and again and is left alone"
             );
         }
@@ -236,7 +228,7 @@ impl Standing {
     }
 
     fn ejection_from(&self, now: Instant) -> u64 {
-        let period = self.eject.map_or(Duration::ZERO, |eject| eject.period);
+        let period = self.eject.map_or(Duration::ZERO, |eject| eject.lasts);
         let period = u64::try_from(period.as_micros()).unwrap_or(u64::MAX);
         self.micros(now).saturating_add(period)
     }

@@ -1,10 +1,11 @@
 use super::*;
-use crate::proxy::balance::{Balance, Balancer, Set};
+use crate::proxy::balance::{Balancer, Set};
+use tidegate_policy::route::Balance;
 use tokio::time::advance;
 
 const EJECT: Eject = Eject {
     failures: 3,
-    period: Duration::from_secs(10),
+    lasts: Duration::from_secs(10),
 };
 
 /// A millisecond less than an ejection lasts.
@@ -76,10 +77,10 @@ async fn an_ejection_lasts_as_long_as_it_was_told_to_and_then_one_request_tries(
 async fn a_trial_that_fails_begins_the_ejection_again() {
     let both = balancer(&["a", "b"], Some(EJECT));
     fail(&both, "a", 3);
-    advance(EJECT.period).await;
+    advance(EJECT.lasts).await;
     let mut trial = turn_with(&both, "a").unwrap();
     // It takes its time, and the ejection counts from its end.
-    advance(EJECT.period / 2).await;
+    advance(EJECT.lasts / 2).await;
     trial.failed();
     drop(trial);
     advance(ALMOST).await;
@@ -93,7 +94,7 @@ async fn a_trial_that_fails_begins_the_ejection_again() {
 async fn a_trial_whose_client_went_away_is_the_next_requests() {
     let both = balancer(&["a", "b"], Some(EJECT));
     fail(&both, "a", 3);
-    advance(EJECT.period).await;
+    advance(EJECT.lasts).await;
     drop(turn_with(&both, "a").unwrap());
     assert!(turn_with(&both, "a").is_some());
 }
@@ -102,10 +103,10 @@ async fn a_trial_whose_client_went_away_is_the_next_requests() {
 async fn a_trial_that_is_never_heard_of_does_not_keep_an_upstream_out_for_ever() {
     let both = balancer(&["a", "b"], Some(EJECT));
     fail(&both, "a", 3);
-    advance(EJECT.period).await;
+    advance(EJECT.lasts).await;
     let lost = turn_with(&both, "a").unwrap();
     assert!(turn_with(&both, "a").is_none());
-    advance(EJECT.period).await;
+    advance(EJECT.lasts).await;
     let second = turn_with(&both, "a").unwrap();
     // The first one has lost its say, but for a success.
     drop(lost);
@@ -121,9 +122,9 @@ async fn requests_from_before_an_ejection_neither_end_nor_prolong_it() {
     fail(&both, "a", 3);
     slow.succeeded();
     assert_eq!(shares(&both), (0, 10));
-    advance(EJECT.period / 2).await;
+    advance(EJECT.lasts / 2).await;
     slower.failed();
-    advance(EJECT.period / 2).await;
+    advance(EJECT.lasts / 2).await;
     assert!(turn_with(&both, "a").is_some());
 }
 
@@ -155,7 +156,7 @@ async fn what_checks_find_unhealthy_has_no_trial() {
     fail(&both, "a", 3);
     assert!(both.upstreams()[0].set_healthy(false));
     assert!(!both.upstreams()[0].set_healthy(false), "no news");
-    advance(EJECT.period).await;
+    advance(EJECT.lasts).await;
     assert_eq!(shares(&both), (0, 10));
     assert!(both.upstreams()[0].set_healthy(true));
     assert_eq!(shares(&both), (1, 9));

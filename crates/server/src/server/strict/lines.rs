@@ -134,7 +134,7 @@ impl Reader {
         let next = match section {
             Section::Trailer => self.after(),
             Section::Head => match self.message.follows()? {
-                Follows::Nothing => self.after(),
+                Follows::Bytes(0) => self.after(),
                 Follows::Bytes(length) => State::Body(length),
                 Follows::Chunks => State::ChunkSize(0),
             },

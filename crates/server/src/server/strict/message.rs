@@ -13,8 +13,8 @@ pub(super) struct Message {
     pub(super) connect: Connect,
     pub(super) has_host: bool,
     wants_upgrade: bool,
-    length: Option<u64>,
-    is_chunked: bool,
+    /// What its headers have said of what follows.
+    said: Option<Follows>,
 }
 
 /// How much of `CONNECT` the method has been.
@@ -30,7 +30,6 @@ pub(super) enum Connect {
 /// What follows a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Follows {
-    Nothing,
     Bytes(u64),
     Chunks,
 }
@@ -50,20 +49,19 @@ impl Message {
     /// A field of framing has this value.
     pub(super) fn frame(&mut self, field: Field, value: &[u8]) -> Result<(), Reason> {
         let value = trim(value);
-        if field == Field::Length {
-            if self.length.is_some() {
-                return Err(Reason::Length);
-            }
-            self.length = Some(number(value).ok_or(Reason::Length)?);
+        let (said, reason) = if field == Field::Length {
+            let said = number(value).map(Follows::Bytes);
+            (said, Reason::Length)
         } else {
-            let is_chunked = value.eq_ignore_ascii_case(b"chunked");
-            if self.is_chunked || self.is_old || !is_chunked {
-                return Err(Reason::Encoding);
-            }
-            self.is_chunked = true;
-        }
-        if self.is_chunked && self.length.is_some() {
-            return Err(Reason::LengthAndEncoding);
+            let is_chunked = value.eq_ignore_ascii_case(b"chunked") && !self.is_old;
+            (is_chunked.then_some(Follows::Chunks), Reason::Encoding)
+        };
+        let said = said.ok_or(reason)?;
+        match (self.said, said) {
+            (None, said) => self.said = Some(said),
+            (Some(Follows::Bytes(_)), Follows::Bytes(_))
+            | (Some(Follows::Chunks), Follows::Chunks) => return Err(reason),
+            (Some(_), _) => return Err(Reason::LengthAndEncoding),
         }
         Ok(())
     }
@@ -73,11 +71,7 @@ impl Message {
         if !self.has_host && !self.is_old {
             return Err(Reason::NoHost);
         }
-        Ok(match self.length {
-            _ if self.is_chunked => Follows::Chunks,
-            None | Some(0) => Follows::Nothing,
-            Some(length) => Follows::Bytes(length),
-        })
+        Ok(self.said.unwrap_or(Follows::Bytes(0)))
     }
 
     /// Whether what follows may be no request, depending on the answer.

@@ -151,7 +151,7 @@ impl Reader {
             State::Value(section, _) => self.value(rest, section),
             State::ValueLf(section) => self.line_feed(rest, State::Name(section)),
             State::EndLf(section) => self.end(rest, section),
-            State::Body(left) => {
+            State::Body(left) | State::Data(left) => {
                 self.skip(rest, left);
                 Ok(())
             }
@@ -159,10 +159,6 @@ impl Reader {
             State::Extension(size) => self.extension(rest, size),
             State::ChunkLf(0) => self.line_feed(rest, State::Name(Section::Trailer)),
             State::ChunkLf(size) => self.line_feed(rest, State::Data(size)),
-            State::Data(left) => {
-                self.skip(rest, left);
-                Ok(())
-            }
             State::DataCr => self.expect(rest, b'\r', State::DataLf, Reason::ChunkEnd),
             State::DataLf => self.expect(rest, b'\n', State::ChunkSize(0), Reason::ChunkEnd),
             State::Turn => return Err(Stop::Turn),

@@ -210,7 +210,7 @@ pub(super) async fn exchange(stream: DuplexStream, bytes: &[u8]) -> String {
         timeout(IDLE * 3, end).await.ok();
     };
     tokio::join!(send, receive);
-    String::from_utf8(replies).unwrap()
+    String::from_utf8_lossy(&replies).into_owned()
 }
 
 /// The next piece that comes.

@@ -11,8 +11,8 @@ use foldhash::quality::FixedState;
 use hashbrown::HashMap;
 use rows::{Counts, Rows};
 use tidegate::{Applied, Config, Decision, Request, Timestamp};
-use tidegate_policy::Policy;
 use tidegate_policy::matching::{KeyRules, Scratch};
+use tidegate_policy::{Limit, Policy};
 
 /// Counts what was decided. It displays as the summary.
 ///
@@ -34,8 +34,8 @@ pub struct Tally {
 #[derive(Debug)]
 struct PolicyRows {
     policy: Policy,
-    /// The row of its first limit; the others follow.
-    first: usize,
+    /// The row of each limit. One that was joined counts where its origin does.
+    rows: Vec<usize>,
     by_name: HashMap<Box<str>, usize, FixedState>,
 }
 
@@ -44,17 +44,12 @@ impl Tally {
     pub fn new(config: Config) -> Self {
         let keys = config.key_rules();
         let mut rows = Rows::default();
-        let policies = config.policies.into_iter().map(|policy| {
-            let first = rows.extend(&policy);
-            let names = policy.limits.iter().map(|limit| limit.name.as_str().into());
-            PolicyRows {
-                first,
-                by_name: names.zip(first..).collect(),
-                policy,
-            }
-        });
+        let mut policies: Vec<PolicyRows> = Vec::new();
+        for policy in config.policies {
+            policies.push(PolicyRows::new(policy, &policies, &mut rows));
+        }
         Self {
-            policies: policies.collect(),
+            policies,
             rows,
             total: Counts::default(),
             unlimited: 0,
@@ -91,8 +86,30 @@ impl Tally {
             while let Some(band) = bands.next_if(|band| is_same_limit(band, &first)) {
                 is_allowed &= band.is_allowed();
             }
-            let row = policy.first.saturating_add(met.limit);
-            self.rows.count(row, is_allowed, meeting.subject(met));
+            if let Some(row) = policy.rows.get(met.limit) {
+                self.rows.count(*row, is_allowed, meeting.subject(met));
+            }
+        }
+    }
+}
+
+impl PolicyRows {
+    /// Those of `policy`, which comes after those that are `known`.
+    fn new(policy: Policy, known: &[Self], rows: &mut Rows) -> Self {
+        let limits = policy.limits.iter().enumerate();
+        let row = |(nth, limit): (usize, &Limit)| {
+            let origin = policy.origin(nth);
+            let mut known = known.iter().filter(|_| policy.is_joined());
+            let known = known.find(|it| it.policy.name == origin);
+            let row = known.and_then(|it| it.by_name.get(limit.name.as_str()));
+            row.copied().unwrap_or_else(|| rows.add(origin, limit))
+        };
+        let rows: Vec<usize> = limits.map(row).collect();
+        let names = policy.limits.iter().map(|limit| limit.name.as_str().into());
+        Self {
+            by_name: names.zip(rows.iter().copied()).collect(),
+            rows,
+            policy,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::frequent::Frequent;
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher;
 use tidegate::Mode;
-use tidegate_policy::{Limit, Policy};
+use tidegate_policy::Limit;
 
 /// Seeds the hash of keys. Fixed, so that the same trace always gives the same summary; whoever
 /// writes a trace to make it slow wastes their own time alone.
@@ -52,12 +52,11 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// Adds a row for each limit of `policy`, and tells which is the first of them.
-    pub(super) fn extend(&mut self, policy: &Policy) -> usize {
-        let first = self.all.len();
-        let rows = policy.limits.iter().map(|limit| Row::new(policy, limit));
-        self.all.extend(rows);
-        first
+    /// Adds a row for a limit of `policy`, and tells which it is.
+    pub(super) fn add(&mut self, policy: &str, limit: &Limit) -> usize {
+        let row = self.all.len();
+        self.all.push(Row::new(policy, limit));
+        row
     }
 
     /// Counts what a limit said to one request. No key is known where an identity was missing.
@@ -81,9 +80,9 @@ impl Rows {
 // === impl Row ===
 
 impl Row {
-    fn new(policy: &Policy, limit: &Limit) -> Self {
+    fn new(policy: &str, limit: &Limit) -> Self {
         Self {
-            policy: policy.name.as_str().into(),
+            policy: policy.into(),
             limit: limit.name.as_str().into(),
             is_shadow: limit.mode == Mode::Shadow,
             counts: Counts::default(),

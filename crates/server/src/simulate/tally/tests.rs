@@ -89,3 +89,32 @@ policies:
         "{shown}"
     );
 }
+
+#[test]
+fn a_limit_that_a_route_joins_with_others_is_listed_and_counted_once() {
+    let config = "
+routes: [{ id: all, upstreams: 'http://127.0.0.1:9', policy: [web, api] }]
+policies:
+  - { name: api, limits: [{ name: per-user, key: user, rate: 2/min }] }
+  - { name: web, limits: [{ name: all, rate: 9/min }, { name: posts, match: [{ method: POST }], rate: 9/min }] }
+";
+    let lines = [
+        r#"{"at_ms": 1000, "user": "ann", "policy": "api"}"#,
+        r#"{"at_ms": 1000, "user": "ann", "policy": "web+api"}"#,
+        r#"{"at_ms": 1000, "user": "ann", "policy": "web+api"}"#,
+        r#"{"at_ms": 1000, "user": "bob", "policy": "api"}"#,
+    ];
+    let expected = "\
+4 requests: 3 allowed (0 met no limit), 1 refused
+from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:01.000Z: 0.000 s
+
+  policy  limit     asked  allowed  refused          keys
+  api     per-user      4        3        1  25.0 %     2
+  web     all           2        2        0   0.0 %     1
+  web     posts         0        0        0             0
+
+  refused most  key       refused
+  api/per-user  user:ann        1
+";
+    assert_eq!(run(config, &lines), expected);
+}

@@ -1,9 +1,10 @@
 use super::*;
-use crate::proxy::standing::{Eject, Standing};
+use crate::proxy::standing::Standing;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use std::thread;
 use std::time::Duration;
+use tidegate_policy::route::{Balance, Eject};
 
 struct World {
     gateway: Arc<GatewayMetrics>,
@@ -35,7 +36,7 @@ impl World {
 fn standing(name: &str) -> Arc<Standing> {
     let eject = Eject {
         failures: 1,
-        period: Duration::from_secs(10),
+        lasts: Duration::from_secs(10),
     };
     Arc::new(Standing::new("orders", name, Some(eject)))
 }
@@ -106,7 +107,7 @@ fn conditions_and_upstreams_of_the_same_name_are_one_series() {
 
 #[tokio::test]
 async fn upstreams_are_shown_as_they_are() {
-    use crate::proxy::balance::{Balance, Balancer, Set};
+    use crate::proxy::balance::{Balancer, Set};
     let world = World::new();
     let upstreams = [standing("a:80"), standing("b:80")];
     let routes = world.gateway.lay_out(&[orders(&[], &upstreams)]);

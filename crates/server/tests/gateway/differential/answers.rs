@@ -1,6 +1,6 @@
 //! Answers.
 
-use super::bodies::large;
+use super::bodies::{in_chunks, large};
 use super::difference::Why;
 use super::stage::{Case, case, play};
 use super::view::DATE;
@@ -137,12 +137,8 @@ async fn answers_that_have_no_body() {
 async fn large_answers() {
     let big = large(5 << 20);
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", big.len());
-    let mut in_chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_vec();
-    for chunk in big.chunks(100_000) {
-        in_chunks.extend(format!("{:x}\r\n", chunk.len()).as_bytes());
-        in_chunks.extend([chunk, b"\r\n"].concat());
-    }
-    in_chunks.extend(b"0\r\n\r\n");
+    let chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let in_chunks = [&chunked[..], &in_chunks(&big)].concat();
     let to_the_end = [b"HTTP/1.1 200 OK\r\n\r\n", &big[..]].concat();
     play(vec![
         get("by length", [head.as_bytes(), &big].concat()),

@@ -32,6 +32,7 @@ async fn targets_pass_as_they_are() {
         "/a|b",
         "/a\"b",
         "/a{b}",
+        "/a^b",
         "/a\\b",
         "/a?b={c}&d[]=1",
         "/a?b=|^`\\",
@@ -115,7 +116,7 @@ async fn targets_that_lead_nowhere_are_refused() {
 #[tokio::test]
 async fn targets_that_are_no_paths_of_a_uri() {
     let mut cases = Vec::new();
-    for target in ["/a<b>", "/a^b", "/a`b", "/a?b=\"c\"", "/a?b=<c>"] {
+    for target in ["/a<b>", "/a`b", "/a?b=\"c\"", "/a?b=<c>"] {
         let passed = format!("- passed as GET {target} HTTP/1.1");
         let lines = [passed.as_str(), "+ refused with 400"];
         let case = verdict(target, request("GET", target, &[]));

@@ -2,9 +2,10 @@
 
 use super::in_time;
 use std::fmt::Display;
+use std::fs;
 use std::net::SocketAddr;
 use tidegate_policy::Config;
-use tidegate_policy::config::NoEnvironment;
+use tidegate_policy::config::Environment;
 use tidegate_server::bounds::Bounds;
 use tidegate_server::server::{self, End};
 use tidegate_server::serving::Serving;
@@ -24,6 +25,19 @@ pub(crate) struct Gate {
 pub(crate) struct Stopping {
     end: oneshot::Receiver<End>,
     _tasks: Tasks,
+}
+
+/// Files are read, and variables are nobody's business here.
+struct FilesAlone;
+
+impl Environment for FilesAlone {
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn file(&self, path: &str) -> Result<String, String> {
+        fs::read_to_string(path).map_err(|error| error.to_string())
+    }
 }
 
 /// One that sends everything to `upstream`, and limits nothing. `more` are other fields of the route,
@@ -54,7 +68,7 @@ policies:
 
 impl Gate {
     pub(crate) async fn start(config: &str) -> Self {
-        let config = Config::parse(config, "test.yaml", &NoEnvironment)
+        let config = Config::parse(config, "test.yaml", &FilesAlone)
             .unwrap_or_else(|errors| panic!("{errors}"));
         let listeners = server::bind(&config.listen).await.unwrap();
         let address = listeners.gateway.as_ref().unwrap().address;

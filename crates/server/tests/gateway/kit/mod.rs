@@ -17,10 +17,6 @@ pub(crate) mod programs;
 pub(crate) mod upstream;
 
 #[path = "../../it/kit/certificates.rs"]
-#[expect(
-    dead_code,
-    reason = "shared with the other test program, which needs all of it"
-)]
 pub(crate) mod certificates;
 
 pub(crate) use client::{Client, Reply, get, request};

@@ -3,10 +3,11 @@
 use super::certificates::Certificates;
 use super::in_time;
 use bytes::Bytes;
+use futures_util::stream;
 use http::{HeaderMap, HeaderValue, Request, Response, Version, response};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
@@ -18,26 +19,28 @@ use std::sync::Arc;
 use tidegate_server::tasks::Tasks;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// A body that may have trailers.
 pub(crate) type Body = UnsyncBoxBody<Bytes, Infallible>;
 
-/// A body, and these trailers after it.
+/// A body; if it has trailers, of a length that nobody knows.
 pub(crate) fn body(bytes: impl Into<Bytes>, trailers: &[(&'static str, &'static str)]) -> Body {
-    let body = Full::new(bytes.into());
+    let bytes = bytes.into();
     if trailers.is_empty() {
-        return body.boxed_unsync();
+        return Full::new(bytes).boxed_unsync();
     }
     let mut map = HeaderMap::new();
     for (name, value) in trailers {
         map.append(*name, HeaderValue::from_static(value));
     }
-    body.with_trailers(async { Some(Ok(map)) }).boxed_unsync()
+    let frames = [Frame::data(bytes), Frame::trailers(map)].map(Ok);
+    StreamBody::new(stream::iter(frames)).boxed_unsync()
 }
 
 /// How an upstream speaks.
@@ -105,6 +108,11 @@ impl Modern {
         }
     }
 
+    /// How many requests it has seen since the last time.
+    pub(crate) fn count(&self) -> usize {
+        self.seen.lock().drain(..).count()
+    }
+
     /// The one request that it has seen since the last time.
     pub(crate) fn saw(&self) -> Seen {
         let mut seen = std::mem::take(&mut *self.seen.lock());
@@ -113,7 +121,8 @@ impl Modern {
     }
 }
 
-fn acceptor(certificates: &Certificates, protocols: &[&str]) -> TlsAcceptor {
+/// Takes connections as `localhost`, and offers these protocols.
+pub(crate) fn acceptor(certificates: &Certificates, protocols: &[&str]) -> TlsAcceptor {
     let (cert, key) = certificates.sign("localhost");
     let cert = CertificateDer::from_pem_slice(cert.as_bytes()).unwrap();
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
@@ -126,6 +135,32 @@ fn acceptor(certificates: &Certificates, protocols: &[&str]) -> TlsAcceptor {
     let protocols = protocols.iter();
     config.alpn_protocols = protocols.map(|it| it.as_bytes().to_vec()).collect();
     TlsAcceptor::from(Arc::new(config))
+}
+
+/// Connects to `localhost`, as one who trusts `certificates` and speaks these protocols.
+pub(crate) async fn secure(
+    address: SocketAddr,
+    certificates: &Certificates,
+    protocols: &[&str],
+) -> TlsStream<TcpStream> {
+    let mut roots = RootCertStore::empty();
+    let authority = certificates.authority_pem();
+    roots
+        .add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap())
+        .unwrap();
+    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let protocols = protocols.iter();
+    config.alpn_protocols = protocols.map(|it| it.as_bytes().to_vec()).collect();
+    let stream = TcpStream::connect(address).await.unwrap();
+    let connector = TlsConnector::from(Arc::new(config));
+    let name = "localhost".try_into().unwrap();
+    in_time("a handshake", connector.connect(name, stream))
+        .await
+        .unwrap()
 }
 
 async fn serve<I>(stream: I, is_http2: bool, seen: Arc<Mutex<Vec<Seen>>>)

@@ -28,8 +28,6 @@ struct Shared {
 /// A request, as it came.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
-    /// The how-manieth connection it came on.
-    pub(crate) connection: usize,
     pub(crate) head: Head,
     pub(crate) content: Content,
 }
@@ -97,16 +95,14 @@ impl Upstream {
         let tasks = Arc::new(Tasks::new());
         let (to_all, weak) = (Arc::clone(&shared), Arc::downgrade(&tasks));
         tasks.spawn(async move {
-            let mut connection = 0;
             while let Ok((stream, _)) = listener.accept().await {
                 let Some(tasks) = weak.upgrade() else {
                     return;
                 };
-                connection += 1;
                 let shared = Arc::clone(&to_all);
                 tasks.spawn(async move {
                     // A connection that breaks is the proxy's affair.
-                    shared.serve(stream, connection).await.ok();
+                    shared.serve(stream).await.ok();
                 });
             }
         });
@@ -142,7 +138,7 @@ impl Upstream {
 }
 
 impl Shared {
-    async fn serve(&self, stream: TcpStream, connection: usize) -> io::Result<()> {
+    async fn serve(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut messages = Messages::new(stream);
         while let Some(head) = messages.head().await? {
@@ -157,11 +153,7 @@ impl Shared {
                 Some(bytes) => bytes,
                 None => repeated(&head),
             };
-            self.seen.lock().push(Seen {
-                connection,
-                head,
-                content,
-            });
+            self.seen.lock().push(Seen { head, content });
             messages.stream.write_all(&bytes).await?;
             match answer.then {
                 Then::GoOn => {}

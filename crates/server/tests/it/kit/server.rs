@@ -9,8 +9,8 @@ use tidegate_server::bounds::Bounds;
 use tidegate_server::decider::Decider;
 use tidegate_server::server::{self, End};
 use tidegate_server::serving::Serving;
-use tidegate_server::telemetry::store::StoreStats;
 use tidegate_server::tasks::Tasks;
+use tidegate_server::telemetry::store::StoreStats;
 use tokio::sync::oneshot;
 
 /// A server that runs until it is stopped or dropped.

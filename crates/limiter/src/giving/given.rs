@@ -1,0 +1,305 @@
+//! One bucket, while somebody waits for it: who does, in which order, and what was given back.
+//!
+//! Whoever goes leaves a gap, and it must not be filled from the end alone: the newcomer who takes
+//! it would pass beside those who were told the same time before, and the time of whoever went would
+//! pass unused. There are two ways to close it.
+//!
+//! - The bucket is credited, and all behind [move up](Given::move_up) by as much. That takes that
+//!   everybody who waits for the bucket is here.
+//! - Nothing is credited, and the place is [handed over](Given::hand_over) to the next one here, whose
+//!   own goes to the one after it. Those who wait elsewhere need not know. The last place of all
+//!   lapses.
+
+use std::collections::BTreeMap;
+use std::mem::swap;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_core::Timestamp;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// Where a charge stands among all that its bucket was charged: when it was made, and of those of one
+/// instant, what all charges before it and itself amounted to.
+pub(super) type Standing = (Timestamp, u64);
+
+/// A standing, and a number that tells those apart who are nearer to each other than a tick.
+pub(super) type Key = (Standing, u64);
+
+/// What was given back of one bucket. No more is told apart than those who are left need: what was
+/// credited between two of them is one sum.
+#[derive(Default)]
+pub(super) struct Given {
+    /// Who is left.
+    waiting: BTreeMap<Key, Waiter>,
+    /// Ticks that were credited right behind somebody who is left, up to the next one; where there
+    /// were any.
+    gaps: BTreeMap<Standing, u64>,
+}
+
+/// Somebody who waits, as far as this bucket is concerned.
+pub(super) struct Waiter {
+    place: Place,
+    cost: u64,
+    /// By how much its turn came sooner because the bucket was credited.
+    sooner: Duration,
+    /// Rung when its turn comes sooner, so that it looks again.
+    bell: Arc<Notify>,
+    /// Whether it was rung and has not looked yet.
+    is_rung: bool,
+}
+
+/// When somebody may pass, and at what cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Place {
+    turn: Instant,
+    room: u64,
+}
+
+impl Waiter {
+    pub(super) fn new(turn: Instant, cost: u64, bell: &Arc<Notify>) -> Self {
+        Self {
+            place: Place { turn, room: cost },
+            cost,
+            sooner: Duration::ZERO,
+            bell: Arc::clone(bell),
+            is_rung: false,
+        }
+    }
+
+    fn ring(&mut self) {
+        if !self.is_rung {
+            self.is_rung = true;
+            self.bell.notify_one();
+        }
+    }
+
+    fn move_up(&mut self, by: Duration, now: Instant) {
+        self.sooner = self.sooner.saturating_add(by);
+        if self.place.turn > now {
+            let turn = self.place.turn.checked_sub(by).unwrap_or(now);
+            self.place.turn = turn.max(now);
+            self.ring();
+        }
+    }
+}
+
+impl Given {
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    pub(super) fn enter(&mut self, key: Key, waiter: Waiter) {
+        self.waiting.insert(key, waiter);
+    }
+
+    /// The turn of the last of all. Who comes next must not pass before it, though rounding may have
+    /// kept it a tick longer than was exact.
+    pub(super) fn last_turn(&self) -> Option<Instant> {
+        let (_, last) = self.waiting.last_key_value()?;
+        Some(last.place.turn)
+    }
+
+    /// When the turn of `key` comes as things are now, of which it is told from here on.
+    pub(super) fn look(&mut self, key: Key) -> Option<Instant> {
+        let waiter = self.waiting.get_mut(&key)?;
+        waiter.is_rung = false;
+        Some(waiter.place.turn)
+    }
+
+    /// By how much the turn of `key` came sooner because the bucket was credited.
+    pub(super) fn sooner(&self, key: Key) -> Duration {
+        let waiter = self.waiting.get(&key);
+        waiter.map_or(Duration::ZERO, |waiter| waiter.sooner)
+    }
+
+    /// What was credited behind whoever leaves was behind the one before it as well.
+    pub(super) fn leave(&mut self, key: Key) -> Option<Waiter> {
+        let waiter = self.waiting.remove(&key)?;
+        let (standing, _) = key;
+        let mut same = self.waiting.range((standing, 0)..=(standing, u64::MAX));
+        if same.next().is_none()
+            && let Some(ticks) = self.gaps.remove(&standing)
+        {
+            self.add(standing, ticks);
+        }
+        Some(waiter)
+    }
+
+    /// Adds what was credited of the place at `standing`. Whoever came after it need not know.
+    pub(super) fn add(&mut self, standing: Standing, ticks: u64) {
+        if let Some(((before, _), _)) = self.waiting.range(..(standing, 0)).next_back() {
+            let gap = self.gaps.entry(*before).or_default();
+            *gap = gap.saturating_add(ticks);
+        }
+    }
+
+    /// What is known to have been credited of places behind `standing`.
+    pub(super) fn behind(&self, standing: Standing) -> u64 {
+        let behind = self.gaps.range(standing..);
+        behind.fold(0, |sum: u64, (_, ticks)| sum.saturating_add(*ticks))
+    }
+
+    /// Lets all behind `standing` move up, which was credited.
+    pub(super) fn move_up(&mut self, standing: Standing, by: Duration, now: Instant) {
+        let behind = self.waiting.range_mut((standing, u64::MAX)..);
+        behind.for_each(|(_, waiter)| waiter.move_up(by, now));
+    }
+
+    /// Whoever `key` is goes, without a credit: its place is for the next one behind it that fits into
+    /// it, whose own is for the next one behind that, and so on. The last one nobody uses; and so is
+    /// one whose time has come, for others may have passed in its stead since.
+    pub(super) fn hand_over(&mut self, key: Key, now: Instant) {
+        let Some(gone) = self.leave(key) else {
+            return;
+        };
+        let mut free = gone.place;
+        if free.turn <= now {
+            return;
+        }
+        for (_, waiter) in self.waiting.range_mut(key..) {
+            if waiter.cost <= free.room && waiter.place.turn > free.turn {
+                swap(&mut waiter.place, &mut free);
+                waiter.ring();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn at(place: u64) -> Standing {
+        (Timestamp::from_micros(1), place)
+    }
+
+    fn waiter(turn: Instant, cost: u64) -> Waiter {
+        Waiter::new(turn, cost, &Arc::new(Notify::new()))
+    }
+
+    /// One for each cost, whose turns are a second apart.
+    fn line(now: Instant, costs: &[u64]) -> Given {
+        let mut given = Given::default();
+        let mut turn = now;
+        for (nth, cost) in (0..).zip(costs) {
+            turn += SECOND;
+            given.enter((at(nth), nth), waiter(turn, *cost));
+        }
+        given
+    }
+
+    fn turns(given: &Given, now: Instant) -> Vec<u64> {
+        let waiting = given.waiting.values();
+        waiting
+            .map(|waiter| (waiter.place.turn - now).as_secs())
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn those_who_are_left_know_of_all_behind_them_who_went(
+            order in Just((0..40_u64).collect::<Vec<_>>()).prop_shuffle(),
+            passes in prop::collection::vec(any::<bool>(), 40),
+        ) {
+            let mut given = line(Instant::now(), &[1; 40]);
+            let mut gone: Vec<u64> = Vec::new();
+            for (nth, place) in order.iter().enumerate() {
+                let behind = gone.iter().filter(|other| *other > place);
+                prop_assert_eq!(given.behind(at(*place)), behind.count() as u64);
+                // Some pass, and are credited nothing.
+                if passes[nth] {
+                    given.add(at(*place), 1);
+                    gone.push(*place);
+                }
+                given.leave((at(*place), *place));
+                prop_assert!(given.gaps.len() <= given.waiting.len());
+            }
+            prop_assert!(given.is_empty() && given.gaps.is_empty());
+        }
+
+        #[test]
+        fn every_place_is_handed_to_one_it_has_room_for_and_nobody_waits_longer(
+            costs in prop::collection::vec(1..=5_u64, 1..30),
+            goers in prop::collection::vec(any::<prop::sample::Index>(), 1..30),
+        ) {
+            let now = Instant::now();
+            let mut given = line(now, &costs);
+            for goer in goers {
+                let before: Vec<(Key, Place)> =
+                    given.waiting.iter().map(|(key, it)| (*key, it.place)).collect();
+                let Some((gone, _)) = before.get(goer.index(costs.len())) else {
+                    continue;
+                };
+                given.hand_over(*gone, now);
+                let mut used = Vec::new();
+                for (key, place) in before.iter().filter(|(key, _)| key != gone) {
+                    let waiter = &given.waiting[key];
+                    prop_assert!(waiter.cost <= waiter.place.room);
+                    prop_assert!(waiter.place.turn <= place.turn);
+                    prop_assert!(key > gone || waiter.place == *place);
+                    prop_assert!(before.iter().any(|(_, place)| *place == waiter.place));
+                    used.push(waiter.place.turn);
+                }
+                used.sort_unstable();
+                used.dedup();
+                prop_assert_eq!(used.len(), before.len() - 1, "no place is used twice");
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_does_not_wait_knows_of_those_behind_others_only() {
+        let mut given = Given::default();
+        for (number, place) in (0..).zip([10, 20, 20]) {
+            given.enter((at(place), number), waiter(Instant::now(), 1));
+        }
+        for place in [5, 15, 25, 26] {
+            given.add(at(place), 1);
+        }
+        assert_eq!(given.behind(at(1)), 3, "not of the one before all who wait");
+        assert_eq!(given.behind(at(12)), 2, "it may stand behind the one at 15");
+        assert_eq!(given.behind(at(30)), 0);
+        given.leave((at(20), 1));
+        assert_eq!(given.behind(at(20)), 2);
+        given.leave((at(20), 2));
+        assert_eq!((given.behind(at(20)), given.behind(at(10))), (0, 3));
+    }
+
+    #[test]
+    fn all_behind_a_credit_move_up_and_nobody_into_the_past() {
+        let now = Instant::now();
+        let mut given = line(now, &[1; 4]);
+        given.move_up(at(1), SECOND, now);
+        assert_eq!(turns(&given, now), [1, 2, 2, 3]);
+        given.move_up(at(0), 9 * SECOND, now);
+        assert_eq!(turns(&given, now), [1, 0, 0, 0]);
+        assert_eq!(given.sooner((at(1), 1)), 9 * SECOND);
+    }
+
+    #[test]
+    fn a_place_goes_to_the_next_and_the_last_lapses() {
+        let now = Instant::now();
+        let mut given = line(now, &[1; 5]);
+        given.hand_over((at(1), 1), now);
+        assert_eq!(turns(&given, now), [1, 2, 3, 4]);
+        given.hand_over((at(4), 4), now);
+        assert_eq!(turns(&given, now), [1, 2, 3]);
+        // One whose time has come is no place any more.
+        given.hand_over((at(0), 0), now + SECOND);
+        assert_eq!(turns(&given, now), [2, 3]);
+    }
+
+    #[test]
+    fn a_place_is_handed_to_nobody_it_has_no_room_for() {
+        let now = Instant::now();
+        let mut given = line(now, &[2, 3, 1, 2]);
+        given.hand_over((at(0), 0), now);
+        assert_eq!(turns(&given, now), [2, 1, 4], "by the one that fits");
+        // A place of two with a cost of one in it is still one of two.
+        given.hand_over((at(2), 2), now);
+        assert_eq!(turns(&given, now), [2, 1]);
+    }
+}

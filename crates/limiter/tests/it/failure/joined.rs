@@ -1,0 +1,89 @@
+//! Policies that routes join, on a store that takes several steps: whoever shares a bucket counts in
+//! it the same way.
+
+use super::{Instance, Wired, clock, config};
+use tidegate::Rules;
+
+/// `a` and `b` have the same key, and `c` another; `d` is joined with nothing.
+const JOINED: &str = "
+routes:
+  - { id: near, match: { path: /near }, upstreams: 'http://a', policy: [a, b] }
+  - { id: far, match: { path: /far }, upstreams: 'http://a', policy: [b, c] }
+  - { id: rest, upstreams: 'http://a', policy: d }
+policies:
+  - { name: a, limits: [{ name: x, key: user, rate: 9/h }] }
+  - { name: b, limits: [{ name: y, key: user, bands: [9/h, 9/min] }] }
+  - { name: c, limits: [{ name: z, rate: 9/h }] }
+  - { name: d, limits: [{ name: v, key: user, rate: 9/h }, { name: w, key: user, rate: 9/h }] }
+";
+
+/// The same without routes.
+fn apart() -> String {
+    let (_, policies) = JOINED.split_once("policies:").expect("there are policies");
+    format!("policies:{policies}")
+}
+
+fn instance(keeps_policies: bool, yaml: &str) -> Instance {
+    let clock = clock();
+    let mut store = Wired::new(&clock);
+    store.takes_steps = true;
+    store.keeps_policies = keeps_policies;
+    Instance::over(store, clock, yaml)
+}
+
+/// The limits of a policy all of whose bands can be given back.
+fn refundable(rules: &Rules, policy: &str) -> Vec<String> {
+    let limits = rules
+        .policy(Some(policy))
+        .expect("it is there")
+        .limits
+        .iter();
+    let refundable = limits.filter(|limit| limit.bands.iter().all(|it| it.quota.is_refundable()));
+    refundable.map(|limit| limit.name.clone()).collect()
+}
+
+#[test]
+fn a_limit_counts_the_same_way_in_its_policy_and_wherever_that_is_joined() {
+    let instance = instance(false, JOINED);
+    let rules = instance.limiter.rules().unwrap();
+    // Only `b+c` lies apart; that `b` is in `a+b` as well does not make `a` do so.
+    for (policy, expected) in [
+        ("a", vec![]),
+        ("b", vec!["y"]),
+        ("c", vec!["z"]),
+        ("d", vec![]),
+        ("a+b", vec!["y"]),
+        ("b+c", vec!["y", "z"]),
+    ] {
+        assert_eq!(refundable(&rules, policy), expected, "{policy}");
+    }
+}
+
+#[test]
+fn where_each_policy_lies_together_those_that_are_joined_lie_apart() {
+    let instance = instance(true, JOINED);
+    let rules = instance.limiter.rules().unwrap();
+    for (policy, expected) in [
+        ("a", vec!["x"]),
+        ("b", vec!["y"]),
+        ("c", vec!["z"]),
+        ("d", vec![]),
+        ("a+b", vec!["x", "y"]),
+        ("b+c", vec!["y", "z"]),
+    ] {
+        assert_eq!(refundable(&rules, policy), expected, "{policy}");
+    }
+}
+
+#[test]
+fn once_routes_no_longer_join_policies_each_counts_as_it_would_alone() {
+    let instance = instance(false, JOINED);
+    instance.limiter.reload(config(&apart())).unwrap();
+    let rules = instance.limiter.rules().unwrap();
+    for policy in ["a", "b", "c", "d"] {
+        assert_eq!(refundable(&rules, policy), [""; 0], "{policy}");
+    }
+    instance.limiter.reload(config(JOINED)).unwrap();
+    let rules = instance.limiter.rules().unwrap();
+    assert_eq!(refundable(&rules, "b"), ["y"]);
+}

@@ -1,0 +1,107 @@
+//! The gateway as a process of its own.
+
+use super::Page;
+use super::folder::Folder;
+use crate::kit::in_time;
+use std::fs;
+use std::net::SocketAddr;
+use std::process::{ExitStatus, Stdio};
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
+
+/// A running `tidegate serve`, which is ended when dropped.
+pub(crate) struct Program {
+    pub(crate) address: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+    _folder: Folder,
+}
+
+impl Program {
+    pub(crate) async fn start(config: &str) -> Self {
+        let folder = Folder::make();
+        let file = folder.write("tidegate.yaml", config);
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+            .args(["serve", "--config", &file])
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let (mut gateway, mut admin) = (None, None);
+        while gateway.is_none() || admin.is_none() {
+            let line = in_time("a line of the log", log.next_line()).await;
+            let line = line.unwrap().expect("the doors, not the end");
+            let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+            if line["message"] != "listening" {
+                continue;
+            }
+            let address = line["address"].as_str().and_then(|it| it.parse().ok());
+            match line["door"].as_str() {
+                Some("gateway") => gateway = address,
+                Some("admin") => admin = address,
+                _ => {}
+            }
+        }
+        Self {
+            address: gateway.unwrap(),
+            admin: admin.unwrap(),
+            child,
+            log,
+            _folder: folder,
+        }
+    }
+
+    pub(crate) async fn page(&self) -> Page {
+        Page::read(self.admin).await
+    }
+
+    /// Tells it to stop, as whoever runs it does.
+    pub(crate) async fn terminate(&self) {
+        let pid = self.pid().to_string();
+        let sent = Command::new("kill")
+            .args(["-s", "TERM", &pid])
+            .status()
+            .await;
+        assert!(sent.unwrap().success());
+    }
+
+    /// Waits for its end, and tells what it said and how it ended.
+    pub(crate) async fn ended(mut self) -> (ExitStatus, Vec<String>) {
+        let ended = async {
+            let mut said = Vec::new();
+            while let Some(line) = self.log.next_line().await.unwrap() {
+                said.push(line);
+            }
+            (self.child.wait().await.unwrap(), said)
+        };
+        in_time("the end of the program", ended).await
+    }
+
+    /// How many sockets it has open, those that listen included.
+    pub(crate) fn sockets(&self) -> usize {
+        let files = fs::read_dir(format!("/proc/{}/fd", self.pid())).unwrap();
+        // One that is closed between the two is none.
+        let is_socket = |file: &fs::DirEntry| {
+            let target = fs::read_link(file.path());
+            target.is_ok_and(|it| it.to_string_lossy().starts_with("socket:"))
+        };
+        files.filter_map(Result::ok).filter(is_socket).count()
+    }
+
+    /// How much memory it holds, in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let size = line.and_then(|it| it.split_whitespace().next()).unwrap();
+        size.parse::<usize>().unwrap() << 10
+    }
+
+    fn pid(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+}

@@ -1,0 +1,167 @@
+//! What clients are told where no upstream answers: one of each status, word for word.
+
+use super::kit::{Link, Stand, Wild, assert_problem, nobody};
+use crate::kit::{Client, Reply, request};
+use std::net::SocketAddr;
+use tokio::io::AsyncWriteExt;
+
+const ID: &str = "x-correlation-id: abc-1";
+
+/// A gateway with a route for each kind of trouble.
+async fn troubled() -> (Stand, Wild) {
+    let mute = Wild::start(|link: Link| link.until_closed()).await;
+    let (mute_at, nobody) = (mute.address, nobody().await);
+    let config = format!(
+        "
+listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+routes:
+  - id: nobody
+    match: {{ path: /nobody }}
+    upstreams: ['http://{nobody}']
+    policy: none
+  - id: mute
+    match: {{ path: /mute }}
+    upstreams: ['http://{mute_at}']
+    policy: none
+    body_bytes: 10B
+    timeouts: {{ response: 100ms, idle: 300ms }}
+  - id: closed
+    match: {{ path: /closed }}
+    upstreams: ['http://{mute_at}']
+policies:
+  - name: api
+    limits: [{{ name: per-client, key: ip, rate: 0/s }}]
+"
+    );
+    (Stand::start(&config).await, mute)
+}
+
+fn post(length: usize) -> String {
+    request("POST", "/mute", &[ID, &format!("content-length: {length}")])
+}
+
+#[track_caller]
+fn assert_told(reply: &Reply, status: u16, body: &str) {
+    assert_eq!((reply.status(), reply.text()), (status, body));
+    for (name, value) in [
+        ("content-type", "application/problem+json"),
+        ("cache-control", "no-store"),
+        ("x-correlation-id", "abc-1"),
+    ] {
+        assert_eq!(reply.head.get(name), Some(value), "{status} {name}");
+    }
+}
+
+async fn ask(address: SocketAddr, request: impl AsRef<[u8]>) -> Reply {
+    Client::connect(address).await.ask(request).await
+}
+
+#[tokio::test]
+async fn each_status_has_its_problem() {
+    let (stand, _mute) = troubled().await;
+    for (asked, status, body) in [
+        (
+            request("GET", "/elsewhere", &[ID]),
+            404,
+            r#"{"type":"about:blank","title":"Not Found","status":404,"detail":"there is no route for this host, path and method","correlationId":"abc-1"}"#,
+        ),
+        (
+            request("TRACE", "/mute", &[ID]),
+            405,
+            r#"{"type":"about:blank","title":"Method Not Allowed","status":405,"detail":"this method is not passed on","correlationId":"abc-1"}"#,
+        ),
+        (
+            post(5),
+            408,
+            r#"{"type":"about:blank","title":"Request Timeout","status":408,"detail":"the body did not go on in time","correlationId":"abc-1"}"#,
+        ),
+        (
+            post(11),
+            413,
+            r#"{"type":"about:blank","title":"Content Too Large","status":413,"detail":"the body is larger than is taken here","correlationId":"abc-1"}"#,
+        ),
+        (
+            request("GET", "/closed", &[ID]),
+            429,
+            r#"{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Too Many Requests","status":429,"detail":"Rate limit exceeded. This request can never pass.","correlationId":"abc-1","violated-policies":["per-client"]}"#,
+        ),
+        (
+            request("GET", "/nobody", &[ID]),
+            502,
+            r#"{"type":"about:blank","title":"Bad Gateway","status":502,"detail":"no upstream could be reached","correlationId":"abc-1"}"#,
+        ),
+        (
+            request("GET", "/mute", &[ID]),
+            504,
+            r#"{"type":"about:blank","title":"Gateway Timeout","status":504,"detail":"the upstream did not answer in time","correlationId":"abc-1"}"#,
+        ),
+    ] {
+        assert_told(&ask(stand.address, asked).await, status, body);
+    }
+}
+
+#[tokio::test]
+async fn a_method_that_is_not_passed_on_comes_with_those_that_are() {
+    let (stand, _mute) = troubled().await;
+    for asked in [
+        request("TRACE", "/mute", &[ID]),
+        request("CONNECT", "shop.example:443", &[ID]),
+    ] {
+        let reply = ask(stand.address, asked).await;
+        assert_eq!(reply.status(), 405);
+        let allowed = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+        assert_eq!(reply.head.get("allow"), Some(allowed));
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_ends_too_early_has_its_problem() {
+    let (stand, mute) = troubled().await;
+    let mut client = Client::connect(stand.address).await;
+    client.send(post(5) + "he").await;
+    mute.has_open(1).await;
+    client.messages.stream.shutdown().await.unwrap();
+    assert_told(
+        &client.reply("POST").await,
+        400,
+        r#"{"type":"about:blank","title":"Bad Request","status":400,"detail":"the body ended too early","correlationId":"abc-1"}"#,
+    );
+}
+
+/// Without a store nobody can tell who may pass.
+#[tokio::test]
+async fn what_cannot_be_decided_has_its_problem() {
+    let (store, upstream) = (nobody().await, nobody().await);
+    let config = format!(
+        "
+listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+store: {{ url: 'redis://{store}' }}
+routes: [{{ id: all, upstreams: ['http://{upstream}'] }}]
+policies:
+  - name: api
+    limits: [{{ name: per-client, key: ip, rate: 1/s, on_failure: error }}]
+"
+    );
+    let stand = Stand::start(&config).await;
+    let reply = ask(stand.address, request("GET", "/", &[ID])).await;
+    assert_told(
+        &reply,
+        503,
+        r#"{"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","title":"Service Unavailable","status":503,"detail":"The limiter cannot decide at the moment. Try again in 1 second.","correlationId":"abc-1","violated-policies":[]}"#,
+    );
+    assert_eq!(stand.page().await.outcomes("refused_connection"), 0);
+}
+
+/// An id that nobody should have to read is replaced by one of ours.
+#[tokio::test]
+async fn an_id_that_is_not_proper_is_not_repeated() {
+    let (stand, _mute) = troubled().await;
+    for sent in ["x-correlation-id: \"><script>", "x-correlation-id: a b"] {
+        let reply = ask(stand.address, request("GET", "/elsewhere", &[sent])).await;
+        assert_problem(
+            &reply,
+            404,
+            "there is no route for this host, path and method",
+        );
+    }
+}

@@ -1,0 +1,58 @@
+//! How many connections there may be, and how many messages.
+
+use super::{Echo, connect, hear, limiting, talk, try_connect};
+use crate::kit::gate;
+use futures_util::SinkExt;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::{Error, Message};
+
+#[tokio::test]
+async fn connections_beyond_the_limit_are_refused_before_they_become_anything() {
+    let echo = Echo::start().await;
+    let gate = gate::limited(echo.url(), "rate: 1/h burst 2").await;
+    let mut sockets = [connect(&gate).await, connect(&gate).await];
+    let Err(Error::Http(refused)) = try_connect(&gate).await else {
+        panic!("not refused");
+    };
+    assert_eq!(refused.status(), 429);
+    assert!(refused.headers().contains_key("retry-after"));
+    // A connection is one request, however much is said on it.
+    for socket in &mut sockets {
+        for _ in 0..10 {
+            talk(socket, "hello").await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_message_beyond_the_limit_closes_the_connection_and_is_not_heard() {
+    let echo = Echo::start().await;
+    let gate = limiting(echo.url(), "rate: 1/h burst 3").await;
+    let mut socket = connect(&gate).await;
+    for nth in 0..3 {
+        talk(&mut socket, &nth.to_string()).await;
+    }
+    // What is no message costs nothing.
+    socket.send(Message::Ping("a".into())).await.unwrap();
+    assert_eq!(hear(&mut socket).await, Some(Message::Pong("a".into())));
+    socket.send(Message::text("beyond")).await.unwrap();
+    let Some(Message::Close(Some(close))) = hear(&mut socket).await else {
+        panic!("not closed");
+    };
+    assert_eq!(close.code, CloseCode::Policy);
+    assert_eq!(
+        close.reason.as_str(),
+        "rate limit exceeded; retry after 3600 s"
+    );
+    assert_eq!(hear(&mut socket).await, None);
+    let heard = echo.heard();
+    assert!(!heard.contains(&Message::text("beyond")), "{heard:?}");
+    // Nor does another connection of the same client help.
+    let mut socket = connect(&gate).await;
+    socket.send(Message::text("beyond")).await.unwrap();
+    let closed = hear(&mut socket).await;
+    assert!(
+        matches!(&closed, Some(Message::Close(Some(close))) if close.code == CloseCode::Policy),
+        "{closed:?}"
+    );
+}
