@@ -132,7 +132,9 @@ impl<S: Store> Limiter<S> {
     ///
     /// A limit with `on_refusal: wait` may hold it back until it fits, for a bounded time and in order
     /// of arrival; see [`Decision::waited`]. That takes a runtime of `tokio` with its timers; without
-    /// one, nobody waits. Dropping the future gives the place back, and all that was charged with it.
+    /// one, nobody waits. Dropping the future leaves the place to those behind it, who move up, and
+    /// gives back all that was charged with it. In a store that others share, those behind it are those
+    /// of this limiter and its clones, and the last place of these lapses.
     ///
     /// Where the store cannot tell, the limits that the request meets do as their `on_failure` says,
     /// and [`Decision::decided_by`] tells. It is an error only if one of them asks for that.

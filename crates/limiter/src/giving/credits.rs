@@ -29,6 +29,8 @@ pub(crate) struct Credits(Arc<Mutex<Table>>);
 pub(crate) struct Ledger<'a> {
     table: MutexGuard<'a, Table>,
     credits: &'a Credits,
+    /// Whether all are known here who wait for the same buckets.
+    knows_all: bool,
 }
 
 #[derive(Default)]
@@ -62,14 +64,23 @@ impl Credits {
         Ledger {
             table: self.0.lock(),
             credits: self,
+            knows_all: false,
         }
     }
 }
 
 impl Ledger<'_> {
+    /// The same, where everybody who waits for the same buckets is known here.
+    pub(crate) fn of_all(self) -> Self {
+        Self {
+            knows_all: true,
+            ..self
+        }
+    }
+
     /// Begins to wait for the buckets of `charges`, for as many microseconds as `waits` says for each
-    /// ask. Where all who wait for them are here, nobody's turn comes before those of others.
-    pub(crate) fn watch(mut self, charges: &Charges, waits: &[u64], all_are_here: bool) -> Watch {
+    /// ask. Where all are known who wait for them, nobody's turn comes before that of another.
+    pub(crate) fn watch(mut self, charges: &Charges, waits: &[u64]) -> Watch {
         let now = Instant::now();
         let bell = Arc::new(Notify::new());
         let mut spots = SmallVec::new();
@@ -83,7 +94,7 @@ impl Ledger<'_> {
             let given = self.table.buckets.entry(name.clone()).or_default();
             let wait_us = waits.get(charge.ask).copied().unwrap_or(0);
             let turn = now + Duration::from_micros(wait_us);
-            let turn = match given.last_turn().filter(|_| all_are_here && wait_us > 0) {
+            let turn = match given.last_turn().filter(|_| self.knows_all && wait_us > 0) {
                 Some(last) => turn.max(last),
                 None => turn,
             };

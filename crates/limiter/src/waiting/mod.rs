@@ -1,18 +1,21 @@
 //! Waiting instead of refusing (`on_refusal: wait`): in order, for a bounded time, by a bounded number,
-//! and given up without a trace by whoever goes.
+//! and given up by whoever goes, to those behind.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `turn` | a request that waits for its turn |
-//! | `places` | asking token buckets for places |
+//! | `asking` | asking for places, and what comes of it |
+//! | `places` | a question as somebody asks it who may wait |
 //! | `reserved` | a place, and what becomes of it if somebody goes |
 //! | `line` | lines before windows |
 //! | `rooms` | how many wait for each limit, and how many may |
 //!
 //! On a *token bucket* whoever waits is charged at once and knows from then on when its turn comes:
 //! the debt of the bucket is the line, and the store keeps it, so that all processes that share the
-//! store stand in the same one. On *windows* the line is this process's own, and only its first asks.
+//! store stand in the same one. When somebody goes, those behind move up (see `giving`). On *windows*
+//! the line is this process's own, and only its first asks.
 
+mod asking;
 mod line;
 mod places;
 mod reserved;

@@ -1,11 +1,11 @@
 //! A request that waits for its turn.
 
+use super::asking::{Asked, Taken, ask};
 use super::line::{Standing, Told};
 use super::places::Places;
 use super::reserved::Reserved;
 use crate::decision::{DecidedBy, Decision, Pieces};
 use crate::error::CheckError;
-use crate::giving::{Charges, Ledger, Watch};
 use crate::limiter::Limiter;
 use crate::question::Question;
 use smallvec::SmallVec;
@@ -54,27 +54,6 @@ struct Window<'a> {
     waiting: Waiting,
 }
 
-/// What came of asking.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "taken apart as soon as it is made"
-)]
-enum Asked {
-    /// It passes, now or later.
-    Passed(Places, Reply, Taken),
-    /// It does not.
-    Refused(Reply),
-    /// It was decided without the store.
-    Elsewhere(Decision),
-}
-
-/// What a request was charged that passes.
-struct Taken {
-    charges: Arc<Charges>,
-    /// Absent if its turn is now.
-    watch: Option<Watch>,
-}
-
 impl<'a, S: Store> Turn<'a, '_, S> {
     async fn take(mut self) -> Result<Decision, CheckError> {
         loop {
@@ -87,7 +66,7 @@ impl<'a, S: Store> Turn<'a, '_, S> {
                 }
                 continue;
             }
-            let reply = match self.ask().await? {
+            let reply = match ask(self.limiter, self.question).await? {
                 Asked::Passed(places, reply, taken) => {
                     return Ok(self.pass(places, reply, taken).await);
                 }
@@ -144,63 +123,6 @@ impl<'a, S: Store> Turn<'a, '_, S> {
             Ok(()) => None,
             Err(_) => standing.told(),
         }
-    }
-
-    async fn ask(&self) -> Result<Asked, CheckError> {
-        let (limiter, question) = (self.limiter, self.question);
-        let places = Places::of(question);
-        let decided = match self.ask_here(&places) {
-            Some(decided) => Ok(decided),
-            None => {
-                let reply = limiter.store().decide(&places.asks(question)).await;
-                reply.map(|reply| self.taken(&places, reply, limiter.giving().credits.hold()))
-            }
-        };
-        let error = match decided {
-            Ok((reply, taken)) => {
-                let plain = places.plain(question, &reply);
-                if let Some(failover) = limiter.failover() {
-                    failover.note(&question.asks, &plain);
-                }
-                return Ok(match taken {
-                    Some(taken) => Asked::Passed(places, reply, taken),
-                    None => Asked::Refused(plain),
-                });
-            }
-            Err(error) => error,
-        };
-        let Some(failover) = limiter.failover() else {
-            return Err(CheckError::Store(error));
-        };
-        let answers = places.plain_answers(question, error.answers());
-        let decision = failover.decide(question, error, &answers)?;
-        Ok(Asked::Elsewhere(decision))
-    }
-
-    /// Asks a store that decides at once. Nobody is credited between that and the beginning of a
-    /// wait: whoever has a place hears of every credit before it.
-    fn ask_here(&self, places: &Places) -> Option<(Reply, Option<Taken>)> {
-        if self.limiter.waits() {
-            return None;
-        }
-        let ledger = self.limiter.giving().credits.hold();
-        let reply = self
-            .limiter
-            .store()
-            .decide_at_once(&places.asks(self.question))?;
-        Some(self.taken(places, reply, ledger))
-    }
-
-    /// What `reply` has charged, if it passes.
-    fn taken(&self, places: &Places, reply: Reply, ledger: Ledger<'_>) -> (Reply, Option<Taken>) {
-        if !reply.passed {
-            return (reply, None);
-        }
-        let charges = self.question.charges(&reply);
-        let waits = places.waits_us(self.question, &reply);
-        let is_now = waits.iter().all(|wait_us| *wait_us == 0);
-        let watch = (!is_now).then(|| ledger.watch(&charges, &waits, !self.limiter.waits()));
-        (reply, Some(Taken { charges, watch }))
     }
 
     /// Waits in the place that was taken, if its turn is not now.

@@ -9,7 +9,7 @@ use super::standing::{Standing, Turn};
 use super::stream::Stream;
 use super::trouble::Trouble;
 use super::upload::{Progress, Upload};
-use super::wire::Wire;
+use super::wire::{TimedOut, Wire};
 use crate::tasks::Tasks;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
@@ -17,7 +17,9 @@ use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http2};
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_policy::route::{Http2, Route, Scheme, Timeouts, Upstream, UpstreamTls};
 use tokio::time::timeout;
 
@@ -249,49 +251,35 @@ impl Target {
         spare: Option<Box<Request<Upload>>>,
     ) -> Result<Answered, Failed> {
         let upload = request.body().progress();
-        match link {
+        let time_max = self.timeouts.response;
+        let (sent, wire) = match link {
             Link::Http1(mut wire) => {
                 frame_http1(&mut request);
-                let head = self.in_time(wire.send(*request), &upload, spare).await?;
-                let wire = Some(wire);
-                Answered { head, wire }.checked(manner)
+                (wire.send(*request, &upload, time_max).await, Some(wire))
             }
             Link::Http2(mut sender) => {
                 self.address_http2(&mut request);
-                let sent = Box::pin(sender.try_send_request(*request));
-                let head = self.in_time(sent, &upload, spare).await?;
-                Answered { head, wire: None }.checked(manner)
+                let sent = sender.try_send_request(*request);
+                (Box::pin(in_time(sent, &upload, time_max)).await, None)
             }
-        }
-    }
-
-    /// Waits for the head of an answer, from when the body of the request no longer goes on.
-    async fn in_time(
-        &self,
-        mut answer: impl Future<Output = Sent> + Unpin,
-        upload: &Progress,
-        spare: Option<Box<Request<Upload>>>,
-    ) -> Result<Response<Incoming>, Failed> {
-        loop {
-            return match timeout(self.timeouts.response, &mut answer).await {
-                Ok(Ok(answer)) => Ok(answer),
-                Ok(Err(mut error)) => {
-                    let unsent = error.take_message().map(Box::new);
-                    let broken = || Trouble::Broken(error.into_error());
-                    Err(Failed {
-                        // Perhaps it was the client, whose body could not be sent on.
-                        trouble: upload.failure().map_or_else(broken, Trouble::Upload),
-                        is_unreached: unsent.is_some(),
-                        request: unsent.or(spare),
-                    })
-                }
-                Err(_) if upload.goes_on() => continue,
-                Err(_) => Err(Failed {
-                    trouble: Trouble::ResponseTimeout,
-                    request: None,
-                    is_unreached: false,
-                }),
-            };
+        };
+        match sent {
+            Ok(Ok(head)) => Answered { head, wire }.checked(manner),
+            Ok(Err(mut error)) => {
+                let unsent = error.take_message().map(Box::new);
+                let broken = || Trouble::Broken(error.into_error());
+                Err(Failed {
+                    // Perhaps it was the client, whose body could not be sent on.
+                    trouble: upload.failure().map_or_else(broken, Trouble::Upload),
+                    is_unreached: unsent.is_some(),
+                    request: unsent.or(spare),
+                })
+            }
+            Err(TimedOut) => Err(Failed {
+                trouble: Trouble::ResponseTimeout,
+                request: None,
+                is_unreached: false,
+            }),
         }
     }
 
@@ -316,6 +304,22 @@ impl Target {
     /// Closes connections that have waited for too long.
     pub(crate) fn sweep(&self) {
         self.pool.sweep();
+    }
+}
+
+/// Waits for the head of an answer, from when the body of the request no longer goes on.
+async fn in_time(
+    answer: impl Future<Output = Sent>,
+    upload: &Progress,
+    time_max: Duration,
+) -> Result<Sent, TimedOut> {
+    let mut answer = pin!(answer);
+    loop {
+        match timeout(time_max, answer.as_mut()).await {
+            Ok(sent) => return Ok(sent),
+            Err(_) if upload.goes_on() => {}
+            Err(_) => return Err(TimedOut),
+        }
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::stream::Stream;
 use super::target::Sent;
-use super::upload::Upload;
+use super::upload::{Progress, Upload};
 use bytes::Bytes;
 use http::Request;
 use hyper::client::conn::http1;
@@ -21,6 +21,8 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep};
 
 /// Bytes of an answer's head, and what is read ahead of its body.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -32,9 +34,15 @@ pub(crate) struct Wire {
     driver: http1::Connection<TokioIo<Stream>, Upload>,
     /// Whether the driver has come to its end; it must not be asked again.
     has_ended: bool,
+    /// How long an answer may take; moved on with every request.
+    timer: Pin<Box<Sleep>>,
     /// Rung when something comes while nobody uses it: most likely its end.
     bell: Arc<Bell>,
 }
+
+/// No answer came in time.
+#[derive(Debug)]
+pub(crate) struct TimedOut;
 
 /// Remembers that it was rung.
 #[derive(Debug, Default)]
@@ -50,6 +58,8 @@ impl Wire {
     /// Begins to speak HTTP/1 on `stream`.
     pub(crate) async fn new(stream: Stream) -> Result<Self, hyper::Error> {
         let (sender, driver) = http1::Builder::new()
+            // One call with one piece is cheaper than one with several; most requests are a head.
+            .writev(false)
             .max_buf_size(BUFFER_BYTES)
             .handshake(TokioIo::new(stream))
             .await?;
@@ -57,6 +67,7 @@ impl Wire {
             sender,
             driver,
             has_ended: false,
+            timer: Box::pin(sleep(Duration::ZERO)),
             bell: Arc::default(),
         })
     }
@@ -85,28 +96,44 @@ impl Wire {
         !self.bell.0.load(Acquire) || self.rest()
     }
 
-    /// Sends a request, and waits for the head of the answer. The body comes only as long as somebody
-    /// [drives](Self::drive).
-    pub(crate) fn send(&mut self, request: Request<Upload>) -> impl Future<Output = Sent> + Unpin {
+    /// Sends a request, and waits for the head of the answer: for `time_max`, from when its body no
+    /// longer goes on. The body of the answer comes only as long as somebody [drives](Self::drive).
+    pub(crate) fn send<'a>(
+        &'a mut self,
+        request: Request<Upload>,
+        upload: &'a Progress,
+        time_max: Duration,
+    ) -> impl Future<Output = Result<Sent, TimedOut>> + Unpin + 'a {
         let Self {
             sender,
             driver,
             has_ended,
+            timer,
             ..
         } = self;
         // Put aside, for it holds the request, and whoever holds this would hold it as well.
         let mut answer = Box::pin(sender.try_send_request(request));
+        // One for all requests: to move it further into the future costs next to nothing.
+        reset(timer, time_max);
         poll_fn(move |context| {
             if !*has_ended {
                 *has_ended = Pin::new(&mut *driver).poll(context).is_ready();
             }
-            let answer = answer.as_mut().poll(context);
-            if answer.is_pending() && *has_ended {
+            if let Poll::Ready(answer) = answer.as_mut().poll(context) {
+                return Poll::Ready(Ok(answer));
+            }
+            if *has_ended {
                 // Its last word is on its way to us already.
                 context.waker().wake_by_ref();
                 return Poll::Pending;
             }
-            answer
+            while timer.as_mut().poll(context).is_ready() {
+                if !upload.goes_on() {
+                    return Poll::Ready(Err(TimedOut));
+                }
+                reset(timer, time_max);
+            }
+            Poll::Pending
         })
     }
 
@@ -124,5 +151,12 @@ impl Wire {
         .await;
         let parts = self.driver.into_parts();
         (parts.io.into_inner(), parts.read_buf)
+    }
+}
+
+fn reset(timer: &mut Pin<Box<Sleep>>, time: Duration) {
+    // A time that no clock will ever show is as good as none.
+    if let Some(due) = Instant::now().checked_add(time) {
+        timer.as_mut().reset(due);
     }
 }

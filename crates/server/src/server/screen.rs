@@ -20,8 +20,8 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// What is read first of a connection. Most requests fit in, and it is copied once more.
 const FIRST: usize = 2 << 10;
 
-/// In no head, and in no line of any.
-const POISON: u8 = 0;
+/// What no head may have, and the end of one: hyper reads a head that came in pieces once it is whole.
+const POISON: &[u8] = b"\0\r\n\r\n";
 
 /// What stands between the socket and hyper.
 #[derive(Debug)]
@@ -95,6 +95,8 @@ impl Screen {
         loop {
             match self.mode {
                 Mode::Reading | Mode::Open => {}
+                // The rest of the poison.
+                Mode::Refused { in_body: false } if !self.ahead.is_empty() => {}
                 Mode::Holding => {
                     if !self.is_settled(pulse) {
                         return self.poll_hold(stream, context, buffer);
@@ -141,8 +143,12 @@ impl Screen {
                 self.mode = Mode::Refused { in_body };
                 buffer.set_filled(before.saturating_add(at));
                 if !in_body {
-                    // In the place of the byte that was refused.
-                    buffer.put_slice(&[POISON]);
+                    // In the place of what was refused; what there is no room for comes next.
+                    self.ahead.clear();
+                    let count = POISON.len().min(buffer.remaining());
+                    let (now, later) = POISON.split_at_checked(count).unwrap_or((POISON, &[]));
+                    buffer.put_slice(now);
+                    self.ahead.extend_from_slice(later);
                 }
             }
         }
