@@ -117,6 +117,9 @@ pub enum HostHeader {
 }
 
 impl Route {
+    /// The most upstreams that a route can have.
+    pub const UPSTREAMS_MAX: usize = 64;
+
     /// The largest body of a request unless told otherwise: 10 MiB.
     pub const BODY_BYTES: u64 = 10 << 20;
 }

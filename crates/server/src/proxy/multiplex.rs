@@ -22,6 +22,9 @@ const PING_PATIENCE: Duration = Duration::from_secs(10);
 const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 4 << 20;
 
+/// Bytes of an answer's head.
+const HEAD_BYTES: u32 = 64 << 10;
+
 /// The HTTP/2 connection to an upstream, if there is one.
 #[derive(Debug)]
 pub(crate) struct Multiplex {
@@ -58,29 +61,34 @@ impl Multiplex {
         self.turn.lock().await
     }
 
-    /// Begins to speak HTTP/2 on `stream`, for all.
-    pub(crate) async fn begin(
-        &self,
-        stream: Stream,
-        tasks: &Arc<Tasks>,
-    ) -> Result<http2::SendRequest<Upload>, hyper::Error> {
-        let (sender, connection) = http2::Builder::new(Spawn(Arc::clone(tasks)))
-            .timer(TokioTimer::new())
-            .keep_alive_interval(PING_INTERVAL)
-            .keep_alive_timeout(PING_PATIENCE)
-            .initial_stream_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW)
-            .handshake(TokioIo::new(stream))
-            .await?;
-        tasks.spawn(async move {
-            if let Err(error) = connection.await {
-                debug!(%error, "an HTTP/2 connection to an upstream broke");
-            }
-        });
+    /// Lets all requests use this connection from now on.
+    pub(crate) fn share(&self, sender: &http2::SendRequest<Upload>) {
         self.is_spoken.store(true, Relaxed);
         *self.sender.lock() = Some(sender.clone());
-        Ok(sender)
     }
+}
+
+/// Begins to speak HTTP/2 on `stream`. The connection lives as long as anybody holds what this returns,
+/// or is answered on it.
+pub(crate) async fn begin(
+    stream: Stream,
+    tasks: &Arc<Tasks>,
+) -> Result<http2::SendRequest<Upload>, hyper::Error> {
+    let (sender, connection) = http2::Builder::new(Spawn(Arc::clone(tasks)))
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_PATIENCE)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_header_list_size(HEAD_BYTES)
+        .handshake(TokioIo::new(stream))
+        .await?;
+    tasks.spawn(async move {
+        if let Err(error) = connection.await {
+            debug!(%error, "an HTTP/2 connection to an upstream broke");
+        }
+    });
+    Ok(sender)
 }
 
 /// Runs what hyper needs beside a connection where draining knows of it.

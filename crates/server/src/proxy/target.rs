@@ -2,7 +2,7 @@
 
 use super::dial::Dial;
 use super::hop;
-use super::multiplex::Multiplex;
+use super::multiplex::{self, Multiplex};
 use super::pool::Pool;
 use super::relayed::Relayed;
 use super::standing::{Standing, Turn};
@@ -57,6 +57,8 @@ pub(crate) struct Failed {
 pub(crate) enum Manner {
     /// Over whatever connection there is.
     Usual,
+    /// Over a new one.
+    Fresh,
     /// Over a new one that can become something else, which in HTTP/2 it could not.
     Upgrade,
 }
@@ -88,7 +90,7 @@ impl Answered {
     fn checked(self, manner: Manner) -> Result<Self, Failed> {
         let fault = if !hop::is_clearly_framed(self.head.headers()) {
             "where it ends can be read in two ways"
-        } else if manner == Manner::Usual && self.status() == StatusCode::SWITCHING_PROTOCOLS {
+        } else if manner != Manner::Upgrade && self.status() == StatusCode::SWITCHING_PROTOCOLS {
             "it changes to something that nobody asked for"
         } else {
             return Ok(self);
@@ -150,7 +152,12 @@ impl Target {
     /// Whether it is the same upstream, reached in the same way: then its connections and what is known
     /// of it outlive a reload.
     pub(crate) fn is(&self, upstream: &Upstream, tls: &UpstreamTls, timeouts: &Timeouts) -> bool {
-        self.upstream == *upstream && self.tls == *tls && self.timeouts == *timeouts
+        // How much it takes compared with others is the balancer's business.
+        let upstream = Upstream {
+            weight: self.upstream.weight,
+            ..upstream.clone()
+        };
+        self.upstream == upstream && self.tls == *tls && self.timeouts == *timeouts
     }
 
     /// Sends a request and waits for the head of the answer. If it fails, a request that may be sent
@@ -164,7 +171,7 @@ impl Target {
         let mut was_unreached = true;
         let waiting = match manner {
             Manner::Usual => self.waiting(),
-            Manner::Upgrade => None,
+            Manner::Fresh | Manner::Upgrade => None,
         };
         if let Some(link) = waiting {
             let spare = spare(&request);
@@ -216,7 +223,7 @@ impl Target {
 
     /// A new connection. Where HTTP/2 is spoken, the first one of many at once makes it for all.
     async fn fresh(&self, manner: Manner) -> Result<Link, Trouble> {
-        if manner == Manner::Upgrade || !self.multiplex.is_spoken() {
+        if manner != Manner::Usual || !self.multiplex.is_spoken() {
             return self.connect(manner).await;
         }
         let shared = async {
@@ -234,8 +241,13 @@ impl Target {
     async fn connect(&self, manner: Manner) -> Result<Link, Trouble> {
         let dialled = self.dial.dial(manner).await?;
         let link = if dialled.is_http2 {
-            let begun = self.multiplex.begin(dialled.stream, &self.tasks).await;
-            begun.map(Link::Http2)
+            let begun = multiplex::begin(dialled.stream, &self.tasks).await;
+            begun.map(|sender| {
+                if manner == Manner::Usual {
+                    self.multiplex.share(&sender);
+                }
+                Link::Http2(sender)
+            })
         } else {
             let begun = Wire::new(dialled.stream).await;
             begun.map(|wire| Link::Http1(Box::new(wire)))

@@ -13,13 +13,7 @@ use std::net::IpAddr;
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
-const PORT: HeaderName = HeaderName::from_static("x-forwarded-port");
-const SERVER: HeaderName = HeaderName::from_static("x-forwarded-server");
-const PREFIX: HeaderName = HeaderName::from_static("x-forwarded-prefix");
 const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
-
-/// What is said of nobody unless a trusted proxy has said it: this side does not set these.
-const ONLY_FROM_PROXIES: [HeaderName; 3] = [PORT, SERVER, PREFIX];
 
 /// What is told of every request that comes over one connection.
 #[derive(Debug)]
@@ -56,16 +50,18 @@ impl Trace {
             append(headers, FOR, &self.peer);
             keep_or(headers, PROTO, Some(&self.proto));
             keep_or(headers, HOST, host);
-            keep_or(headers, REAL_IP, Some(&self.peer));
+            // `X-Real-IP` is the client's, which the proxy knows and this connection does not.
             append(headers, FORWARDED, &forwarded);
             append(headers, VIA, &via(version));
             return;
         }
         if is_told {
-            for name in ONLY_FROM_PROXIES {
+            let vias = append_to(headers, &VIA, &via(version));
+            let told = headers.keys().filter(|name| is_trace(name));
+            for name in told.cloned().collect::<Vec<_>>() {
                 headers.remove(name);
             }
-            append(headers, VIA, &via(version));
+            headers.insert(VIA, vias);
         } else {
             headers.insert(VIA, via(version));
         }
@@ -124,20 +120,20 @@ pub(super) fn is_trace(name: &HeaderName) -> bool {
 
 /// Adds to a list in one field, so that whoever reads only one line of it reads all.
 fn append(headers: &mut HeaderMap, name: HeaderName, value: &HeaderValue) {
-    if !headers.contains_key(&name) {
-        headers.insert(name, value.clone());
-        return;
-    }
+    let joined = append_to(headers, &name, value);
+    headers.insert(name, joined);
+}
+
+/// A list as it is with `value` at its end.
+fn append_to(headers: &HeaderMap, name: &HeaderName, value: &HeaderValue) -> HeaderValue {
     let mut joined = Vec::with_capacity(64);
-    for earlier in headers.get_all(&name) {
+    for earlier in headers.get_all(name) {
         joined.extend_from_slice(earlier.as_bytes());
         joined.extend_from_slice(b", ");
     }
     joined.extend_from_slice(value.as_bytes());
     // Made of values, so it is one.
-    if let Ok(joined) = HeaderValue::from_bytes(&joined) {
-        headers.insert(name, joined);
-    }
+    HeaderValue::from_bytes(&joined).unwrap_or_else(|_| value.clone())
 }
 
 fn keep_or(headers: &mut HeaderMap, name: HeaderName, value: Option<&HeaderValue>) {
@@ -193,6 +189,8 @@ mod tests {
             ("x-forwarded-host", "bank.example"),
             ("x-forwarded-port", "1"),
             ("x-forwarded-prefix", "/admin"),
+            ("x-forwarded-ssl", "on"),
+            ("x-forwarded-user", "root"),
         ];
         assert_eq!(
             written("198.51.100.7", false, &forged),

@@ -4,6 +4,7 @@ use crate::config::fields::{PLACE, TEXTS, optional, required};
 use crate::config::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Whole, Word};
 use crate::config::table::Table;
 use crate::config::words::{BALANCE, EJECT, HOST_HEADER, HTTP2, REFUND, UNLIMITED};
+use crate::route::Route;
 
 /// A route.
 pub(in crate::config) static ROUTE: Table = Table {
@@ -234,7 +235,7 @@ pub(in crate::config) static REWRITE: Table = Table {
 };
 
 /// The most upstreams of a route.
-pub(in crate::config) const UPSTREAMS_MAX: usize = 64;
+pub(in crate::config) const UPSTREAMS_MAX: usize = Route::UPSTREAMS_MAX;
 
 /// The largest weight of an upstream.
 pub(in crate::config) const WEIGHT_MAX: u64 = 1_000;

@@ -54,7 +54,8 @@ pub(super) fn fleet(
     let targets = targets?;
     let weighted = targets
         .iter()
-        .map(|it| (Arc::clone(&it.standing), it.upstream.weight));
+        .zip(&route.upstreams)
+        .map(|(it, upstream)| (Arc::clone(&it.standing), upstream.weight));
     Ok(Fleet {
         balancer: Balancer::new(weighted, route.balance),
         targets,

@@ -6,7 +6,7 @@ use crate::proxy::trace::Trace;
 use crate::proxy::trouble::UploadError;
 use crate::proxy::upload::Upload;
 use http::header::{CONNECTION, COOKIE, HOST, UPGRADE};
-use http::uri::{Authority, PathAndQuery, Uri};
+use http::uri::{PathAndQuery, Uri};
 use http::{HeaderMap, HeaderValue, Request, Version};
 use hyper::body::Incoming;
 use tidegate_policy::matching::normalise;
@@ -29,16 +29,9 @@ pub(super) struct Terms<'a> {
 /// HTTP/2 there is nothing else.
 pub(super) fn host(uri: &Uri, headers: &HeaderMap) -> Option<HeaderValue> {
     match uri.authority() {
-        Some(authority) => HeaderValue::from_str(without_user(authority)).ok(),
+        Some(authority) => HeaderValue::from_str(authority.as_str()).ok(),
         None => headers.get(HOST).cloned(),
     }
-}
-
-fn without_user(authority: &Authority) -> &str {
-    let authority = authority.as_str();
-    authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host)
 }
 
 /// The request that an upstream gets, or what is wrong with the body.

@@ -121,7 +121,7 @@ fn look_after_all(table: &Table, tasks: &Tasks) -> watch::Sender<()> {
     watched
 }
 
-/// Asks an upstream how it is.
+/// Asks an upstream how it is, over a connection of its own: that others are still open says little.
 async fn probe(target: &Arc<Target>, lane: &Lane, health: &Health) -> Result<(), String> {
     let mut request = Box::new(Request::new(Upload::none()));
     let path = format!("{}{}", target.upstream.prefix, health.path);
@@ -130,7 +130,7 @@ async fn probe(target: &Arc<Target>, lane: &Lane, health: &Health) -> Result<(),
     headers.insert(HOST, target.authority.clone());
     headers.insert("user-agent", HeaderValue::from_static("tidegate-health"));
     lane.request_changes.apply(headers);
-    let answered = target.exchange(request, Manner::Usual, false).await;
+    let answered = target.exchange(request, Manner::Fresh, false).await;
     let answered = answered.map_err(|failed| failed.trouble.to_string())?;
     match answered.status().as_u16() {
         200..=399 => Ok(()),

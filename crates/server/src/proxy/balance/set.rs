@@ -1,7 +1,9 @@
 //! A few upstreams, by number.
 
+use tidegate_policy::route::Route;
+
 /// The most upstreams of a route.
-pub(crate) const UPSTREAMS_MAX: usize = 64;
+pub(crate) const UPSTREAMS_MAX: usize = Route::UPSTREAMS_MAX;
 
 /// Some of a route's upstreams: in a word, so that it costs nothing to have one for each request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

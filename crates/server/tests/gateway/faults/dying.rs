@@ -1,6 +1,6 @@
 //! Two upstreams under load, one of which dies.
 
-use super::kit::{Link, OK, Wild, post, stand};
+use super::kit::{Link, OK, Place, Wild, post, stand};
 use crate::kit::Client;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -17,9 +17,9 @@ const BEFORE: usize = 1_000;
 /// How often each request was run, by its line.
 type Runs = Arc<Mutex<BTreeMap<String, usize>>>;
 
-async fn upstream(runs: &Runs) -> Wild {
+fn upstream(runs: &Runs, place: &Place) -> Wild {
     let runs = Arc::clone(runs);
-    Wild::start(move |mut link: Link| {
+    Wild::at(place, move |mut link: Link| {
         let runs = Arc::clone(&runs);
         async move {
             while let Some((head, _)) = link.request().await? {
@@ -31,7 +31,6 @@ async fn upstream(runs: &Runs) -> Wild {
             Ok(())
         }
     })
-    .await
 }
 
 /// What many clients met with.
@@ -73,7 +72,8 @@ async fn ask(load: Arc<Load>, address: SocketAddr, who: usize, is_post: bool) {
 /// How many requests failed, and how often each was run.
 async fn run(is_post: bool) -> (usize, BTreeMap<String, usize>) {
     let runs = Runs::default();
-    let (mortal, other) = (upstream(&runs).await, upstream(&runs).await);
+    let places = (Place::reserve(), Place::reserve());
+    let (mortal, other) = (upstream(&runs, &places.0), upstream(&runs, &places.1));
     let stand = stand(&[mortal.address, other.address], "").await;
     let load = Arc::new(Load::default());
     let clients = Tasks::new();

@@ -1,6 +1,6 @@
 //! Which upstream is asked: by weight, and by what is known of it.
 
-use super::kit::{Link, OK, Page, Stand, Wild, nobody, stand};
+use super::kit::{Link, OK, Page, Place, Stand, Wild, stand};
 use crate::kit::{Client, in_time};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -208,12 +208,8 @@ async fn upstreams_that_their_checks_find_dead_are_tried_if_there_is_no_other() 
 
 #[tokio::test]
 async fn a_request_is_tried_no_more_often_than_the_route_says() {
-    let dead = [
-        nobody().await,
-        nobody().await,
-        nobody().await,
-        nobody().await,
-    ];
+    let places = [(); 4].map(|()| Place::reserve());
+    let dead = places.each_ref().map(|place| place.address);
     for (retries, attempts) in [(0, 1), (1, 2), (2, 3), (5, 4)] {
         let stand = stand(&dead, &format!(", eject: off, retries: {retries}")).await;
         assert_eq!(stand.get("/").await.status(), 502);

@@ -1,6 +1,6 @@
 //! What clients are told where no upstream answers: one of each status, word for word.
 
-use super::kit::{Link, Stand, Wild, assert_problem, nobody};
+use super::kit::{Link, Place, Stand, Wild, assert_problem};
 use crate::kit::{Client, Reply, request};
 use std::net::SocketAddr;
 use tokio::io::AsyncWriteExt;
@@ -8,9 +8,10 @@ use tokio::io::AsyncWriteExt;
 const ID: &str = "x-correlation-id: abc-1";
 
 /// A gateway with a route for each kind of trouble.
-async fn troubled() -> (Stand, Wild) {
+async fn troubled() -> (Stand, Wild, Place) {
     let mute = Wild::start(|link: Link| link.until_closed()).await;
-    let (mute_at, nobody) = (mute.address, nobody().await);
+    let place = Place::reserve();
+    let (mute_at, nobody) = (mute.address, place.address);
     let config = format!(
         "
 listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
@@ -33,7 +34,7 @@ policies:
     limits: [{{ name: per-client, key: ip, rate: 0/s }}]
 "
     );
-    (Stand::start(&config).await, mute)
+    (Stand::start(&config).await, mute, place)
 }
 
 fn post(length: usize) -> String {
@@ -58,7 +59,7 @@ async fn ask(address: SocketAddr, request: impl AsRef<[u8]>) -> Reply {
 
 #[tokio::test]
 async fn each_status_has_its_problem() {
-    let (stand, _mute) = troubled().await;
+    let (stand, _mute, _place) = troubled().await;
     for (asked, status, body) in [
         (
             request("GET", "/elsewhere", &[ID]),
@@ -102,7 +103,7 @@ async fn each_status_has_its_problem() {
 
 #[tokio::test]
 async fn a_method_that_is_not_passed_on_comes_with_those_that_are() {
-    let (stand, _mute) = troubled().await;
+    let (stand, _mute, _place) = troubled().await;
     for asked in [
         request("TRACE", "/mute", &[ID]),
         request("CONNECT", "shop.example:443", &[ID]),
@@ -116,7 +117,7 @@ async fn a_method_that_is_not_passed_on_comes_with_those_that_are() {
 
 #[tokio::test]
 async fn a_body_that_ends_too_early_has_its_problem() {
-    let (stand, mute) = troubled().await;
+    let (stand, mute, _place) = troubled().await;
     let mut client = Client::connect(stand.address).await;
     client.send(post(5) + "he").await;
     mute.has_open(1).await;
@@ -131,7 +132,8 @@ async fn a_body_that_ends_too_early_has_its_problem() {
 /// Without a store nobody can tell who may pass.
 #[tokio::test]
 async fn what_cannot_be_decided_has_its_problem() {
-    let (store, upstream) = (nobody().await, nobody().await);
+    let places = (Place::reserve(), Place::reserve());
+    let (store, upstream) = (places.0.address, places.1.address);
     let config = format!(
         "
 listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
@@ -155,7 +157,7 @@ policies:
 /// An id that nobody should have to read is replaced by one of ours.
 #[tokio::test]
 async fn an_id_that_is_not_proper_is_not_repeated() {
-    let (stand, _mute) = troubled().await;
+    let (stand, _mute, _place) = troubled().await;
     for sent in ["x-correlation-id: \"><script>", "x-correlation-id: a b"] {
         let reply = ask(stand.address, request("GET", "/elsewhere", &[sent])).await;
         assert_problem(

@@ -1,10 +1,9 @@
 //! Requests that reach nobody, where they cost nothing.
 
-use super::kit::{Link, OK, Page, Stand, Wild, config, nobody};
+use super::kit::{Link, OK, Page, Place, Stand, Wild, config};
 use crate::kit::Client;
 use crate::kit::message::Messages;
 use tidegate_server::tasks::Tasks;
-use tokio::net::TcpListener;
 
 const REFUNDED: &str = ", refund: unreached, eject: off";
 
@@ -15,24 +14,24 @@ fn refunds(page: &Page) -> u64 {
 /// One request an hour may pass, and none of these has.
 #[tokio::test]
 async fn requests_that_reach_nobody_cost_nothing() {
-    let address = nobody().await;
-    let stand = Stand::start(&config(&[address], REFUNDED)).await;
+    let place = Place::reserve();
+    let stand = Stand::start(&config(&[place.address], REFUNDED)).await;
     for nth in 0..5 {
         assert_eq!(stand.get("/").await.status(), 502, "{nth}");
     }
     assert_eq!(refunds(&stand.page().await), 5);
-    let _upstream = Wild::back(address, |mut link: Link| async move {
+    let _upstream = Wild::at(&place, |mut link: Link| async move {
         link.request().await?;
         link.say(OK).await
-    })
-    .await;
+    });
     assert_eq!(stand.get("/").await.status(), 200);
     assert_eq!(stand.get("/").await.status(), 429);
 }
 
 #[tokio::test]
 async fn without_being_told_so_the_gateway_gives_nothing_back() {
-    let stand = Stand::start(&config(&[nobody().await], ", eject: off")).await;
+    let place = Place::reserve();
+    let stand = Stand::start(&config(&[place.address], ", eject: off")).await;
     assert_eq!(stand.get("/").await.status(), 502);
     assert_eq!(stand.get("/").await.status(), 429);
     assert_eq!(refunds(&stand.page().await), 0);
@@ -55,8 +54,8 @@ async fn a_request_that_an_upstream_has_seen_has_its_cost() {
 /// reached with the second try does not undo the first.
 #[tokio::test]
 async fn a_request_that_was_seen_before_the_upstream_went_has_its_cost() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
+    let place = Place::reserve();
+    let listener = place.listen();
     let tasks = Tasks::new();
     tasks.spawn(async move {
         let (stream, _) = listener.accept().await.unwrap();
@@ -69,7 +68,7 @@ async fn a_request_that_was_seen_before_the_upstream_went_has_its_cost() {
         link.say(OK).await.unwrap();
         link.request().await.unwrap();
     });
-    let config = config(&[address], REFUNDED).replace("1/h", "1/h burst 2");
+    let config = config(&[place.address], REFUNDED).replace("1/h", "1/h burst 2");
     let stand = Stand::start(&config).await;
     let mut client = Client::connect(stand.address).await;
     assert_eq!(client.get("/", &[]).await.status(), 200);

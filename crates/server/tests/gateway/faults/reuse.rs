@@ -1,6 +1,6 @@
 //! Connections that an upstream closes while they wait for their next request.
 
-use super::kit::{Link, OK, Wild, nobody, post, stand};
+use super::kit::{Link, OK, Place, Wild, post, stand};
 use crate::kit::Client;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -132,7 +132,8 @@ async fn a_put_with_a_body_is_not_repeated() {
         }
     })
     .await;
-    let stand = stand(&[upstream.address, nobody().await], ", retries: 5").await;
+    let nobody = Place::reserve();
+    let stand = stand(&[upstream.address, nobody.address], ", retries: 5").await;
     let mut client = Client::connect(stand.address).await;
     for (target, status) in [("/1", 200), ("/2", 502)] {
         let put = post(target, "hello").replace("POST", "PUT");

@@ -1,6 +1,6 @@
 //! Upstreams that cannot be reached.
 
-use super::kit::{Link, OK, Stand, Wild, assert_problem, nobody, post, stand};
+use super::kit::{Link, OK, Place, Stand, Wild, assert_problem, post, stand};
 use crate::kit::Client;
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
@@ -8,7 +8,8 @@ use tokio::time::timeout;
 
 #[tokio::test]
 async fn where_nobody_listens_the_answer_is_502_and_says_so() {
-    let stand = stand(&[nobody().await], "").await;
+    let nobody = Place::reserve();
+    let stand = stand(&[nobody.address], "").await;
     let reply = stand.get("/a").await;
     assert_problem(&reply, 502, "no upstream could be reached");
     assert_eq!(stand.page().await.outcomes("refused_connection"), 1);
@@ -89,7 +90,8 @@ async fn a_body_is_not_lost_with_the_upstream_that_could_not_be_reached() {
         Ok(())
     })
     .await;
-    let stand = stand(&[nobody().await, well.address], "").await;
+    let nobody = Place::reserve();
+    let stand = stand(&[nobody.address, well.address], "").await;
     for _ in 0..4 {
         let mut client = Client::connect(stand.address).await;
         let reply = client.ask(post("/", "hello")).await;

@@ -2,7 +2,6 @@
 
 mod corpus;
 mod properties;
-mod speed;
 
 use super::{Reader, Reason, Stop};
 

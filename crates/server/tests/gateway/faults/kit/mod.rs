@@ -6,8 +6,10 @@
 //! | `stand` | the gateway in this process, with bounds and metrics |
 //! | `program` | the gateway as a process of its own |
 //! | `page` | its metrics |
+//! | `place` | a port, whether or not anybody listens there |
 
 pub(crate) mod page;
+pub(crate) mod place;
 pub(crate) mod program;
 pub(crate) mod stand;
 pub(crate) mod wild;
@@ -16,22 +18,15 @@ pub(crate) mod wild;
 mod folder;
 
 pub(crate) use page::Page;
+pub(crate) use place::Place;
 pub(crate) use program::Program;
 pub(crate) use stand::{Stand, config, stand};
 pub(crate) use wild::{Link, Wild};
 
 use crate::kit::Reply;
-use std::net::SocketAddr;
-use tokio::net::TcpListener;
 
 /// What a small answer is.
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-
-/// An address at which nobody listens.
-pub(crate) async fn nobody() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    listener.local_addr().unwrap()
-}
 
 /// A request with a body that says how long it is.
 pub(crate) fn post(target: &str, body: &str) -> String {

@@ -1,5 +1,6 @@
 //! An upstream that does what a test says, byte for byte.
 
+use super::Place;
 use crate::kit::in_time;
 use crate::kit::message::{Content, Head, Messages};
 use std::future::Future;
@@ -46,13 +47,13 @@ impl Wild {
         Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), serve)
     }
 
-    /// The same at an address where there was another before.
-    pub(crate) async fn back<F, S>(address: SocketAddr, serve: F) -> Self
+    /// The same at a place that nobody else gets, before it came and after it is gone.
+    pub(crate) fn at<F, S>(place: &Place, serve: F) -> Self
     where
         F: Fn(Link) -> S + Send + 'static,
         S: Future<Output = io::Result<()>> + Send + 'static,
     {
-        Self::on(TcpListener::bind(address).await.unwrap(), serve)
+        Self::on(place.listen(), serve)
     }
 
     fn on<F, S>(listener: TcpListener, serve: F) -> Self
