@@ -2,7 +2,9 @@
 
 use super::trace::is_trace;
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, COOKIE, EXPECT, HOST, HeaderName, MAX_FORWARDS, PROXY_AUTHORIZATION, SET_COOKIE,
+    TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{HeaderMap, HeaderValue};
 use smallvec::SmallVec;
@@ -20,16 +22,40 @@ const ALWAYS: [HeaderName; 5] = [
     HTTP2_SETTINGS,
 ];
 
+/// What has no place in trailers.
+const NOT_AFTERWARDS: [HeaderName; 12] = [
+    AUTHORIZATION,
+    CACHE_CONTROL,
+    CONTENT_ENCODING,
+    CONTENT_LENGTH,
+    CONTENT_RANGE,
+    CONTENT_TYPE,
+    COOKIE,
+    HOST,
+    MAX_FORWARDS,
+    PROXY_AUTHORIZATION,
+    SET_COOKIE,
+    TRAILER,
+];
+
 /// What `Connection` nearly always says.
 const USUAL: [&str; 3] = ["keep-alive", "close", "upgrade"];
 
 /// What a client may not have removed by naming it: how long the body is, and whom it is for.
 const NEVER: [HeaderName; 3] = [HOST, CONTENT_LENGTH, TRAILER];
 
-/// Takes out of a request what is not passed on. That it wants trailers is.
+/// Takes out of a request what is not passed on: what belongs to its connection, and names that some
+/// take for others. That it wants trailers is passed on.
 pub(crate) fn strip_request(headers: &mut HeaderMap) {
-    if !headers.keys().any(is_hop) {
+    if !headers
+        .keys()
+        .any(|name| is_hop(name) || is_lookalike(name))
+    {
         return;
+    }
+    let lookalikes = headers.keys().filter(|name| is_lookalike(name));
+    for name in lookalikes.cloned().collect::<Vec<_>>() {
+        headers.remove(name);
     }
     let wants_trailers = has_token(headers, &TE, "trailers");
     strip(headers);
@@ -75,6 +101,22 @@ fn strip(headers: &mut HeaderMap) {
     for name in there {
         headers.remove(name);
     }
+}
+
+/// Takes out of trailers what must not come after a head was judged: what belongs to a connection, what
+/// tells where a request came from or who sent it, and how its body is to be read (RFC 9110, 6.5.1).
+pub(crate) fn strip_trailers(trailers: &mut HeaderMap) {
+    let forbidden = trailers.keys().filter(|name| {
+        is_hop(name) || is_trace(name) || is_lookalike(name) || NOT_AFTERWARDS.contains(name)
+    });
+    for name in forbidden.cloned().collect::<Vec<_>>() {
+        trailers.remove(name);
+    }
+}
+
+/// Whether a name has an underscore. CGI and its heirs take it for a hyphen, and so for another field.
+fn is_lookalike(name: &HeaderName) -> bool {
+    name.as_str().contains('_')
 }
 
 /// The fields that `Connection` names.
@@ -207,6 +249,27 @@ mod tests {
         ]);
         strip_request(&mut it);
         assert_eq!(it.len(), 6, "{it:?}");
+    }
+
+    #[test]
+    fn trailers_say_nothing_that_was_judged_by_the_head() {
+        let mut it = headers(&[
+            ("x-sum", "1"),
+            ("x-forwarded-for", "192.0.2.1"),
+            ("x_real_ip", "192.0.2.1"),
+            ("authorization", "Bearer x"),
+            ("transfer-encoding", "chunked"),
+            ("host", "a"),
+        ]);
+        strip_trailers(&mut it);
+        assert_eq!(names(&it), ["x-sum"]);
+    }
+
+    #[test]
+    fn names_that_some_take_for_others_go() {
+        let mut it = headers(&[("x_forwarded_for", "192.0.2.1"), ("x-mine", "1")]);
+        strip_request(&mut it);
+        assert_eq!(names(&it), ["x-mine"]);
     }
 
     #[test]

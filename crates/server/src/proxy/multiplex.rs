@@ -18,9 +18,10 @@ use tracing::debug;
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 const PING_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What one answer and one connection may be ahead of those who read them.
+/// What one answer may be ahead of whoever reads it. The connection has no bound of its own: with one, a
+/// few who do not read would keep everybody else's answers from coming.
 const STREAM_WINDOW: u32 = 256 << 10;
-const CONNECTION_WINDOW: u32 = 4 << 20;
+const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
 /// Bytes of an answer's head.
 const HEAD_BYTES: u32 = 64 << 10;

@@ -304,6 +304,7 @@ impl Target {
         };
         request.headers_mut().remove(TRANSFER_ENCODING);
         let host = request.headers_mut().remove(http::header::HOST);
+        let host = host.filter(|host| !host.is_empty());
         let authority = host.unwrap_or_else(|| self.authority.clone());
         let mut parts = request.uri().clone().into_parts();
         parts.scheme = scheme.parse().ok();

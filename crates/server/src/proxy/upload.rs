@@ -1,6 +1,7 @@
 //! The body of a request on its way to an upstream: bounded in size, and in how long it may stand
 //! still.
 
+use super::hop;
 use super::patience::Patience;
 use super::trouble::UploadError;
 use bytes::Bytes;
@@ -46,9 +47,14 @@ impl Progress {
         })
     }
 
-    /// What was wrong with it.
+    /// What was wrong with it, where the upstream gave up: perhaps that nothing more of it came.
     pub(crate) fn failure(&self) -> Option<UploadError> {
-        self.0.as_ref()?.failed.get().copied()
+        let course = self.0.as_ref()?;
+        let is_late = course
+            .is_clients
+            .load(Relaxed)
+            .then_some(UploadError::TooSlow);
+        course.failed.get().copied().or(is_late)
     }
 
     fn waits_for_client(&self) {
@@ -120,7 +126,13 @@ impl Upload {
         let bytes = frame.data_ref().map_or(0, Bytes::len) as u64;
         let left = self.left.checked_sub(bytes);
         self.left = left.ok_or(UploadError::TooLarge)?;
-        Ok(frame)
+        Ok(match frame.into_trailers() {
+            Ok(mut trailers) => {
+                hop::strip_trailers(&mut trailers);
+                Frame::trailers(trailers)
+            }
+            Err(frame) => frame,
+        })
     }
 }
 

@@ -133,7 +133,7 @@ async fn a_prefix_is_stripped_by_whole_segments_however_it_is_written() {
         ("/api/a%20b", "/a%20b"),
         ("/apis/a", "/apis/a"),
         ("/a/api", "/a/api"),
-        ("/api/../a", "/api/../a"),
+        ("/api/../a", "/a"),
         ("/API/a", "/API/a"),
     ] {
         assert_eq!(asked(&gate, &upstream, target).await, expected, "{target}");
@@ -148,7 +148,7 @@ async fn an_upstream_may_have_a_path_of_its_own_and_nobody_leaves_it() {
     for (target, expected) in [
         ("/", "/v1/"),
         ("/a?b=c", "/v1/a?b=c"),
-        ("/a/../b", "/v1/a/../b"),
+        ("/a/../b", "/v1/b"),
         ("http://shop.example/a", "/v1/a"),
         ("http://shop.example", "/v1/"),
     ] {

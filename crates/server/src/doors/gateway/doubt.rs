@@ -4,19 +4,61 @@
 //! or a client could ask for one thing and be counted for another.
 
 use http::header::HOST;
-use http::{HeaderValue, Request, Uri};
+use http::uri::Authority;
+use http::{HeaderValue, Request, Uri, Version};
 
 /// What is doubtful about a request, if anything is.
 pub(super) fn doubt<B>(request: &Request<B>) -> Option<&'static str> {
     let uri = request.uri();
-    let host = request.headers().get(HOST).map(HeaderValue::as_bytes);
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let host = hosts.next().map(HeaderValue::as_bytes);
+    // HTTP/1 is read strictly before it comes here; HTTP/2 is not, and may name none, or several.
+    if hosts.next().is_some() {
+        return Some("`Host` is there more than once");
+    }
+    if request.version() == Version::HTTP_2 && host.or(authority(uri)).is_none() {
+        return Some("the request is for no host");
+    }
     if host.is_some_and(|host| !is_host(host)) {
         return Some("`Host` is not the name or address of a host");
     }
     if let Some(why) = uri.authority().and_then(|_| doubtful_authority(uri, host)) {
         return Some(why);
     }
-    climbs(uri.path()).then_some("the path leads above its root")
+    doubtful_path(uri)
+}
+
+fn authority(uri: &Uri) -> Option<&[u8]> {
+    uri.authority()
+        .map(|authority| authority.as_str().as_bytes())
+}
+
+/// What is doubtful about the path of a target.
+fn doubtful_path(uri: &Uri) -> Option<&'static str> {
+    let path = uri.path();
+    // Nothing climbs without one of them, and few paths have one.
+    if !path.contains("..") && !path.contains('%') {
+        return None;
+    }
+    if path.split('/').any(hides_dots) {
+        return Some("the path hides a step up, which some would take and others not");
+    }
+    climbs(path).then_some("the path leads above its root")
+}
+
+/// Whether some would find `..` in a segment where others see a name: before a parameter, or beside what
+/// may or may not be a separator.
+fn hides_dots(segment: &str) -> bool {
+    const BREAKS: [&str; 6] = [";", "\\", "%5c", "%2f", "%3b", "%00"];
+    let segment = segment.to_ascii_lowercase();
+    if !BREAKS.iter().any(|it| segment.contains(it)) {
+        return false;
+    }
+    let mut plain = segment.replace("%2e", ".");
+    for separator in BREAKS {
+        plain = plain.replace(separator, "/");
+    }
+    plain.split('/').any(|part| part == "..")
 }
 
 /// What is doubtful about a target that says by itself whom it is for.
@@ -37,17 +79,14 @@ fn doubtful_authority(uri: &Uri, host: Option<&[u8]>) -> Option<&'static str> {
 /// Whether it can be a host, perhaps with a port. Commas may be part of a name, but nobody has one that
 /// is, and some take what is before them for all of it.
 fn is_host(host: &[u8]) -> bool {
-    host.iter()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"-._~:[]%!$&'()*+;=".contains(byte))
+    // None is for the upstream to fill in.
+    host.is_empty()
+        || (!host.contains(&b',') && !host.contains(&b'@') && Authority::try_from(host).is_ok())
 }
 
 /// Whether a path has more `..` than there are segments before them. What remains of it then is for
 /// those to say who resolve it, and where an upstream has a path of its own, it would be left.
 fn climbs(path: &str) -> bool {
-    // Nothing climbs without one of them, and few paths have one.
-    if !path.contains("..") && !path.contains('%') {
-        return false;
-    }
     let mut depth = 0_usize;
     for segment in path.split('/') {
         match dots(segment) {
@@ -61,6 +100,12 @@ fn climbs(path: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether a path has segments that are steps and not names.
+pub(super) fn has_steps(path: &str) -> bool {
+    (path.contains("/.") || path.contains('%'))
+        && path.split('/').any(|it| matches!(dots(it), Some(1 | 2)))
 }
 
 /// How many dots a segment is made of, if it is made of nothing else, however they are written.
@@ -120,6 +165,24 @@ mod tests {
     }
 
     #[test]
+    fn a_step_up_that_some_do_not_see_is_doubtful() {
+        for segment in [
+            "..%2fapi",
+            "..;",
+            "..;a=b",
+            "..\\api",
+            "%2e%2e%5Capi",
+            "a%2f..",
+            "..%00",
+        ] {
+            assert!(hides_dots(segment), "{segment}");
+        }
+        for segment in ["a%2fb", "a;b=c", "..a;b", "a..%2f", "%zz", "...;"] {
+            assert!(!hides_dots(segment), "{segment}");
+        }
+    }
+
+    #[test]
     fn a_host_is_a_name_or_an_address() {
         for host in [
             "",
@@ -144,6 +207,21 @@ mod tests {
         ] {
             assert!(!is_host(host.as_bytes()), "{host}");
         }
+    }
+
+    #[test]
+    fn http2_names_one_host() {
+        let doubt = |target: &str, hosts: &[&str]| {
+            let request = Request::get(target).version(Version::HTTP_2);
+            let request = hosts
+                .iter()
+                .fold(request, |it, host| it.header(HOST, *host));
+            doubt(&request.body(()).unwrap())
+        };
+        assert_eq!(doubt("https://a/", &[]), None);
+        assert_eq!(doubt("/", &["a"]), None);
+        assert!(doubt("/", &["bank.example", "x"]).is_some());
+        assert!(doubt("/", &[]).is_some());
     }
 
     #[test]

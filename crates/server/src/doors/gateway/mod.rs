@@ -29,7 +29,7 @@ use self::body::GatewayBody;
 use self::doubt::doubt;
 use self::lane::{Counted, Lane};
 use self::messages::Messages;
-use self::outbound::{Terms, outbound};
+use self::outbound::{Terms, outbound, root};
 use self::table::Table;
 use self::upgrade::{Protocol, Upgrade, is_websocket};
 use self::verdict::Verdict;
@@ -214,7 +214,9 @@ impl<S: Store + 'static> Door for GatewayDoor<S> {
         visit: Visit<'_, Memory>,
     ) -> Response<Self::Body> {
         // Boxed, or every step on the way would have room for a request of its own.
-        let answer = self.pass(Box::new(request), visit).await;
+        let mut request = Box::new(request);
+        root(&mut request);
+        let answer = self.pass(request, visit).await;
         answer.map(|body| Paced::new(body, Some(visit.alive())))
     }
 

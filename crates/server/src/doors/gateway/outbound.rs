@@ -1,5 +1,6 @@
 //! From a request as it came to the one that an upstream gets.
 
+use super::doubt::has_steps;
 use super::lane::Lane;
 use crate::proxy::hop;
 use crate::proxy::trace::Trace;
@@ -31,6 +32,21 @@ pub(super) fn host(uri: &Uri, headers: &HeaderMap) -> Option<HeaderValue> {
     match uri.authority() {
         Some(authority) => HeaderValue::from_str(authority.as_str()).ok(),
         None => headers.get(HOST).cloned(),
+    }
+}
+
+/// Gives a target the path that it goes without: `http://a?b` is for `/`, and `:path` of HTTP/2 may be as
+/// short. Everybody is to look at the same one.
+pub(super) fn root<B>(request: &mut Request<B>) {
+    let target = request.uri().path_and_query();
+    let Some(query) = target.filter(|it| it.as_str().starts_with('?')) else {
+        return;
+    };
+    let rooted = format!("/{}", query.as_str()).parse().ok();
+    let mut parts = request.uri().clone().into_parts();
+    parts.path_and_query = rooted.or(parts.path_and_query);
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
     }
 }
 
@@ -92,13 +108,15 @@ fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
-/// The path and the query that an upstream is asked for.
+/// The path and the query that an upstream is asked for. Where a path has steps in it, `..` and `.`, it
+/// is sent as it was decided: not everybody takes them.
 fn path(uri: &Uri, strip_prefix: Option<&str>) -> PathAndQuery {
     let Some(path) = uri.path_and_query() else {
         return PathAndQuery::from_static("/");
     };
     let stripped = strip_prefix.and_then(|prefix| strip(path, prefix));
-    stripped.unwrap_or_else(|| path.clone())
+    let resolved = || has_steps(path.path()).then(|| strip(path, "")).flatten();
+    stripped.or_else(resolved).unwrap_or_else(|| path.clone())
 }
 
 /// The path without `prefix`, if it begins with it in whatever spelling.

@@ -13,8 +13,10 @@ pub(super) enum Why {
     Length304,
     NoUri,
     Phrase,
+    Steps,
     TargetFirst,
     Trailers,
+    Underscore,
     Version,
 }
 
@@ -53,6 +55,14 @@ impl Why {
             }
             Self::Phrase => {
                 "hyper takes a phrase beyond ASCII for none (RFC 9112, 4: nobody should read it)"
+            }
+            Self::Steps => {
+                "a path with `.` or `..` is sent as it was decided, for not every upstream resolves them; \
+                 nginx decides by one and sends the other"
+            }
+            Self::Underscore => {
+                "a name with an underscore is dropped, as nginx does unless told: CGI takes it for a \
+                 hyphen, and so for another field"
             }
             Self::TargetFirst => {
                 "where a target says whom it is for, that counts and not `Host` (RFC 9112, 3.2.2)"

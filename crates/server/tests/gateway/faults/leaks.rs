@@ -7,7 +7,7 @@ use futures_util::stream;
 use std::net::SocketAddr;
 
 const MIB: usize = 1 << 20;
-const THOUSANDS: usize = 10;
+const THOUSANDS: usize = 20;
 /// How many go wrong at a time.
 const AT_ONCE: usize = 32;
 
@@ -111,7 +111,7 @@ async fn thousand(address: SocketAddr) {
 }
 
 #[tokio::test]
-async fn after_ten_thousand_faults_nothing_is_left() {
+async fn after_twenty_thousand_faults_nothing_is_left() {
     let upstream = upstream().await;
     let place = Place::reserve();
     let (at, nobody) = (upstream.address, place.address);
@@ -137,11 +137,10 @@ policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
         memory.push(gate.memory());
     }
     // What an allocator keeps for the next time goes up and down by several MiB, so one thousand says
-    // little about the next. What is lost stays lost, and raises the lowest as well.
-    let (first, second) = memory.split_at(THOUSANDS / 2);
-    let floor = |of: &[usize]| of.iter().copied().min().unwrap();
-    let grown = floor(second).saturating_sub(floor(first));
-    assert!(grown < 4 * MIB, "{grown} bytes: {memory:?}");
+    // little about the next. But what is lost stays lost: less than a KiB with each would show.
+    let (first, second) = memory.split_at_mut(THOUSANDS / 2);
+    let grown = median(second).saturating_sub(median(first));
+    assert!(grown < 8 * MIB, "{grown} bytes: {memory:?}");
 
     // Connections that wait for their next request are kept, until the upstream closes them.
     drop(upstream);
@@ -174,4 +173,9 @@ async fn at_rest(gate: &Program) {
         }
     })
     .await;
+}
+
+fn median(of: &mut [usize]) -> usize {
+    of.sort_unstable();
+    of[of.len() / 2]
 }

@@ -6,15 +6,19 @@ use crate::kit::in_time;
 use std::fs;
 use std::net::SocketAddr;
 use std::process::{ExitStatus, Stdio};
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
-use tokio::process::{Child, ChildStderr, Command};
+use tidegate_server::tasks::Tasks;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
 
 /// A running `tidegate serve`, which is ended when dropped.
 pub(crate) struct Program {
     pub(crate) address: SocketAddr,
     pub(crate) admin: SocketAddr,
     child: Child,
-    log: Lines<BufReader<ChildStderr>>,
+    /// What it said after its doors were open, once it has ended.
+    said: oneshot::Receiver<Vec<String>>,
+    _tasks: Tasks,
     _folder: Folder,
 }
 
@@ -47,11 +51,22 @@ impl Program {
                 _ => {}
             }
         }
+        let (tell, said) = oneshot::channel();
+        let tasks = Tasks::new();
+        // Somebody has to read it: a pipe holds 64 KiB, and who writes more than that waits.
+        tasks.spawn(async move {
+            let mut lines = Vec::new();
+            while let Ok(Some(line)) = log.next_line().await {
+                lines.push(line);
+            }
+            tell.send(lines).ok();
+        });
         Self {
             address: gateway.unwrap(),
             admin: admin.unwrap(),
             child,
-            log,
+            said,
+            _tasks: tasks,
             _folder: folder,
         }
     }
@@ -73,10 +88,7 @@ impl Program {
     /// Waits for its end, and tells what it said and how it ended.
     pub(crate) async fn ended(mut self) -> (ExitStatus, Vec<String>) {
         let ended = async {
-            let mut said = Vec::new();
-            while let Some(line) = self.log.next_line().await.unwrap() {
-                said.push(line);
-            }
+            let said = self.said.await.unwrap();
             (self.child.wait().await.unwrap(), said)
         };
         in_time("the end of the program", ended).await
