@@ -67,6 +67,8 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
         on_failure: None,
         template: None,
         refusal: None,
+        waiting: None,
+        refundable: false,
     });
     Policy::new("fuzz".to_owned(), Evaluate::All, limits.collect())
 });

@@ -123,6 +123,8 @@ fn policy(pattern: PathPattern) -> Policy {
         on_failure: None,
         template: None,
         refusal: None,
+        waiting: None,
+        refundable: false,
     };
     Policy::new("fuzz".to_owned(), Evaluate::All, vec![limit])
 }
