@@ -13,7 +13,6 @@ import dataclasses
 import os
 import sys
 import tempfile
-import threading
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -21,6 +20,7 @@ import generators
 import probe
 import proxies
 from support import figures
+from support.looks import Looks
 from support.processes import Failed
 
 DEFAULT = "=tidegate-limit"
@@ -36,27 +36,6 @@ def options():
     proxies.add_options(add)
     return parser.parse_args()
 
-
-class Looks(threading.Thread):
-    """Looks at a proxy's memory now and then, until told to end."""
-
-    def __init__(self, server, every):
-        super().__init__(daemon=True)
-        self.found = [server.resident_mib()]
-        self._server = server
-        self._every = every
-        self._ended = threading.Event()
-
-    def run(self):
-        while not self._ended.wait(self._every):
-            self.found.append(self._server.resident_mib())
-
-    def end(self):
-        """No more looks but the last."""
-        self._ended.set()
-        self.join()
-        self.found.append(self._server.resident_mib())
-        return self.found
 
 
 def measure(contender, settings, folder, upstream):

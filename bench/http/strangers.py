@@ -9,13 +9,13 @@ import argparse
 import os
 import sys
 import tempfile
-import threading
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import load
 from contenders import AUTH, BENCH, configuration
 from support import figures
+from support.looks import Looks
 from support.processes import Server, free_port
 
 RATE = "1/s"
@@ -32,27 +32,6 @@ def options():
     add("--tidegate", metavar="PROGRAM", default=f"{main}/target/release/tidegate")
     return parser.parse_args()
 
-
-class Looks(threading.Thread):
-    """Looks at a server's memory now and then, until told to end."""
-
-    def __init__(self, server, every):
-        super().__init__(daemon=True)
-        self.found = [server.resident_mib()]
-        self._server = server
-        self._every = every
-        self._ended = threading.Event()
-
-    def run(self):
-        while not self._ended.wait(self._every):
-            self.found.append(self._server.resident_mib())
-
-    def end(self):
-        """No more looks but the last."""
-        self._ended.set()
-        self.join()
-        self.found.append(self._server.resident_mib())
-        return self.found
 
 
 def main():
