@@ -1,7 +1,7 @@
 //! A request's head, as every HTTP server has it.
 
 use super::authority::bare;
-use http::header::{HOST, HeaderName};
+use http::header::{FORWARDED, HOST, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use std::fmt;
 use std::net::IpAddr;
@@ -61,6 +61,7 @@ impl<'a> Sent<'a> {
 }
 
 static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+static X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// The name, if it is one that is looked for in nearly every request: reading a name takes longer
@@ -69,6 +70,8 @@ static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 fn known(name: &str) -> Option<&'static HeaderName> {
     match name {
         "x-forwarded-for" => Some(&X_FORWARDED_FOR),
+        "forwarded" => Some(&FORWARDED),
+        "x-real-ip" => Some(&X_REAL_IP),
         "x-api-key" => Some(&X_API_KEY),
         _ => None,
     }

@@ -80,9 +80,10 @@ impl<'a> Question<'a> {
     /// A request that came here itself. `policy` is the one that is asked, the first where absent.
     ///
     /// The host is that of an absolute target, else of the `Host` header, if it is there once. It is
-    /// looked for only if the policy looks at it.
+    /// looked for only if the policy looks at it, and so are the user and the API key.
     pub fn direct(rules: &'a Rules, policy: Option<&'a str>, head: Head<'a>) -> Self {
-        let reads_host = rules.policy(policy).is_some_and(Policy::reads_host);
+        let asked = rules.policy(policy);
+        let reads_host = asked.is_some_and(Policy::reads_host);
         let told = Told {
             method: Some(head.method.as_str()),
             // Only `CONNECT` has a target without one.
@@ -93,7 +94,7 @@ impl<'a> Question<'a> {
             uri_by: None,
             host: if reads_host { head.host() } else { None },
         };
-        Self::of(rules, policy, head, told)
+        Self::of(rules, (policy, asked), head, told)
     }
 
     /// A request that a proxy asks about: method, target and host are those that it tells, see
@@ -107,22 +108,33 @@ impl<'a> Question<'a> {
         head: Head<'a>,
     ) -> Result<Self, ForwardedError> {
         let told = Told::by(head.headers)?;
-        if let Some(policy) = rules.policy(policy) {
+        let asked = rules.policy(policy);
+        if let Some(policy) = asked {
             told.suffices_for(policy)?;
         }
-        Ok(Self::of(rules, policy, head, told))
+        Ok(Self::of(rules, (policy, asked), head, told))
     }
 
-    fn of(rules: &'a Rules, policy: Option<&'a str>, head: Head<'a>, told: Told<'a>) -> Self {
+    /// A question to the policy of this name, which is `asked` if it is there.
+    fn of(
+        rules: &'a Rules,
+        (policy, asked): (Option<&'a str>, Option<&'a Policy>),
+        head: Head<'a>,
+        told: Told<'a>,
+    ) -> Self {
         let sent = Sent(head.headers);
-        let identity = rules.client().identify(&Asking {
+        let asking = Asking {
             peer: head.peer,
             headers: sent,
             path: told.uri,
             now: &clock::unix_seconds,
-        });
+        };
+        let identity = match asked {
+            Some(policy) => rules.client().identify_for(&asking, policy),
+            None => rules.client().identify(&asking),
+        };
         let mut headers = SmallVec::new();
-        if let Some(policy) = rules.policy(policy) {
+        if let Some(policy) = asked {
             for name in policy.header_names() {
                 for value in sent.all(name) {
                     match std::str::from_utf8(value) {

@@ -202,6 +202,16 @@ impl Decision {
         self.describe(entry, std::str::from_utf8(&self.key).unwrap_or_default())
     }
 
+    /// The name of the limit whose band is reported: all of [`binding`](Self::binding) that counting
+    /// takes.
+    #[inline]
+    pub fn limit(&self) -> Option<&str> {
+        let entry = self.bands.get(self.binding?)?;
+        let limits = &self.policy_rules()?.limits;
+        let limit = limits.get(usize::try_from(entry.limit).ok()?)?;
+        Some(&limit.name)
+    }
+
     /// Every band of every limit that the request met, shadow limits included, in the order
     /// written. Their keys are empty, but for the [`binding`](Self::binding)'s.
     pub fn applied(&self) -> impl Iterator<Item = Applied<'_>> {

@@ -16,6 +16,20 @@ pub(super) struct Lookup<'a, 'q, H> {
     token: Seen,
 }
 
+/// What somebody will look at. Attributes are looked for always: guards and plans know their names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) user: bool,
+    pub(crate) api_key: bool,
+}
+
+impl Wanted {
+    pub(super) const ALL: Self = Self {
+        user: true,
+        api_key: true,
+    };
+}
+
 /// What is known of the request's token.
 enum Seen {
     /// Nobody has asked yet.
@@ -37,7 +51,7 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
     }
 
     /// Who asks, at the address `ip`.
-    pub(super) fn identity(mut self, ip: Option<IpAddr>) -> Identity<'a> {
+    pub(super) fn identity(mut self, ip: Option<IpAddr>, wanted: Wanted) -> Identity<'a> {
         let client = self.client;
         let mut attributes = SmallVec::new();
         for (name, sources) in &client.attributes {
@@ -45,7 +59,9 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
                 attributes.push((name.as_str(), value));
             }
         }
-        let (user, api_key) = (self.first(&client.user), self.first(&client.api_key));
+        let mut first = |sources, is_wanted: bool| is_wanted.then(|| self.first(sources)).flatten();
+        let user = first(&client.user, wanted.user);
+        let api_key = first(&client.api_key, wanted.api_key);
         let cost = client.cost.as_ref();
         Identity {
             ip,

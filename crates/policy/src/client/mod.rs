@@ -24,8 +24,10 @@ mod text;
 pub(crate) use address::AddressHeader;
 pub use asking::{Asking, Headers, Identity};
 pub(crate) use cost::CostRule;
+pub(crate) use lookup::Wanted;
 pub(crate) use source::{Source, Trust};
 
+use crate::Policy;
 use crate::config::{ConfigErrors, NoEnvironment};
 use crate::limit::{AddressRules, KeyPart};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -162,19 +164,36 @@ impl Client {
     /// Who asks, for a request that came from `asking.peer`: what only proxies may say counts if
     /// that is one.
     pub fn identify<'a, H: Headers<'a>>(&'a self, asking: &Asking<'a, H>) -> Identity<'a> {
+        self.identify_by(asking, Wanted::ALL)
+    }
+
+    /// The same for `policy`: a user or an API key that it does not look at is not looked for.
+    pub fn identify_for<'a, H: Headers<'a>>(
+        &'a self,
+        asking: &Asking<'a, H>,
+        policy: &Policy,
+    ) -> Identity<'a> {
+        self.identify_by(asking, policy.reads_who())
+    }
+
+    fn identify_by<'a, H: Headers<'a>>(
+        &'a self,
+        asking: &Asking<'a, H>,
+        wanted: Wanted,
+    ) -> Identity<'a> {
         let trusted = asking.peer.is_some_and(|peer| self.trusts(peer));
         let ip = match asking.peer {
             Some(peer) if trusted => Some(address::behind(self, peer, asking.headers)),
             peer => peer.map(|peer| peer.to_canonical()),
         };
-        Lookup::new(self, asking, trusted).identity(ip)
+        Lookup::new(self, asking, trusted).identity(ip, wanted)
     }
 
     /// Who asks, by the word of somebody who asks for others and may say anything: whoever may put
     /// questions to `/v1/check`. Everything counts; the address is theirs to tell, and is not looked
     /// for.
     pub fn identify_told<'a, H: Headers<'a>>(&'a self, asking: &Asking<'a, H>) -> Identity<'a> {
-        Lookup::new(self, asking, true).identity(None)
+        Lookup::new(self, asking, true).identity(None, Wanted::ALL)
     }
 
     /// The client's address, where `seen` is the other end of a connection and `forwarded` what

@@ -2,6 +2,7 @@
 
 use super::host::canonical_host;
 use super::normalise::normalise;
+use crate::client::Wanted;
 use crate::{KeyPart, Request};
 use std::net::IpAddr;
 
@@ -23,6 +24,7 @@ pub(super) struct Reads {
     pub(super) host: bool,
     pub(super) path: bool,
     pub(super) method: bool,
+    pub(super) who: Wanted,
 }
 
 /// Where what must be respelled is written.

@@ -102,6 +102,8 @@ fn reads(limits: &[Limit]) -> Reads {
             || limit.conditions.iter().any(|it| it.path.is_some());
         reads.method |= limit.key.contains(&KeyPart::Method)
             || limit.conditions.iter().any(|it| !it.methods.is_empty());
+        reads.who.user |= limit.key.contains(&KeyPart::User);
+        reads.who.api_key |= limit.key.contains(&KeyPart::ApiKey);
     }
     reads
 }

@@ -4,6 +4,7 @@ use super::condition;
 use super::facts::{Facts, Spellings};
 use super::key::KeyRules;
 use super::trie::Walk;
+use crate::client::Wanted;
 use crate::{Evaluate, Limit, Missing, Policy, Request};
 use std::fmt;
 use std::ops::Range;
@@ -148,6 +149,11 @@ impl Policy {
     /// The same for the method.
     pub fn reads_method(&self) -> bool {
         self.matcher.reads().method
+    }
+
+    /// Which identities any key looks at.
+    pub(crate) fn reads_who(&self) -> Wanted {
+        self.matcher.reads().who
     }
 
     /// Whether any condition or key looks at the client's address, or a key falls back to it where

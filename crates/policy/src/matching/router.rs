@@ -92,8 +92,7 @@ impl Router {
             best: None,
         };
         search.walk(&self.anywhere, &mut scratch.walk);
-        let has_hosts = !self.hosts.is_empty() || !self.domains.is_empty();
-        let host = host.filter(|_| has_hosts);
+        let host = host.filter(|_| self.reads_host());
         if let Some(host) = host.and_then(|host| canonical_host(host, &mut scratch.host)) {
             if let Some(trie) = self.hosts.get(host) {
                 search.walk(trie, &mut scratch.walk);
@@ -104,6 +103,11 @@ impl Router {
         }
         let best = search.best?;
         Some((best.limit, best.condition))
+    }
+
+    /// Whether any route is for some hosts only.
+    pub(crate) fn reads_host(&self) -> bool {
+        !self.hosts.is_empty() || !self.domains.is_empty()
     }
 
     /// The domains that a host lies in, from its dots on, as far as any can be known.

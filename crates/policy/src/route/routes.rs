@@ -76,6 +76,11 @@ impl Routes {
         })
     }
 
+    /// Whether any is for some hosts only, so that doors know when they need one.
+    pub fn reads_host(&self) -> bool {
+        self.router.reads_host()
+    }
+
     /// The routes, in the order written.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Route>> {
         self.routes.iter()

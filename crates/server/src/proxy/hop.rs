@@ -9,19 +9,6 @@ use http::header::{
 use http::{HeaderMap, HeaderValue};
 use smallvec::SmallVec;
 
-const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
-const HTTP2_SETTINGS: HeaderName = HeaderName::from_static("http2-settings");
-
-/// What a message says of its own connection, whether or not `Connection` names it.
-const ALWAYS: [HeaderName; 5] = [
-    KEEP_ALIVE,
-    PROXY_CONNECTION,
-    TRANSFER_ENCODING,
-    UPGRADE,
-    HTTP2_SETTINGS,
-];
-
 /// What has no place in trailers.
 const NOT_AFTERWARDS: [HeaderName; 12] = [
     AUTHORIZATION,
@@ -57,11 +44,11 @@ pub(crate) fn strip_request(headers: &mut HeaderMap) {
     for name in lookalikes.cloned().collect::<Vec<_>>() {
         headers.remove(name);
     }
-    let wants_trailers = has_token(headers, &TE, "trailers");
-    strip(headers);
-    headers.remove(TE);
-    // It was between the client and this side, which answers it when the body is first asked for.
-    headers.remove(EXPECT);
+    // That it expects something was between the client and this side, which answers it when the body
+    // is first asked for.
+    let found = found(headers, is_hop);
+    let wants_trailers = found.contains(&TE) && has_token(headers, &TE, "trailers");
+    strip(headers, found);
     if wants_trailers {
         headers.insert(TE, HeaderValue::from_static("trailers"));
     }
@@ -69,13 +56,21 @@ pub(crate) fn strip_request(headers: &mut HeaderMap) {
 
 /// Takes out of an answer what is not passed on.
 pub(crate) fn strip_response(headers: &mut HeaderMap) {
-    if headers.keys().any(is_hop) {
-        strip(headers);
+    let found = found(headers, |name| {
+        is_hop(name) && *name != TE && *name != EXPECT
+    });
+    if !found.is_empty() {
+        strip(headers, found);
     }
 }
 
-/// Whether a field may have to go. Most messages have none of these, and to look through the names once
-/// is cheaper than to look for each.
+fn found(headers: &HeaderMap, is_meant: impl Fn(&HeaderName) -> bool) -> SmallVec<[HeaderName; 2]> {
+    let found = headers.keys().filter(|name| is_meant(name));
+    found.cloned().collect()
+}
+
+/// Whether a field tells of the connection of its message, whether or not `Connection` names it. Most
+/// messages have none of these, and to look through the names once is cheaper than to look for each.
 fn is_hop(name: &HeaderName) -> bool {
     matches!(
         name.as_str(),
@@ -90,15 +85,14 @@ fn is_hop(name: &HeaderName) -> bool {
     )
 }
 
-fn strip(headers: &mut HeaderMap) {
-    for name in named(headers) {
-        headers.remove(name);
+/// Takes out what was found, and what `Connection` names if it is among that.
+fn strip(headers: &mut HeaderMap, found: SmallVec<[HeaderName; 2]>) {
+    if found.contains(&CONNECTION) {
+        for name in named(headers) {
+            headers.remove(name);
+        }
     }
-    headers.remove(CONNECTION);
-    // Only what is there: to remove what is not costs as much.
-    let there = headers.keys().filter(|name| ALWAYS.contains(name));
-    let there: SmallVec<[HeaderName; 2]> = there.cloned().collect();
-    for name in there {
+    for name in found {
         headers.remove(name);
     }
 }
@@ -123,15 +117,21 @@ fn is_lookalike(name: &HeaderName) -> bool {
 fn named(headers: &HeaderMap) -> SmallVec<[HeaderName; 2]> {
     let values = headers.get_all(CONNECTION).iter();
     values
+        // What nearly all say, and none of these is the name of a field that would be left.
+        .filter(|value| !is_usual(value.as_bytes()))
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .map(str::trim)
-        // What nearly all say, and none of these is the name of a field that would be left.
-        .filter(|name| !USUAL.iter().any(|it| it.eq_ignore_ascii_case(name)))
+        .filter(|name| !is_usual(name.as_bytes()))
         .filter_map(|name| HeaderName::from_bytes(name.as_bytes()).ok())
         // Who named what tells where it came from would take that away from whoever stands behind us.
         .filter(|name| !NEVER.contains(name) && !is_trace(name))
         .collect()
+}
+
+fn is_usual(connection: &[u8]) -> bool {
+    let mut usual = USUAL.iter();
+    usual.any(|it| it.as_bytes().eq_ignore_ascii_case(connection))
 }
 
 /// Whether a list in these fields has `token`, whatever its case and parameters.

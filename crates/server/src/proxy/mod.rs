@@ -25,6 +25,7 @@ mod patience;
 mod pool;
 pub(crate) mod relayed;
 pub(crate) mod rewrite;
+mod spare;
 pub(crate) mod standing;
 pub(crate) mod stream;
 pub(crate) mod target;

@@ -5,6 +5,7 @@ use super::hop;
 use super::multiplex::{self, Multiplex};
 use super::pool::Pool;
 use super::relayed::Relayed;
+use super::spare::Spare;
 use super::standing::{Standing, Turn};
 use super::stream::Stream;
 use super::trouble::Trouble;
@@ -174,7 +175,7 @@ impl Target {
             Manner::Fresh | Manner::Upgrade => None,
         };
         if let Some(link) = waiting {
-            let spare = spare(&request);
+            let spare = Spare::of(&request);
             match self.send(link, manner, request, spare).await {
                 // Closed while it waited, and nobody had noticed: that is not the upstream's fault.
                 Err(Failed {
@@ -204,7 +205,7 @@ impl Target {
     ) -> Result<Answered, Failed> {
         match self.fresh(manner).await {
             Ok(link) => {
-                let spare = is_repeatable.then(|| spare(&request)).flatten();
+                let spare = is_repeatable.then(|| Spare::of(&request)).flatten();
                 self.send(link, manner, request, spare).await
             }
             Err(trouble) => Err(Failed {
@@ -260,7 +261,7 @@ impl Target {
         link: Link,
         manner: Manner,
         mut request: Box<Request<Upload>>,
-        spare: Option<Box<Request<Upload>>>,
+        spare: Option<Spare>,
     ) -> Result<Answered, Failed> {
         let upload = request.body().progress();
         let time_max = self.timeouts.response;
@@ -284,7 +285,7 @@ impl Target {
                     // Perhaps it was the client, whose body could not be sent on.
                     trouble: upload.failure().map_or_else(broken, Trouble::Upload),
                     is_unreached: unsent.is_some(),
-                    request: unsent.or(spare),
+                    request: unsent.or_else(|| spare.map(Spare::into_request)),
                 })
             }
             Err(TimedOut) => Err(Failed {
@@ -344,17 +345,4 @@ fn frame_http1(request: &mut Request<Upload>) {
         let chunked = HeaderValue::from_static("chunked");
         request.headers_mut().insert(TRANSFER_ENCODING, chunked);
     }
-}
-
-/// A second copy of a request that may safely be sent twice: it has no body, and its method means the
-/// same however often it is done.
-fn spare(request: &Request<Upload>) -> Option<Box<Request<Upload>>> {
-    if !request.method().is_idempotent() || !request.body().is_none() {
-        return None;
-    }
-    let mut spare = Request::new(Upload::none());
-    *spare.method_mut() = request.method().clone();
-    *spare.uri_mut() = request.uri().clone();
-    *spare.headers_mut() = request.headers().clone();
-    Some(Box::new(spare))
 }

@@ -20,6 +20,9 @@ policies:
   - name: hosts
     limits:
       - { name: c, key: host, rate: 10/s }
+  - name: who
+    limits:
+      - { name: d, key: [user, api-key], rate: 10/s }
 ";
 
 fn limiter() -> Limiter {
@@ -188,7 +191,7 @@ fn what_a_proxy_asks_about_is_never_the_question_itself() {
         ("x-forwarded-uri", b"/a/apollo?plan=gold"),
         ("x-user-id", b"ann"),
     ]);
-    forwarded(None, &sent, |it| {
+    forwarded(Some("who"), &sent, |it| {
         assert_eq!((it.method, it.host, it.user), (None, None, Some("ann")));
         assert_eq!(it.ip, "192.0.2.1".parse().ok());
         assert_eq!(it.attributes, [("project", "apollo"), ("plan", "gold")]);
@@ -207,7 +210,7 @@ fn what_a_caller_knows_better_wins() {
         headers: &headers,
         peer: None,
     };
-    let mut question = Question::direct(&rules, Some("plain"), head);
+    let mut question = Question::direct(&rules, Some("who"), head);
     question
         .user("ann")
         .attribute("project", "zeus".to_owned())
@@ -219,7 +222,23 @@ fn what_a_caller_knows_better_wins() {
     assert_eq!((request.user, request.route), (Some("ann"), Some("orders")));
     assert_eq!((request.api_key, request.cost), (Some("k1"), 0));
     assert_eq!(request.attributes, [("project", "zeus"), ("plan", "gold")]);
-    assert_eq!((request.ip, request.policy), (None, Some("plain")));
+    assert_eq!((request.ip, request.policy), (None, Some("who")));
     let shown = format!("{question:?} {head:?}");
     assert!(!shown.contains("k1"), "{shown}");
+}
+
+#[test]
+fn identities_that_no_key_looks_at_are_not_looked_for() {
+    let sent = headers(&[("x-api-key", b"k1")]);
+    let api_key = |it: &Request<'_>| it.api_key.map(str::to_owned);
+    assert_eq!(direct_to(Some("plain"), "/", &sent, api_key), None);
+    assert_eq!(
+        direct_to(Some("who"), "/", &sent, api_key).as_deref(),
+        Some("k1")
+    );
+    // Nobody knows what whoever is asked for would have looked at.
+    assert_eq!(
+        direct_to(Some("nobody"), "/", &sent, api_key).as_deref(),
+        Some("k1")
+    );
 }

@@ -12,6 +12,8 @@ use http_body_util::BodyExt;
 use tidegate_http::answer::Correlation;
 use tidegate_policy::Respond;
 
+static X_CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
+
 /// What goes back to the client.
 pub(super) type Outcome = Response<GatewayBody>;
 
@@ -27,7 +29,11 @@ impl<'t> Addressee<'t> {
     /// The client that sent these headers, where answers are given as `respond` says.
     pub(super) fn of(headers: &HeaderMap, respond: Option<&'t Respond>) -> Self {
         let respond = respond.unwrap_or(Respond::standard());
-        let mut sent = headers.get_all(respond.correlation.as_str()).iter();
+        let sent = match known(&respond.correlation) {
+            Some(name) => headers.get_all(name),
+            None => headers.get_all(respond.correlation.as_str()),
+        };
+        let mut sent = sent.iter();
         Self {
             respond,
             // What is said twice is not said at all.
@@ -124,6 +130,12 @@ impl<'t> Addressee<'t> {
     fn header(&self) -> Option<HeaderName> {
         HeaderName::from_bytes(self.respond.correlation.as_bytes()).ok()
     }
+}
+
+/// The name, if it is the usual one: it is looked for in every request, and reading a name takes longer
+/// than finding it.
+fn known(name: &str) -> Option<&'static HeaderName> {
+    (name == X_CORRELATION_ID).then_some(&X_CORRELATION_ID)
 }
 
 /// An answer of another door's making.

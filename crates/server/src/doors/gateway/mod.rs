@@ -136,7 +136,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
             Ok(request) => match self.forward(lane, request, upgrade).await {
                 Ok(answer) => answer,
                 Err(unanswered) => {
-                    Box::pin(self.refund(lane, decision.as_ref(), &unanswered)).await;
+                    Box::pin(self.refund(lane, decision.as_deref(), &unanswered)).await;
                     addressee.trouble(&unanswered.trouble)
                 }
             },

@@ -72,7 +72,8 @@ pub(super) fn outbound(
         parts.version,
         terms.is_trusted,
     );
-    if let Some(host) = host {
+    // Without an authority it is the one that stands there.
+    if let Some(host) = host.filter(|_| parts.uri.authority().is_some()) {
         parts.headers.insert(HOST, host);
     }
     terms.lane.request_changes.apply(&mut parts.headers);

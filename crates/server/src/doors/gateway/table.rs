@@ -95,10 +95,13 @@ impl Table {
             headers: request.headers(),
             peer: None,
         };
+        let host = if self.routes.reads_host() {
+            head.host()
+        } else {
+            None
+        };
         let target = request.uri().path_and_query().map_or("/", |it| it.as_str());
-        let found = self
-            .routes
-            .find(request.method().as_str(), head.host(), target)?;
+        let found = self.routes.find(request.method().as_str(), host, target)?;
         Some(Way {
             lane: self.lanes.get(found.index)?,
             pattern: found.pattern,

@@ -12,13 +12,9 @@ use tidegate_http::question::{Head, Question};
 use tidegate_policy::Respond;
 
 /// What becomes of a request.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "taken apart as soon as it is made, and most often the large one"
-)]
 pub(super) enum Verdict {
     /// It is passed on; `None` where its route is not limited.
-    Pass(Option<Decision>),
+    Pass(Option<Box<Decision>>),
     /// It is answered here.
     Answer(Box<Outcome>),
 }
@@ -76,7 +72,7 @@ fn conclude(
     respond: Option<&Respond>,
 ) -> Verdict {
     let answer = match outcome {
-        Ok(decision) if decision.is_allowed() => return Verdict::Pass(Some(decision)),
+        Ok(decision) if decision.is_allowed() => return Verdict::Pass(Some(Box::new(decision))),
         Ok(decision) => respond::refused(&decision, headers),
         Err(_) => respond::unavailable(respond, headers),
     };

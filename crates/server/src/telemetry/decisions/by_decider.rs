@@ -14,8 +14,8 @@ const DECIDERS: [DecidedBy; 3] = [DecidedBy::Store, DecidedBy::Local, DecidedBy:
 
 impl ByDecider {
     pub(super) fn add(&self, by: DecidedBy) {
-        let counters = DECIDERS.iter().zip(&self.0);
-        for (_, counter) in counters.filter(|(decider, _)| **decider == by) {
+        let mut counters = DECIDERS.iter().zip(&self.0);
+        if let Some((_, counter)) = counters.find(|(decider, _)| **decider == by) {
             counter.fetch_add(1, Relaxed);
         }
     }

@@ -70,9 +70,9 @@ impl Layout {
             return;
         };
         let by = decision.decided_by();
-        match decision.binding() {
+        match decision.limit() {
             None => policy.unlimited.add(by),
-            Some(binding) => match policy.limits.get(binding.limit()) {
+            Some(limit) => match policy.limits.get(limit) {
                 Some(limit) if decision.is_allowed() => limit.outcomes.allowed.add(by),
                 Some(limit) => limit.outcomes.refused.add(by),
                 None => {}
