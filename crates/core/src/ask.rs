@@ -64,6 +64,18 @@ pub enum Op {
     /// Gives back units that an earlier reply charged. Always allowed; never gives back more than
     /// cannot have been spent again since.
     GiveBack(Receipt),
+    /// Asks whether this many units would fit, and takes none; 0 asks for one. Unlike a
+    /// [`Op::Look`] it refuses where they would not, with the wait after which they would.
+    Test(u64),
+    /// Gives back like [`Op::GiveBack`], but in its turn: only if no enforced take of the request
+    /// refuses, and not after `by`. With a take that only one can win beside it, it happens once
+    /// however often it is sent.
+    Return {
+        /// What was charged.
+        receipt: Receipt,
+        /// The last instant, by the store's clock, at which it comes back.
+        by: Timestamp,
+    },
 }
 
 /// What giving back needs to know of a charge. [`Reply::receipt`](crate::Reply::receipt) makes one.

@@ -5,7 +5,7 @@
 
 use crate::outcome::BLANK;
 use crate::quota::LOG_COST_MAX;
-use crate::{Ask, Bucket, Meter, Mode, Op, Outcome, Outcomes, Quota, Timestamp, Wait};
+use crate::{Ask, Bucket, Meter, Mode, Op, Outcome, Outcomes, Quota, Receipt, Timestamp, Wait};
 
 /// Decides one enforced operation on one bucket.
 ///
@@ -25,7 +25,7 @@ pub(crate) fn decide_plainly<M: Meter>(
     op: Op,
     now: Timestamp,
 ) -> Outcome {
-    if let Op::GiveBack(receipt) = op {
+    if let Some(receipt) = credited(op, now) {
         let mark = bucket.give_back(quota, receipt, now);
         return Outcome {
             mark,
@@ -90,6 +90,13 @@ pub fn decide(
         }
     }
     for ((ask, place), outcome) in asks.iter().zip(places).zip(outcomes.iter_mut()) {
+        if let (Op::Return { .. }, Some(receipt)) = (ask.op, credited(ask.op, now))
+            && let Some(bucket) = buckets.get_mut(*place).filter(|_| taken)
+        {
+            outcome.mark = bucket.give_back(ask.quota, receipt, now);
+        }
+    }
+    for ((ask, place), outcome) in asks.iter().zip(places).zip(outcomes.iter_mut()) {
         if let Some(bucket) = buckets.get(*place) {
             let wait = match ask.op {
                 // It was charged though it refused, so the wait has grown.
@@ -100,7 +107,7 @@ pub fn decide(
             };
             let credited = outcome.mark;
             *outcome = Outcome::of(wait, bucket.reading(ask.quota, now));
-            if let Op::GiveBack(_) = ask.op {
+            if let Op::GiveBack(_) | Op::Return { .. } = ask.op {
                 outcome.mark = credited;
             }
         }
@@ -113,8 +120,8 @@ pub fn decide(
 fn is_charged(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool, taken: bool) -> bool {
     let Some(ask) = asks.get(i) else { return false };
     match (ask.op, ask.mode) {
-        // What is given back has been already.
-        (Op::GiveBack(_) | Op::Look, _) => false,
+        // What is given back has been already, or is in its turn.
+        (Op::GiveBack(_) | Op::Return { .. } | Op::Look | Op::Test(_), _) => false,
         (Op::Force(_), Mode::Enforce) => taken,
         (Op::Take(_), Mode::Enforce) => passed,
         (_, Mode::Shadow) => {
@@ -147,14 +154,16 @@ fn cost_beside(asks: &[Ask<'_>], places: &[usize], i: usize) -> u64 {
         .filter(|(j, (ask, other))| Some(*other) == place && comes_first(*j, ask.mode))
         .fold(0, |sum, (_, (ask, _))| match ask.op {
             Op::Take(cost) | Op::Force(cost) => cost.saturating_add(sum),
-            Op::Look | Op::GiveBack(_) => sum,
+            Op::Look | Op::Test(_) | Op::GiveBack(_) | Op::Return { .. } => sum,
         })
 }
 
 #[inline]
 fn wait<M: Meter>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp) -> Wait {
     match op {
-        Op::Look | Op::GiveBack(_) | Op::Take(0) | Op::Force(0) => Wait::NONE,
+        Op::Look | Op::GiveBack(_) | Op::Return { .. } | Op::Take(0) | Op::Force(0) => Wait::NONE,
+        Op::Test(cost) if cost > LOG_COST_MAX && cost > quota.cost_max() => Wait::NEVER,
+        Op::Test(cost) => bucket.wait(quota, cost.max(1).saturating_add(beside), now),
         Op::Take(cost) if cost > LOG_COST_MAX && cost > quota.cost_max() => Wait::NEVER,
         Op::Take(cost) => bucket.wait(quota, cost.saturating_add(beside), now),
         // It is taken in any case; what it asks is whether anything is left.
@@ -162,11 +171,25 @@ fn wait<M: Meter>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp
     }
 }
 
+/// What `op` gives back if it is carried out now.
+fn credited(op: Op, now: Timestamp) -> Option<Receipt> {
+    match op {
+        Op::GiveBack(receipt) => Some(receipt),
+        Op::Return { receipt, by } if now <= by => Some(receipt),
+        _ => None,
+    }
+}
+
 #[inline]
 fn apply<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) {
     match op {
-        // What is given back has been already.
-        Op::Look | Op::GiveBack(_) | Op::Take(0) | Op::Force(0) => {}
+        // What is given back has been already, or is in its turn.
+        Op::Look
+        | Op::Test(_)
+        | Op::GiveBack(_)
+        | Op::Return { .. }
+        | Op::Take(0)
+        | Op::Force(0) => {}
         Op::Take(cost) => bucket.charge(quota, cost, now),
         Op::Force(cost) => bucket.force(quota, cost, now),
     }

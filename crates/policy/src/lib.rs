@@ -27,7 +27,7 @@ pub use config::{Config, ConfigErrors};
 pub use group::{Group, Tag};
 pub use limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, OnFailure, Policy, Waiting};
 pub use matching::{Meeting, Scratch};
-pub use request::Request;
+pub use request::{Descriptor, Hits, Request, ToldLimit};
 pub use respond::Respond;
 pub use route::{Route, Routes};
 pub use template::Template;

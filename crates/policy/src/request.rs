@@ -43,6 +43,51 @@ pub struct Request<'a> {
     pub attributes: &'a [(&'a str, &'a str)],
     /// How much it takes; 0 only looks.
     pub cost: u64,
+    /// What a proxy says of the request in the words of Envoy's rate limit service: each is decided
+    /// by limits of its own, all of them in the same step. See [`Descriptor`].
+    pub descriptors: &'a [Descriptor<'a>],
+}
+
+/// A list of entries by which a proxy describes a request, as Envoy's rate limit service has it.
+#[derive(Clone, Copy)]
+pub struct Descriptor<'a> {
+    /// Pairs of key and value, in the order sent; a key may repeat. Case counts.
+    pub entries: &'a [(&'a str, &'a str)],
+    /// How much it takes.
+    pub hits: Hits,
+    /// The limit that the request itself brings for it, instead of any that is configured.
+    pub limit: Option<ToldLimit>,
+}
+
+/// How much a [`Descriptor`] takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hits {
+    /// As much as the request.
+    #[default]
+    AsRequest,
+    /// This much. 0 takes nothing, but is refused where nothing is left.
+    Take(u64),
+    /// Gives this much back, without a receipt: at most what is owed.
+    GiveBack(u64),
+}
+
+/// A limit that a request brings itself: a fixed window, aligned to the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToldLimit {
+    /// How many a period.
+    pub amount: u64,
+    /// The period, in microseconds.
+    pub period_us: u64,
+}
+
+impl fmt::Debug for Descriptor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Descriptor")
+            .field("entries", &Pairs(self.entries))
+            .field("hits", &self.hits)
+            .field("limit", &self.limit)
+            .finish()
+    }
 }
 
 // === impl Request ===
@@ -68,6 +113,7 @@ impl<'a> Request<'a> {
             headers: &[],
             attributes: &[],
             cost: 1,
+            descriptors: &[],
         }
     }
 
@@ -141,6 +187,13 @@ impl<'a> Request<'a> {
         self
     }
 
+    /// Is described so by a proxy.
+    #[must_use]
+    pub const fn descriptors(mut self, descriptors: &'a [Descriptor<'a>]) -> Self {
+        self.descriptors = descriptors;
+        self
+    }
+
     /// Takes this much.
     #[must_use]
     pub const fn cost(mut self, cost: u64) -> Self {
@@ -164,6 +217,7 @@ impl fmt::Debug for Request<'_> {
             .field("headers", &Pairs(self.headers))
             .field("attributes", &Pairs(self.attributes))
             .field("cost", &self.cost)
+            .field("descriptors", &self.descriptors)
             .finish()
     }
 }

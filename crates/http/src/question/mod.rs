@@ -220,6 +220,7 @@ impl<'a> Question<'a> {
             headers: &self.headers,
             attributes: &pairs.attributes,
             cost: self.identity.cost,
+            descriptors: &[],
         }
     }
 }

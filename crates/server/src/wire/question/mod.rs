@@ -162,6 +162,7 @@ impl<'a> Question<'a> {
             headers: &pairs.headers,
             attributes: &pairs.attributes,
             cost: pairs.cost.unwrap_or(1),
+            descriptors: &[],
         }
     }
 
