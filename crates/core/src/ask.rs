@@ -1,6 +1,10 @@
 //! The question: which bucket, by which quota, and what to do with it.
 
+use crate::quota::EXACT_MAX;
 use crate::{Quota, Timestamp};
+
+/// The last instant that every store counts exactly. No charge is made as late as this.
+const LAST: Timestamp = Timestamp::from_micros(EXACT_MAX.saturating_sub(1));
 
 /// One bucket that a request meets.
 ///
@@ -107,6 +111,35 @@ impl Receipt {
             mark: 0,
             behind: 0,
         }
+    }
+
+    /// A receipt of somebody who knows how much and nothing else, not even when: what was taken last
+    /// comes back first, up to all that is owed.
+    ///
+    /// A window gives back from its present count, the two-counter estimate from this window's alone,
+    /// a log from its newest units backwards, a token bucket from its debt.
+    ///
+    /// Unlike any other receipt it can let through more than the quota allows: nobody knows whether
+    /// the units that it means have not been paid off or left the window long ago, so that others'
+    /// come back in their place. Each time that is at most `cost`, and never above the capacity.
+    ///
+    /// ```
+    /// use tidegate_core::{Bucket, Op, Quota, Receipt, Timestamp, step};
+    ///
+    /// let quota = Quota::new(10, 60_000_000).build()?;
+    /// let (mut bucket, now) = (Bucket::new(&quota), Timestamp::from_millis(1_700_000_000_000));
+    /// step::decide_one(&quota, &mut bucket, Op::Take(10), now);
+    /// let back = Op::GiveBack(Receipt::latest(4));
+    /// assert_eq!(step::decide_one(&quota, &mut bucket, back, now.plus(1)).remaining, 4);
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    pub fn latest(cost: u64) -> Self {
+        Self::by_the_clock(LAST, cost)
+    }
+
+    /// Whether it means what was taken last, whenever that was.
+    pub(crate) fn is_latest(&self) -> bool {
+        self.at >= LAST
     }
 }
 

@@ -36,6 +36,13 @@ use std::future::Future;
 /// 11. *In order.* The reply has one outcome for each ask, in the order of the asks; a bucket asked
 ///     for twice is charged twice, the enforced asks before the shadows.
 /// 12. *Unknown is an error.* A store that cannot tell returns [`StoreError`], never a guess.
+/// 13. *Once is once.* An [`Op::Return`](crate::Op::Return) beside an enforced take that refuses
+///     changes nothing: with a take that only one can win, it happens once however often it is sent.
+/// 14. *In its turn.* It is carried out after everything else of its request, if no enforced take or
+///     test refuses and its time is not past. What is returned must lie with the takes beside it: a
+///     store that cannot decide both in one step says so.
+/// 15. *Testing is free.* An [`Op::Test`](crate::Op::Test) answers what a take of that cost would,
+///     refusals included, and takes nothing.
 pub trait Store: Send + Sync {
     /// Decides `asks` in one step.
     fn decide(&self, asks: &[Ask<'_>]) -> impl Future<Output = Result<Reply, StoreError>> + Send;

@@ -118,6 +118,21 @@ impl Log {
         }
     }
 
+    /// Takes `units` off the newest runs, as far as they still count.
+    fn take_off(&mut self, quota: &Quota, mut units: u64, now: Timestamp) {
+        while units > 0
+            && let Some(last) = self.runs.back_mut()
+            && Self::counts(quota, *last, now)
+        {
+            let off = last.units.min(units);
+            last.units = last.units.saturating_sub(off);
+            units = units.saturating_sub(off);
+            if last.units == 0 {
+                self.runs.pop_back();
+            }
+        }
+    }
+
     /// Appends a run whose stamp is not earlier than any.
     fn push(&mut self, run: Run) {
         match self.runs.back_mut() {
@@ -183,7 +198,11 @@ impl Meter for Log {
     }
 
     /// Exactly: the units carry their stamp.
-    fn give_back(&mut self, quota: &Quota, receipt: Receipt, _now: Timestamp) -> u64 {
+    fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {
+        if receipt.is_latest() {
+            self.take_off(quota, receipt.cost, now);
+            return 0;
+        }
         let stamp = stamp_of(quota, receipt.at);
         if let Ok(place) = self.runs.binary_search_by_key(&stamp, |run| run.stamp)
             && let Some(run) = self.runs.get_mut(place)

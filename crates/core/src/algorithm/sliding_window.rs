@@ -121,7 +121,7 @@ impl Meter for SlidingWindow {
         self.current = self.current.saturating_add(cost).min(most);
     }
 
-    /// From whichever of the two windows was charged.
+    /// From whichever of the two windows was charged; what was taken last was taken from this one.
     fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {
         *self = self.at(quota, now).window;
         let charged = receipt.at.as_micros() / quota.tick_us / quota.period;
