@@ -3,7 +3,7 @@
 use crate::request::{Key, OwnedAsk, Request, RequestOp};
 use crate::shared::Shared;
 use smallvec::SmallVec;
-use tidegate_core::{Ask, StoreError};
+use tidegate_core::{Ask, Op, StoreError};
 
 /// The asks of a request whose keys lie in one slot.
 #[derive(Debug)]
@@ -51,6 +51,11 @@ pub(crate) fn groups(shared: &Shared, asks: &[Ask<'_>]) -> Result<Groups, StoreE
             });
             group.places.push(nth);
         }
+    }
+    if groups.len() > 1 && asks.iter().any(|ask| matches!(ask.op, Op::Return { .. })) {
+        return Err(StoreError::permanent(
+            "what is to be returned lies in several slots of the Cluster, which no one step spans",
+        ));
     }
     Ok(groups)
 }

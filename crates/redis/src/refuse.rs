@@ -24,8 +24,9 @@ impl Knowledge {
         for ask in &request.asks {
             let cost = match ask.op {
                 RequestOp::Engine(Op::Take(cost)) => cost,
+                RequestOp::Engine(Op::Test(cost)) => cost.max(1),
                 RequestOp::Engine(Op::Look | Op::Force(_)) => 0,
-                // It is given back in any case.
+                // It is given back in any case, or only Redis can tell.
                 _ => return None,
             };
             let key = request.keys.get(usize::from(ask.key))?;

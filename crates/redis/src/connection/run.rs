@@ -27,8 +27,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// What a call does, as far as sending it again is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
-    /// It takes: carried out twice it charges twice, and nothing worse. May be sent once more when
-    /// nobody knows whether it was carried out.
+    /// It takes: carried out twice it charges twice, and nothing worse; or it gives back what can be
+    /// given back but once. May be sent once more when nobody knows whether it was carried out.
     Consume,
     /// It gives back, or does who knows what: never sent again unless it was surely not executed.
     Refund,

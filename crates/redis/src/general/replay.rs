@@ -293,10 +293,13 @@ impl<'a> Replay<'a> {
             let RequestOp::Engine(mut op) = ask.op else {
                 return self.forget(request, places);
             };
-            if let (Op::GiveBack(receipt), Some(bucket)) = (&mut op, self.buckets.get(*place)) {
-                *receipt = layout::receipt(self.form(*place), bucket, *receipt, self.at);
+            if let (Op::GiveBack(receipt) | Op::Return { receipt, .. }, Some(bucket)) =
+                (&mut op, self.buckets.get(*place))
+            {
+                let state = (bucket, &ask.quota);
+                *receipt = layout::receipt(self.form(*place), state, *receipt, self.at);
+                gives_back = true;
             }
-            gives_back |= matches!(op, Op::GiveBack(_));
             asks.push(Ask {
                 bucket: &[],
                 scope: 0,
@@ -312,7 +315,7 @@ impl<'a> Replay<'a> {
         }
         if self.tracks {
             for (i, place) in places.iter().enumerate() {
-                if is_applied(&asks, &outcomes, i, passed)
+                if is_applied(&asks, &outcomes, i, (passed, self.at))
                     && let Some(touched) = self.touched.get_mut(*place)
                 {
                     *touched = true;
@@ -349,7 +352,8 @@ impl<'a> Replay<'a> {
     /// What was given back until it is as good as new is new, as it is for the next call.
     fn renew(&mut self, asks: &[Ask<'_>], places: &[usize]) {
         for (ask, place) in asks.iter().zip(places) {
-            if let (Op::GiveBack(_), Some(bucket)) = (ask.op, self.buckets.get_mut(*place))
+            if let (Op::GiveBack(_) | Op::Return { .. }, Some(bucket)) =
+                (ask.op, self.buckets.get_mut(*place))
                 && record::fresh_us(bucket, ask.quota) <= self.at.as_micros()
             {
                 *bucket = Bucket::new(ask.quota);
@@ -375,16 +379,25 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Whether the i-th ask did anything to its bucket; see core's `step`.
-fn is_applied(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool) -> bool {
+/// Whether the i-th ask did anything to its bucket at `now`; see core's `step`.
+fn is_applied(
+    asks: &[Ask<'_>],
+    outcomes: &[Outcome],
+    i: usize,
+    (passed, now): (bool, Timestamp),
+) -> bool {
     let Some(ask) = asks.get(i) else { return false };
-    match (ask.op, ask.mode) {
-        (Op::GiveBack(_), _) => true,
-        (Op::Take(0) | Op::Force(0) | Op::Look, _) => false,
-        (Op::Force(_), Mode::Enforce) => asks.iter().zip(outcomes).all(|(other, outcome)| {
+    let taken = || {
+        asks.iter().zip(outcomes).all(|(other, outcome)| {
             let is_force = matches!(other.op, Op::Force(_));
             other.mode == Mode::Shadow || is_force || outcome.is_allowed()
-        }),
+        })
+    };
+    match (ask.op, ask.mode) {
+        (Op::GiveBack(_), _) => true,
+        (Op::Return { by, .. }, _) => now <= by && taken(),
+        (Op::Take(0) | Op::Force(0) | Op::Look | Op::Test(_), _) => false,
+        (Op::Force(_), Mode::Enforce) => taken(),
         (_, Mode::Enforce) => passed,
         (_, Mode::Shadow) => {
             let mut limit = asks

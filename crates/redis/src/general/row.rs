@@ -24,6 +24,7 @@ const FORCE: u8 = 2;
 const GIVE_BACK: u8 = 3;
 const DROP: u8 = 4;
 const SWITCH: u8 = 5;
+const RETURN: u8 = 6;
 
 /// Appends a quota.
 pub(super) fn push_quota(program: &mut Vec<u8>, quota: &Quota) {
@@ -83,7 +84,7 @@ pub(super) fn push_shape(shape: &mut Vec<u8>, request: &Request, spots: &[Spot])
         }
     }
     // In the order in which they are carried out.
-    for turn in [Turn::GiveBack, Turn::Enforced, Turn::Shadow] {
+    for turn in [Turn::GiveBack, Turn::Enforced, Turn::Shadow, Turn::Return] {
         for (i, (ask, spot)) in request.asks.iter().zip(spots).enumerate() {
             if Turn::of(ask) == turn {
                 push_row(shape, ask, *spot, &row(request, i, ask));
@@ -92,18 +93,21 @@ pub(super) fn push_shape(shape: &mut Vec<u8>, request: &Request, spots: &[Spot])
     }
 }
 
-/// When an ask is carried out: what is given back first, shadows last.
+/// When an ask is carried out: what is given back first, shadows after what is enforced, and last
+/// what comes back only if all of that went well.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
     GiveBack,
     Enforced,
     Shadow,
+    Return,
 }
 
 impl Turn {
     fn of(ask: &OwnedAsk) -> Self {
         match (ask.op, ask.mode) {
             (RequestOp::Engine(Op::GiveBack(_)), _) => Self::GiveBack,
+            (RequestOp::Engine(Op::Return { .. }), _) => Self::Return,
             (_, Mode::Enforce) => Self::Enforced,
             (_, Mode::Shadow) => Self::Shadow,
         }
@@ -140,6 +144,8 @@ struct Row {
     /// What else is known of what is given back: until when it was owed, what had been credited then,
     /// and what of it lies behind.
     receipt: Option<[u64; 3]>,
+    /// The last instant at which it is given back, where that is not in any case.
+    by: Option<u64>,
 }
 
 impl Row {
@@ -150,6 +156,16 @@ impl Row {
             units: 0,
             at: 0,
             receipt: None,
+            by: None,
+        }
+    }
+
+    fn giving(op: u8, units: u64, receipt: Receipt) -> Self {
+        Self {
+            units,
+            at: receipt.at.as_micros(),
+            receipt: Some([receipt.until.as_micros(), receipt.mark, receipt.behind]),
+            ..Self::of(op)
         }
     }
 
@@ -170,26 +186,31 @@ fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
         Algorithm::TokenBucket if cost > quota.capacity() => EXACT_MAX,
         _ => units(cost),
     };
+    let need_at_once = |cost: u64| {
+        let too_large = cost > LOG_COST_MAX && cost > quota.cost_max();
+        let together = cost.saturating_add(cost_beside(request, i));
+        if too_large { EXACT_MAX } else { need(together) }
+    };
     match exact(op, quota) {
-        Op::Take(cost) if cost > 0 => {
-            let too_large = cost > LOG_COST_MAX && cost > quota.cost_max();
-            let together = cost.saturating_add(cost_beside(request, i));
-            Row {
-                need: if too_large { EXACT_MAX } else { need(together) },
-                units: units(cost),
-                ..Row::of(TAKE)
-            }
-        }
+        Op::Take(cost) if cost > 0 => Row {
+            need: need_at_once(cost),
+            units: units(cost),
+            ..Row::of(TAKE)
+        },
+        // A look that may refuse.
+        Op::Test(cost) => Row {
+            need: need_at_once(cost.max(1)),
+            ..Row::of(LOOK)
+        },
         Op::Force(cost) if cost > 0 => Row {
             need: need(cost_beside(request, i).saturating_add(1)),
             units: units(cost),
             ..Row::of(FORCE)
         },
-        Op::GiveBack(receipt) => Row {
-            units: units(receipt.cost),
-            at: receipt.at.as_micros(),
-            receipt: Some([receipt.until.as_micros(), receipt.mark, receipt.behind]),
-            ..Row::of(GIVE_BACK)
+        Op::GiveBack(receipt) => Row::giving(GIVE_BACK, units(receipt.cost), receipt),
+        Op::Return { receipt, by } => Row {
+            by: Some(by.as_micros()),
+            ..Row::giving(RETURN, units(receipt.cost), receipt)
         },
         _ => Row::of(LOOK),
     }
@@ -199,19 +220,22 @@ fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
 /// than 2^53 units of debt, or later than 2^53 microseconds, and a receipt that says so would leave
 /// exact arithmetic.
 pub(super) fn exact(op: Op, quota: &Quota) -> Op {
+    let price = quota.drain_and_price().1.max(1);
+    let most = EXACT_MAX.saturating_sub(1);
+    let instant = |at: Timestamp| at.min(Timestamp::from_micros(most));
+    let exactly = |receipt: Receipt| Receipt {
+        at: instant(receipt.at),
+        cost: receipt.cost.min(most / price),
+        until: instant(receipt.until),
+        mark: receipt.mark.min(most),
+        behind: receipt.behind.min(most),
+    };
     match op {
-        Op::GiveBack(receipt) => {
-            let price = quota.drain_and_price().1.max(1);
-            let most = EXACT_MAX.saturating_sub(1);
-            let instant = |at: Timestamp| at.min(Timestamp::from_micros(most));
-            Op::GiveBack(Receipt {
-                at: instant(receipt.at),
-                cost: receipt.cost.min(most / price),
-                until: instant(receipt.until),
-                mark: receipt.mark.min(most),
-                behind: receipt.behind.min(most),
-            })
-        }
+        Op::GiveBack(receipt) => Op::GiveBack(exactly(receipt)),
+        Op::Return { receipt, by } => Op::Return {
+            receipt: exactly(receipt),
+            by: instant(by),
+        },
         _ => op,
     }
 }
@@ -248,7 +272,8 @@ fn push_row(shape: &mut Vec<u8>, ask: &OwnedAsk, spot: Spot, row: &Row) {
     push_count(shape, usize::from(spot.quota).saturating_add(1));
     shape.extend_from_slice(shadow.to_le_bytes().get(..3).unwrap_or_default());
     let numbers = [row.need, row.units, row.at];
-    for number in numbers.into_iter().chain(row.receipt.into_iter().flatten()) {
+    let receipt = row.receipt.into_iter().flatten().chain(row.by);
+    for number in numbers.into_iter().chain(receipt) {
         push_number(shape, number);
     }
 }

@@ -12,7 +12,7 @@ use crate::simple::{self, Entries};
 use redis::{Cmd, Value};
 use std::future::ready;
 use std::pin::pin;
-use tidegate_core::{Op, StoreError};
+use tidegate_core::{Mode, Op, StoreError};
 use tokio::time::{Instant, sleep_until};
 
 /// Requests that travel together: the simple ones in one call, the others in one more.
@@ -172,15 +172,27 @@ impl Trip<'_> {
 
 /// What is given back must not be given back twice, not even together with what may be sent again.
 fn repeat(requests: &[&Request]) -> Repeat {
-    let gives_back = |request: &&Request| {
-        let mut ops = request.asks.iter().map(|ask| ask.op);
-        ops.any(|op| matches!(op, RequestOp::Engine(Op::GiveBack(_))))
-    };
-    if requests.iter().any(gives_back) {
+    if requests.iter().any(|request| may_give_twice(request)) {
         Repeat::Refund
     } else {
         Repeat::Consume
     }
+}
+
+/// Whether a request that is carried out twice may give back twice. What is returned beside a take
+/// that only one can win comes back once, however often it is sent: the second time that take
+/// refuses.
+fn may_give_twice(request: &Request) -> bool {
+    let won_once = request.asks.iter().any(|ask| {
+        let is_won_once = |cost: u64| cost > ask.quota.capacity() / 2;
+        ask.mode == Mode::Enforce
+            && matches!(ask.op, RequestOp::Engine(Op::Take(cost)) if is_won_once(cost))
+    });
+    request.asks.iter().any(|ask| match ask.op {
+        RequestOp::Engine(Op::GiveBack(_)) => true,
+        RequestOp::Engine(Op::Return { .. }) => !won_once,
+        _ => false,
+    })
 }
 
 /// Those who wait for a trip to come back, oldest first.

@@ -22,10 +22,11 @@ pub(super) fn decide(
         let mut replay = Replay::new(call, &value)?;
         for (request, place) in requests.iter().zip(places) {
             let decided = replay.next(request, askers.wants_before(*place));
-            if let Ok(decided) = &decided
-                && !decided.reply.passed
-            {
-                remember(shared, request, (&replay, decided), sent);
+            if let Ok(decided) = &decided {
+                forget(shared, request);
+                if !decided.reply.passed {
+                    remember(shared, request, (&replay, decided), sent);
+                }
             }
             askers.tell(*place, decided.map(Answer::from));
         }
@@ -34,6 +35,17 @@ pub(super) fn decide(
     if let Err(error) = told {
         for place in places {
             askers.tell(*place, Err(error.clone().into()));
+        }
+    }
+}
+
+/// Forgets that buckets refused to which something was given back: they may have room again.
+fn forget(shared: &Shared, request: &Request) {
+    for ask in &request.asks {
+        if let RequestOp::Engine(Op::GiveBack(_) | Op::Return { .. }) = ask.op
+            && let Some(key) = request.keys.get(usize::from(ask.key))
+        {
+            shared.deny.forget(key, &ask.quota);
         }
     }
 }
@@ -51,6 +63,7 @@ fn remember(
     for (nth, (ask, outcome)) in request.asks.iter().zip(outcomes).enumerate() {
         let cost = match ask.op {
             RequestOp::Engine(Op::Take(cost)) => cost,
+            RequestOp::Engine(Op::Test(cost)) => cost.max(1),
             _ => 0,
         };
         let key = request.keys.get(usize::from(ask.key));

@@ -66,16 +66,29 @@ impl Rounding {
 
 /// A receipt as the engine understands it: what was charged in the second before the window's
 /// begins belongs to it.
-pub(crate) fn receipt(form: Form, bucket: &Bucket, receipt: Receipt, now: Timestamp) -> Receipt {
+pub(crate) fn receipt(
+    form: Form,
+    (bucket, quota): (&Bucket, &Quota),
+    receipt: Receipt,
+    now: Timestamp,
+) -> Receipt {
+    let now = now.as_micros();
     if form == Form::Window
         && let Bucket::Fixed(window) = bucket
-        && now.as_micros() < window.start
-        && receipt.at.as_micros() > window.start.saturating_sub(SECOND_US)
     {
-        return Receipt {
-            at: Timestamp::from_micros(window.start),
-            ..receipt
+        let is_open = window.used > 0 && now < window.start.saturating_add(quota.period_us());
+        // Where there is none, one may be opened before this has its turn.
+        let start = if is_open {
+            window.start
+        } else {
+            now.next_multiple_of(SECOND_US)
         };
+        if now < start && receipt.at.as_micros() > start.saturating_sub(SECOND_US) {
+            return Receipt {
+                at: Timestamp::from_micros(start),
+                ..receipt
+            };
+        }
     }
     receipt
 }

@@ -4,9 +4,9 @@
 //! microsecond, is told to leave those out; the other laws hold for them as they are.
 
 use crate::world::{self, World};
-use tidegate_core::{Algorithm, Quota};
+use tidegate_core::{Algorithm, Ask, Op, Quota, Store};
 use tidegate_redis::{Layout, OpenLayout, Options, Settings, TokenFields};
-use tidegate_testkit::laws;
+use tidegate_testkit::laws::{self, Subject};
 
 fn world(settings: Settings, fields: TokenFields) -> World {
     let layout = OpenLayout::new().unknown_tokens(fields);
@@ -20,7 +20,7 @@ fn is_coarse(quota: &Quota) -> bool {
 }
 
 macro_rules! open_laws {
-    ($name:ident, $settings:expr, $fields:expr) => {
+    ($name:ident, $settings:expr, $fields:expr; $($law:ident)*) => {
         mod $name {
             use super::{TokenFields, is_coarse, laws, world};
             open_laws! { @each super::world($settings, $fields);
@@ -36,9 +36,12 @@ macro_rules! open_laws {
                 law_9_force_charges
                 law_10_giving_back_is_safe
                 law_10_places_can_be_left
+                law_10_what_was_taken_last_comes_back
                 law_11_in_order
                 law_11_twice_is_twice
+                law_15_a_test_takes_nothing
                 reset_makes_as_good_as_new
+                $($law)*
             }
 
             #[test]
@@ -61,15 +64,49 @@ macro_rules! open_laws {
 open_laws!(
     millis,
     world::standalone(world::shared_server()),
-    TokenFields::Millis
+    TokenFields::Millis;
+    law_13_a_mark_is_taken_once
+    law_14_returning_waits_for_its_turn
 );
 open_laws!(
     nanos,
     world::standalone(world::shared_server()),
-    TokenFields::Nanos
+    TokenFields::Nanos;
+    law_13_a_mark_is_taken_once
+    law_14_returning_waits_for_its_turn
 );
+// Nothing keeps a mark and its bucket in one slot here.
 open_laws!(
     cluster,
     world::cluster(world::shared_cluster()),
-    TokenFields::Millis
+    TokenFields::Millis;
 );
+
+/// No step spans slots, and a return that may happen without its mark is worse than none.
+#[test]
+fn what_lies_in_several_slots_is_not_returned() {
+    let world = world(world::cluster(world::shared_cluster()), TokenFields::Millis);
+    let quota = Quota::new(3, 60_000_000).refundable(true).build();
+    let quota = quota.expect("it can be represented");
+    let reply = world.decide(&[Ask::take(b"p/l/x", &quota, 2)]);
+    let back = |by| Ask {
+        op: Op::Return {
+            receipt: reply.receipt(0, 2),
+            by,
+        },
+        ..Ask::look(b"p/l/x", &quota)
+    };
+    // One of these lies elsewhere.
+    let marks = ["p/l~1/x", "p/l~2/x", "p/l~3/x", "p/l~4/x"];
+    let errors = marks.map(|mark| {
+        let asks = [Ask::take(mark.as_bytes(), &quota, 3), back(reply.at)];
+        let error = world.block_on(world.store.decide(&asks)).err()?;
+        assert!(!error.is_transient(), "{error}");
+        let kept = world.decide_one(Ask::look(mark.as_bytes(), &quota));
+        assert_eq!(kept.remaining, 3, "the mark is not taken either");
+        Some(error)
+    });
+    assert!(errors.iter().any(Option::is_some), "all lie in one slot");
+    let alone = world.decide_one(back(reply.at));
+    assert_eq!(alone.remaining, 3, "by itself it lies in one");
+}

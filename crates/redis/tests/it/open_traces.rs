@@ -3,7 +3,9 @@
 
 use crate::open_kit::{Dice, Engine, Open, built, layout};
 use crate::world::{self, World};
-use tidegate_core::{Algorithm, Align, Ask, Bucket, Op, Quota, Receipt, Reply, Store};
+use tidegate_core::{
+    Algorithm, Align, Ask, Bucket, Clock, Op, Quota, Receipt, Reply, Store, Timestamp,
+};
 use tidegate_redis::{Layout, OpenLayout, Options, TokenFields};
 use tidegate_testkit::laws::Subject;
 
@@ -68,9 +70,21 @@ pub(crate) fn quotas() -> Vec<(&'static str, Quota)> {
     ]
 }
 
-fn op(dice: &mut Dice, receipts: &mut Vec<Receipt>) -> Op {
-    match dice.roll(10) {
+fn op(dice: &mut Dice, receipts: &mut Vec<Receipt>, now: Timestamp) -> Op {
+    match dice.roll(13) {
         0 => Op::Look,
+        10 => Op::Test(dice.roll(9)),
+        11 => Op::GiveBack(Receipt::latest(dice.roll(4))),
+        12 => match receipts.pop() {
+            Some(receipt) => Op::Return {
+                receipt: Receipt {
+                    cost: receipt.cost.div_ceil(2),
+                    ..receipt
+                },
+                by: now.plus(dice.roll(2)),
+            },
+            None => Op::Look,
+        },
         1 => Op::Force(dice.roll(9)),
         2 | 3 => match receipts.pop() {
             Some(receipt) => Op::GiveBack(receipt),
@@ -104,7 +118,7 @@ fn trace(fields: TokenFields, seed: u64) {
                 3 => dice.roll(150_000),
                 _ => dice.roll(quota.period_us().min(3_600 * SECOND)),
             });
-            let op = op(&mut dice, &mut receipts);
+            let op = op(&mut dice, &mut receipts, world.clock.now());
             let ask = Ask {
                 op,
                 ..Ask::look(bucket, &quota)

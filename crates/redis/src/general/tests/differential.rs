@@ -87,10 +87,25 @@ impl Walk {
             Act::Look => Op::Look,
             Act::Take(cost) => Op::Take(self.cost(cost, key, quota)),
             Act::Force(cost) => Op::Force(self.cost(cost, key, quota)),
+            Act::Test(cost) => Op::Test(self.cost(cost, key, quota)),
             Act::GiveBack(pick) => match self.taken.len() {
                 0 => Op::Look,
                 len => Op::GiveBack(self.taken[pick % len]),
             },
+            Act::Return(pick, part, by) => match self.taken.len() {
+                0 => Op::Look,
+                len => {
+                    let receipt = self.taken[pick % len];
+                    let cost = u128::from(receipt.cost) * u128::from(part) / 256;
+                    let cost = u64::try_from(cost).expect("a part");
+                    let by = self.now_us.saturating_add_signed(by);
+                    Op::Return {
+                        receipt: Receipt { cost, ..receipt },
+                        by: Timestamp::from_micros(by),
+                    }
+                }
+            },
+            Act::Latest(cost) => Op::GiveBack(Receipt::latest(self.cost(cost, key, quota))),
             Act::Invent(ago, receipt) => {
                 let at = self.now_us.saturating_sub(ago);
                 Op::GiveBack(Receipt {

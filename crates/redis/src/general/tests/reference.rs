@@ -61,7 +61,7 @@ impl Reference {
         let reply = if asks.len() == request.asks.len() {
             let (passed, outcomes) = step::decide(&asks, &places, &mut buckets, now);
             for (i, place) in places.iter().enumerate() {
-                held[*place].touched |= is_applied(&asks, &outcomes, i, passed);
+                held[*place].touched |= is_applied(&asks, &outcomes, i, (passed, now));
             }
             Reply {
                 at: now,
@@ -112,14 +112,22 @@ fn as_ask(ask: &crate::request::OwnedAsk) -> Option<Ask<'_>> {
 }
 
 /// Whether an ask did anything to its bucket.
-fn is_applied(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool) -> bool {
+fn is_applied(
+    asks: &[Ask<'_>],
+    outcomes: &[Outcome],
+    i: usize,
+    (passed, now): (bool, Timestamp),
+) -> bool {
     let ask = &asks[i];
     let refuses = |other: &Ask<'_>, outcome: &Outcome| {
         other.mode == Mode::Enforce && !matches!(other.op, Op::Force(_)) && !outcome.is_allowed()
     };
     match ask.op {
         Op::GiveBack(_) => true,
-        Op::Take(0) | Op::Force(0) | Op::Look => false,
+        Op::Return { by, .. } => {
+            now <= by && !asks.iter().zip(outcomes).any(|(a, o)| refuses(a, o))
+        }
+        Op::Take(0) | Op::Force(0) | Op::Look | Op::Test(_) => false,
         _ if ask.mode == Mode::Shadow => {
             passed
                 && asks.iter().zip(outcomes).all(|(other, outcome)| {

@@ -241,8 +241,14 @@ pub(super) enum Act {
     Look,
     Take(Cost),
     Force(Cost),
+    Test(Cost),
     /// Gives back one of the charges so far.
     GiveBack(usize),
+    /// Gives back so many 256ths of one of the charges so far, in its turn, and by so many
+    /// microseconds from now.
+    Return(usize, u64, i64),
+    /// Gives back what was taken last.
+    Latest(Cost),
     /// Gives back what may never have been taken: so long ago, and with a receipt whose `until` is so
     /// long after that.
     Invent(u64, Receipt),
@@ -254,7 +260,11 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Look),
         10 => cost().prop_map(Act::Take),
         3 => cost().prop_map(Act::Force),
+        2 => cost().prop_map(Act::Test),
         3 => any::<usize>().prop_map(Act::GiveBack),
+        3 => (any::<usize>(), 0..=256_u64, -2..=3_i64)
+            .prop_map(|(pick, part, by)| Act::Return(pick, part, by)),
+        1 => cost().prop_map(Act::Latest),
         1 => invention(),
         1 => Just(Act::Drop),
     ]

@@ -76,9 +76,29 @@ if has[LOG] then
     return fresh, runs .. tail, units
   end
 
-  -- Exactly: the units carry their stamp.
+  -- The runs without `units` of the newest that still count, and how many are left of `all`.
+  local function take_off(q, runs, all, units)
+    local to = #runs
+    while units > 0 and to > 0 do
+      local stamp, taken = unpack('<I7I7', runs, to - 13)
+      if stamp + q[5] <= now then break end
+      to = to - 14
+      if taken > units then
+        return sub(runs, 1, to) .. pack('<I7I7', stamp, taken - units), all - units
+      end
+      units, all = units - taken, all - taken
+    end
+    return sub(runs, 1, to), all
+  end
+
+  -- Exactly: the units carry their stamp. Who does not know when gives back what was taken last.
   function give_back_log(p, q, units, at)
     local _, runs, all = leave_log(p, q)
+    if at >= END - 1 then
+      runs, all = take_off(q, runs, all, units)
+      set_log(p, q, runs, all, 1, #runs)
+      return
+    end
     local wanted, low, high = stamp_of(q, at), 1, #runs / 14
     while low <= high do
       local middle = (low + high - (low + high) % 2) / 2

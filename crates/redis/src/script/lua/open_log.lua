@@ -21,7 +21,9 @@ for s = 1, shape_count do
     local ask = asks[i]
     local op, q = ask[2], ask[4]
     if op == SWITCH then quotas[ask[8]][12] = true end
-    if op ~= TAKE and op ~= FORCE and op ~= DROP then q[12] = true end
+    -- A look that has a need asks whether that would fit, and reads no more than a take.
+    local is_test = op == LOOK and ask[6] > 0
+    if op ~= TAKE and op ~= FORCE and op ~= DROP and not is_test then q[12] = true end
     if ask[6] > q[11] then q[11] = ask[6] end
   end
 end

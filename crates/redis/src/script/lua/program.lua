@@ -6,7 +6,7 @@
 --   keys:      I2 class for each key, unless there is one class alone
 --   shape:     I2 keys  B simple  I2 asks, then for each ask
 --              B key  B operation  I2 offset  I2 quota  I3 shadow  I7 need  I7 units  I7 at
---              and, where it gives back, I7 until  I7 mark  I7 behind
+--              and, where it gives back, I7 until  I7 mark  I7 behind; in its turn, I7 by
 --   run:       I2 shape  B repeated  I2 count, then I2 for each key: of each request, or once if repeated
 --
 -- Quotas, shapes and offsets are counted from 1, keys and their classes from 0. A *place* is a
@@ -64,8 +64,9 @@ end
 
 -- An ask: 1 key, 2 operation, 3 offset, 4 quota, 5 shadow (0, or 1 more than the limit), 6 need (the
 -- room that must be there; 0 asks nothing), 7 units to take, 8 when they were taken, 9 what else a
--- receipt says: until when they were owed, what had been credited then, what of it lies behind.
-local TAKE, FORCE, GIVE_BACK, DROP, SWITCH = 1, 2, 3, 4, 5
+-- receipt says: until when they were owed, what had been credited then, what of it lies behind; and
+-- until when they come back, where they do so in their turn and not in any case.
+local LOOK, TAKE, FORCE, GIVE_BACK, DROP, SWITCH, RETURN = 0, 1, 2, 3, 4, 5, 6
 
 local shapes = {}
 local has_switch = false
@@ -82,6 +83,10 @@ for s = 1, shape_count do
       local till, mark, behind
       till, mark, behind, pos = unpack('<I7I7I7', program, pos)
       receipt = {till, mark, behind}
+    elseif op == RETURN then
+      local till, mark, behind, by
+      till, mark, behind, by, pos = unpack('<I7I7I7I7', program, pos)
+      receipt = {till, mark, behind, by}
     end
     shape[i] = {key + 1, op, offset, quotas[q], shadow, need, units, at, receipt}
   end

@@ -33,8 +33,9 @@ local function take_again(asks, count)
   return count
 end
 
--- Anything else. What is given back is given back first, and in any case. `passed`: all enforced
--- asks have room; `taken`: at least all that are not forced have.
+-- Anything else. What is given back is given back first, and in any case; what is returned, last, and
+-- only if it is taken. `passed`: all enforced asks have room; `taken`: at least all that are not
+-- forced have.
 local function decide(asks)
   local passed, taken, failed, gives = true, true, nil, false
   for i = 1, #asks do
@@ -80,14 +81,18 @@ local function decide(asks)
         local p = at_key[ask[1]] + ask[3]
         if op == TAKE then charge(p, ask[4], ask[7]) else force(p, ask[4], ask[7]) end
       end
+    elseif op == RETURN and taken and now <= ask[9][4] then
+      -- These come last.
+      gives = true
+      give_back(at_key[ask[1]] + ask[3], ask[4], ask[7], ask[8], ask[9])
     end
   end
   if gives then
     for i = 1, #asks do
       local ask = asks[i]
-      local p = at_key[ask[1]] + ask[3]
+      local op, p = ask[2], at_key[ask[1]] + ask[3]
       -- As good as new is new, as it is for whoever comes in the next call.
-      if ask[2] == GIVE_BACK and leave(p, ask[4]) <= now then clear(p, ask[4]) end
+      if (op == GIVE_BACK or op == RETURN) and leave(p, ask[4]) <= now then clear(p, ask[4]) end
     end
   end
   return passed

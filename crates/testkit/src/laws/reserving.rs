@@ -1,0 +1,210 @@
+//! Laws of what a reservation is made of: a question that takes nothing, a mark that only one can
+//! take, and a return that waits for its turn.
+//!
+//! Buckets of one request are named as a limit's are, so that on a Cluster they lie together.
+
+use tidegate_core::{Algorithm, Align, Ask, Bucket, Mode, Op, Outcome, Quota, Receipt, Timestamp};
+
+use super::{Subject, every_kind};
+
+const MINUTE_US: u64 = 60_000_000;
+
+/// What only one can take, for a minute.
+fn mark() -> Quota {
+    Quota::new(1, MINUTE_US)
+        .algorithm(Algorithm::FixedWindow(Align::FirstRequest))
+        .label("mark")
+        .build()
+        .expect("it can be represented")
+}
+
+/// A bucket that something was taken from, and a mark beside it.
+struct Reserved<'a, S> {
+    subject: &'a S,
+    bucket: Vec<u8>,
+    mark: Vec<u8>,
+    quota: Quota,
+    receipt: Receipt,
+}
+
+impl<'a, S: Subject> Reserved<'a, S> {
+    fn new(subject: &'a S, name: &str, quota: Quota, cost: u64) -> Self {
+        let bucket = format!("law/{name}/x").into_bytes();
+        let reply = subject.decide(&[Ask::take(&bucket, &quota, cost)]);
+        assert!(reply.passed, "{name}");
+        Self {
+            subject,
+            mark: format!("law/{name}~mark/x").into_bytes(),
+            receipt: reply.receipt(0, cost),
+            bucket,
+            quota,
+        }
+    }
+
+    fn returned(&self, cost: u64, by: Timestamp) -> Ask<'_> {
+        let receipt = Receipt {
+            cost,
+            ..self.receipt
+        };
+        Ask {
+            op: Op::Return { receipt, by },
+            ..Ask::look(&self.bucket, &self.quota)
+        }
+    }
+
+    fn kept(&self) -> Option<Bucket> {
+        let inspection = self.subject.inspect(&self.bucket, &self.quota);
+        inspection.map(|it| it.bucket)
+    }
+
+    fn remaining(&self) -> u64 {
+        let look = Ask::look(&self.bucket, &self.quota);
+        self.subject.decide_one(look).remaining
+    }
+}
+
+fn long_after(at: Timestamp) -> Timestamp {
+    at.plus(MINUTE_US)
+}
+
+/// However often it is sent, what comes back beside a mark comes back once.
+pub fn law_13_a_mark_is_taken_once(subject: &impl Subject) {
+    let mark = mark();
+    for (name, quota) in every_kind() {
+        let reserved = Reserved::new(subject, &format!("once {name}"), quota, 3);
+        let asks = [
+            Ask::take(&reserved.mark, &mark, 1),
+            reserved.returned(2, long_after(reserved.receipt.at)),
+        ];
+        let settled = subject.decide(&asks);
+        assert!(settled.passed, "{name}");
+        let remaining = settled.outcomes.last().map(|it| it.remaining);
+        assert_eq!(remaining, Some(2), "{name}: a part, and at once all of it");
+        let kept = reserved.kept();
+        for _ in 0..3 {
+            let again = subject.decide(&asks);
+            assert!(!again.passed, "{name}: the mark is taken");
+            let returned = again.outcomes.last().expect("one for each ask");
+            assert!(returned.is_allowed(), "{name}");
+            assert_eq!((returned.remaining, returned.mark), (2, 0), "{name}");
+            assert_eq!(reserved.kept(), kept, "{name}: nothing has changed");
+        }
+        // What came back can be taken, and no more than that.
+        let take = |cost| Ask::take(&reserved.bucket, &quota, cost);
+        assert!(!subject.decide_one(take(3)).is_allowed(), "{name}");
+        assert!(subject.decide_one(take(2)).is_allowed(), "{name}");
+    }
+}
+
+/// A return happens if nothing refuses but what is forced, and not after its time.
+pub fn law_14_returning_waits_for_its_turn(subject: &impl Subject) {
+    let none = Quota::new(0, MINUTE_US).label("none").build();
+    let none = none.expect("it can be represented");
+    for (name, quota) in every_kind() {
+        let reserved = Reserved::new(subject, &format!("turn {name}"), quota, 3);
+        let kept = reserved.kept();
+        let by = reserved.receipt.at;
+        let beside = |op, mode| Ask {
+            op,
+            mode,
+            ..Ask::look(&reserved.mark, &none)
+        };
+        for refusing in [Op::Take(1), Op::Test(1)] {
+            let asks = [reserved.returned(1, by), beside(refusing, Mode::Enforce)];
+            assert!(!subject.decide(&asks).passed, "{name} {refusing:?}");
+            assert_eq!(reserved.kept(), kept, "{name} {refusing:?}");
+        }
+        // Neither a shadow nor a forced charge keeps it from coming back.
+        for (op, mode, left) in [
+            (Op::Take(1), Mode::Shadow, 1),
+            (Op::Force(1), Mode::Enforce, 2),
+        ] {
+            let reply = subject.decide(&[reserved.returned(1, by), beside(op, mode)]);
+            assert_eq!(reply.passed, mode == Mode::Shadow, "{name} {op:?}");
+            assert_eq!(reserved.remaining(), left, "{name} {op:?}");
+        }
+        // At `by` it was in time; then it is not.
+        subject.advance_micros(1);
+        let before = reserved.kept();
+        let late = subject.decide(&[reserved.returned(1, by)]);
+        assert!(late.passed, "{name}: it is no refusal");
+        assert_eq!(reserved.kept(), before, "{name}: too late");
+        let in_time = subject.decide(&[reserved.returned(1, late.at)]);
+        assert!(in_time.passed && reserved.remaining() == 3, "{name}");
+    }
+}
+
+/// A test answers as a take would, and takes nothing.
+pub fn law_15_a_test_takes_nothing(subject: &impl Subject) {
+    for (name, quota) in every_kind() {
+        let bucket = format!("law/test {name}/x").into_bytes();
+        let test = |cost| Ask {
+            op: Op::Test(cost),
+            ..Ask::look(&bucket, &quota)
+        };
+        let take = |cost| Ask::take(&bucket, &quota, cost);
+        assert!(subject.decide_one(test(3)).is_allowed(), "{name}");
+        assert!(subject.inspect(&bucket, &quota).is_none(), "{name}");
+        assert!(subject.decide_one(take(2)).is_allowed(), "{name}");
+        let kept = subject.inspect(&bucket, &quota).map(|it| it.bucket);
+        for cost in [2, 3, 4] {
+            let (tested, taken) = (test(cost), take(cost));
+            let expected = subject.decide_one(taken);
+            assert!(!expected.is_allowed(), "{name} {cost}");
+            assert_eq!(subject.decide_one(tested), expected, "{name} {cost}");
+        }
+        for cost in [0, 1] {
+            let outcome = subject.decide_one(test(cost));
+            assert!(outcome.is_allowed() && outcome.remaining == 1, "{name}");
+        }
+        let unchanged = subject.inspect(&bucket, &quota).map(|it| it.bucket);
+        assert_eq!(unchanged, kept, "{name}");
+
+        // Beside takes it refuses as they do, and counts what they take first.
+        let reply = subject.decide(&[take(1), test(1)]);
+        let allowed: Vec<bool> = reply.outcomes.iter().map(Outcome::is_allowed).collect();
+        assert_eq!(
+            (reply.passed, &allowed[..]),
+            (false, &[true, false][..]),
+            "{name}"
+        );
+        assert!(subject.decide(&[test(1), take(1)]).passed, "{name}");
+        assert!(
+            !subject.decide_one(test(0)).is_allowed(),
+            "{name}: 0 asks for one"
+        );
+        let shadow = Ask {
+            mode: Mode::Shadow,
+            ..test(1)
+        };
+        let silent = subject.decide(&[shadow]);
+        assert!(silent.passed, "{name}");
+        assert!(!silent.outcomes.iter().any(Outcome::is_allowed), "{name}");
+    }
+}
+
+/// Who knows how much and not when gets back what was taken last, up to all that is owed.
+pub fn law_10_what_was_taken_last_comes_back(subject: &impl Subject) {
+    for (name, quota) in every_kind() {
+        let bucket = format!("last {name}").into_bytes();
+        let ask = |op| Ask {
+            op,
+            ..Ask::look(&bucket, &quota)
+        };
+        let back = |cost| ask(Op::GiveBack(Receipt::latest(cost)));
+        assert_eq!(subject.decide_one(back(1)).remaining, 3, "{name}");
+        assert!(subject.inspect(&bucket, &quota).is_none(), "{name}");
+        // A millisecond between them, so that a log has two runs.
+        assert!(subject.decide_one(ask(Op::Take(1))).is_allowed(), "{name}");
+        subject.advance_micros(1_000);
+        assert!(subject.decide_one(ask(Op::Take(2))).is_allowed(), "{name}");
+        subject.advance_micros(1_000);
+        assert_eq!(subject.decide_one(back(1)).remaining, 1, "{name}");
+        let before = subject.decide_one(ask(Op::Look));
+        let outcome = subject.decide_one(back(1));
+        assert_eq!(outcome.remaining, 2, "{name}");
+        assert!(outcome.reset_us <= before.reset_us, "{name}");
+        assert_eq!(subject.decide_one(back(u64::MAX)).remaining, 3, "{name}");
+        assert!(subject.inspect(&bucket, &quota).is_none(), "{name}: as new");
+    }
+}
