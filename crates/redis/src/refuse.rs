@@ -51,11 +51,8 @@ pub(crate) fn refuse(deny: &DenyCache, request: &Request, now: Instant) -> Optio
         return None;
     }
     let known = Knowledge::of(deny, request, now).filter(|known| known.refused)?;
-    Some(Reply {
-        at: known.at,
-        passed: false,
-        outcomes: known.outcomes.into_iter().collect(),
-    })
+    let outcomes = known.outcomes.into_iter().collect();
+    Some(Reply::new(known.at, false, outcomes))
 }
 
 /// What is shown of a bucket of which nothing is known, beside one that refuses.

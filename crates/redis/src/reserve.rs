@@ -123,11 +123,8 @@ impl Verdict {
     /// One reply in the order of the caller's asks. What was given back reads as if it had never
     /// been charged.
     fn reply(&self, parts: &[Part]) -> Reply {
-        let mut placed: SmallVec<[(u16, Outcome); 8]> = SmallVec::new();
-        let mut at = Timestamp::default();
+        let mut placed: SmallVec<[(u16, (Timestamp, Outcome)); 8]> = SmallVec::new();
         for part in parts {
-            let Ok(answer) = &part.answer else { continue };
-            at = at.max(answer.reply.at);
             for (ask, answer, nth) in part.asks() {
                 let after = answer.reply.outcomes.get(nth);
                 let before = answer.before.as_ref().and_then(|before| before.get(nth));
@@ -138,16 +135,15 @@ impl Verdict {
                     after
                 };
                 if let (Some(outcome), Some(place)) = (shown, part.group.places.get(nth)) {
-                    placed.push((*place, *outcome));
+                    placed.push((*place, (answer.reply.at, *outcome)));
                 }
             }
         }
         placed.sort_by_key(|(place, _)| *place);
-        Reply {
-            at,
-            passed: self.passed,
-            outcomes: placed.into_iter().map(|(_, outcome)| outcome).collect(),
-        }
+        Reply::of_steps(
+            self.passed,
+            placed.into_iter().map(|(_, answered)| answered),
+        )
     }
 }
 

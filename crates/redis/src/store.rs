@@ -226,11 +226,7 @@ impl Store for RedisStore {
         }
         let Some(group) = groups.pop() else {
             // Nothing was asked.
-            return Ok(Reply {
-                at: Timestamp::default(),
-                passed: true,
-                outcomes: Outcomes::new(),
-            });
+            return Ok(Reply::new(Timestamp::default(), true, Outcomes::new()));
         };
         let options = AskOptions {
             now,
@@ -282,9 +278,8 @@ fn refuse_groups(deny: &DenyCache, groups: &[Group], now: Instant) -> Option<Rep
         placed.extend(group.places.iter().copied().zip(known.outcomes));
     }
     placed.sort_by_key(|(place, _)| *place);
-    refused.then(|| Reply {
-        at,
-        passed: false,
-        outcomes: placed.into_iter().map(|(_, outcome)| outcome).collect(),
+    refused.then(|| {
+        let outcomes = placed.into_iter().map(|(_, outcome)| outcome);
+        Reply::new(at, false, outcomes.collect())
     })
 }

@@ -149,8 +149,8 @@ impl TokenBucket {
     /// The lowest that the debt can have been between the charge and the tick `now`; 0 where nothing
     /// is known.
     fn lowest(&self, quota: &Quota, receipt: Receipt, now: u64) -> u64 {
-        let Credits { since, ticks } = self.credits;
-        if !quota.refundable || receipt.at.as_micros() < since || receipt.mark > ticks {
+        let ticks = self.credits.ticks;
+        if !quota.refundable || receipt.mark > ticks {
             return 0;
         }
         let under = ticks
@@ -231,7 +231,14 @@ impl Meter for TokenBucket {
     /// left out of the count by whoever knows of it ([`Receipt::behind`]), and counting it is safe.
     /// Either way what is left of the debt covers all that was charged since and not given back,
     /// and no debt without this charge is more than that once the clock has paid off the rest.
+    ///
+    /// What was charged before the count began has been paid off: whoever began it found no debt. So
+    /// it has no gap, whatever others owe by now; and where the state was lost in between, nobody can
+    /// tell.
     fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {
+        if quota.refundable && receipt.at.as_micros() < self.credits.since {
+            return 0;
+        }
         let debt = self.debt(quota, tick_after(quota, now));
         let charge = receipt.cost.saturating_mul(quota.price.get());
         let elapsed = debt.now.saturating_sub(tick_of(quota, receipt.at));

@@ -294,7 +294,7 @@ fn a_receipt_from_before_the_bucket_was_as_good_as_new_counts_by_the_clock_alone
 }
 
 /// However much is given back, the count stays exact: before it could not any more it begins again,
-/// and older receipts count by the clock.
+/// and older receipts count for nothing.
 #[test]
 fn a_count_of_credits_begins_again_before_it_gets_too_large() {
     let month_us = 2_592_000_000_000;
@@ -319,7 +319,29 @@ fn a_count_of_credits_begins_again_before_it_gets_too_large() {
     let before = forgetful.reading(&quota, later).reset_us;
     step::decide_one(&quota, &mut forgetful, Op::GiveBack(old), later);
     let credited = before - forgetful.reading(&quota, later).reset_us;
-    assert_eq!(credited, month_us / 2, "by the clock");
+    assert_eq!(credited, 0, "older than the count");
+}
+
+/// It was: after the state was lost, each charge of before could be given back out of what others
+/// have charged since, by what the clock had not paid off.
+#[test]
+fn what_was_charged_before_the_state_was_lost_does_not_come_back() {
+    let (quota, mut bucket) = busy();
+    let receipt = take(&quota, &mut bucket, 100, at(10));
+    for by_the_clock in [false, true] {
+        let receipt = if by_the_clock {
+            Receipt::by_the_clock(receipt.at, receipt.cost)
+        } else {
+            receipt
+        };
+        let mut lost = Bucket::new(&quota);
+        take(&quota, &mut lost, 1_000, at(20));
+        assert_eq!(credit(&quota, &mut lost, receipt, at(21)), 0);
+        // Nor is a charge that found no debt older than the count that it began.
+        let mut first = Bucket::new(&quota);
+        let receipt = take(&quota, &mut first, 1_000, at(20));
+        assert_eq!(credit(&quota, &mut first, receipt, at(20)), 1_000);
+    }
 }
 
 /// Giving the same charge back twice is the caller's mistake; it is still bounded by a full bucket.

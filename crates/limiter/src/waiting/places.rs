@@ -59,10 +59,7 @@ impl Places {
     /// The reply as it is meant for people who know nothing of places.
     pub(super) fn plain(&self, question: &Question<'_>, reply: &Reply) -> Reply {
         let outcomes = self.each(question, &reply.outcomes);
-        Reply {
-            outcomes: outcomes.map(|(outcome, _)| outcome).collect(),
-            ..*reply
-        }
+        reply.with_outcomes(outcomes.map(|(outcome, _)| outcome).collect())
     }
 
     /// What a store has answered that failed elsewhere: whoever has a place and cannot be let in yet

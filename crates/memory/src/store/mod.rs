@@ -166,11 +166,7 @@ impl<C: Clock> MemoryStore<C> {
     /// Decides a request in one step, all or nothing.
     #[inline]
     pub fn decide_now(&self, asks: &[Ask<'_>]) -> Reply {
-        let mut reply = Reply {
-            at: self.clock.now(),
-            passed: true,
-            outcomes: Outcomes::new(),
-        };
+        let mut reply = Reply::new(self.clock.now(), true, Outcomes::new());
         if let [ask] = asks
             && !(ask.mode == Mode::Shadow && matches!(ask.op, Op::Force(_)))
         {

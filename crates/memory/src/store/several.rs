@@ -394,11 +394,7 @@ impl<C: Clock> MemoryStore<C> {
 
 impl Draft {
     fn reply(&self) -> Reply {
-        Reply {
-            at: self.at,
-            passed: self.passed,
-            outcomes: self.outcomes.clone(),
-        }
+        Reply::new(self.at, self.passed, self.outcomes.clone())
     }
 }
 

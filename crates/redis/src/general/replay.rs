@@ -325,11 +325,7 @@ impl<'a> Replay<'a> {
         if gives_back {
             self.renew(&asks, places);
         }
-        Reply {
-            at: self.at,
-            passed,
-            outcomes,
-        }
+        Reply::new(self.at, passed, outcomes)
     }
 
     /// Windows that were opened begin as the open layout writes them down.
@@ -371,11 +367,7 @@ impl<'a> Replay<'a> {
                 *touched = true;
             }
         }
-        Reply {
-            at: self.at,
-            passed: true,
-            outcomes,
-        }
+        Reply::new(self.at, true, outcomes)
     }
 }
 

@@ -135,11 +135,7 @@ impl Decided {
         };
         let before = self.before.map(|reading| Outcome::of(Wait::NONE, reading));
         Answer {
-            reply: Reply {
-                at,
-                passed: self.outcome.is_allowed(),
-                outcomes: alone(self.outcome),
-            },
+            reply: Reply::new(at, self.outcome.is_allowed(), alone(self.outcome)),
             before: before.map(alone),
         }
     }

@@ -148,11 +148,7 @@ impl Engine {
         };
         let buckets = std::slice::from_mut(&mut self.bucket);
         let (passed, outcomes) = step::decide(&[ask], &[0], buckets, now);
-        Reply {
-            at: now,
-            passed,
-            outcomes,
-        }
+        Reply::new(now, passed, outcomes)
     }
 
     /// What a store keeps of it.

@@ -161,11 +161,7 @@ impl Wired {
                 mark: 0,
             };
         }
-        Reply {
-            at: Timestamp::default(),
-            passed: false,
-            outcomes,
-        }
+        Reply::new(Timestamp::default(), false, outcomes)
     }
 }
 

@@ -63,21 +63,13 @@ impl Reference {
             for (i, place) in places.iter().enumerate() {
                 held[*place].touched |= is_applied(&asks, &outcomes, i, (passed, now));
             }
-            Reply {
-                at: now,
-                passed,
-                outcomes,
-            }
+            Reply::new(now, passed, outcomes)
         } else {
             let reading = buckets[0].reading(&held[0].quota, now);
             buckets[0] = Bucket::new(&held[0].quota);
             held[0].touched = true;
             let outcome = Outcome::of(tidegate_core::Wait::NONE, reading);
-            Reply {
-                at: now,
-                passed: true,
-                outcomes: [outcome].into_iter().collect(),
-            }
+            Reply::new(now, true, [outcome].into_iter().collect())
         };
         for (n, key) in request.keys.iter().enumerate() {
             let written: Vec<(&Quota, &Bucket)> = held

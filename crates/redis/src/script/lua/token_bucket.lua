@@ -45,8 +45,8 @@ local function renew_credits(p, debt)
 end
 
 -- The lowest that the debt can have been from a charge to the tick `present`; 0 where nothing is known.
-local function lowest(p, q, present, at, receipt)
-  if q[1] ~= TOKENS_REFUNDABLE or at < s1[p] or receipt[2] > s2[p] then return 0 end
+local function lowest(p, q, present, receipt)
+  if q[1] ~= TOKENS_REFUNDABLE or receipt[2] > s2[p] then return 0 end
   local under = s2[p] - receipt[2] - receipt[3]
   if under < 0 then under = 0 end
   local due = (receipt[1] - receipt[1] % q[7]) / q[7] - present - under
@@ -56,6 +56,8 @@ end
 
 -- Credits at most the debt that is there only because of the charge; see core.
 local function give_back_tokens(p, q, charge, at, receipt)
+  -- What was charged before the count began has been paid off.
+  if q[1] == TOKENS_REFUNDABLE and at < s1[p] then return end
   local most, drain, tick = q[8], q[5], q[7]
   local begin, present = room[p], q[9]
   if begin > most then begin = most end
@@ -63,7 +65,7 @@ local function give_back_tokens(p, q, charge, at, receipt)
   local debt = most - begin
   local elapsed = present - (at - at % tick) / tick
   if elapsed < 0 then elapsed = 0 end
-  local credit, low = charge, lowest(p, q, present, at, receipt)
+  local credit, low = charge, lowest(p, q, present, receipt)
   if low < credit then credit = low end
   if charge - elapsed * drain > credit then credit = charge - elapsed * drain end
   if debt < credit then credit = debt end

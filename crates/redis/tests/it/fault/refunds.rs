@@ -3,9 +3,10 @@
 use super::load::alone;
 use crate::world;
 use std::time::Duration;
-use tidegate_core::{Ask, Quota, Store};
+use tidegate_core::{Ask, Bucket, Op, Quota, Store, Timestamp};
 use tidegate_redis::{Options, RedisStore};
-use tidegate_testkit::redis::Cluster;
+use tidegate_testkit::model::{ModelAlgorithm, ModelBucket, ModelQuota};
+use tidegate_testkit::redis::{Cluster, Server, until};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -20,6 +21,87 @@ fn elsewhere(cluster: &Cluster, store: &RedisStore, other: &str) -> String {
     let mut names = (0..1_000).map(|nth| format!("elsewhere {nth}"));
     let found = names.find(|name| port(name) != port(other));
     found.expect("there are three nodes")
+}
+
+fn owner<'a>(cluster: &'a Cluster, store: &RedisStore, bucket: &str) -> &'a Server {
+    let key = String::from_utf8(store.key(bucket.as_bytes())).expect("a plain name");
+    cluster.owner_of(cluster.slot_of(&key))
+}
+
+/// When the one charge was made that a bucket knows of, of `cost` units.
+fn charged_at(bucket: &Bucket, quota: &Quota, cost: u64) -> Timestamp {
+    let Bucket::Tokens(tokens) = bucket else {
+        panic!("a token bucket");
+    };
+    let (drain, price) = quota.drain_and_price();
+    Timestamp::from_micros(tokens.at - cost * price / drain)
+}
+
+/// It was: a request over two slots dated all its receipts by the slower node, so that a charge at
+/// the other seemed to be that much younger, and what the clock had paid off of it long since came
+/// back at the expense of others.
+#[test]
+fn a_slow_node_does_not_make_the_receipts_of_the_others_late() {
+    let _alone = alone();
+    let cluster = Cluster::start(3, 0);
+    let options = Options::default().deny_cache(0);
+    let store = world::runtime()
+        .block_on(RedisStore::connect(world::cluster(&cluster), options))
+        .expect("it is there");
+    let (quick, (amount, second_us, burst)) = ("quick", (100, 1_000_000, 1_000));
+    let slow = elsewhere(&cluster, &store, quick);
+    let quota = Quota::new(amount, second_us).burst(burst).refundable(true);
+    let quota = quota.build().expect("it fits");
+    let mut model = ModelBucket::new(ModelQuota {
+        algorithm: ModelAlgorithm::TokenBucket,
+        amount,
+        period_us: second_us,
+        burst,
+        overdraft: 0,
+    });
+    let stalled = owner(&cluster, &store, &slow);
+    let inspect = || {
+        let kept = world::runtime().block_on(store.inspect(quick.as_bytes(), &quota));
+        kept.expect("it answers").map(|it| it.bucket)
+    };
+    let decide = |ask: Ask<'_>| {
+        let reply = world::runtime().block_on(store.decide(&[ask]));
+        reply.expect("it answers")
+    };
+    stalled.stop();
+    let asked = {
+        let (store, slow) = (store.clone(), slow.clone());
+        world::runtime().spawn(async move {
+            let asks = [quick, &slow].map(|bucket| Ask::take(bucket.as_bytes(), &quota, 20));
+            store.decide(&asks).await
+        })
+    };
+    until("one node has charged it", || inspect().is_some());
+    let charged_at = charged_at(&inspect().expect("for a fifth of a second"), &quota, 20);
+    until("the clock has paid it off", || inspect().is_none());
+    let other = decide(Ask::take(quick.as_bytes(), &quota, 500));
+    stalled.cont();
+    let reply = world::runtime().block_on(asked).expect("it ends");
+    let reply = reply.expect("it answers, late");
+    assert!(reply.passed && reply.at > other.at, "{reply:?}, {other:?}");
+    let receipt = reply.receipt(0, 20);
+    assert_eq!(receipt.at, charged_at, "by the step that made it");
+    let back = decide(Ask {
+        op: Op::GiveBack(receipt),
+        ..Ask::look(quick.as_bytes(), &quota)
+    });
+    model.take(charged_at.as_micros(), 20);
+    model.take(other.at.as_micros(), 500);
+    let now_us = back.at.as_micros();
+    model.give_back(now_us, charged_at.as_micros(), 20);
+    let exact = model.would(now_us, 0).remaining;
+    assert_eq!(back.outcomes[0].remaining, exact);
+    // The charge at the slow node found no debt either, and comes back whole.
+    let back = decide(Ask {
+        op: Op::GiveBack(reply.receipt(1, 20)),
+        ..Ask::look(slow.as_bytes(), &quota)
+    });
+    assert_eq!(back.outcomes[0].remaining, burst);
 }
 
 /// It was: a refund had a second, and held up everybody who waited in the same lane behind it.
@@ -38,10 +120,7 @@ fn a_node_that_stands_still_with_refunds_under_way_holds_nobody_up() {
     let quota = Quota::new(1_000_000, hour_us).refundable(true);
     let quota = quota.build().expect("it fits");
     let none = Quota::new(0, hour_us).build().expect("it fits");
-    let stalled = {
-        let key = String::from_utf8(store.key(shared.as_bytes())).expect("a plain name");
-        cluster.owner_of(cluster.slot_of(&key))
-    };
+    let stalled = owner(&cluster, &store, shared);
     let (slowest, timer) = world::runtime().block_on(async {
         let mut tasks = JoinSet::new();
         for _ in 0..16 {
@@ -71,7 +150,7 @@ fn a_node_that_stands_still_with_refunds_under_way_holds_nobody_up() {
             slowest
         });
         tokio::task::block_in_place(|| {
-            tidegate_testkit::redis::until("refunds are under way", || {
+            until("refunds are under way", || {
                 store.stats().refunds_due.get() > 20
             });
             stalled.stop();
