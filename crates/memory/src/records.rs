@@ -8,7 +8,6 @@
 
 use crate::sync::{Mutex, MutexGuard};
 use hashbrown::HashTable;
-use std::mem::discriminant;
 use tidegate_core::{Bucket, Meter, Quota, Timestamp};
 
 const SHARDS: usize = 64;
@@ -152,13 +151,15 @@ impl Shard {
 
     /// Takes the state of `fingerprint` out, to be [put back](Shard::put) under the same lock: a new
     /// one where there is none.
-    pub fn take(&mut self, fingerprint: u64, quota: &Quota) -> Bucket {
+    pub fn take(&mut self, fingerprint: u64, quota: &Quota, now: Timestamp) -> Bucket {
         let new = Bucket::new(quota);
         match self.entries.find_mut(fingerprint, is(fingerprint)) {
-            Some(entry) if is_for(&entry.bucket, quota) => {
-                std::mem::replace(&mut entry.bucket, new)
+            Some(entry) => {
+                let kept = std::mem::replace(&mut entry.bucket, new);
+                let state = kept.adapted(quota, now);
+                state.unwrap_or_else(|| Bucket::new(quota))
             }
-            _ => new,
+            None => new,
         }
     }
 
@@ -202,10 +203,9 @@ impl Shard {
     /// A copy of the state of `fingerprint`, if it still matters, for another key to begin with;
     /// else a new one. A copy of a log is a coarse one.
     pub fn copy(&self, fingerprint: u64, quota: &Quota, now: Timestamp) -> Bucket {
-        let mut copy = match self.get(fingerprint, now) {
-            Some(bucket) if is_for(bucket, quota) => bucket.clone(),
-            _ => Bucket::new(quota),
-        };
+        let kept = self.get(fingerprint, now).cloned();
+        let state = kept.and_then(|kept| kept.adapted(quota, now));
+        let mut copy = state.unwrap_or_else(|| Bucket::new(quota));
         if let Bucket::Log(log) = &mut copy {
             log.coarsen(RUNS_WHEN_OVERFULL);
         }
@@ -272,11 +272,6 @@ impl Entry {
     fn bytes(&self) -> usize {
         ENTRY_BYTES.saturating_add(self.heap_bytes)
     }
-}
-
-/// Whether `bucket` is of the quota's algorithm. If it is not, two hashes have collided.
-fn is_for(bucket: &Bucket, quota: &Quota) -> bool {
-    discriminant(bucket) == discriminant(&Bucket::new(quota))
 }
 
 fn is(fingerprint: u64) -> impl Fn(&Entry) -> bool {

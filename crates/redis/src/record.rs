@@ -12,7 +12,7 @@
 //!
 //! | algorithm | payload |
 //! |---|---|
-//! | token bucket | `at`, `fraction`; if refundable, also what was credited: `since`, `ticks` |
+//! | token bucket | `at`, `fraction`; if refundable, also what was credited: `since`, `ticks`; if it lends, then up to eight lows of `at`, `ticks`, earliest first |
 //! | fixed window | `start`, `used` |
 //! | sliding window | `index`, `current`, `previous` |
 //! | sliding log, bucketed window | all units, then runs of `stamp`, `units`, oldest first |
@@ -21,15 +21,18 @@
 
 use crate::script::record_id;
 use redis::Value;
+use tidegate_core::algorithm::lent::{LOWS_MAX, Low, Lows};
 use tidegate_core::algorithm::log::Run;
 use tidegate_core::algorithm::token_bucket::Credits;
-use tidegate_core::algorithm::{FixedWindow, Log, SlidingWindow, TokenBucket};
+use tidegate_core::algorithm::{FixedWindow, Lent, Log, SlidingWindow, TokenBucket};
 use tidegate_core::quota::EXACT_MAX;
 use tidegate_core::{Algorithm, Bucket, Meter, Quota, Timestamp};
 
 const VERSION: u8 = 1;
 const HEAD: usize = 16;
 const NUMBER: usize = 7;
+/// The state of a refundable token bucket.
+const TOKENS: usize = 4 * NUMBER;
 
 /// A value that is not of our form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,7 +132,14 @@ impl Record<'_> {
     /// The state under `quota`, if the payload can be one of its algorithm.
     pub(crate) fn bucket(&self, quota: &Quota, now: Timestamp) -> Option<Bucket> {
         match quota.algorithm() {
-            Algorithm::TokenBucket => self.tokens(quota, now).map(Bucket::Tokens),
+            Algorithm::TokenBucket => {
+                let tokens = self.tokens(quota, now)?;
+                Some(match self.lows() {
+                    _ if !quota.lends() => Bucket::Tokens(tokens),
+                    Some(lows) => Bucket::Lent(Box::new(Lent { tokens, lows })),
+                    None => Bucket::Lent(Box::new(Lent::unknown(tokens, now))),
+                })
+            }
             Algorithm::FixedWindow(_) => {
                 let [start, used] = numbers(self.payload)?;
                 let start = if used == 0 { 0 } else { start };
@@ -159,8 +169,25 @@ impl Record<'_> {
         }
     }
 
+    /// The lows of a bucket that lent, if it is one's.
+    fn lows(&self) -> Option<Lows> {
+        let lows = self.payload.get(TOKENS..)?;
+        let (lows @ [_, ..], []) = lows.as_chunks::<{ 2 * NUMBER }>() else {
+            return None;
+        };
+        let low = |bytes: &[u8; 2 * NUMBER]| {
+            let [at, ticks] = numbers(bytes)?;
+            Some(Low { at, ticks })
+        };
+        (lows.len() <= LOWS_MAX).then(|| Lows::from_list(lows.iter().filter_map(low)))
+    }
+
     fn tokens(&self, quota: &Quota, now: Timestamp) -> Option<TokenBucket> {
-        let (at, fraction, credits) = match numbers::<4>(self.payload) {
+        let plain = match self.lows() {
+            Some(_) => self.payload.get(..TOKENS)?,
+            None => self.payload,
+        };
+        let (at, fraction, credits) = match numbers::<4>(plain) {
             Some([at, fraction, since, ticks]) => (at, fraction, Credits { since, ticks }),
             None => {
                 let [at, fraction] = match numbers::<5>(self.payload) {
@@ -216,6 +243,17 @@ pub(crate) fn push(value: &mut Vec<u8>, bucket: &Bucket, quota: &Quota) {
             if quota.is_refundable() {
                 let Credits { since, ticks } = tokens.credits;
                 put(&mut payload, &[since, ticks]);
+            }
+        }
+        Bucket::Lent(lent) => {
+            let TokenBucket {
+                at,
+                fraction,
+                credits: Credits { since, ticks },
+            } = lent.tokens;
+            put(&mut payload, &[at, fraction, since, ticks]);
+            for low in lent.lows.iter() {
+                put(&mut payload, &[low.at, low.ticks]);
             }
         }
         Bucket::Fixed(window) => put(&mut payload, &[window.start, window.used]),
@@ -276,9 +314,10 @@ mod tests {
     use super::{Record, begin, bucket, find, fresh_us, push, records};
     use proptest::prelude::*;
     use redis::Value;
+    use tidegate_core::algorithm::lent::{Low, Lows};
     use tidegate_core::algorithm::log::Run;
     use tidegate_core::algorithm::token_bucket::Credits;
-    use tidegate_core::algorithm::{FixedWindow, Log, SlidingWindow, TokenBucket};
+    use tidegate_core::algorithm::{FixedWindow, Lent, Log, SlidingWindow, TokenBucket};
     use tidegate_core::{Algorithm, Align, Bucket, Quota, Timestamp};
 
     fn quota(algorithm: Algorithm, label: &str) -> Quota {
@@ -308,6 +347,24 @@ mod tests {
                 (quota, Bucket::Tokens(tokens))
             },
         )
+    }
+
+    fn lent() -> impl Strategy<Value = (Quota, Bucket)> {
+        let lows = prop::collection::vec((1..1_000_000_u64, 1..1_000_000_u64), 1..=8);
+        (tokens(), lows).prop_filter_map("must lend", |((quota, bucket), lows)| {
+            let Bucket::Tokens(tokens) = bucket else {
+                return None;
+            };
+            let mut low = Low { at: 0, ticks: 0 };
+            let lows = lows.into_iter().map(|(later, more)| {
+                low.at += later;
+                low.ticks += more;
+                low
+            });
+            let lows = Lows::from_list(lows.collect::<Vec<_>>());
+            let quota = quota.with_lending(true);
+            Some((quota, Bucket::Lent(Box::new(Lent { tokens, lows }))))
+        })
     }
 
     fn windows() -> impl Strategy<Value = (Quota, Bucket)> {
@@ -347,7 +404,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_written_is_read(
-            (quota, bucket) in prop_oneof![tokens(), windows()],
+            (quota, bucket) in prop_oneof![tokens(), lent(), windows()],
             (other, beside) in windows(),
         ) {
             let other = Quota::new(other.amount(), 77).algorithm(other.algorithm()).build().unwrap();
@@ -364,6 +421,28 @@ mod tests {
                 let found = find(&value, &quota, Timestamp::from_micros(now)).expect("is ours");
                 prop_assert_eq!(found, Some(bucket.clone()).filter(|_| counts && record.fresh_us > 0));
             }
+        }
+
+        /// A policy that no longer lends finds the state, and one that begins to knows no lows.
+        #[test]
+        fn a_quota_that_lends_and_one_that_does_not_read_each_others_records(
+            (lends, bucket) in lent(),
+        ) {
+            let Bucket::Lent(state) = &bucket else {
+                return Err(TestCaseError::fail("it lends"));
+            };
+            let (now, refundable) = (Timestamp::from_micros(7), lends.with_lending(false));
+            let mut value = begin();
+            push(&mut value, &bucket, &lends);
+            let read = |value: &[u8], quota: &Quota| {
+                let record = records(value).next().expect("one").expect("is ours");
+                record.bucket(quota, now).expect("is ours")
+            };
+            prop_assert_eq!(read(&value, &refundable), Bucket::Tokens(state.tokens));
+            let mut value = begin();
+            push(&mut value, &Bucket::Tokens(state.tokens), &refundable);
+            let unknown = Lent::unknown(state.tokens, now);
+            prop_assert_eq!(read(&value, &lends), Bucket::Lent(Box::new(unknown)));
         }
 
         #[test]

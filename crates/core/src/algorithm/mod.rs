@@ -5,6 +5,7 @@
 //! for all of them, [`step`].
 
 pub mod fixed_window;
+pub mod lent;
 pub mod log;
 pub mod sliding_window;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod tests;
 pub mod token_bucket;
 
 pub use fixed_window::FixedWindow;
+pub use lent::Lent;
 pub use log::Log;
 pub use sliding_window::SlidingWindow;
 pub use token_bucket::TokenBucket;
@@ -92,12 +94,15 @@ pub enum Bucket {
     Sliding(SlidingWindow),
     /// Of a sliding log or a bucketed window.
     Log(Log),
+    /// Of a token bucket that [lends](Quota::lends).
+    Lent(Box<Lent>),
 }
 
 impl Bucket {
     /// A bucket that is as good as new.
     pub fn new(quota: &Quota) -> Self {
         match quota.algorithm() {
+            Algorithm::TokenBucket if quota.lends() => Self::Lent(Box::default()),
             Algorithm::TokenBucket => Self::Tokens(TokenBucket::default()),
             Algorithm::FixedWindow(_) => Self::Fixed(FixedWindow::default()),
             Algorithm::SlidingWindow => Self::Sliding(SlidingWindow::default()),
@@ -109,8 +114,31 @@ impl Bucket {
     pub fn heap_bytes(&self) -> usize {
         match self {
             Self::Log(log) => log.heap_bytes(),
+            Self::Lent(lent) => size_of_val::<Lent>(lent),
             _ => 0,
         }
+    }
+
+    /// The same state under `quota`, of the same band, which may lend although the one before did not,
+    /// or the other way round. `None` if it is of another algorithm: then two hashes have collided.
+    pub fn adapted(self, quota: &Quota, now: Timestamp) -> Option<Self> {
+        let of_its_kind = matches!(
+            (quota.algorithm(), &self),
+            (Algorithm::TokenBucket, Self::Tokens(_) | Self::Lent(_))
+                | (Algorithm::FixedWindow(_), Self::Fixed(_))
+                | (Algorithm::SlidingWindow, Self::Sliding(_))
+                | (
+                    Algorithm::SlidingLog | Algorithm::BucketedWindow,
+                    Self::Log(_)
+                )
+        );
+        of_its_kind.then(|| match self {
+            Self::Tokens(tokens) if quota.lends() => {
+                Self::Lent(Box::new(Lent::unknown(tokens, now)))
+            }
+            Self::Lent(lent) if !quota.lends() => Self::Tokens(lent.tokens),
+            same => same,
+        })
     }
 }
 
@@ -122,6 +150,7 @@ macro_rules! each {
             Bucket::Fixed($state) => $call,
             Bucket::Sliding($state) => $call,
             Bucket::Log($state) => $call,
+            Bucket::Lent($state) => $call,
         }
     };
 }

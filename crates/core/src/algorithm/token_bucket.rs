@@ -146,6 +146,39 @@ impl TokenBucket {
         );
     }
 
+    /// The debt at the tick `now`, in units of debt.
+    pub(super) fn debt_at(&self, quota: &Quota, now: u64) -> u64 {
+        self.debt(quota, now).units
+    }
+
+    /// [`give_back`](Meter::give_back) by somebody who knows that the debt has not been below `low`
+    /// since the charge: what it credits, and what that adds to the count.
+    pub(super) fn give_back_above(
+        &mut self,
+        quota: &Quota,
+        receipt: Receipt,
+        low: u64,
+        now: Timestamp,
+    ) -> (u64, u64) {
+        if quota.refundable && receipt.at.as_micros() < self.credits.since {
+            return (0, 0);
+        }
+        let debt = self.debt(quota, tick_after(quota, now));
+        let charge = receipt.cost.saturating_mul(quota.price.get());
+        let elapsed = debt.now.saturating_sub(tick_of(quota, receipt.at));
+        let paid = elapsed.saturating_mul(quota.drain.get());
+        let credit = charge
+            .min(self.lowest(quota, receipt, debt.now).max(low))
+            .max(charge.saturating_sub(paid))
+            .min(debt.units);
+        if credit == 0 {
+            return (0, 0);
+        }
+        let units = debt.units.saturating_sub(credit);
+        self.set(quota, Debt { units, ..debt });
+        (credit, self.count(quota, divide_up(credit, quota.drain)))
+    }
+
     /// The lowest that the debt can have been between the charge and the tick `now`; 0 where nothing
     /// is known.
     fn lowest(&self, quota: &Quota, receipt: Receipt, now: u64) -> u64 {
@@ -236,23 +269,7 @@ impl Meter for TokenBucket {
     /// it has no gap, whatever others owe by now; and where the state was lost in between, nobody can
     /// tell.
     fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {
-        if quota.refundable && receipt.at.as_micros() < self.credits.since {
-            return 0;
-        }
-        let debt = self.debt(quota, tick_after(quota, now));
-        let charge = receipt.cost.saturating_mul(quota.price.get());
-        let elapsed = debt.now.saturating_sub(tick_of(quota, receipt.at));
-        let paid = elapsed.saturating_mul(quota.drain.get());
-        let credit = charge
-            .min(self.lowest(quota, receipt, debt.now))
-            .max(charge.saturating_sub(paid))
-            .min(debt.units);
-        if credit == 0 {
-            return 0;
-        }
-        let units = debt.units.saturating_sub(credit);
-        self.set(quota, Debt { units, ..debt });
-        self.count(quota, divide_up(credit, quota.drain))
+        self.give_back_above(quota, receipt, 0, now).1
     }
 
     #[inline]
@@ -316,7 +333,7 @@ fn divide(n: u64, d: NonZeroU64) -> u64 {
 }
 
 #[inline]
-fn divide_up(n: u64, d: NonZeroU64) -> u64 {
+pub(super) fn divide_up(n: u64, d: NonZeroU64) -> u64 {
     divide(n.saturating_add(d.get().saturating_sub(1)), d)
 }
 
@@ -328,7 +345,7 @@ fn tick_of(quota: &Quota, now: Timestamp) -> u64 {
 
 /// The first tick that does not begin before `now`.
 #[inline]
-fn tick_after(quota: &Quota, now: Timestamp) -> u64 {
+pub(super) fn tick_after(quota: &Quota, now: Timestamp) -> u64 {
     divide_up(now.as_micros(), quota.tick_us)
 }
 

@@ -5,15 +5,18 @@
 //! | this one | a quota that is known to be representable |
 //! | [`spec`] | a quota as written, and finding out whether it can be |
 //! | [`queue`] | taking a place in the debt of a token bucket, and when its turn comes |
+//! | `numbers` | a quota as numbers, to be carried elsewhere |
 //! | `share` | a part of a quota, for one instance of several |
 //! | `error` | why it cannot |
 
 mod error;
+mod numbers;
 pub mod queue;
 mod share;
 pub mod spec;
 
 pub use error::QuotaError;
+pub use numbers::QuotaNumbers;
 pub use queue::Place;
 pub use spec::QuotaSpec;
 
@@ -94,6 +97,8 @@ impl BandId {
 pub struct Quota {
     pub(crate) algorithm: Algorithm,
     pub(crate) refundable: bool,
+    /// Token bucket: whether it remembers how low its debt has been. Only if it is refundable.
+    pub(crate) lends: bool,
     pub(crate) id: BandId,
     pub(crate) amount: u64,
     /// Burst for a token bucket, amount for windows.
@@ -170,6 +175,12 @@ impl Quota {
         self.refundable
     }
 
+    /// Whether the state remembers what giving back needs after seconds as well: how low the debt of
+    /// the token bucket has been. A window, whose charges can be told apart, needs nothing for that.
+    pub fn lends(&self) -> bool {
+        self.lends
+    }
+
     /// The tick that instants and waits of this quota are multiples of, in microseconds: 1 unless
     /// the quota is too large for that.
     pub fn tick_us(&self) -> u64 {
@@ -212,10 +223,42 @@ impl Quota {
         };
         Self {
             refundable,
+            lends: self.lends && refundable,
             brim,
             ..self
         }
         .derive()
+    }
+
+    /// The same quota, from which units are or are not lent: taken as an estimate, of which the part
+    /// that was not needed comes back later. Whoever lends gives back, so that it is
+    /// [refundable](Quota::with_refundable) if it lends. It stays the same band.
+    ///
+    /// ```
+    /// use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
+    ///
+    /// // Half of it is lent, for five seconds; others keep the bucket in debt.
+    /// let quota = Quota::new(100, 1_000_000).build()?.with_lending(true);
+    /// let (mut bucket, start) = (Bucket::new(&quota), Timestamp::from_millis(1_700_000_000_000));
+    /// let lent = step::decide_one(&quota, &mut bucket, Op::Take(50), start).receipt(start, 50);
+    /// let later = |ms: u64| start.plus(ms * 1_000);
+    /// for ms in (10..5_000).step_by(10) {
+    ///     step::decide_one(&quota, &mut bucket, Op::Take(1), later(ms));
+    /// }
+    /// // Ten were needed.
+    /// let back = Op::GiveBack(tidegate_core::Receipt { cost: 40, ..lent });
+    /// let before = step::decide_one(&quota, &mut bucket, Op::Look, later(5_000)).remaining;
+    /// let after = step::decide_one(&quota, &mut bucket, back, later(5_000)).remaining;
+    /// assert_eq!(after - before, 40);
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    #[must_use]
+    pub fn with_lending(self, lends: bool) -> Self {
+        let quota = self.with_refundable(self.refundable || lends);
+        Self {
+            lends: lends && self.algorithm == Algorithm::TokenBucket,
+            ..quota
+        }
     }
 
     /// Fills in what follows from the rest.

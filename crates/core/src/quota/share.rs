@@ -91,7 +91,7 @@ impl Quota {
     }
 
     /// Fills in what follows from a rate that fits.
-    fn filled(self, drain: NonZeroU64, price: NonZeroU64) -> Self {
+    pub(super) fn filled(self, drain: NonZeroU64, price: NonZeroU64) -> Self {
         let brim = self.capacity.saturating_mul(price.get());
         let floor = brim.saturating_add(self.overdraft.saturating_mul(price.get()));
         Self {

@@ -10,7 +10,7 @@ use std::num::NonZeroU64;
 const MICRO: NonZeroU64 = NonZeroU64::MIN;
 
 /// The ticks that a quota may count in, finest first: microseconds, milliseconds, seconds.
-const TICKS_US: [u64; 3] = [1, 1_000, 1_000_000];
+pub(super) const TICKS_US: [u64; 3] = [1, 1_000, 1_000_000];
 
 /// No bucket takes as long as this to refill, so that a wait, in microseconds, is always a number:
 /// 146,000 years.
@@ -232,6 +232,7 @@ impl<'a> QuotaSpec<'a> {
         Quota {
             algorithm: self.algorithm,
             refundable: self.refundable,
+            lends: false,
             id: self.id(tick_us),
             amount: self.amount,
             capacity: self.amount,

@@ -12,6 +12,7 @@ mod envelope; // what passes in any interval
 mod exact; // every field of every decision equals the model's
 mod give_back; // refunds: never above the envelope, never more than the exact credit
 mod honest; // waits, refusals, expiry: what a decision says of itself is true
+mod lent; // loans: parts of a charge come back seconds later, exactly or a little less
 mod queue; // places in the debt of a token bucket: in order, never over
 mod quotas; // what can be represented, and the nearest that can
 mod requests; // several buckets in one step

@@ -188,7 +188,7 @@ impl<C: Clock> MemoryStore<C> {
             let overflow = self.records.lock(OVERFLOW);
             overflow.copy(self.overflow_of(ask), ask.quota, now)
         } else {
-            shard.take(fingerprint, ask.quota)
+            shard.take(fingerprint, ask.quota, now)
         };
         let now = self.settle([(&mut bucket, ask.quota)], now);
         let outcome = step::decide_one(ask.quota, &mut bucket, ask.op, now);

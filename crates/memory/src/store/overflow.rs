@@ -28,7 +28,7 @@ impl<C: Clock> MemoryStore<C> {
         self.overflowed.fetch_add(1, Relaxed);
         let fingerprint = self.overflow_of(ask);
         shard.has_room(fingerprint, Entrance::Always, now);
-        shard.take(fingerprint, ask.quota)
+        shard.take(fingerprint, ask.quota, now)
     }
 
     pub(super) fn put_overflow(

@@ -383,7 +383,9 @@ impl<C: Clock> MemoryStore<C> {
     fn take_record(&self, target: &Target<'_>, shards: &mut Shards<'_>, now: Timestamp) -> Bucket {
         let fingerprint = target.fingerprint;
         match shard_in(shards, self.records.shard_of(fingerprint)) {
-            Some(shard) if shard.contains(fingerprint) => shard.take(fingerprint, target.quota),
+            Some(shard) if shard.contains(fingerprint) => {
+                shard.take(fingerprint, target.quota, now)
+            }
             _ => match shard_in(shards, OVERFLOW) {
                 Some(shard) => shard.copy(self.overflow_of(&target.ask), target.quota, now),
                 None => Bucket::new(target.quota),

@@ -122,6 +122,8 @@ impl DenyCache {
                 cost: refused.cost,
                 outcome: refused.outcome,
             },
+            // What it remembers beyond its debt is of no use here.
+            Bucket::Lent(lent) => Seen::State(Bucket::Tokens(lent.tokens)),
             state => Seen::State(state.clone()),
         };
         let until = sent.checked_add(life).unwrap_or(sent);

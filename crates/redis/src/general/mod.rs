@@ -51,6 +51,7 @@ pub(crate) fn weight(request: &Request) -> u32 {
         let extra = match ask.quota.algorithm() {
             Algorithm::TokenBucket if !ask.quota.is_refundable() => 0,
             Algorithm::FixedWindow(_) => 0,
+            Algorithm::TokenBucket if ask.quota.lends() => 45,
             Algorithm::TokenBucket | Algorithm::SlidingWindow => 25,
             // A log is copied as a whole.
             Algorithm::SlidingLog => {

@@ -16,6 +16,7 @@ const TOKENS_REFUNDABLE: u8 = 2;
 const FIXED: u8 = 3;
 const SLIDING: u8 = 4;
 const LOG: u8 = 5;
+const TOKENS_LENT: u8 = 6;
 
 /// Operations, as in `program.lua`.
 const LOOK: u8 = 0;
@@ -31,6 +32,7 @@ pub(super) fn push_quota(program: &mut Vec<u8>, quota: &Quota) {
     let (drain, price) = quota.drain_and_price();
     let period = quota.period_us();
     let kind = match quota.algorithm() {
+        Algorithm::TokenBucket if quota.lends() => TOKENS_LENT,
         Algorithm::TokenBucket if quota.is_refundable() => TOKENS_REFUNDABLE,
         Algorithm::TokenBucket => TOKENS,
         Algorithm::FixedWindow(_) => FIXED,

@@ -2,17 +2,18 @@
 //!
 //! `tg` holds both documented values as they were written with it, and then the state: `tokens`,
 //! the instant, the tick in microseconds, `at`, `fraction` and, if refundable, what was
-//! credited, `since` and `ticks`; with blanks between. `at` and `since` are differences to the instant,
-//! so that it stays short. As long as the documented values are those, the state counts. Where they
+//! credited, `since` and `ticks`, and if it lends, `at` and `ticks` of each low; with blanks between.
+//! Instants are differences to the one before them, so that it stays short. As long as the documented values are those, the state counts. Where they
 //! are not, an instance of the other system has written since, and what it says counts.
 
 use super::text::{self, signed, whole, whole_of};
 use crate::record::unknown;
 use redis::Value;
-use tidegate_core::algorithm::TokenBucket;
+use tidegate_core::algorithm::lent::{LOWS_MAX, Low, Lows};
 use tidegate_core::algorithm::token_bucket::Credits;
+use tidegate_core::algorithm::{Lent, TokenBucket};
 use tidegate_core::quota::EXACT_MAX;
-use tidegate_core::{Quota, Timestamp};
+use tidegate_core::{Bucket, Quota, Timestamp};
 
 /// How the documented instant is written.
 #[derive(Clone, Copy)]
@@ -39,7 +40,7 @@ pub(super) fn read(
     instant: Instant,
     quota: &Quota,
     now: Timestamp,
-) -> Option<TokenBucket> {
+) -> Option<Bucket> {
     let [Value::BulkString(tokens), Value::BulkString(last), exact] = fields else {
         return None;
     };
@@ -65,7 +66,7 @@ fn written_with<'a>(exact: &'a [u8], tokens: &[u8], last: &[u8]) -> Option<&'a [
 }
 
 /// The state; `at_us` is the instant that its differences begin at.
-fn read_exact(exact: &[u8], at_us: u64, quota: &Quota, now: Timestamp) -> Option<TokenBucket> {
+fn read_exact(exact: &[u8], at_us: u64, quota: &Quota, now: Timestamp) -> Option<Bucket> {
     let mut texts = exact.split(|byte| *byte == b' ');
     let tick = whole(texts.next()?)?;
     if tick != quota.tick_us() {
@@ -80,10 +81,18 @@ fn read_exact(exact: &[u8], at_us: u64, quota: &Quota, now: Timestamp) -> Option
             ticks: whole(texts.next()?)?,
         },
     };
-    if texts.next().is_some() {
+    let mut lows: Vec<Low> = Vec::new();
+    while let Some(at) = texts.next() {
+        lows.push(Low {
+            at: later(at_us, at)?,
+            ticks: whole(texts.next()?)?,
+        });
+    }
+    if lows.len() > LOWS_MAX {
         return None;
     }
-    Some(state((at, fraction), credits, quota))
+    let known = (!lows.is_empty()).then(|| Lows::from_list(lows));
+    Some(state((at, fraction), (credits, known), quota, now))
 }
 
 /// `number` and a difference, if that is below 2^53.
@@ -97,18 +106,25 @@ fn later(number: u64, difference: &[u8]) -> Option<u64> {
     clippy::cast_precision_loss,
     reason = "a quota's numbers are below 2^53; the rest is rounded as the script does"
 )]
-fn documented(tokens: f64, at_us: u64, quota: &Quota, now: Timestamp) -> Option<TokenBucket> {
+fn documented(tokens: f64, at_us: u64, quota: &Quota, now: Timestamp) -> Option<Bucket> {
     let (drain, price) = quota.drain_and_price();
     let missing = (quota.capacity() as f64 - tokens) * price as f64;
     let brim = quota.capacity().saturating_mul(price);
     let debt = whole_of(missing.ceil().clamp(0.0, brim as f64))?;
     let tick = at_us.div_ceil(quota.tick_us().max(1));
     let at = tick.saturating_add(debt / drain.max(1));
-    Some(state((at, debt % drain.max(1)), unknown(now), quota))
+    let state_at = (at, debt % drain.max(1));
+    Some(state(state_at, (unknown(now), None), quota, now))
 }
 
-pub(super) fn state((at, fraction): (u64, u64), credits: Credits, quota: &Quota) -> TokenBucket {
-    TokenBucket {
+/// A state of which these credits and lows are known.
+pub(super) fn state(
+    (at, fraction): (u64, u64),
+    (credits, lows): (Credits, Option<Lows>),
+    quota: &Quota,
+    now: Timestamp,
+) -> Bucket {
+    let tokens = TokenBucket {
         at,
         // It may have been left by a quota with a larger drain.
         fraction: fraction.min(quota.drain_and_price().0.saturating_sub(1)),
@@ -117,5 +133,10 @@ pub(super) fn state((at, fraction): (u64, u64), credits: Credits, quota: &Quota)
         } else {
             Credits::default()
         },
+    };
+    match lows {
+        _ if !quota.lends() => Bucket::Tokens(tokens),
+        Some(lows) => Bucket::Lent(Box::new(Lent { tokens, lows })),
+        None => Bucket::Lent(Box::new(Lent::unknown(tokens, now))),
     }
 }

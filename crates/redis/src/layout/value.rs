@@ -6,8 +6,9 @@ use super::{text, tokens, window};
 use crate::record::{self, Corrupt};
 use crate::request::Key;
 use redis::Value;
-use tidegate_core::algorithm::Log;
+use tidegate_core::algorithm::lent::Lows;
 use tidegate_core::algorithm::log::Run;
+use tidegate_core::algorithm::{Log, TokenBucket};
 use tidegate_core::{Bucket, Meter, Quota, Timestamp};
 
 /// The state of `quota` under `key` if it still matters at `now`. `value` is what was there before
@@ -22,12 +23,8 @@ pub(crate) fn find_in(
     let bucket = match (form, value) {
         (Form::Packed, value) => return record::find_in(value, quota, now),
         (_, Value::Nil) => return Ok(None),
-        (Form::Millis, Value::Array(fields)) => {
-            tokens::read(fields, tokens::MILLIS, quota, now).map(Bucket::Tokens)
-        }
-        (Form::Nanos, Value::Array(fields)) => {
-            tokens::read(fields, tokens::NANOS, quota, now).map(Bucket::Tokens)
-        }
+        (Form::Millis, Value::Array(fields)) => tokens::read(fields, tokens::MILLIS, quota, now),
+        (Form::Nanos, Value::Array(fields)) => tokens::read(fields, tokens::NANOS, quota, now),
         (Form::Log, Value::Array(members)) => log(members).map(Bucket::Log),
         (Form::Window, Value::BulkString(value)) => window::read(value).map(Bucket::Fixed),
         _ => None,
@@ -82,21 +79,8 @@ pub(crate) fn switched(bucket: &Bucket, old: &Quota, new: &Quota, now: Timestamp
         return Bucket::new(new);
     }
     let mut next = match bucket {
-        Bucket::Tokens(state) => {
-            let (ticks, tick) = (old.tick_us(), new.tick_us().max(1));
-            let state_at = if ticks == tick {
-                (state.at, state.fraction)
-            } else {
-                let paid_off = state.at.saturating_add(u64::from(state.fraction > 0));
-                (paid_off.saturating_mul(ticks).div_ceil(tick), 0)
-            };
-            let credits = if old.is_refundable() && ticks == tick {
-                state.credits
-            } else {
-                record::unknown(now)
-            };
-            Bucket::Tokens(tokens::state(state_at, credits, new))
-        }
+        Bucket::Tokens(state) => switched_tokens((state, None), old, new, now),
+        Bucket::Lent(lent) => switched_tokens((&lent.tokens, Some(lent.lows)), old, new, now),
         other => other.clone(),
     };
     if !matters(&next, new, now) {
@@ -105,4 +89,24 @@ pub(crate) fn switched(bucket: &Bucket, old: &Quota, new: &Quota, now: Timestamp
     next.settle(new, now);
     Rounding::of(&mut next);
     next
+}
+
+fn switched_tokens(
+    (state, lows): (&TokenBucket, Option<Lows>),
+    old: &Quota,
+    new: &Quota,
+    now: Timestamp,
+) -> Bucket {
+    let (ticks, tick) = (old.tick_us(), new.tick_us().max(1));
+    if ticks != tick {
+        let paid_off = state.at.saturating_add(u64::from(state.fraction > 0));
+        let state_at = (paid_off.saturating_mul(ticks).div_ceil(tick), 0);
+        return tokens::state(state_at, (record::unknown(now), None), new, now);
+    }
+    let credits = if old.is_refundable() {
+        state.credits
+    } else {
+        record::unknown(now)
+    };
+    tokens::state((state.at, state.fraction), (credits, lows), new, now)
 }

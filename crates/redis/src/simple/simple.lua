@@ -27,7 +27,8 @@ local function search(value, id)
     local to = from + 15 + length
     if to > size then return false end
     if record == id then
-      if length ~= 14 and length ~= 28 and length ~= 35 then return false end
+      -- It may remember what giving back needs, which is of no use here.
+      if length ~= 35 and (length < 14 or length > 140 or length % 14 ~= 0) then return false end
       if not at and fresh > now then at, fraction = unpack('<I7I7', value, from + 16) end
     elseif fresh > now then
       others = (others or '') .. string.sub(value, from, to)

@@ -36,6 +36,18 @@ pub(crate) fn quotas() -> Vec<(&'static str, Quota)> {
             "with a queue, in milliseconds",
             built(Quota::new(1_000_003, 30 * day).queue(70)).queueing(),
         ),
+        (
+            "lends",
+            built(Quota::new(100, SECOND).burst(300)).with_lending(true),
+        ),
+        (
+            "lends thirds",
+            built(Quota::new(3, SECOND).burst(50).overdraft(5)).with_lending(true),
+        ),
+        (
+            "lends, in milliseconds",
+            built(Quota::new(1_000_003, 30 * day)).with_lending(true),
+        ),
         ("of a day", built(Quota::new(1, day).burst(50))),
         ("in milliseconds", built(Quota::new(1_000_003, 30 * day))),
         (

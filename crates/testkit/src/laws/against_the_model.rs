@@ -102,10 +102,9 @@ fn quota(dice: &mut Dice) -> (Quota, ModelQuota) {
         burst,
         overdraft: 0,
     };
-    (
-        spec.build().expect("small quotas can be represented"),
-        model,
-    )
+    let quota = spec.build().expect("small quotas can be represented");
+    let lends = quota.is_refundable() && dice.roll(2) == 0;
+    (quota.with_lending(lends), model)
 }
 
 /// Numbers that look random and are the same in every run.

@@ -113,6 +113,7 @@ fn every_kind() -> Vec<(&'static str, tidegate_core::Quota)> {
         ("tokens", Quota::new(3, minute)),
         ("fractions", Quota::new(7, minute).burst(3)),
         ("refundable", Quota::new(3, minute).refundable(true)),
+        ("lends", Quota::new(3, minute).refundable(true)),
         ("large drain", Quota::new(4_099, 245_940_000_001).burst(3)),
         (
             "fixed",
@@ -138,7 +139,16 @@ fn every_kind() -> Vec<(&'static str, tidegate_core::Quota)> {
     .into_iter()
     .map(|(name, spec)| {
         let quota = spec.label(name).build();
-        (name, quota.expect("small quotas can be represented"))
+        let quota = quota.expect("small quotas can be represented");
+        let lends = name == "lends";
+        (
+            name,
+            if lends {
+                quota.with_lending(true)
+            } else {
+                quota
+            },
+        )
     })
     .collect()
 }

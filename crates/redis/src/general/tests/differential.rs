@@ -3,7 +3,7 @@
 use super::kit::{Bench, new_key};
 use super::reference::Reference;
 use super::world::{ALL, Act, AskSpec, CallSpec, Cost, Pause, RequestSpec, USUAL, WINDOWS};
-use super::world::{band, start_us, trace, usual_trace};
+use super::world::{band, lending_band, lending_trace, start_us, trace, usual_trace};
 use crate::general::{answer, encode};
 use crate::record;
 use crate::request::{Key, OwnedAsk, Request, RequestOp};
@@ -271,23 +271,36 @@ fn run(
     (algorithms, lifetime_us_max): (&'static [Algorithm], u64),
     trace: impl Strategy<Value = Vec<CallSpec>>,
 ) -> usize {
+    let bands = (
+        band("a", algorithms, lifetime_us_max),
+        band("b", algorithms, lifetime_us_max),
+        band("c", algorithms, lifetime_us_max),
+    );
+    let bands = (bands, 1..=3_usize).prop_map(|((a, b, c), bands)| {
+        let all = [a, b, c].into_iter();
+        all.take(bands).collect::<Vec<_>>()
+    });
+    run_over(cases, bands, trace)
+}
+
+/// [`run`] over these bands.
+fn run_over(
+    cases: u32,
+    bands: impl Strategy<Value = Vec<[Quota; 2]>>,
+    trace: impl Strategy<Value = Vec<CallSpec>>,
+) -> usize {
     let mut bench = Bench::new(ScriptClock::Argument);
     let mut runner = TestRunner::new(ProptestConfig {
         cases,
         failure_persistence: None,
         ..ProptestConfig::default()
     });
-    let bands = (
-        band("a", algorithms, lifetime_us_max),
-        band("b", algorithms, lifetime_us_max),
-        band("c", algorithms, lifetime_us_max),
-    );
     let bench = RefCell::new(&mut bench);
     let plain = RefCell::new(0);
-    let strategy = (bands, 1..=3_usize, 1..=3_usize, start_us(), trace);
-    let outcome = runner.run(&strategy, |((a, b, c), bands, keys, start, trace)| {
+    let strategy = (bands, 1..=3_usize, start_us(), trace);
+    let outcome = runner.run(&strategy, |(bands, keys, start, trace)| {
         let mut walk = Walk {
-            bands: [a, b, c].into_iter().take(bands).collect(),
+            bands,
             keys: (0..keys).map(|_| new_key()).collect(),
             now_us: start,
             last: None,
@@ -319,6 +332,12 @@ fn requests_one_by_one_are_answered_and_stored_alike() {
 fn the_usual_requests_are_answered_and_stored_alike() {
     let plain = run(2_500, (&USUAL, LIFETIME_US_MAX), usual_trace(12));
     assert!(plain > 1_000, "only {plain} went the cheap way");
+}
+
+#[test]
+fn buckets_that_lend_are_answered_and_stored_alike() {
+    let bands = lending_band().prop_map(|band| vec![band]);
+    run_over(1_500, bands, lending_trace(60));
 }
 
 #[test]

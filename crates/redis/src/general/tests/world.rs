@@ -39,6 +39,7 @@ struct Spec {
     burst: Option<u64>,
     overdraft: u64,
     refundable: bool,
+    lends: bool,
 }
 
 impl Spec {
@@ -55,7 +56,7 @@ impl Spec {
                 None => spec.build(),
             };
             match built {
-                Ok(quota) => return Some(quota),
+                Ok(quota) => return Some(quota.with_lending(self.lends)),
                 Err(QuotaError::TooLarge { nearest } | QuotaError::LogTooLong { nearest }) => {
                     if self.algorithm == Algorithm::TokenBucket {
                         self.burst = Some(nearest);
@@ -110,8 +111,9 @@ fn spec(algorithms: &'static [Algorithm]) -> impl Strategy<Value = Spec> {
         1 => Just(u64::MAX >> 1),
     ];
     let numbers = (amount(), period_us(), burst, overdraft);
-    (select(algorithms), numbers, any::<bool>()).prop_map(
-        |(algorithm, (amount, period_us, burst, overdraft), refundable)| Spec {
+    let remembers = (any::<bool>(), any::<bool>());
+    (select(algorithms), numbers, remembers).prop_map(
+        |(algorithm, (amount, period_us, burst, overdraft), (refundable, lends))| Spec {
             algorithm,
             amount: match algorithm {
                 Algorithm::SlidingLog => amount % 200,
@@ -121,8 +123,42 @@ fn spec(algorithms: &'static [Algorithm]) -> impl Strategy<Value = Spec> {
             burst: burst.filter(|_| algorithm == Algorithm::TokenBucket && amount > 0),
             overdraft,
             refundable,
+            lends: lends && refundable,
         },
     )
+}
+
+/// A token bucket that lends, as a rule before and after the policy was changed.
+pub(super) fn lending_band() -> impl Strategy<Value = [Quota; 2]> {
+    let amount = select(&[1, 1, 3, 7, 100, 997][..]);
+    let period_us = select(&[1_000, 999_983, 1_000_000, 60_000_000][..]);
+    let numbers = (amount, period_us, 20..=400_u64, 0..=9_u64);
+    (numbers, numbers_after(), 0..4_u8).prop_filter_map(
+        "must be representable",
+        |((amount, period_us, burst, overdraft), (amount_after, burst_after), what)| {
+            let old = Spec {
+                algorithm: Algorithm::TokenBucket,
+                amount,
+                period_us,
+                burst: Some(burst),
+                overdraft,
+                refundable: true,
+                lends: true,
+            };
+            let new = Spec {
+                amount: amount_after,
+                burst: Some(burst_after),
+                lends: what > 0,
+                refundable: what > 1 || what == 0,
+                ..old
+            };
+            Some([old.build("lent")?, new.build("lent")?])
+        },
+    )
+}
+
+fn numbers_after() -> impl Strategy<Value = (u64, u64)> {
+    (1..=1_000_u64, 1..=400_u64)
 }
 
 /// Two versions of one band: before and after the policy was changed. A bucket that takes longer
@@ -147,7 +183,11 @@ pub(super) fn band(
                     },
                 ..spec
             },
-            2 => Spec { refundable, ..spec },
+            2 => Spec {
+                refundable,
+                lends: refundable && !spec.lends,
+                ..spec
+            },
             _ => Spec {
                 amount: if spec.algorithm == Algorithm::SlidingLog {
                     amount % 200
@@ -157,6 +197,7 @@ pub(super) fn band(
                 burst: spec.burst.filter(|_| amount > 0),
                 period_us,
                 refundable,
+                lends: refundable && spec.lends,
                 ..spec
             },
         };
@@ -283,6 +324,37 @@ fn invention() -> impl Strategy<Value = Act> {
         };
         Act::Invent(ago, receipt)
     })
+}
+
+/// Calls that lend and give back, with little time between them.
+pub(super) fn lending_trace(calls: usize) -> impl Strategy<Value = Vec<CallSpec>> {
+    let pause = prop_oneof![
+        2 => Just(Pause::None),
+        8 => (0..=400_u64).prop_map(Pause::Unit),
+        1 => (0..=9_000_u64).prop_map(Pause::Unit),
+        1 => (0..=200_u64).prop_map(Pause::BackMicros),
+    ];
+    let act = prop_oneof![
+        8 => (1..=4_u64).prop_map(|units| Act::Take(Cost::Exactly(units))),
+        1 => (1..=4_u64).prop_map(|units| Act::Force(Cost::Exactly(units))),
+        4 => (any::<usize>(), 0..=256_u64, 0..=1_i64)
+            .prop_map(|(pick, part, by)| Act::Return(pick, part, by)),
+        1 => (1..=4_u64).prop_map(|units| Act::Latest(Cost::Exactly(units))),
+    ];
+    let request = (act, 0..30_u8, 0..2_usize).prop_map(|(act, version, key)| RequestSpec {
+        asks: vec![AskSpec {
+            key,
+            band: 0,
+            act,
+            shadow: false,
+            limit: 0,
+        }],
+        version: usize::from(version == 0),
+        times: 1,
+        distinct: true,
+    });
+    let requests = prop::collection::vec(request, 1..=3);
+    prop::collection::vec((pause, requests), 1..=calls)
 }
 
 /// One ask of a step: which key, which band, what, in shadow or not, of which limit.

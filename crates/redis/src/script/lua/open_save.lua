@@ -38,7 +38,11 @@ local function switch(p, old, new)
   elseif form == WINDOW then
     enter_fixed(p, new, a, b)
   else
-    if old[1] ~= TOKENS_REFUNDABLE or old[7] ~= new[7] then forget_credits(p, new) end
+    if old[1] ~= TOKENS_REFUNDABLE or old[7] ~= new[7] then
+      forget_credits(p, new)
+    elseif not old[14] then
+      unknown_lows(p, new)
+    end
     if old[7] ~= new[7] then
       if b > 0 then a = a + 1 end
       a = a * old[7]

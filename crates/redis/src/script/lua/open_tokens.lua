@@ -1,16 +1,32 @@
 -- Token buckets in hashes: `tokens`, the instant of the last refill, and `tg`, which is exact.
 --
 -- `tg` holds both documented values as they were written with it, and then the state: tick, at,
--- fraction and, if refundable, since when credits are counted and their sum; at and since as
--- differences to the instant that stands before them, so that it stays short. As long as the documented values are those, the state
--- counts. Where they are not, an instance of the other system has written since, and what it says
--- counts.
+-- fraction and, if refundable, since when credits are counted and their sum, and if it lends, the
+-- instant and debt of each low; instants as differences to the one that stands before them, so that it
+-- stays short. As long as the documented values are those, the state counts. Where they are not, an
+-- instance of the other system has written since, and what it says counts.
 
 -- A difference, which may be negative.
 local function signed(text)
   if sub(text, 1, 1) ~= '-' then return whole(text) end
   local number = whole(sub(text, 2))
   return number and -number
+end
+
+-- The lows in a text, of which instants are differences to `micros`; nothing where it is broken.
+local function read_lows(text, micros)
+  local lows, from = {}, 1
+  while from <= #text do
+    local _, to, at, ticks = find(text, '^ (%-?%d+) (%d+)', from)
+    if not to or #lows == LOWS_MAX * 2 then return nil end
+    at, ticks = signed(at), whole(ticks)
+    if not at or not ticks then return nil end
+    at = micros + at
+    if at < 0 or at >= END then return nil end
+    lows[#lows + 1], lows[#lows + 2] = at, ticks
+    from = to + 1
+  end
+  return lows
 end
 
 -- The state beside the documented values; nothing where it does not belong to them. `micros` is the
@@ -26,13 +42,18 @@ local function exact_state(value, micros, q)
   at = (micros - micros % q[7]) / q[7] + at
   if at < 0 or at >= END then return nil end
   if credits == '' then return at, fraction end
-  local since, sum = match(credits, '^ (%-?%d+) (%d+)$')
+  local since, sum, more = match(credits, '^ (%-?%d+) (%d+)(.*)$')
   if not since then return nil end
   since, sum = signed(since), whole(sum)
   if not since or not sum then return nil end
   since = micros + since
   if since < 0 or since >= END then return nil end
-  return at, fraction, since, sum
+  local lows
+  if more ~= '' then
+    lows = read_lows(more, micros)
+    if not lows then return nil end
+  end
+  return at, fraction, since, sum, lows
 end
 
 -- So many tokens at that instant, as at and fraction.
@@ -56,6 +77,7 @@ end
 -- What was credited before is not known.
 local function forget_credits(p, q)
   if q[1] == TOKENS_REFUNDABLE then s1[p], s2[p] = now, 0 end
+  unknown_lows(p, q)
 end
 
 -- `instant` reads the documented instant; within `span` microseconds of it the tokens were counted.
@@ -71,13 +93,11 @@ local function tokens_form(form, last_name, span, instant, documented)
   enter_form[form] = function(p, q, value)
     if not (value[1] and value[2]) then return false end
     local micros = instant(value[2])
-    local at, fraction, since, sum = exact_state(value, micros, q)
+    local at, fraction, since, sum, lows = exact_state(value, micros, q)
     if at then
-      if q[1] == TOKENS_REFUNDABLE and since then
-        s1[p], s2[p] = since, sum
-      else
-        forget_credits(p, q)
-      end
+      forget_credits(p, q)
+      if q[1] == TOKENS_REFUNDABLE and since then s1[p], s2[p] = since, sum end
+      if q[14] and lows then s3[p] = lows end
       enter_state(p, q, at, fraction)
       return true
     end
@@ -99,6 +119,12 @@ local function tokens_form(form, last_name, span, instant, documented)
     local exact = format('%s %s %.0f %.0f %.0f', tokens, last, q[7], at, fraction)
     if q[1] == TOKENS_REFUNDABLE then
       exact = format('%s %.0f %.0f', exact, s1[p] - micros, s2[p])
+    end
+    if q[14] then
+      local lows = s3[p]
+      for i = 1, #lows, 2 do
+        exact = format('%s %.0f %.0f', exact, lows[i] - micros, lows[i + 1])
+      end
     end
     call('HSET', KEYS[k], 'tokens', tokens, last_name, last, 'tg', exact)
     expire(KEYS[k], fresh)

@@ -1,7 +1,8 @@
 -- The packed layout: one string per key, a version and then a record for each band.
 --
 --   B version = 1, then records: I7 fresh  I6 id  I3 length, then the payload of that length
---   token bucket: I7 at  I7 fraction; if refundable, I7 since  I7 credited too
+--   token bucket: I7 at  I7 fraction; if refundable, I7 since  I7 credited too; if it lends, then up
+--                 to eight lows, earliest first: I7 instant  I7 ticks
 --   fixed window: I7 start  I7 used                sliding window: I7 index  I7 current  I7 previous
 --   log:          I7 units, then runs, oldest first: I7 stamp  I7 units
 --
@@ -15,7 +16,8 @@ local function enter(p, q, value, pos, length, is_fresh)
     if length ~= 21 then return false end
   elseif kind == LOG then
     if length % 14 ~= 7 then return false end
-  elseif length ~= 14 and (kind == FIXED or length ~= 28 and length ~= 35) then
+  elseif length ~= 14 and (kind == FIXED or
+      length ~= 35 and (length < 28 or length > 140 or length % 14 ~= 0)) then
     return false
   end
   if is_fresh then
@@ -24,13 +26,14 @@ local function enter(p, q, value, pos, length, is_fresh)
     enter_tokens(p, q, unpack('<I7I7', value, pos))
   elseif kind == TOKENS_REFUNDABLE then
     local at, fraction
-    if length == 28 then
+    if length == 28 or length > 35 then
       at, fraction, s1[p], s2[p] = unpack('<I7I7I7I7', value, pos)
     else
       at, fraction = unpack('<I7I7', value, pos)
       -- What was credited before is not known. (Earlier versions kept three other numbers here.)
-      s1[p], s2[p] = now, 0
+      s1[p], s2[p], length = now, 0, 28
     end
+    if q[14] then enter_lows(p, value, pos, length) end
     enter_tokens(p, q, at, fraction)
   elseif kind == FIXED then
     enter_fixed(p, q, unpack('<I7I7', value, pos))
@@ -111,7 +114,10 @@ local function push(parts, count, p, q)
   end
   local fresh, a, b, c = leave(p, q)
   if fresh <= now then return count, 0 end
-  if kind == TOKENS_REFUNDABLE then
+  if q[14] then
+    local lows = pack_lows(p)
+    a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28 + #lows, a, b, s1[p], s2[p]) .. lows
+  elseif kind == TOKENS_REFUNDABLE then
     a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28, a, b, s1[p], s2[p])
   elseif kind == SLIDING then
     a = pack('<I7I6I3I7I7I7', fresh, q[2], 21, a, b, c)

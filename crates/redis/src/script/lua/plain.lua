@@ -69,7 +69,11 @@ if sub(ARGV[1], 1, 2) == '\0\0' then
               if fresh > last then last = fresh end
             end
           elseif not records[mine] then
-            if length ~= 14 and (length ~= 28 and length ~= 35 or class[mine][5]) then bases[k] = false break end
+            if length ~= 14 and (class[mine][5] or
+                length ~= 35 and (length < 28 or length > 140 or length % 14 ~= 0)) then
+              bases[k] = false
+              break
+            end
             records[mine] = sub(value, p, p + 12) .. '\14\0\0' .. sub(value, p + 16, p + 29)
             if length > 14 then wide[place + mine] = sub(value, p, to) end
           end

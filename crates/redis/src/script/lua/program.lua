@@ -14,20 +14,24 @@
 local program = ARGV[1]
 local quota_count, class_count, shape_count, run_count, pos = unpack('<I2I2I2I2', program)
 
--- Kinds of quotas. A plain token bucket remembers nothing for giving back.
-local TOKENS, TOKENS_REFUNDABLE, FIXED, SLIDING, LOG = 1, 2, 3, 4, 5
+-- Kinds of quotas. A plain token bucket remembers nothing for giving back. One that lends is one that
+-- is refundable, and remembers more.
+local TOKENS, TOKENS_REFUNDABLE, FIXED, SLIDING, LOG, TOKENS_LENT = 1, 2, 3, 4, 5, 6
 
 -- A quota: 1 kind, 2 id, 3 full (the room of a bucket as good as new), 4 over (how far below empty a
 -- forced charge may go), 5 drain or period, 6 ahead_max, aligned or part, 7 tick, 8 the most room
--- that a charge can begin with, 9 the present tick.
+-- that a charge can begin with, 9 the present tick; 14 whether it lends.
 --
 -- Room is counted in what a charge takes: units of debt for a token bucket, units of cost else.
 local quotas = {}
 -- Which kinds there are: what the others need is not even made.
 local has = {false, false, false, false, false}
+local has_lent = false
 for i = 1, quota_count do
   local kind, id, full, over, pace, more, tick
   kind, id, full, over, pace, more, tick, pos = unpack('<I1I6I7I7I7I7I7', program, pos)
+  local lends = kind == TOKENS_LENT
+  if lends then kind, has_lent = TOKENS_REFUNDABLE, true end
   local most, present = full, now
   if tick > 1 then
     local past = now % tick
@@ -37,6 +41,7 @@ for i = 1, quota_count do
   end
   has[kind] = true
   quotas[i] = {kind, id, full, over, pace, more, tick, most, present}
+  if lends then quotas[i][14] = true end
 end
 
 -- Classes: the quotas under a key.

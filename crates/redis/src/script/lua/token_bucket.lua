@@ -45,7 +45,7 @@ local function renew_credits(p, debt)
 end
 
 -- The lowest that the debt can have been from a charge to the tick `present`; 0 where nothing is known.
-local function lowest(p, q, present, receipt)
+local function lowest(p, q, present, at, receipt)
   if q[1] ~= TOKENS_REFUNDABLE or receipt[2] > s2[p] then return 0 end
   local under = s2[p] - receipt[2] - receipt[3]
   if under < 0 then under = 0 end
@@ -65,7 +65,7 @@ local function give_back_tokens(p, q, charge, at, receipt)
   local debt = most - begin
   local elapsed = present - (at - at % tick) / tick
   if elapsed < 0 then elapsed = 0 end
-  local credit, low = charge, lowest(p, q, present, receipt)
+  local credit, low = charge, lowest(p, q, present, at, receipt)
   if low < credit then credit = low end
   if charge - elapsed * drain > credit then credit = charge - elapsed * drain end
   if debt < credit then credit = debt end

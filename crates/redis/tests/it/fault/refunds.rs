@@ -3,7 +3,7 @@
 use super::load::alone;
 use crate::world;
 use std::time::Duration;
-use tidegate_core::{Ask, Bucket, Op, Quota, Store, Timestamp};
+use tidegate_core::{Ask, Bucket, Meter, Op, Quota, Store, Timestamp};
 use tidegate_redis::{Options, RedisStore};
 use tidegate_testkit::model::{ModelAlgorithm, ModelBucket, ModelQuota};
 use tidegate_testkit::redis::{Cluster, Server, until};
@@ -30,11 +30,9 @@ fn owner<'a>(cluster: &'a Cluster, store: &RedisStore, bucket: &str) -> &'a Serv
 
 /// When the one charge was made that a bucket knows of, of `cost` units.
 fn charged_at(bucket: &Bucket, quota: &Quota, cost: u64) -> Timestamp {
-    let Bucket::Tokens(tokens) = bucket else {
-        panic!("a token bucket");
-    };
     let (drain, price) = quota.drain_and_price();
-    Timestamp::from_micros(tokens.at - cost * price / drain)
+    let paid_off = bucket.fresh_at(quota).as_micros();
+    Timestamp::from_micros(paid_off - cost * price / drain)
 }
 
 /// It was: a request over two slots dated all its receipts by the slower node, so that a charge at

@@ -132,6 +132,7 @@ fn shown(bytes: &[u8]) -> String {
 fn state(bucket: &Bucket) -> Value {
     match bucket {
         Bucket::Tokens(it) => json!({ "at": it.at, "fraction": it.fraction }),
+        Bucket::Lent(it) => json!({ "at": it.tokens.at, "fraction": it.tokens.fraction }),
         Bucket::Fixed(it) => json!({ "start": it.start, "used": it.used }),
         Bucket::Sliding(it) => {
             json!({ "index": it.index, "current": it.current, "previous": it.previous })
