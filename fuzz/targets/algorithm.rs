@@ -8,6 +8,7 @@
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
+use tidegate_core::quota::QuotaNumbers;
 use tidegate_core::{
     Algorithm, Align, Ask, Bucket, Meter, Mode, Op, Outcome, Quota, Receipt, Timestamp, step,
 };
@@ -33,6 +34,7 @@ struct Spec {
     burst: Option<Amount>,
     overdraft: Option<u16>,
     refundable: bool,
+    lends: bool,
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -74,6 +76,12 @@ enum Action {
     Look,
     Take(Amount),
     Force(Amount),
+    Test(Amount),
+    /// Gives back what was taken last.
+    Latest(Amount),
+    /// Gives back this many 256ths of what the operation this far back took, within as many
+    /// microseconds.
+    Return(u8, u8, u8),
     /// Gives back what the operation this far back took, if it took anything.
     GiveBack(u8),
     /// A request over both buckets; the second may be asked for twice, and the last ask a shadow.
@@ -113,7 +121,12 @@ impl Spec {
         if let Some(burst) = self.burst {
             spec = spec.burst(burst.get());
         }
-        spec.build().ok()
+        let quota = spec.build().ok()?;
+        Some(if self.lends {
+            quota.with_lending(true)
+        } else {
+            quota
+        })
     }
 }
 
@@ -122,6 +135,8 @@ fuzz_target!(|input: Input| {
         return;
     };
     assert!(quota.cost_max() <= quota.capacity());
+    let numbers = QuotaNumbers::from(quota);
+    assert_eq!(Quota::try_from(numbers), Ok(quota), "{numbers:?}");
     // A debt that takes half a million years to pay off has a reset beyond the last instant.
     let within_time = quota.lifetime_us_max() < 1 << 62;
     let mut buckets = [Bucket::new(&quota), Bucket::new(&quota)];
@@ -150,6 +165,20 @@ fuzz_target!(|input: Input| {
             Action::Look => Op::Look,
             Action::Take(cost) => Op::Take(cost.get()),
             Action::Force(cost) => Op::Force(cost.get()),
+            Action::Test(cost) => Op::Test(cost.get()),
+            Action::Latest(cost) => Op::GiveBack(Receipt::latest(cost.get())),
+            Action::Return(ago, part, by) => match receipts.get(usize::from(ago)) {
+                Some(_) => {
+                    let receipt = receipts.swap_remove(usize::from(ago));
+                    let cost = u128::from(receipt.cost) * u128::from(part) / 256;
+                    let cost = cost.try_into().unwrap_or(u64::MAX);
+                    Op::Return {
+                        receipt: Receipt { cost, ..receipt },
+                        by: at.plus(by.into()),
+                    }
+                }
+                None => continue,
+            },
             Action::GiveBack(ago) => match receipts.get(usize::from(ago)) {
                 Some(_) => Op::GiveBack(receipts.swap_remove(usize::from(ago))),
                 None => continue,
@@ -166,7 +195,9 @@ fuzz_target!(|input: Input| {
             Op::Take(cost) if outcome.is_allowed() && cost > 0 => {
                 receipts.push(outcome.receipt(at, cost))
             }
-            Op::Take(_) | Op::Look => assert_eq!(buckets[0], before, "it was to change nothing"),
+            Op::Take(_) | Op::Look | Op::Test(_) => {
+                assert_eq!(buckets[0], before, "it was to change nothing")
+            }
             _ => {}
         }
         if steady && within_time {
@@ -199,7 +230,12 @@ fn bounded(quota: &Quota, bucket: &Bucket, outcome: Outcome) {
 
 /// What the outcome says of the future comes true if nobody else asks.
 fn honest(quota: &Quota, bucket: &Bucket, op: Op, outcome: Outcome, at: Timestamp) {
-    if let (Op::Take(cost), Some(wait)) = (op, outcome.wait.as_micros())
+    let cost = match op {
+        Op::Take(cost) => Some(cost),
+        Op::Test(cost) => Some(cost.max(1)),
+        _ => None,
+    };
+    if let (Some(cost), Some(wait)) = (cost, outcome.wait.as_micros())
         && !outcome.is_allowed()
     {
         assert!(bucket.wait(quota, cost, at.plus(wait)).is_none());

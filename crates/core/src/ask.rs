@@ -3,7 +3,8 @@
 use crate::quota::EXACT_MAX;
 use crate::{Quota, Timestamp};
 
-/// The last instant that every store counts exactly. No charge is made as late as this.
+/// The last instant that every store counts exactly, in the year 2255. A store that knows none later
+/// takes all of those for this one.
 const LAST: Timestamp = Timestamp::from_micros(EXACT_MAX.saturating_sub(1));
 
 /// One bucket that a request meets.
@@ -134,7 +135,7 @@ impl Receipt {
     /// # Ok::<(), tidegate_core::QuotaError>(())
     /// ```
     pub fn latest(cost: u64) -> Self {
-        Self::by_the_clock(LAST, cost)
+        Self::by_the_clock(Timestamp::from_micros(u64::MAX), cost)
     }
 
     /// Whether it means what was taken last, whenever that was.

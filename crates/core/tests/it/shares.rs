@@ -1,8 +1,9 @@
 //! Parts of a quota, and quotas that can be refunded.
 
+use crate::world::{algorithm, spec_of};
 use proptest::prelude::*;
 use std::num::NonZeroU32;
-use tidegate_core::quota::EXACT_MAX;
+use tidegate_core::quota::{EXACT_MAX, QuotaNumbers};
 use tidegate_core::{Algorithm, Align, Bucket, Meter, Op, Quota, Timestamp, step};
 
 const MINUTE: u64 = 60_000_000;
@@ -105,6 +106,75 @@ proptest! {
         prop_assert!(ours <= theirs, "{drain}/{price} of {whole_drain}/{whole_price}");
         if quota.is_narrow() && denominator < 64 && numerator == 1 {
             prop_assert!(part.is_narrow());
+        }
+    }
+}
+
+fn any_quota() -> impl Strategy<Value = Quota> {
+    let spec = spec_of(algorithm());
+    (spec, any::<[bool; 3]>(), 1..=9_u32).prop_filter_map(
+        "must be representable",
+        |(spec, [lends, queues, shared], parts)| {
+            let quota = spec.build().ok()?;
+            let quota = if queues { quota.queueing() } else { quota };
+            let quota = if lends {
+                quota.with_lending(true)
+            } else {
+                quota
+            };
+            Some(if shared {
+                quota.at_share(number(1), number(parts))
+            } else {
+                quota
+            })
+        },
+    )
+}
+
+fn any_size() -> impl Strategy<Value = u64> {
+    any::<u64>().prop_map(|number| number >> (number % 64))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(5_000))]
+
+    #[test]
+    fn a_quota_is_the_same_when_its_numbers_are_read_again(quota in any_quota()) {
+        prop_assert_eq!(Quota::try_from(QuotaNumbers::from(quota)), Ok(quota));
+    }
+
+    /// Whatever they are, either they are refused or all that is formed of them stays exact.
+    #[test]
+    fn any_numbers_are_a_quota_or_refused(
+        quota in any_quota(),
+        which in 0..10_usize,
+        number in any_size(),
+    ) {
+        let mut numbers = QuotaNumbers::from(quota);
+        let fields = [
+            &mut numbers.amount,
+            &mut numbers.tick_us,
+            &mut numbers.period,
+            &mut numbers.capacity,
+            &mut numbers.overdraft,
+            &mut numbers.queue,
+            &mut numbers.drain,
+            &mut numbers.price,
+            &mut numbers.ahead_max,
+            &mut numbers.id,
+        ];
+        *fields.into_iter().nth(which).unwrap() = number;
+        if let Ok(read) = Quota::try_from(numbers) {
+            let (drain, price) = read.drain_and_price();
+            let owed = u128::from(read.capacity()) * 2 + u128::from(read.overdraft());
+            let debt = owed * u128::from(price) + 2 * u128::from(drain);
+            prop_assert!(debt < u128::from(EXACT_MAX) || read.brim() == 0, "{read:?}");
+            prop_assert!(read.lifetime_us_max() <= 1 << 63, "{read:?}");
+            let now = Timestamp::from_millis(1_700_000_000_000);
+            let mut bucket = Bucket::new(&read);
+            for op in [Op::Take(1), Op::Force(u64::MAX), Op::Test(1)] {
+                step::decide_one(&read, &mut bucket, op, now);
+            }
         }
     }
 }

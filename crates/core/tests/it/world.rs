@@ -107,6 +107,11 @@ pub(crate) enum Act {
     Force(Cost),
     /// Gives back one of the costs taken so far.
     GiveBack(usize),
+    /// Gives back so many 256ths of one of them, in its turn, in time or not.
+    Return(usize, u64, bool),
+    /// Gives back what was taken last.
+    Latest(Cost),
+    Test(Cost),
 }
 
 pub(crate) type Trace = Vec<(Pause, Act)>;
@@ -159,6 +164,21 @@ impl Walk {
                 0 => Op::Look,
                 len => Op::GiveBack(self.taken.swap_remove(pick % len)),
             },
+            Act::Return(pick, part, in_time) => match self.taken.len() {
+                0 => Op::Look,
+                len => {
+                    let receipt = self.taken.swap_remove(pick % len);
+                    let cost = u128::from(receipt.cost) * u128::from(part) / 256;
+                    let cost = u64::try_from(cost).unwrap_or(0);
+                    let late = u64::from(!in_time);
+                    Op::Return {
+                        receipt: Receipt { cost, ..receipt },
+                        by: Timestamp::from_micros(self.now_us.saturating_sub(late)),
+                    }
+                }
+            },
+            Act::Latest(cost) => Op::GiveBack(Receipt::latest(self.cost(cost))),
+            Act::Test(cost) => Op::Test(self.cost(cost)),
         }
     }
 
@@ -199,10 +219,19 @@ pub(crate) fn ask_model(model: &mut ModelBucket, op: Op, now_us: u64) -> ModelAn
     match op {
         Op::Take(cost) => model.take(now_us, cost),
         Op::Force(cost) => model.force(now_us, cost),
+        Op::GiveBack(receipt) if receipt.at == Receipt::latest(0).at => {
+            model.give_back_latest(now_us, receipt.cost);
+            model.take(now_us, 0)
+        }
         Op::GiveBack(receipt) => {
             model.give_back(now_us, receipt.at.as_micros(), receipt.cost);
             model.take(now_us, 0)
         }
+        Op::Return { receipt, by } if now_us <= by.as_micros() => {
+            model.give_back(now_us, receipt.at.as_micros(), receipt.cost);
+            model.take(now_us, 0)
+        }
+        Op::Test(cost) => model.test(now_us, cost),
         _ => model.take(now_us, 0),
     }
 }
@@ -338,11 +367,13 @@ pub(crate) fn takes(steps: usize) -> impl Strategy<Value = Trace> {
     prop::collection::vec((pause(), cost().prop_map(Act::Take)), 1..=steps)
 }
 
-/// Takes and forced charges.
+/// Takes, forced charges and tests; and what was taken last comes back.
 pub(crate) fn charges(steps: usize) -> impl Strategy<Value = Trace> {
     let act = prop_oneof![
-        4 => cost().prop_map(Act::Take),
-        1 => cost().prop_map(Act::Force),
+        8 => cost().prop_map(Act::Take),
+        2 => cost().prop_map(Act::Force),
+        1 => cost().prop_map(Act::Test),
+        1 => cost().prop_map(Act::Latest),
     ];
     prop::collection::vec((pause(), act), 1..=steps)
 }
@@ -353,6 +384,10 @@ pub(crate) fn acts(steps: usize) -> impl Strategy<Value = Trace> {
         6 => cost().prop_map(Act::Take),
         1 => cost().prop_map(Act::Force),
         3 => any::<usize>().prop_map(Act::GiveBack),
+        2 => (any::<usize>(), 0..=256_u64, any::<bool>())
+            .prop_map(|(pick, part, in_time)| Act::Return(pick, part, in_time)),
+        1 => cost().prop_map(Act::Latest),
+        1 => cost().prop_map(Act::Test),
     ];
     prop::collection::vec((pause(), act), 1..=steps)
 }

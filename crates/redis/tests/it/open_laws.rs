@@ -65,6 +65,7 @@ open_laws!(
     millis,
     world::standalone(world::shared_server()),
     TokenFields::Millis;
+    law_10_loans_come_back
     law_13_a_mark_is_taken_once
     law_14_returning_waits_for_its_turn
 );
@@ -72,6 +73,7 @@ open_laws!(
     nanos,
     world::standalone(world::shared_server()),
     TokenFields::Nanos;
+    law_10_loans_come_back
     law_13_a_mark_is_taken_once
     law_14_returning_waits_for_its_turn
 );

@@ -37,7 +37,7 @@ pub use against_the_model::{law_4_nothing_lost, law_4_nothing_lost_but_for};
 pub use concurrent::{law_1_all_or_nothing_under_contention, law_2_never_over};
 pub use queue::law_10_places_can_be_left;
 pub use reserving::{
-    law_10_what_was_taken_last_comes_back, law_13_a_mark_is_taken_once,
+    law_10_loans_come_back, law_10_what_was_taken_last_comes_back, law_13_a_mark_is_taken_once,
     law_14_returning_waits_for_its_turn, law_15_a_test_takes_nothing,
 };
 pub use several::{
@@ -79,6 +79,7 @@ macro_rules! store_laws {
             law_8_shadows_are_silent
             law_9_force_charges
             law_10_giving_back_is_safe
+            law_10_loans_come_back
             law_10_places_can_be_left
             law_10_what_was_taken_last_comes_back
             law_11_in_order

@@ -183,6 +183,29 @@ pub fn law_15_a_test_takes_nothing(subject: &impl Subject) {
     }
 }
 
+/// An estimate of which a fifth was needed comes back seconds later, where others have kept the
+/// bucket in debt meanwhile; and nothing of it where they have not.
+pub fn law_10_loans_come_back(subject: &impl Subject) {
+    let quota = Quota::new(100, 1_000_000).label("loans").build();
+    let quota = quota.expect("it can be represented").with_lending(true);
+    for (name, others, expected) in [("busy", 10, 40), ("idle", 1, 0)] {
+        let reserved = Reserved::new(subject, &format!("loan {name}"), quota, 50);
+        for _ in 0..49 {
+            subject.advance_micros(100_000);
+            let take = Ask::take(&reserved.bucket, &quota, others);
+            assert!(subject.decide_one(take).is_allowed(), "{name}");
+        }
+        let before = reserved.remaining();
+        let mark = mark();
+        let reply = subject.decide(&[
+            Ask::take(&reserved.mark, &mark, 1),
+            reserved.returned(40, long_after(reserved.receipt.at)),
+        ]);
+        assert!(reply.passed, "{name}");
+        assert_eq!(reserved.remaining() - before, expected, "{name}");
+    }
+}
+
 /// Who knows how much and not when gets back what was taken last, up to all that is owed.
 pub fn law_10_what_was_taken_last_comes_back(subject: &impl Subject) {
     for (name, quota) in every_kind() {

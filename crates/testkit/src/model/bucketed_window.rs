@@ -78,4 +78,13 @@ impl Algorithm for BucketedWindow {
             *count = count.saturating_sub(cost);
         }
     }
+    fn give_back_latest(&mut self, now_us: u64, cost: u64) {
+        let mut left = cost;
+        let newest_first: Vec<(u64, u64)> = self.counting(now_us).rev().collect();
+        for (part, count) in newest_first {
+            let goes = count.min(left);
+            left -= goes;
+            self.counts.insert(part, count - goes);
+        }
+    }
 }

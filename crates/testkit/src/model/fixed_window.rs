@@ -89,4 +89,10 @@ impl Algorithm for FixedWindow {
             window.count = window.count.saturating_sub(cost);
         }
     }
+    fn give_back_latest(&mut self, now_us: u64, cost: u64) {
+        if let Some(mut window) = self.open(now_us) {
+            window.count = window.count.saturating_sub(cost);
+            self.window = Some(window);
+        }
+    }
 }

@@ -112,6 +112,9 @@ trait Algorithm {
 
     /// Undoes a charge of `cost` made at `taken_at_us`, as far as it still counts.
     fn give_back(&mut self, taken_at_us: u64, cost: u64);
+
+    /// Undoes `cost` units of what was charged last, as far as it still counts at `now_us`.
+    fn give_back_latest(&mut self, now_us: u64, cost: u64);
 }
 
 #[derive(Clone, Debug)]
@@ -210,6 +213,18 @@ impl ModelBucket {
         self.clone().take(now_us, cost)
     }
 
+    /// Answers whether `cost` would pass, 0 standing for 1, and changes nothing.
+    pub fn test(&mut self, now_us: u64, cost: u64) -> ModelAnswer {
+        let now_us = self.see(now_us);
+        let unchanged = self.would(now_us, 0);
+        let would = self.would(now_us, cost.max(1));
+        ModelAnswer {
+            allowed: would.allowed,
+            wait_us: would.wait_us,
+            ..unchanged
+        }
+    }
+
     /// Charges `cost` whether it fits or not, down to the quota's overdraft below empty; a bucket
     /// that is deeper already stays as it is.
     ///
@@ -237,13 +252,21 @@ impl ModelBucket {
     /// that other charges share still starts where it was opened.)
     ///
     /// `taken_at_us` is the bucket's own instant of the charge, which is later than the caller's
-    /// where the caller's clock went back. `cost` is what was charged: less than was asked, where
-    /// the overdraft stopped a forced charge.
+    /// where the caller's clock went back. `cost` is what was charged, or a part of it: less than was
+    /// asked, where the overdraft stopped a forced charge. A charge of a part and one of the rest at one
+    /// instant are as good as one of both.
     pub fn give_back(&mut self, now_us: u64, taken_at_us: u64, cost: u64) {
         let now_us = self.see(now_us);
         self.state
             .algorithm_mut()
             .give_back(taken_at_us.min(now_us), cost);
+    }
+
+    /// Undoes `cost` units of what was charged last, or all that still counts if that is less. Nobody
+    /// says when that was: this can let through more than the quota allows.
+    pub fn give_back_latest(&mut self, now_us: u64, cost: u64) {
+        let now_us = self.see(now_us);
+        self.state.algorithm_mut().give_back_latest(now_us, cost);
     }
 
     fn see(&mut self, now_us: u64) -> u64 {

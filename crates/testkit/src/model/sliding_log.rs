@@ -65,4 +65,10 @@ impl Algorithm for SlidingLog {
             !goes
         });
     }
+    fn give_back_latest(&mut self, now_us: u64, cost: u64) {
+        let counts = self.count(now_us).min(cost);
+        for _ in 0..counts {
+            self.admitted_us.pop();
+        }
+    }
 }

@@ -105,4 +105,8 @@ impl Algorithm for SlidingWindow {
             *count = count.saturating_sub(cost);
         }
     }
+    /// This window's alone.
+    fn give_back_latest(&mut self, now_us: u64, cost: u64) {
+        self.give_back(now_us, cost);
+    }
 }

@@ -91,4 +91,7 @@ impl Algorithm for TokenBucket {
             self.step(step.at_us, step.change);
         }
     }
+    fn give_back_latest(&mut self, now_us: u64, cost: u64) {
+        self.step(now_us, -whole(cost));
+    }
 }
