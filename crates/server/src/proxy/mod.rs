@@ -6,7 +6,7 @@
 //! | `target` | one upstream: how it is reached |
 //! | `standing`, `health`, `balance` | what is known of upstreams, and which one is next |
 //! | `dial`, `tls`, `stream` | connecting |
-//! | `wire`, `pool` | HTTP/1 connections, driven by whoever uses them |
+//! | `http1`, `pool` | HTTP/1 connections, driven by whoever uses them |
 //! | `multiplex` | the HTTP/2 connection that all share |
 //! | `upload`, `relayed`, `patience` | bodies there and back, bounded |
 //! | `hop`, `trace`, `rewrite` | what of a head is passed on, added and changed |
@@ -20,6 +20,7 @@ pub(crate) mod fleet;
 mod fleet_tests;
 pub(crate) mod health;
 pub(crate) mod hop;
+pub(crate) mod http1;
 mod multiplex;
 mod patience;
 mod pool;
@@ -35,4 +36,3 @@ pub(crate) mod trouble;
 pub(crate) mod tunnel;
 pub(crate) mod upload;
 pub(crate) mod websocket;
-mod wire;

@@ -1,4 +1,5 @@
-//! A second copy of a request, for the case that nobody answers the first.
+//! A second copy of a request, for the case that nobody answers the first. Over HTTP/1 there is no need
+//! for one: a request is only looked at while it is sent.
 
 use super::upload::Upload;
 use http::header::{HeaderName, HeaderValue};

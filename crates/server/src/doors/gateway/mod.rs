@@ -162,7 +162,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let (answered, target, turn) = lane.fleet.forward(request, manner, &**lane).await?;
         match upgrade {
             Some(upgrade) if answered.status() == StatusCode::SWITCHING_PROTOCOLS => {
-                Ok(Box::pin(upgrade.begin(lane, answered, turn)).await)
+                Ok(upgrade.begin(lane, answered, turn))
             }
             _ => {
                 let upstream = turn.index();

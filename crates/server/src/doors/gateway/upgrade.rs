@@ -68,8 +68,8 @@ impl Lane {
 impl<S: Store + 'static> Upgrade<S> {
     /// The answer of an upstream that agreed. Once the client has it, a tunnel goes on from there,
     /// which is under way for as long as `turn` is.
-    pub(super) async fn begin(self, lane: &Arc<Lane>, answered: Answered, turn: Turn) -> Outcome {
-        let (head, upstream) = answered.into_upgraded().await;
+    pub(super) fn begin(self, lane: &Arc<Lane>, answered: Answered, turn: Turn) -> Outcome {
+        let (head, upstream) = answered.into_upgraded();
         let mut answer = head.map(|()| GatewayBody::Ours(None));
         let headers = answer.headers_mut();
         let agreed = headers.get(UPGRADE).cloned();
