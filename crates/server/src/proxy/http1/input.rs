@@ -56,6 +56,16 @@ impl Input {
         Poll::Ready(Ok(read))
     }
 
+    /// Adds what was not read from a connection.
+    #[cfg(any(test, fuzzing))]
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        let ahead = std::mem::take(&mut self.ahead);
+        if !ahead.is_empty() {
+            self.buffer = BytesMut::from(&*ahead);
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
     /// What was read, to take pieces from.
     pub(super) fn bytes(&mut self) -> &mut Bytes {
         if self.ahead.is_empty() && !self.buffer.is_empty() {

@@ -11,6 +11,7 @@
 //! | `content` | the body of an answer, from bytes |
 //! | `chunks` | the same, of a body that comes in chunks |
 //! | `deadline` | how long an answer may take |
+//! | `whole` | an answer without a connection, for tests and fuzzers |
 //! | `fault` | what goes wrong with connections |
 
 mod chunks;
@@ -21,6 +22,14 @@ mod framing;
 mod input;
 mod read;
 mod sending;
+#[cfg(test)]
+mod tests;
+#[cfg(any(test, fuzzing))]
+#[cfg_attr(
+    not(fuzzing),
+    expect(unreachable_pub, reason = "only fuzzers come from outside")
+)]
+pub mod whole;
 mod wire;
 mod write;
 
