@@ -8,7 +8,7 @@
 //! | `dial`, `tls`, `stream` | connecting |
 //! | `http1`, `pool` | HTTP/1 connections, driven by whoever uses them |
 //! | `multiplex` | the HTTP/2 connection that all share |
-//! | `upload`, `relayed`, `patience` | bodies there and back, bounded |
+//! | `outgoing`, `upload`, `relayed`, `patience` | requests and bodies on their way, bounded |
 //! | `hop`, `trace`, `rewrite` | what of a head is passed on, added and changed |
 //! | `tunnel`, `websocket` | what comes after an upgrade |
 //! | `trouble` | why there is no answer |
@@ -22,6 +22,7 @@ pub(crate) mod health;
 pub(crate) mod hop;
 pub(crate) mod http1;
 mod multiplex;
+pub(crate) mod outgoing;
 mod patience;
 mod pool;
 pub(crate) mod relayed;

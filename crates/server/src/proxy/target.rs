@@ -4,6 +4,7 @@ use super::dial::Dial;
 use super::hop;
 use super::http1::{Asked, Fault, Wire};
 use super::multiplex::{self, Multiplex};
+use super::outgoing::Outgoing;
 use super::pool::Pool;
 use super::relayed::{Relayed, Source};
 use super::spare::Spare;
@@ -48,7 +49,7 @@ pub(crate) struct Target {
 pub(crate) struct Failed {
     pub(crate) trouble: Trouble,
     /// The request, if it may be sent again.
-    pub(crate) request: Option<Box<Request<Upload>>>,
+    pub(crate) request: Option<Box<Outgoing>>,
     /// Whether the upstream saw nothing of it.
     pub(crate) is_unreached: bool,
 }
@@ -170,7 +171,7 @@ impl Target {
     /// again is given back; one that was sent already only if `is_repeatable`.
     pub(crate) async fn exchange(
         &self,
-        mut request: Box<Request<Upload>>,
+        mut request: Box<Outgoing>,
         manner: Manner,
         is_repeatable: bool,
     ) -> Result<Answered, Failed> {
@@ -207,7 +208,7 @@ impl Target {
 
     async fn exchange_afresh(
         &self,
-        request: Box<Request<Upload>>,
+        request: Box<Outgoing>,
         manner: Manner,
         is_repeatable: bool,
     ) -> Result<Answered, Failed> {
@@ -266,7 +267,7 @@ impl Target {
         &self,
         link: Link,
         manner: Manner,
-        mut request: Box<Request<Upload>>,
+        mut request: Box<Outgoing>,
         may_repeat: bool,
     ) -> Result<Answered, Failed> {
         let mut wire = match link {
@@ -289,7 +290,7 @@ impl Target {
                 return Ok(Answered { head, from });
             }
             // Perhaps it was the client, whose body could not be sent on.
-            Err(Trouble::Broken(fault)) => upload
+            Err(Trouble::Broken(fault)) if wire.has_sent() => upload
                 .failure()
                 .map_or(Trouble::Broken(fault), Trouble::Upload),
             Err(trouble) => trouble,
@@ -307,13 +308,14 @@ impl Target {
     async fn send_http2(
         &self,
         mut sender: http2::SendRequest<Upload>,
-        mut request: Box<Request<Upload>>,
+        request: Box<Outgoing>,
         may_repeat: bool,
     ) -> Result<Answered, Failed> {
+        let mut request = request.into_request();
         let spare = may_repeat.then(|| Spare::of(&request)).flatten();
         let upload = request.body().progress();
         self.address_http2(&mut request);
-        let sent = sender.try_send_request(*request);
+        let sent = sender.try_send_request(request);
         let Some(sent) = in_time(sent, &upload, self.timeouts.response).await else {
             return Err(Failed::for_good(Trouble::ResponseTimeout));
         };
@@ -329,12 +331,14 @@ impl Target {
                 })
             }
             Err(mut error) => {
-                let unsent = error.take_message().map(Box::new);
+                let unsent = error.take_message();
                 let broken = || Trouble::Broken(Fault::Http2(error.into_error()));
                 Err(Failed {
                     trouble: upload.failure().map_or_else(broken, Trouble::Upload),
                     is_unreached: unsent.is_some(),
-                    request: unsent.or_else(|| spare.map(Spare::into_request)),
+                    request: unsent
+                        .or_else(|| spare.map(Spare::into_request))
+                        .map(|request| Box::new(Outgoing::from(request))),
                 })
             }
         }

@@ -4,11 +4,12 @@
 //! is sent is not sent more, and the client feels that.
 
 use super::write::{self, Framing};
+use crate::proxy::outgoing::Outgoing;
 use crate::proxy::trouble::UploadError;
 use crate::proxy::upload::Upload;
 use bytes::{Buf, Bytes};
+use http::HeaderMap;
 use http::header::HeaderName;
-use http::{HeaderMap, Request};
 use http_body::{Body, Frame};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -57,9 +58,9 @@ pub(super) enum Stop {
 
 impl Sending {
     /// Begins with `request`, whose body is taken, if it has one.
-    pub(super) fn begin(&mut self, request: &mut Request<Upload>) {
+    pub(super) fn begin(&mut self, request: &mut Outgoing) {
         self.framing = Framing::of(request.body());
-        write::head(&mut self.text, request, self.framing);
+        write::head(&mut self.text, request, self.framing, request.lines());
         if self.framing != Framing::None {
             self.announced = write::announced(request.headers());
             let body = std::mem::replace(request.body_mut(), Upload::none());

@@ -9,9 +9,13 @@ use http::{HeaderMap, Method, StatusCode};
 /// An answer that was read to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Whole {
+    /// Its status.
     pub status: StatusCode,
+    /// Its fields, but for those that were meant for this side alone.
     pub headers: HeaderMap,
+    /// All of its body.
     pub body: Vec<u8>,
+    /// What came after its body.
     pub trailers: Option<HeaderMap>,
     /// Whether another request could be sent after it.
     pub keeps: bool,

@@ -13,12 +13,13 @@ use super::framing::Extent;
 use super::input::Input;
 use super::read::Head;
 use super::sending::{Sending, Stop};
+use crate::proxy::outgoing::Outgoing;
 use crate::proxy::stream::Stream;
 use crate::proxy::target::Manner;
 use crate::proxy::trouble::Trouble;
-use crate::proxy::upload::{Progress, Upload};
+use crate::proxy::upload::Progress;
 use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -72,7 +73,7 @@ impl Wire {
     /// [nothing was sent](Self::has_sent), the request is as it was.
     pub(crate) fn send<'a>(
         &'a mut self,
-        request: &'a mut Request<Upload>,
+        request: &'a mut Outgoing,
         asked: Asked<'a>,
     ) -> impl Future<Output = Result<Response<()>, Trouble>> + Unpin + 'a {
         let mut is_begun = false;
@@ -112,7 +113,7 @@ impl Wire {
     fn poll_begin(
         &mut self,
         context: &mut Context<'_>,
-        request: &mut Request<Upload>,
+        request: &mut Outgoing,
     ) -> Poll<Result<Response<()>, Trouble>> {
         self.sending.forget();
         // An answer that was there before the question is nobody's. From here on whoever waits is woken

@@ -31,8 +31,8 @@ impl Framing {
     }
 }
 
-/// Writes the head of `request`, whose body is framed like that.
-pub(super) fn head<B>(to: &mut Vec<u8>, request: &Request<B>, framing: Framing) {
+/// Writes the head of `request`, whose body is framed like that, with `lines` beside its own fields.
+pub(super) fn head<B>(to: &mut Vec<u8>, request: &Request<B>, framing: Framing, lines: &[u8]) {
     let path = request.uri().path_and_query();
     let path = path.map_or("/", |path| path.as_str());
     to.extend_from_slice(request.method().as_str().as_bytes());
@@ -57,6 +57,7 @@ pub(super) fn head<B>(to: &mut Vec<u8>, request: &Request<B>, framing: Framing) 
         }
         Framing::Chunked => field(to, "transfer-encoding", b"chunked"),
     }
+    to.extend_from_slice(lines);
     to.extend_from_slice(b"\r\n");
 }
 

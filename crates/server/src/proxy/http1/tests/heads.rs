@@ -5,7 +5,7 @@ use http::Request;
 
 fn written(request: &Request<()>, framing: Framing) -> String {
     let mut text = Vec::new();
-    head(&mut text, request, framing);
+    head(&mut text, request, framing, b"");
     String::from_utf8(text).unwrap()
 }
 

@@ -31,8 +31,7 @@ async fn theirs(method: &Method, bytes: &[u8]) -> Option<Whole> {
     };
     let answer = async move {
         // The question first: what comes before it is no answer.
-        let mut asked = [0; 1024];
-        far.read(&mut asked).await.unwrap();
+        far.read_u8().await.unwrap();
         far.write_all(bytes).await.unwrap();
     };
     let (whole, (), _ended) = tokio::join!(ask, answer, connection);

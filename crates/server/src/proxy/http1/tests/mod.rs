@@ -5,6 +5,7 @@ mod chunks;
 mod heads;
 mod hyper;
 mod refused;
+mod sending;
 
 use super::whole::{Whole, read};
 use http::Method;

@@ -132,9 +132,7 @@ fn everything_that_can_grow_has_a_bound() {
 /// Otherwise a head that comes byte by byte would be read a thousand times for each of its bytes.
 #[test]
 fn a_long_head_that_comes_byte_by_byte_is_read_in_the_end() {
-    let fields: String = (0..90)
-        .map(|nth| format!("x-{nth}: {}\r\n", "x".repeat(500)))
-        .collect();
+    let fields = format!("x-more: {}\r\n", "x".repeat(500)).repeat(90);
     let bytes = format!("HTTP/1.1 200 OK\r\n{fields}content-length: 2\r\n\r\nok");
     let read = crate::proxy::http1::whole::read(&Method::GET, bytes.as_bytes().chunks(1));
     assert_eq!(read, get(bytes.as_bytes()));
