@@ -25,6 +25,8 @@ mod doors;
 pub mod environment;
 pub mod failure;
 mod proxy;
+#[cfg(fuzzing)]
+pub use proxy::http1::whole as answer;
 pub mod server;
 pub mod serving;
 pub mod signals;

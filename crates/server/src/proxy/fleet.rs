@@ -1,10 +1,10 @@
 //! All upstreams of a route, and how a request finds one that answers.
 
 use super::balance::{Balancer, Set};
+use super::outgoing::Outgoing;
 use super::standing::Turn;
 use super::target::{Answered, Failed, Manner, Target};
 use super::trouble::Trouble;
-use super::upload::Upload;
 use http::Request;
 use http::header::HOST;
 use http::uri::{PathAndQuery, Uri};
@@ -76,11 +76,11 @@ impl Fleet {
     /// answer. The target of `request` is a path, as an upstream without one of its own sees it.
     pub(crate) async fn forward(
         &self,
-        mut request: Box<Request<Upload>>,
+        mut request: Box<Outgoing>,
         manner: Manner,
         observer: &impl Observer,
     ) -> Result<(Answered, &Arc<Target>, Turn), Unanswered> {
-        let path = request.uri().path_and_query().cloned();
+        let mut path = None;
         let mut is_unreached = true;
         let mut tried = Set::default();
         let mut turn = self.balancer.pick(tried);
@@ -93,7 +93,7 @@ impl Fleet {
                     is_unreached,
                 });
             };
-            self.address(&mut request, target, path.as_ref());
+            self.address(&mut request, target, &mut path);
             let attempt = Attempt::begin(observer, &now);
             let exchanged = target.exchange(request, manner, left > 0).await;
             attempt.end();
@@ -140,25 +140,29 @@ impl Fleet {
         Some((self.targets.get(turn.index())?, turn))
     }
 
-    /// Writes on a request where it goes.
-    pub(crate) fn address<B>(
+    /// Writes on a request where it goes. Its own `path` is kept there where something comes before it.
+    fn address<B>(
         &self,
         request: &mut Request<B>,
         target: &Target,
-        path: Option<&PathAndQuery>,
+        path: &mut Option<PathAndQuery>,
     ) {
         let prefix = &target.upstream.prefix;
-        let path = path.cloned().unwrap_or(PathAndQuery::from_static("/"));
-        // A question about the server itself (RFC 9112, 3.2.4) is about no path of it.
-        let path = if prefix.is_empty() || path == "*" {
-            path
-        } else {
-            let joined = format!("{prefix}{path}");
-            PathAndQuery::try_from(joined).unwrap_or(path)
-        };
-        *request.uri_mut() = Uri::from(path);
-        // Old clients need not say whom they want; whoever speaks HTTP/1.1 must.
-        if self.host == HostHeader::Upstream || !request.headers().contains_key(HOST) {
+        if !prefix.is_empty() || path.is_some() {
+            let own = || request.uri().path_and_query().cloned();
+            let path = path.get_or_insert_with(|| own().unwrap_or(PathAndQuery::from_static("/")));
+            // A question about the server itself (RFC 9112, 3.2.4) is about no path of it.
+            let whole = if *path == "*" {
+                path.clone()
+            } else {
+                PathAndQuery::try_from(format!("{prefix}{path}")).unwrap_or(path.clone())
+            };
+            *request.uri_mut() = Uri::from(whole);
+        }
+        // Old clients need not say whom they want; whoever speaks HTTP/1.1 must. To look through the
+        // names is cheaper than to look for one.
+        let mut names = request.headers().keys();
+        if self.host == HostHeader::Upstream || !names.any(|name| *name == HOST) {
             let authority = target.authority.clone();
             request.headers_mut().insert(HOST, authority);
         }

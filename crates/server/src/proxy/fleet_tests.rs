@@ -2,6 +2,7 @@
 
 use super::balance::Balancer;
 use super::fleet::{Fleet, Observer};
+use super::outgoing::Outgoing;
 use super::standing::{Standing, Turn};
 use super::target::{Manner, Target};
 use super::trouble::Trouble;
@@ -58,10 +59,10 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]
     }
 }
 
-fn request() -> Box<Request<Upload>> {
+fn request() -> Box<Outgoing> {
     let mut request = Request::new(Upload::none());
     *request.uri_mut() = Uri::from_static("/");
-    Box::new(request)
+    Box::new(Outgoing::from(request))
 }
 
 /// A connection on which a whole request has come.

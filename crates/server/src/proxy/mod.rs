@@ -6,9 +6,9 @@
 //! | `target` | one upstream: how it is reached |
 //! | `standing`, `health`, `balance` | what is known of upstreams, and which one is next |
 //! | `dial`, `tls`, `stream` | connecting |
-//! | `wire`, `pool` | HTTP/1 connections, driven by whoever uses them |
+//! | `http1`, `pool` | HTTP/1 connections, driven by whoever uses them |
 //! | `multiplex` | the HTTP/2 connection that all share |
-//! | `upload`, `relayed`, `patience` | bodies there and back, bounded |
+//! | `outgoing`, `upload`, `relayed`, `patience` | requests and bodies on their way, bounded |
 //! | `hop`, `trace`, `rewrite` | what of a head is passed on, added and changed |
 //! | `tunnel`, `websocket` | what comes after an upgrade |
 //! | `trouble` | why there is no answer |
@@ -20,7 +20,9 @@ pub(crate) mod fleet;
 mod fleet_tests;
 pub(crate) mod health;
 pub(crate) mod hop;
+pub(crate) mod http1;
 mod multiplex;
+pub(crate) mod outgoing;
 mod patience;
 mod pool;
 pub(crate) mod relayed;
@@ -35,4 +37,3 @@ pub(crate) mod trouble;
 pub(crate) mod tunnel;
 pub(crate) mod upload;
 pub(crate) mod websocket;
-mod wire;

@@ -1,6 +1,6 @@
 //! Connections to an upstream that wait for their next request.
 
-use super::wire::Wire;
+use super::http1::Wire;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -28,15 +28,10 @@ struct Idle {
 }
 
 impl Pool {
-    /// A connection that can take a request, if there is one.
+    /// A connection that waits, if there is one. It may have been closed meanwhile, which is noticed when
+    /// something is to be sent on it.
     pub(crate) fn take(&self) -> Option<Box<Wire>> {
-        loop {
-            let mut wire = self.idle.lock().pop()?.wire;
-            // Looked at outside of the lock, for it may be a call to the system.
-            if wire.is_ready() {
-                return Some(wire);
-            }
-        }
+        Some(self.idle.lock().pop()?.wire)
     }
 
     /// Keeps a connection for the next request.
@@ -56,7 +51,7 @@ impl Pool {
         let mut kept: Vec<Idle> = Vec::with_capacity(idle.len());
         for mut it in idle {
             let is_young = now.wrapping_sub(it.since) <= SWEEPS_MAX;
-            if is_young && it.wire.is_ready() {
+            if is_young && it.wire.is_alive() {
                 kept.push(it);
             }
         }

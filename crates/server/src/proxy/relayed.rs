@@ -1,9 +1,9 @@
 //! The body of an answer on its way from an upstream to the client.
 
+use super::http1::{Fault, Wire};
 use super::patience::Patience;
 use super::standing::Turn;
 use super::target::Target;
-use super::wire::Wire;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
@@ -14,74 +14,98 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// The body of an answer. It drives the connection that it comes from, and gives it back to the pool
-/// once all of it is there; dropped before that, it closes the connection.
+/// The body of an answer.
 #[derive(Debug)]
 pub(crate) struct Relayed {
-    incoming: Incoming,
-    /// Absent for HTTP/2, whose connections drive themselves, and once it was given back.
-    wire: Option<Box<Wire>>,
-    target: Arc<Target>,
+    source: Source,
     /// The request is under way for as long as its answer is.
     _turn: Turn,
     patience: Patience,
+}
+
+/// Where a body comes from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// It is there already; `None` once it was taken, or if there is none.
+    Whole(Option<Bytes>),
+    /// A connection, which is driven as the body is read, and given back to the pool once all of it is
+    /// there. Dropped before that, it is closed.
+    Http1(Box<Wire>, Arc<Target>),
+    /// A stream of a connection that drives itself.
+    Http2(Incoming),
+    /// Nowhere any more: it broke off, and must not be taken for one that is complete.
+    Lost,
 }
 
 /// Why a body did not come to its end.
 #[derive(Debug)]
 pub(crate) enum RelayError {
     /// The upstream broke off.
-    Broken(hyper::Error),
+    Broken(Fault),
     /// The upstream fell silent.
     Silent,
 }
 
-impl Relayed {
-    /// A body that comes over `wire`, and of which the next piece may take `patience` to come.
-    pub(crate) fn new(
-        incoming: Incoming,
-        wire: Option<Box<Wire>>,
-        of: (Arc<Target>, Turn),
-        patience: Duration,
-    ) -> Self {
-        Self {
-            incoming,
-            wire,
-            target: of.0,
-            _turn: of.1,
-            patience: Patience::new(patience),
+impl Source {
+    /// The body of the answer that comes over `wire`, which is given back if it is there already.
+    pub(super) fn http1(mut wire: Box<Wire>, target: &Arc<Target>) -> Self {
+        match wire.whole() {
+            Some(bytes) => {
+                release(wire, target);
+                Self::Whole(Some(bytes).filter(|bytes| !bytes.is_empty()))
+            }
+            None => Self::Http1(wire, Arc::clone(target)),
         }
     }
 
-    /// Gives the connection back if nothing more is to come.
-    pub(crate) fn release_if_done(&mut self) {
-        if self.incoming.is_end_stream() {
-            self.release();
-        }
-    }
-
-    fn release(&mut self) {
-        let Some(mut wire) = self.wire.take() else {
-            return;
-        };
-        // Driven once more, so that it sees its own end of the message.
-        if wire.rest() {
-            self.target.pool.put(wire);
-        }
-    }
-
-    /// The next frame, for which the connection is driven if it is not there yet.
-    fn poll_next(
+    fn poll_frame(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let frame = Pin::new(&mut self.incoming).poll_frame(context);
-        match &mut self.wire {
-            Some(wire) if frame.is_pending() => {
-                wire.drive(context);
-                Pin::new(&mut self.incoming).poll_frame(context)
+    ) -> Poll<Option<Result<Frame<Bytes>, Fault>>> {
+        let frame = match self {
+            Self::Whole(bytes) => return Poll::Ready(bytes.take().map(|it| Ok(Frame::data(it)))),
+            Self::Http1(wire, _) => wire.poll_frame(context),
+            Self::Lost => return Poll::Ready(Some(Err(Fault::Ended))),
+            Self::Http2(incoming) => {
+                let frame = Pin::new(incoming).poll_frame(context);
+                return frame.map_err(Fault::Http2);
             }
-            _ => frame,
+        };
+        if let Poll::Ready(Some(Err(_))) = &frame {
+            *self = Self::Lost;
+        } else if frame.is_ready()
+            && self.is_end()
+            && let Self::Http1(wire, target) = std::mem::replace(self, Self::Whole(None))
+        {
+            release(wire, &target);
+        }
+        frame
+    }
+
+    fn is_end(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_none(),
+            Self::Http1(wire, _) => wire.is_done(),
+            Self::Http2(incoming) => incoming.is_end_stream(),
+            Self::Lost => false,
+        }
+    }
+}
+
+/// Gives a connection back, if it can take another request.
+fn release(mut wire: Box<Wire>, target: &Target) {
+    if wire.rest() {
+        target.pool.put(wire);
+    }
+}
+
+impl Relayed {
+    /// A body from `source`, of which the next piece may take `patience` to come.
+    pub(crate) fn new(source: Source, turn: Turn, patience: Duration) -> Self {
+        Self {
+            source,
+            _turn: turn,
+            patience: Patience::new(patience),
         }
     }
 }
@@ -90,47 +114,48 @@ impl Body for Relayed {
     type Data = Bytes;
     type Error = RelayError;
 
+    #[inline]
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, RelayError>>> {
         let this = &mut *self;
-        match this.poll_next(context) {
+        match this.source.poll_frame(context) {
             Poll::Pending => this.patience.poll_lost(context).map(|()| {
-                this.wire = None;
+                this.source = Source::Lost;
                 Some(Err(RelayError::Silent))
             }),
             Poll::Ready(Some(Ok(frame))) => {
                 this.patience.renew();
-                this.release_if_done();
                 Poll::Ready(Some(Ok(frame)))
             }
-            Poll::Ready(Some(Err(error))) => {
-                this.wire = None;
-                Poll::Ready(Some(Err(RelayError::Broken(error))))
-            }
-            Poll::Ready(None) => {
-                this.release();
-                Poll::Ready(None)
-            }
+            Poll::Ready(Some(Err(fault))) => Poll::Ready(Some(Err(RelayError::Broken(fault)))),
+            Poll::Ready(None) => Poll::Ready(None),
         }
     }
 
     #[inline]
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        self.source.is_end()
     }
 
     #[inline]
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        match &self.source {
+            Source::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Source::Http1(wire, _) => wire.size_hint(),
+            Source::Http2(incoming) => incoming.size_hint(),
+            Source::Lost => SizeHint::default(),
+        }
     }
 }
 
 impl fmt::Display for RelayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Broken(error) => write!(f, "the upstream broke off: {error}"),
+            Self::Broken(fault) => write!(f, "the upstream broke off: {fault}"),
             Self::Silent => f.write_str("the upstream fell silent"),
         }
     }

@@ -34,6 +34,11 @@ impl Changes {
         }
     }
 
+    /// Whether nothing is changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.remove.is_empty() && self.set.is_empty() && self.add.is_empty()
+    }
+
     /// Changes `headers`.
     #[inline]
     pub(crate) fn apply(&self, headers: &mut HeaderMap) {

@@ -1,4 +1,5 @@
-//! A second copy of a request, for the case that nobody answers the first.
+//! A second copy of a request, for the case that nobody answers the first. Over HTTP/1 there is no need
+//! for one: a request is only looked at while it is sent.
 
 use super::upload::Upload;
 use http::header::{HeaderName, HeaderValue};
@@ -31,8 +32,8 @@ impl Spare {
     }
 
     /// The request again, with the lines of each field in the order sent.
-    pub(super) fn into_request(self) -> Box<Request<Upload>> {
-        let mut request = Box::new(Request::new(Upload::none()));
+    pub(super) fn into_request(self) -> Request<Upload> {
+        let mut request = Request::new(Upload::none());
         *request.method_mut() = self.method;
         *request.uri_mut() = self.uri;
         let headers: &mut HeaderMap = request.headers_mut();

@@ -2,18 +2,19 @@
 
 use super::dial::Dial;
 use super::hop;
+use super::http1::{Asked, Fault, Wire};
 use super::multiplex::{self, Multiplex};
+use super::outgoing::Outgoing;
 use super::pool::Pool;
-use super::relayed::Relayed;
+use super::relayed::{Relayed, Source};
 use super::spare::Spare;
 use super::standing::{Standing, Turn};
 use super::stream::Stream;
 use super::trouble::Trouble;
 use super::upload::{Progress, Upload};
-use super::wire::{TimedOut, Wire};
 use crate::tasks::Tasks;
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::header::TRANSFER_ENCODING;
 use http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http2};
@@ -48,9 +49,20 @@ pub(crate) struct Target {
 pub(crate) struct Failed {
     pub(crate) trouble: Trouble,
     /// The request, if it may be sent again.
-    pub(crate) request: Option<Box<Request<Upload>>>,
+    pub(crate) request: Option<Box<Outgoing>>,
     /// Whether the upstream saw nothing of it.
     pub(crate) is_unreached: bool,
+}
+
+impl Failed {
+    /// A request that an upstream has seen, and that is not sent again.
+    fn for_good(trouble: Trouble) -> Self {
+        Self {
+            trouble,
+            request: None,
+            is_unreached: false,
+        }
+    }
 }
 
 /// How a request is to be sent.
@@ -67,13 +79,16 @@ pub(crate) enum Manner {
 /// The head of an answer, and where its body comes from.
 #[derive(Debug)]
 pub(crate) struct Answered {
-    head: Response<Incoming>,
-    /// Absent for HTTP/2.
-    pub(crate) wire: Option<Box<Wire>>,
+    head: Response<()>,
+    from: Origin,
 }
 
-/// What comes of sending a request.
-pub(super) type Sent = Result<Response<Incoming>, TrySendError<Request<Upload>>>;
+/// Where the body of an answer comes from.
+#[derive(Debug)]
+enum Origin {
+    Http1(Box<Wire>),
+    Http2(Incoming),
+}
 
 /// A connection that is ready for a request.
 enum Link {
@@ -81,49 +96,40 @@ enum Link {
     Http2(http2::SendRequest<Upload>),
 }
 
+/// What comes of sending a request over HTTP/2.
+type Sent = Result<Response<Incoming>, TrySendError<Request<Upload>>>;
+
 impl Answered {
     /// Its status.
     pub(crate) fn status(&self) -> StatusCode {
         self.head.status()
     }
 
-    /// The same, if it is something that can be passed on, whatever its body may be.
-    fn checked(self, manner: Manner) -> Result<Self, Failed> {
-        let fault = if !hop::is_clearly_framed(self.head.headers()) {
-            "where it ends can be read in two ways"
-        } else if manner != Manner::Upgrade && self.status() == StatusCode::SWITCHING_PROTOCOLS {
-            "it changes to something that nobody asked for"
-        } else {
-            return Ok(self);
-        };
-        Err(Failed {
-            trouble: Trouble::Malformed(fault),
-            request: None,
-            is_unreached: false,
-        })
-    }
-
     /// The answer, whose body drives the connection as it is read. `turn` is over when it is.
     pub(crate) fn relay(self, target: &Arc<Target>, turn: Turn) -> Response<Relayed> {
-        let Self { head, wire } = self;
-        let of = (Arc::clone(target), turn);
+        let source = match self.from {
+            Origin::Http1(wire) => Source::http1(wire, target),
+            Origin::Http2(incoming) => Source::Http2(incoming),
+        };
         let idle = target.timeouts.idle;
-        let mut answer = head.map(|body| Relayed::new(body, wire, of, idle));
-        // An answer without a body is complete, and nobody will ask for the rest of it.
-        answer.body_mut().release_if_done();
-        answer
+        self.head.map(|()| Relayed::new(source, turn, idle))
     }
 
     /// The head, and the bytes that follow it on a connection that is no longer HTTP.
-    pub(crate) async fn into_upgraded(self) -> (Response<()>, Option<(Stream, Bytes)>) {
-        let Self { head, wire } = self;
-        let upgraded = match wire {
-            Some(wire) => Some(wire.into_upgraded().await),
+    pub(crate) fn into_upgraded(self) -> (Response<()>, Option<(Stream, Bytes)>) {
+        let upgraded = match self.from {
+            Origin::Http1(wire) => Some(wire.into_upgraded()),
             // HTTP/2 has no such answer.
-            None => None,
+            Origin::Http2(_) => None,
         };
-        (head.map(drop), upgraded)
+        (self.head, upgraded)
     }
+}
+
+/// Whether a request may be sent again that was sent already: it has no body, and its method means the
+/// same however often it is done.
+fn is_repeatable(request: &Request<Upload>) -> bool {
+    request.method().is_idempotent() && request.body().is_none()
 }
 
 impl Target {
@@ -165,18 +171,17 @@ impl Target {
     /// again is given back; one that was sent already only if `is_repeatable`.
     pub(crate) async fn exchange(
         &self,
-        mut request: Box<Request<Upload>>,
+        mut request: Box<Outgoing>,
         manner: Manner,
         is_repeatable: bool,
     ) -> Result<Answered, Failed> {
         let mut was_unreached = true;
-        let waiting = match manner {
-            Manner::Usual => self.waiting(),
-            Manner::Fresh | Manner::Upgrade => None,
-        };
-        if let Some(link) = waiting {
-            let spare = Spare::of(&request);
-            match self.send(link, manner, request, spare).await {
+        while manner == Manner::Usual
+            && was_unreached
+            && let Some(link) = self.waiting()
+        {
+            let is_shared = matches!(link, Link::Http2(_));
+            match self.send(link, manner, request, true).await {
                 // Closed while it waited, and nobody had noticed: that is not the upstream's fault.
                 Err(Failed {
                     trouble: Trouble::Broken(_),
@@ -187,6 +192,10 @@ impl Target {
                     request = back;
                 }
                 sent => return sent,
+            }
+            // Another one may live; but all have the same one of HTTP/2.
+            if is_shared {
+                break;
             }
         }
         // Put aside: it is large, and most requests find a connection.
@@ -199,15 +208,12 @@ impl Target {
 
     async fn exchange_afresh(
         &self,
-        request: Box<Request<Upload>>,
+        request: Box<Outgoing>,
         manner: Manner,
         is_repeatable: bool,
     ) -> Result<Answered, Failed> {
         match self.fresh(manner).await {
-            Ok(link) => {
-                let spare = is_repeatable.then(|| Spare::of(&request)).flatten();
-                self.send(link, manner, request, spare).await
-            }
+            Ok(link) => self.send(link, manner, request, is_repeatable).await,
             Err(trouble) => Err(Failed {
                 trouble,
                 request: Some(request),
@@ -250,49 +256,91 @@ impl Target {
                 Link::Http2(sender)
             })
         } else {
-            let begun = Wire::new(dialled.stream).await;
-            begun.map(|wire| Link::Http1(Box::new(wire)))
+            Ok(Link::Http1(Box::new(Wire::new(dialled.stream))))
         };
-        link.map_err(Trouble::Broken)
+        link.map_err(|error: hyper::Error| Trouble::Broken(Fault::Http2(error)))
     }
 
+    /// Sends a request over this connection. One that was sent in vain is given back if it may be sent
+    /// again, and `may_repeat`.
     async fn send(
         &self,
         link: Link,
         manner: Manner,
-        mut request: Box<Request<Upload>>,
-        spare: Option<Spare>,
+        mut request: Box<Outgoing>,
+        may_repeat: bool,
     ) -> Result<Answered, Failed> {
-        let upload = request.body().progress();
-        let time_max = self.timeouts.response;
-        let (sent, wire) = match link {
-            Link::Http1(mut wire) => {
-                frame_http1(&mut request);
-                (wire.send(*request, &upload, time_max).await, Some(wire))
-            }
-            Link::Http2(mut sender) => {
-                self.address_http2(&mut request);
-                let sent = sender.try_send_request(*request);
-                (Box::pin(in_time(sent, &upload, time_max)).await, None)
+        let mut wire = match link {
+            Link::Http1(wire) => wire,
+            // Put aside: it is large.
+            Link::Http2(sender) => {
+                return Box::pin(self.send_http2(sender, request, may_repeat)).await;
             }
         };
+        let may_repeat = may_repeat && is_repeatable(&request);
+        let upload = request.body().progress();
+        let asked = Asked {
+            upload: &upload,
+            time_max: self.timeouts.response,
+            manner,
+        };
+        let trouble = match wire.send(&mut request, asked).await {
+            Ok(head) => {
+                let from = Origin::Http1(wire);
+                return Ok(Answered { head, from });
+            }
+            // Perhaps it was the client, whose body could not be sent on.
+            Err(Trouble::Broken(fault)) if wire.has_sent() => upload
+                .failure()
+                .map_or(Trouble::Broken(fault), Trouble::Upload),
+            Err(trouble) => trouble,
+        };
+        let is_broken = matches!(trouble, Trouble::Broken(_));
+        let is_unreached = is_broken && !wire.has_sent();
+        let is_back = is_unreached || (is_broken && may_repeat);
+        Err(Failed {
+            trouble,
+            request: is_back.then_some(request),
+            is_unreached,
+        })
+    }
+
+    async fn send_http2(
+        &self,
+        mut sender: http2::SendRequest<Upload>,
+        request: Box<Outgoing>,
+        may_repeat: bool,
+    ) -> Result<Answered, Failed> {
+        let mut request = request.into_request();
+        let spare = may_repeat.then(|| Spare::of(&request)).flatten();
+        let upload = request.body().progress();
+        self.address_http2(&mut request);
+        let sent = sender.try_send_request(request);
+        let Some(sent) = in_time(sent, &upload, self.timeouts.response).await else {
+            return Err(Failed::for_good(Trouble::ResponseTimeout));
+        };
         match sent {
-            Ok(Ok(head)) => Answered { head, wire }.checked(manner),
-            Ok(Err(mut error)) => {
-                let unsent = error.take_message().map(Box::new);
-                let broken = || Trouble::Broken(error.into_error());
-                Err(Failed {
-                    // Perhaps it was the client, whose body could not be sent on.
-                    trouble: upload.failure().map_or_else(broken, Trouble::Upload),
-                    is_unreached: unsent.is_some(),
-                    request: unsent.or_else(|| spare.map(Spare::into_request)),
+            Ok(answer) if !hop::is_clearly_framed(answer.headers()) => Err(Failed::for_good(
+                Trouble::Malformed("where it ends can be read in two ways"),
+            )),
+            Ok(answer) => {
+                let (head, body) = answer.into_parts();
+                Ok(Answered {
+                    head: Response::from_parts(head, ()),
+                    from: Origin::Http2(body),
                 })
             }
-            Err(TimedOut) => Err(Failed {
-                trouble: Trouble::ResponseTimeout,
-                request: None,
-                is_unreached: false,
-            }),
+            Err(mut error) => {
+                let unsent = error.take_message();
+                let broken = || Trouble::Broken(Fault::Http2(error.into_error()));
+                Err(Failed {
+                    trouble: upload.failure().map_or_else(broken, Trouble::Upload),
+                    is_unreached: unsent.is_some(),
+                    request: unsent
+                        .or_else(|| spare.map(Spare::into_request))
+                        .map(|request| Box::new(Outgoing::from(request))),
+                })
+            }
         }
     }
 
@@ -326,23 +374,13 @@ async fn in_time(
     answer: impl Future<Output = Sent>,
     upload: &Progress,
     time_max: Duration,
-) -> Result<Sent, TimedOut> {
+) -> Option<Sent> {
     let mut answer = pin!(answer);
     loop {
         match timeout(time_max, answer.as_mut()).await {
-            Ok(sent) => return Ok(sent),
+            Ok(sent) => return Some(sent),
             Err(_) if upload.goes_on() => {}
-            Err(_) => return Err(TimedOut),
+            Err(_) => return None,
         }
-    }
-}
-
-/// Says of a body without a length that it comes in chunks. hyper would do so, too, but for GET and
-/// HEAD, of which it believes that they have none.
-fn frame_http1(request: &mut Request<Upload>) {
-    *request.version_mut() = Version::HTTP_11;
-    if !request.body().is_none() && !request.headers().contains_key(CONTENT_LENGTH) {
-        let chunked = HeaderValue::from_static("chunked");
-        request.headers_mut().insert(TRANSFER_ENCODING, chunked);
     }
 }

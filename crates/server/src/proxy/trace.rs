@@ -4,6 +4,7 @@
 //! What a proxy that is trusted has said is added to; what anybody else says of it is replaced, for it
 //! may be made up.
 
+use bytes::Bytes;
 use http::header::{FORWARDED, HeaderName, VIA};
 use http::{HeaderMap, HeaderValue, Version};
 use parking_lot::Mutex;
@@ -20,8 +21,19 @@ const REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 pub(crate) struct Trace {
     peer: HeaderValue,
     proto: HeaderValue,
-    /// `Forwarded` for the host that was asked last: clients seldom ask for another.
-    last: Mutex<Option<(HeaderValue, HeaderValue)>>,
+    /// What is told of the host that was asked last: clients seldom ask for another.
+    last: Mutex<Option<Last>>,
+}
+
+/// What is told of requests for one host.
+#[derive(Debug)]
+struct Last {
+    host: HeaderValue,
+    version: Version,
+    /// `Forwarded`.
+    hop: HeaderValue,
+    /// All of it, as lines.
+    lines: Bytes,
 }
 
 impl Trace {
@@ -44,7 +56,7 @@ impl Trace {
         version: Version,
         is_trusted: bool,
     ) {
-        let forwarded = self.forwarded(host);
+        let forwarded = self.forwarded(host, version);
         let is_told = headers.keys().any(is_trace);
         if is_told && is_trusted {
             append(headers, FOR, &self.peer);
@@ -75,19 +87,58 @@ impl Trace {
         }
     }
 
+    /// What [`write`](Self::write) would write, as lines of HTTP/1. `None` where something else stands in
+    /// the way of that: nothing is known of the host, or the request itself tells where it came from.
+    pub(crate) fn lines(
+        &self,
+        headers: &HeaderMap,
+        host: Option<&HeaderValue>,
+        version: Version,
+    ) -> Option<Bytes> {
+        if headers.keys().any(is_trace) {
+            return None;
+        }
+        Some(self.of(host?, version, |last| last.lines.clone()))
+    }
+
     /// This hop, in the words of RFC 7239.
-    fn forwarded(&self, host: Option<&HeaderValue>) -> HeaderValue {
-        let Some(host) = host else {
-            return self.hop(None);
-        };
+    fn forwarded(&self, host: Option<&HeaderValue>, version: Version) -> HeaderValue {
+        match host {
+            Some(host) => self.of(host, version, |last| last.hop.clone()),
+            None => self.hop(None),
+        }
+    }
+
+    /// What is told of requests for `host`.
+    fn of<T>(&self, host: &HeaderValue, version: Version, what: impl FnOnce(&Last) -> T) -> T {
         let mut last = self.last.lock();
         match &*last {
-            Some((asked, hop)) if asked == host => hop.clone(),
-            _ => {
-                let hop = self.hop(host.to_str().ok());
-                *last = Some((host.clone(), hop.clone()));
-                hop
-            }
+            Some(last) if last.host == *host && last.version == version => what(last),
+            _ => what(last.insert(self.told(host, version))),
+        }
+    }
+
+    fn told(&self, host: &HeaderValue, version: Version) -> Last {
+        let hop = self.hop(host.to_str().ok());
+        let mut lines = Vec::with_capacity(256);
+        for (name, value) in [
+            (VIA, &via(version)),
+            (FOR, &self.peer),
+            (PROTO, &self.proto),
+            (REAL_IP, &self.peer),
+            (FORWARDED, &hop),
+            (HOST, host),
+        ] {
+            lines.extend_from_slice(name.as_str().as_bytes());
+            lines.extend_from_slice(b": ");
+            lines.extend_from_slice(value.as_bytes());
+            lines.extend_from_slice(b"\r\n");
+        }
+        Last {
+            host: host.clone(),
+            version,
+            hop,
+            lines: Bytes::from(lines),
         }
     }
 
@@ -206,6 +257,34 @@ mod tests {
                 pair("x-real-ip", "198.51.100.7"),
             ]
         );
+    }
+
+    #[test]
+    fn lines_say_what_fields_would() {
+        let trace = Trace::new("2001:db8::1".parse().unwrap(), false);
+        let mut headers = HeaderMap::new();
+        for (host, version) in [
+            ("a.example", Version::HTTP_11),
+            ("a.example", Version::HTTP_2),
+            ("b.example", Version::HTTP_2),
+        ] {
+            let host = HeaderValue::from_static(host);
+            headers.clear();
+            let lines = trace.lines(&headers, Some(&host), version).unwrap();
+            trace.write(&mut headers, Some(&host), version, false);
+            let mut lines: Vec<_> = std::str::from_utf8(&lines).unwrap().lines().collect();
+            let fields = headers.iter();
+            let mut fields: Vec<_> = fields
+                .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+                .collect();
+            lines.sort_unstable();
+            fields.sort_unstable();
+            assert_eq!(lines, fields);
+        }
+        // What the request says of itself has to be weighed first.
+        let host = HeaderValue::from_static("a.example");
+        let told = trace.lines(&headers, Some(&host), Version::HTTP_11);
+        assert_eq!(told, None);
     }
 
     #[test]

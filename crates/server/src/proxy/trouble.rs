@@ -1,5 +1,6 @@
 //! Why an upstream gave no answer.
 
+use super::http1::Fault;
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -13,8 +14,8 @@ pub(crate) enum Trouble {
     ConnectTimeout,
     /// The request was sent, or part of it, and no answer came in time.
     ResponseTimeout,
-    /// The connection broke, or what came is not HTTP.
-    Broken(hyper::Error),
+    /// The connection broke, or what came on it is not HTTP.
+    Broken(Fault),
     /// What came is HTTP, but nobody could pass it on: this is wrong with it.
     Malformed(&'static str),
     /// The client is to blame: its body did not come as it should.

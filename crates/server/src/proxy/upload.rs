@@ -18,6 +18,8 @@ use std::time::Duration;
 pub(crate) struct Upload {
     /// Absent where there is none.
     incoming: Option<Incoming>,
+    /// What was taken of it, and given back.
+    ahead: Bytes,
     /// How many more bytes may come.
     left: u64,
     patience: Patience,
@@ -84,6 +86,7 @@ impl Upload {
     pub(crate) fn none() -> Self {
         Self {
             incoming: None,
+            ahead: Bytes::new(),
             left: 0,
             patience: Patience::new(Duration::MAX),
             progress: Progress::default(),
@@ -105,6 +108,7 @@ impl Upload {
         }
         Ok(Self {
             incoming: Some(incoming),
+            ahead: Bytes::new(),
             left: bytes_max,
             patience: Patience::new(patience),
             progress: Progress(Some(Arc::default())),
@@ -119,6 +123,11 @@ impl Upload {
     /// Whether there is no body.
     pub(crate) fn is_none(&self) -> bool {
         self.incoming.is_none()
+    }
+
+    /// Gives back what was taken of it, so that it comes once more.
+    pub(crate) fn put_back(&mut self, bytes: Bytes) {
+        self.ahead = bytes;
     }
 
     /// Lets a piece pass that still fits.
@@ -148,6 +157,9 @@ impl Body for Upload {
         let Some(incoming) = &mut this.incoming else {
             return Poll::Ready(None);
         };
+        if !this.ahead.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.ahead)))));
+        }
         let Poll::Ready(frame) = Pin::new(incoming).poll_frame(context) else {
             this.progress.waits_for_client();
             ready!(this.patience.poll_lost(context));
@@ -160,11 +172,25 @@ impl Body for Upload {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.as_ref().is_none_or(Body::is_end_stream)
+        let incoming = self.incoming.as_ref();
+        self.ahead.is_empty() && incoming.is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        let incoming = self.incoming.as_ref();
-        incoming.map_or(SizeHint::with_exact(0), Body::size_hint)
+        let ahead = self.ahead.len() as u64;
+        let Some(incoming) = &self.incoming else {
+            return SizeHint::with_exact(0);
+        };
+        let mut hint = incoming.size_hint();
+        if ahead > 0 {
+            let upper = hint.upper().map(|bytes| bytes.saturating_add(ahead));
+            let lower = hint.lower().saturating_add(ahead);
+            hint = SizeHint::new();
+            hint.set_lower(lower);
+            if let Some(upper) = upper {
+                hint.set_upper(upper);
+            }
+        }
+        hint
     }
 }

@@ -12,8 +12,6 @@ use http_body_util::BodyExt;
 use tidegate_http::answer::Correlation;
 use tidegate_policy::Respond;
 
-static X_CORRELATION_ID: HeaderName = HeaderName::from_static("x-correlation-id");
-
 /// What goes back to the client.
 pub(super) type Outcome = Response<GatewayBody>;
 
@@ -29,16 +27,18 @@ impl<'t> Addressee<'t> {
     /// The client that sent these headers, where answers are given as `respond` says.
     pub(super) fn of(headers: &HeaderMap, respond: Option<&'t Respond>) -> Self {
         let respond = respond.unwrap_or(Respond::standard());
-        let sent = match known(&respond.correlation) {
-            Some(name) => headers.get_all(name),
-            None => headers.get_all(respond.correlation.as_str()),
+        // It is looked for in every request, and most have none: to look through the names is cheaper.
+        let is_it = |name: &HeaderName| {
+            let (name, wanted) = (name.as_str(), respond.correlation.as_str());
+            name.len() == wanted.len() && name.eq_ignore_ascii_case(wanted)
         };
-        let mut sent = sent.iter();
-        Self {
-            respond,
+        let name = headers.keys().find(|name| is_it(name));
+        let sent = name.and_then(|name| {
+            let mut sent = headers.get_all(name).iter();
             // What is said twice is not said at all.
-            sent: sent.next().filter(|_| sent.next().is_none()).cloned(),
-        }
+            sent.next().filter(|_| sent.next().is_none()).cloned()
+        });
+        Self { respond, sent }
     }
 
     /// Why no upstream answered.
@@ -130,12 +130,6 @@ impl<'t> Addressee<'t> {
     fn header(&self) -> Option<HeaderName> {
         HeaderName::from_bytes(self.respond.correlation.as_bytes()).ok()
     }
-}
-
-/// The name, if it is the usual one: it is looked for in every request, and reading a name takes longer
-/// than finding it.
-fn known(name: &str) -> Option<&'static HeaderName> {
-    (name == X_CORRELATION_ID).then_some(&X_CORRELATION_ID)
 }
 
 /// An answer of another door's making.

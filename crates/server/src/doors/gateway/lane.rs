@@ -11,7 +11,7 @@ use crate::tasks::Tasks;
 use crate::telemetry::gateway::{self, RouteMetrics};
 use std::io::ErrorKind;
 use std::sync::Arc;
-use tidegate_policy::route::{Route, Upstream};
+use tidegate_policy::route::{Route, Scheme, Upstream};
 
 /// What is counted where the client had gone before there was an answer. No server sends it.
 const CLIENT_GONE: u16 = 499;
@@ -24,14 +24,21 @@ pub(crate) struct Lane {
     pub(super) request_changes: Changes,
     pub(super) response_changes: Changes,
     pub(super) metrics: Arc<RouteMetrics>,
+    /// Whether requests may be given fields as lines: nothing is changed in them afterwards, and no
+    /// upstream speaks anything but HTTP/1.
+    pub(super) takes_lines: bool,
 }
 
 impl Lane {
     /// The lane of `route`, whose upstreams are `fleet`.
     pub(super) fn new(route: &Arc<Route>, fleet: Fleet, metrics: Arc<RouteMetrics>) -> Self {
+        let request_changes = Changes::new(&route.request_headers);
+        let mut upstreams = route.upstreams.iter();
+        let are_plain = upstreams.all(|upstream| upstream.scheme == Scheme::Http);
         Self {
             fleet,
-            request_changes: Changes::new(&route.request_headers),
+            takes_lines: are_plain && request_changes.is_empty(),
+            request_changes,
             response_changes: Changes::new(&route.response_headers),
             metrics,
             route: Arc::clone(route),

@@ -38,9 +38,9 @@ use super::{Door, Protocols};
 use crate::decider::Decider;
 use crate::proxy::fleet::Unanswered;
 use crate::proxy::hop;
+use crate::proxy::outgoing::Outgoing;
 use crate::proxy::target::Manner;
 use crate::proxy::trace::Trace;
-use crate::proxy::upload::Upload;
 use crate::server::paced::Paced;
 use crate::server::session::Visit;
 use http::header::{CONNECTION, UPGRADE};
@@ -152,7 +152,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
     async fn forward(
         &self,
         lane: &Arc<Lane>,
-        request: Box<Request<Upload>>,
+        request: Box<Outgoing>,
         upgrade: Option<Box<Upgrade<S>>>,
     ) -> Result<Outcome, Unanswered> {
         let manner = match upgrade {
@@ -162,7 +162,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let (answered, target, turn) = lane.fleet.forward(request, manner, &**lane).await?;
         match upgrade {
             Some(upgrade) if answered.status() == StatusCode::SWITCHING_PROTOCOLS => {
-                Ok(Box::pin(upgrade.begin(lane, answered, turn)).await)
+                Ok(upgrade.begin(lane, answered, turn))
             }
             _ => {
                 let upstream = turn.index();

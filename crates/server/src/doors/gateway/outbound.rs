@@ -3,9 +3,11 @@
 use super::doubt::has_steps;
 use super::lane::Lane;
 use crate::proxy::hop;
+use crate::proxy::outgoing::Outgoing;
 use crate::proxy::trace::Trace;
 use crate::proxy::trouble::UploadError;
 use crate::proxy::upload::Upload;
+use bytes::Bytes;
 use http::header::{CONNECTION, COOKIE, HOST, UPGRADE};
 use http::uri::{PathAndQuery, Uri};
 use http::{HeaderMap, HeaderValue, Request, Version};
@@ -24,6 +26,21 @@ pub(super) struct Terms<'a> {
     pub(super) is_trusted: bool,
     /// What the connection is to change to.
     pub(super) upgrade: Option<HeaderValue>,
+}
+
+impl Terms<'_> {
+    /// Tells where a request came from: in these lines, or where that cannot be, among its fields.
+    fn told(&self, headers: &mut HeaderMap, host: Option<&HeaderValue>, version: Version) -> Bytes {
+        if self.lane.takes_lines
+            && let Some(lines) = self.trace.lines(headers, host, version)
+        {
+            return lines;
+        }
+        // Once, and not field by field.
+        headers.reserve(TRACES);
+        self.trace.write(headers, host, version, self.is_trusted);
+        Bytes::new()
+    }
 }
 
 /// Which host a request is for: an absolute target says so before `Host` does (RFC 9112, 3.2.2), and in
@@ -54,7 +71,7 @@ pub(super) fn root<B>(request: &mut Request<B>) {
 pub(super) fn outbound(
     request: Request<Incoming>,
     terms: Terms<'_>,
-) -> Result<Box<Request<Upload>>, UploadError> {
+) -> Result<Box<Outgoing>, UploadError> {
     let (mut parts, body) = request.into_parts();
     let route = &terms.lane.route;
     let bytes_max = route.body_bytes.unwrap_or(u64::MAX);
@@ -64,14 +81,7 @@ pub(super) fn outbound(
     if parts.version == Version::HTTP_2 {
         join_cookies(&mut parts.headers);
     }
-    // Once, and not field by field.
-    parts.headers.reserve(TRACES);
-    terms.trace.write(
-        &mut parts.headers,
-        host.as_ref(),
-        parts.version,
-        terms.is_trusted,
-    );
+    let told = terms.told(&mut parts.headers, host.as_ref(), parts.version);
     // Without an authority it is the one that stands there.
     if let Some(host) = host.filter(|_| parts.uri.authority().is_some()) {
         parts.headers.insert(HOST, host);
@@ -84,7 +94,7 @@ pub(super) fn outbound(
     }
     let path = path(&parts.uri, route.strip_prefix.as_deref());
     // New, and not the parts as they came: nothing that this side hung on the request goes on.
-    let mut outbound = Box::new(Request::new(body));
+    let mut outbound = Box::new(Outgoing::new(Request::new(body), told));
     *outbound.method_mut() = parts.method;
     *outbound.uri_mut() = Uri::from(path);
     *outbound.headers_mut() = parts.headers;

@@ -55,7 +55,9 @@ impl Lane {
     /// What a request wants its connection to become, if this route lets it. In HTTP/2 and HTTP/1.0
     /// nobody can ask for that.
     pub(super) fn wanted_upgrade<B>(&self, request: &Request<B>) -> Option<HeaderValue> {
-        if request.version() != Version::HTTP_11 || !request.headers().contains_key(UPGRADE) {
+        // To look through the names is cheaper than to look for one that is hardly ever there.
+        let mut names = request.headers().keys();
+        if request.version() != Version::HTTP_11 || !names.any(|name| *name == UPGRADE) {
             return None;
         }
         let wanted = hop::wanted_upgrade(request.headers())?;
@@ -68,8 +70,8 @@ impl Lane {
 impl<S: Store + 'static> Upgrade<S> {
     /// The answer of an upstream that agreed. Once the client has it, a tunnel goes on from there,
     /// which is under way for as long as `turn` is.
-    pub(super) async fn begin(self, lane: &Arc<Lane>, answered: Answered, turn: Turn) -> Outcome {
-        let (head, upstream) = answered.into_upgraded().await;
+    pub(super) fn begin(self, lane: &Arc<Lane>, answered: Answered, turn: Turn) -> Outcome {
+        let (head, upstream) = answered.into_upgraded();
         let mut answer = head.map(|()| GatewayBody::Ours(None));
         let headers = answer.headers_mut();
         let agreed = headers.get(UPGRADE).cloned();

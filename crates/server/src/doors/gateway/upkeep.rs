@@ -4,6 +4,7 @@
 use super::lane::Lane;
 use super::table::{Prepared, Table};
 use crate::proxy::health::watch as look_after;
+use crate::proxy::outgoing::Outgoing;
 use crate::proxy::target::{Manner, Target};
 use crate::proxy::upload::Upload;
 use crate::tasks::Tasks;
@@ -123,13 +124,14 @@ fn look_after_all(table: &Table, tasks: &Tasks) -> watch::Sender<()> {
 
 /// Asks an upstream how it is, over a connection of its own: that others are still open says little.
 async fn probe(target: &Arc<Target>, lane: &Lane, health: &Health) -> Result<(), String> {
-    let mut request = Box::new(Request::new(Upload::none()));
+    let mut request = Request::new(Upload::none());
     let path = format!("{}{}", target.upstream.prefix, health.path);
     *request.uri_mut() = Uri::try_from(path).map_err(|error| error.to_string())?;
     let headers = request.headers_mut();
     headers.insert(HOST, target.authority.clone());
     headers.insert("user-agent", HeaderValue::from_static("tidegate-health"));
     lane.request_changes.apply(headers);
+    let request = Box::new(Outgoing::from(request));
     let answered = target.exchange(request, Manner::Fresh, false).await;
     let answered = answered.map_err(|failed| failed.trouble.to_string())?;
     match answered.status().as_u16() {

@@ -1,0 +1,139 @@
+//! Bodies that come in chunks, byte by byte where it is not data.
+
+use super::fault::Fault;
+use super::read::{FIELDS_MAX, what};
+use http::header::HeaderName;
+use http::{HeaderMap, HeaderValue};
+use httparse::Status;
+
+/// Most digits of a chunk's size: what fits into 64 bits.
+const DIGITS_MAX: u8 = 16;
+/// Most bytes after the size of a chunk. Nobody uses them, and they are not passed on.
+const EXTENSION_MAX: u16 = 256;
+/// Most bytes of trailers.
+const TRAILERS_MAX: usize = 16 << 10;
+
+/// How far a body in chunks has come.
+#[derive(Debug)]
+pub(super) enum Chunks {
+    Size {
+        size: u64,
+        digits: u8,
+    },
+    Extension {
+        size: u64,
+        taken: u16,
+    },
+    /// The size was followed by CR.
+    SizeLf(u64),
+    /// So many bytes of the chunk are still to come.
+    Data(u64),
+    /// All of the chunk was there, and its end is to come.
+    DataCr,
+    DataLf,
+    /// The last chunk was there: what follows it, as far as it was there.
+    Trailers(Vec<u8>),
+    Done(Option<Box<HeaderMap>>),
+}
+
+impl Chunks {
+    pub(super) const BEGIN: Self = Self::Size { size: 0, digits: 0 };
+
+    /// Takes what is not data from the front of `input`: so many bytes. Then there is data next, or
+    /// nothing, or more is needed.
+    pub(super) fn pass(&mut self, input: &[u8]) -> Result<usize, Fault> {
+        for (at, byte) in input.iter().enumerate() {
+            if matches!(self, Self::Data(_) | Self::Done(_)) {
+                return Ok(at);
+            }
+            self.step(*byte)?;
+        }
+        Ok(input.len())
+    }
+
+    fn step(&mut self, byte: u8) -> Result<(), Fault> {
+        let next = match (&mut *self, byte) {
+            (Self::Size { size, digits }, byte) => Self::size(*size, *digits, byte)?,
+            (Self::Extension { size, .. }, b'\r') => Self::SizeLf(*size),
+            (Self::Extension { size, taken }, byte) => {
+                if *taken == EXTENSION_MAX || matches!(byte, b'\n' | 0) {
+                    return Err(Fault::NotHttp("a chunk's extension is none"));
+                }
+                let (size, taken) = (*size, taken.saturating_add(1));
+                Self::Extension { size, taken }
+            }
+            (Self::SizeLf(0), b'\n') => Self::Trailers(Vec::new()),
+            (Self::SizeLf(size), b'\n') => Self::Data(*size),
+            (Self::DataCr, b'\r') => Self::DataLf,
+            (Self::DataLf, b'\n') => Self::BEGIN,
+            (Self::Trailers(bytes), byte) => match trailers(bytes, byte)? {
+                Some(done) => done,
+                None => return Ok(()),
+            },
+            _ => return Err(Fault::NotHttp("a chunk does not end where it should")),
+        };
+        *self = next;
+        Ok(())
+    }
+
+    fn size(size: u64, digits: u8, byte: u8) -> Result<Self, Fault> {
+        let has_digits = digits > 0;
+        if let Some(digit) = char::from(byte).to_digit(16)
+            && digits < DIGITS_MAX
+        {
+            return Ok(Self::Size {
+                // No more digits than fit, so nothing is lost on the left.
+                size: (size << 4) | u64::from(digit),
+                digits: digits.saturating_add(1),
+            });
+        }
+        match byte {
+            b'\r' if has_digits => Ok(Self::SizeLf(size)),
+            // Some fill up with spaces.
+            b';' | b' ' | b'\t' if has_digits => Ok(Self::Extension { size, taken: 0 }),
+            _ => Err(Fault::NotHttp("a chunk's size is no number")),
+        }
+    }
+
+    /// So many bytes of data were taken.
+    pub(super) fn taken(&mut self, bytes: u64) {
+        if let Self::Data(left) = self {
+            *self = match left.saturating_sub(bytes) {
+                0 => Self::DataCr,
+                left => Self::Data(left),
+            };
+        }
+    }
+}
+
+/// Adds to trailers; what comes after them, if they have come to their end.
+fn trailers(bytes: &mut Vec<u8>, byte: u8) -> Result<Option<Chunks>, Fault> {
+    if bytes.len() == TRAILERS_MAX {
+        return Err(Fault::NotHttp("its trailers are too large"));
+    }
+    if (byte == b'\n') != (bytes.last() == Some(&b'\r')) {
+        return Err(Fault::NotHttp("a line does not end as it should"));
+    }
+    bytes.push(byte);
+    if bytes == b"\r\n" {
+        return Ok(Some(Chunks::Done(None)));
+    }
+    if !bytes.ends_with(b"\r\n\r\n") {
+        return Ok(None);
+    }
+    let mut fields = [httparse::EMPTY_HEADER; FIELDS_MAX];
+    let parsed = httparse::parse_headers(bytes, &mut fields);
+    let parsed = parsed.map_err(|error| Fault::NotHttp(what(error)))?;
+    let Status::Complete((_, fields)) = parsed else {
+        return Err(Fault::NotHttp("its trailers are none"));
+    };
+    let mut headers = Box::new(HeaderMap::with_capacity(fields.len()));
+    for field in fields {
+        let name = HeaderName::from_bytes(field.name.as_bytes());
+        let name = name.map_err(|_| Fault::NotHttp("a field's name is none"))?;
+        let value = HeaderValue::from_bytes(field.value);
+        let value = value.map_err(|_| Fault::NotHttp("a field's value is none"))?;
+        headers.append(name, value);
+    }
+    Ok(Some(Chunks::Done(Some(headers))))
+}

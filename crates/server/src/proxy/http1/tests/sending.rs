@@ -1,0 +1,191 @@
+//! Requests on their way, with bodies as hyper reads them from clients.
+
+use crate::proxy::http1::sending::{Sending, Stop};
+use crate::proxy::outgoing::Outgoing;
+use crate::proxy::upload::Upload;
+use bytes::Bytes;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use std::convert::Infallible;
+use std::future::{pending, poll_fn};
+use std::io::{self, ErrorKind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncWrite, AsyncWriteExt, duplex};
+use tokio::sync::mpsc;
+
+/// Takes so many bytes at once, and none every other time.
+#[derive(Debug)]
+struct Slow {
+    taken: Vec<u8>,
+    at_once: usize,
+    is_tired: bool,
+}
+
+impl AsyncWrite for Slow {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.is_tired = !self.is_tired;
+        if self.is_tired {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let taken = bytes.len().min(self.at_once);
+        self.taken.extend_from_slice(&bytes[..taken]);
+        Poll::Ready(Ok(taken))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Takes nothing, for it is gone.
+#[derive(Debug)]
+struct Gone;
+
+impl AsyncWrite for Gone {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        Poll::Ready(Err(ErrorKind::BrokenPipe.into()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+async fn send<W: AsyncWrite + Unpin>(sending: &mut Sending, to: &mut W) -> Result<(), Stop> {
+    poll_fn(|context| sending.poll_send(context, to)).await
+}
+
+/// Gives `then` the request that a client sends in these bytes.
+async fn with_request<T>(bytes: &[u8], then: impl AsyncFnOnce(Outgoing) -> T) -> T {
+    let (near, mut far) = duplex(1 << 20);
+    let (found, mut requests) = mpsc::channel(1);
+    let service = service_fn(async |request: Request<Incoming>| {
+        found.send(request).await.unwrap();
+        pending::<Result<http::Response<String>, Infallible>>().await
+    });
+    let connection = http1::Builder::new().serve_connection(TokioIo::new(near), service);
+    far.write_all(bytes).await.unwrap();
+    let sent = async {
+        let request = requests.recv().await.unwrap();
+        let upload = |body| Upload::new(body, u64::MAX, Duration::from_mins(1)).unwrap();
+        let request = request.map(upload);
+        then(Outgoing::new(
+            request,
+            Bytes::from_static(b"via: 1.1 here\r\n"),
+        ))
+        .await
+    };
+    tokio::select! {
+        ended = connection => panic!("{ended:?}"),
+        sent = sent => sent,
+    }
+}
+
+/// What a client sends, and what an upstream is to get.
+fn cases() -> Vec<(String, String)> {
+    let large = "x".repeat(10_000);
+    let put = "PUT /a?b HTTP/1.1\r\n";
+    vec![
+        (
+            "GET / HTTP/1.1\r\nhost: a\r\n\r\n".to_owned(),
+            "GET / HTTP/1.1\r\nhost: a\r\nvia: 1.1 here\r\n\r\n".to_owned(),
+        ),
+        (
+            format!("{put}content-length: 5\r\n\r\nhello"),
+            format!("{put}content-length: 5\r\nvia: 1.1 here\r\n\r\nhello"),
+        ),
+        (
+            format!("{put}content-length: 10000\r\n\r\n{large}"),
+            format!("{put}content-length: 10000\r\nvia: 1.1 here\r\n\r\n{large}"),
+        ),
+        (
+            format!("{put}transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
+            format!(
+                "{put}transfer-encoding: chunked\r\nvia: 1.1 here\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+            ),
+        ),
+        (
+            format!("{put}transfer-encoding: chunked\r\n\r\n2710\r\n{large}\r\n0\r\n\r\n"),
+            format!(
+                "{put}transfer-encoding: chunked\r\nvia: 1.1 here\r\n\r\n2710\r\n{large}\r\n0\r\n\r\n"
+            ),
+        ),
+    ]
+}
+
+/// Chunks may be cut in other places; what is in them is not.
+fn unchunked(text: &str) -> String {
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    if !head.contains("chunked") {
+        return text.to_owned();
+    }
+    let lines = body.split("\r\n").skip(1).step_by(2);
+    format!("{head}\r\n\r\n{}", lines.collect::<String>())
+}
+
+#[tokio::test]
+async fn what_is_sent_is_the_same_however_slowly_it_is_taken() {
+    for (came, goes) in cases() {
+        for at_once in [1, 7, 100, usize::MAX] {
+            let mut to = Slow {
+                taken: Vec::new(),
+                at_once,
+                is_tired: false,
+            };
+            with_request(came.as_bytes(), async |mut request| {
+                let mut sending = Sending::default();
+                sending.begin(&mut request);
+                send(&mut sending, &mut to).await.unwrap();
+                assert!(sending.is_done() && sending.has_begun());
+            })
+            .await;
+            let taken = String::from_utf8(to.taken).unwrap();
+            assert_eq!(unchunked(&taken), unchunked(&goes), "{at_once}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_of_which_nothing_was_sent_is_sent_whole_to_another() {
+    for (came, goes) in cases() {
+        let mut to = Slow {
+            taken: Vec::new(),
+            at_once: usize::MAX,
+            is_tired: false,
+        };
+        with_request(came.as_bytes(), async |mut request| {
+            let mut sending = Sending::default();
+            sending.begin(&mut request);
+            let stopped = send(&mut sending, &mut Gone).await;
+            assert!(matches!(stopped, Err(Stop::Io(_))), "{stopped:?}");
+            assert!(!sending.has_begun());
+            if let Some(body) = sending.take_back() {
+                *request.body_mut() = body;
+            }
+            let mut sending = Sending::default();
+            sending.begin(&mut request);
+            send(&mut sending, &mut to).await.unwrap();
+        })
+        .await;
+        let taken = String::from_utf8(to.taken).unwrap();
+        assert_eq!(unchunked(&taken), unchunked(&goes));
+    }
+}

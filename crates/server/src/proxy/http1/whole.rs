@@ -1,0 +1,97 @@
+//! A whole answer from bytes that come in pieces, without a connection: for tests and fuzzers.
+
+use super::content::{Content, Piece};
+use super::fault::Fault;
+use super::framing::Extent;
+use super::input::Input;
+use http::{HeaderMap, Method, StatusCode};
+
+/// An answer that was read to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Whole {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its fields, but for those that were meant for this side alone.
+    pub headers: HeaderMap,
+    /// All of its body.
+    pub body: Vec<u8>,
+    /// What came after its body.
+    pub trailers: Option<HeaderMap>,
+    /// Whether another request could be sent after it.
+    pub keeps: bool,
+    /// How many bytes came after it.
+    pub stray: usize,
+}
+
+/// Reads the answer to `method` from these pieces, after which the connection ends. Says what is wrong
+/// with it, if it cannot be passed on.
+pub fn read<'a>(
+    method: &Method,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<Whole, String> {
+    let mut pieces = pieces.into_iter();
+    let mut reading = Reading::default();
+    for piece in pieces.by_ref() {
+        reading.input.add(piece);
+        let read = reading.go_on(method).map_err(|fault| fault.to_string())?;
+        if let Some(whole) = read {
+            let left: usize = pieces.map(<[u8]>::len).sum();
+            let stray = whole.stray.saturating_add(left);
+            return Ok(Whole { stray, ..whole });
+        }
+    }
+    reading.end().map_err(|fault| fault.to_string())
+}
+
+#[derive(Debug, Default)]
+struct Reading {
+    input: Input,
+    begun: Option<(Whole, Content)>,
+}
+
+impl Reading {
+    fn go_on(&mut self, method: &Method) -> Result<Option<Whole>, Fault> {
+        while self.begun.is_none() {
+            let Some(head) = self.input.head()? else {
+                return Ok(None);
+            };
+            if head.is_interim() {
+                continue;
+            }
+            if head.extent == Extent::Doubtful {
+                return Err(Fault::NotHttp("it can be read in two ways"));
+            }
+            let content = Content::of(method, head.status, head.extent);
+            let whole = Whole {
+                status: head.status,
+                headers: head.headers,
+                body: Vec::new(),
+                trailers: None,
+                keeps: head.keeps && !matches!(content, Content::UntilClose),
+                stray: 0,
+            };
+            self.begun = Some((whole, content));
+        }
+        let Some((whole, content)) = &mut self.begun else {
+            return Ok(None);
+        };
+        loop {
+            match content.next(self.input.bytes())? {
+                Piece::More => return Ok(None),
+                Piece::End => break,
+                Piece::Frame(frame) => match frame.into_data() {
+                    Ok(data) => whole.body.extend_from_slice(&data),
+                    Err(frame) => whole.trailers = frame.into_trailers().ok(),
+                },
+            }
+        }
+        whole.stray = self.input.bytes().len();
+        Ok(Some(whole.clone()))
+    }
+
+    fn end(self) -> Result<Whole, Fault> {
+        let (whole, mut content) = self.begun.ok_or(Fault::Ended)?;
+        content.end()?;
+        Ok(whole)
+    }
+}
