@@ -60,3 +60,53 @@ fn as_new(quota: &Quota) -> Outcome {
     let bucket = Bucket::new(quota);
     Outcome::of(Wait::NONE, bucket.reading(quota, Timestamp::default()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::refuse;
+    use crate::deny::{DenyCache, Refused};
+    use crate::request::{Key, OwnedAsk, Request, RequestOp};
+    use tidegate_core::{Bucket, Mode, Op, Quota, Receipt, Timestamp, step};
+    use tokio::time::Instant;
+
+    /// A bucket of three from which two were taken, and which then refused two more.
+    #[test]
+    fn what_was_refused_is_refused_to_whoever_tests_for_it_and_never_to_a_return() {
+        let quota = Quota::new(3, 3_600_000_000).build().unwrap();
+        let (mut bucket, at) = (
+            Bucket::new(&quota),
+            Timestamp::from_millis(1_700_000_000_000),
+        );
+        step::decide_one(&quota, &mut bucket, Op::Take(2), at);
+        let outcome = step::decide_one(&quota, &mut bucket, Op::Take(2), at);
+        let (deny, key, sent) = (DenyCache::new(10), Key::from_slice(b"a"), Instant::now());
+        let refused = Refused {
+            key: &key,
+            quota: &quota,
+            cost: 2,
+            outcome,
+            bucket: &bucket,
+        };
+        deny.remember(&refused, at, sent);
+        let ask = |op| {
+            let mut request = Request::default();
+            request.keys.push(key.clone());
+            request.asks.push(OwnedAsk {
+                key: 0,
+                quota,
+                op: RequestOp::Engine(op),
+                limit: 0,
+                mode: Mode::Enforce,
+            });
+            refuse(&deny, &request, sent)
+        };
+        let expected = ask(Op::Take(2)).expect("Redis would refuse");
+        let tested = ask(Op::Test(2)).expect("Redis would refuse");
+        assert_eq!(tested.outcomes[..], expected.outcomes[..]);
+        for op in [Op::Test(0), Op::Test(1), Op::Take(1)] {
+            assert!(ask(op).is_none(), "{op:?} has room");
+        }
+        let receipt = Receipt::by_the_clock(at, 1);
+        assert!(ask(Op::Return { receipt, by: at }).is_none());
+    }
+}

@@ -171,7 +171,7 @@ impl Trip<'_> {
 }
 
 /// What is given back must not be given back twice, not even together with what may be sent again.
-fn repeat(requests: &[&Request]) -> Repeat {
+pub(super) fn repeat(requests: &[&Request]) -> Repeat {
     if requests.iter().any(|request| may_give_twice(request)) {
         Repeat::Refund
     } else {

@@ -1,8 +1,10 @@
+use super::batch::repeat;
 use super::{Asker, Batch, CARRIERS_MAX, Lane, Next, PATIENCE, Waiter};
+use crate::connection::Repeat;
 use crate::request::{Key, OwnedAsk, Request, RequestOp};
 use std::hash::BuildHasher;
 use std::time::Duration;
-use tidegate_core::{Mode, Op, Quota};
+use tidegate_core::{Mode, Op, Quota, Receipt};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -86,4 +88,44 @@ fn a_call_that_is_long_under_way_is_not_waited_for() {
     assert_eq!(lane.put(take("c", 1), later(1)), Next::Carry);
     assert_eq!(lane.put(take("d", 1), later(1)), Next::Wait);
     assert_eq!(lane.put(take("e", 1), later(3)), Next::Carry);
+}
+
+/// Whoever gives back may do so twice by being sent twice, but for a return beside a take that only
+/// one can win.
+#[test]
+fn a_return_is_sent_again_if_it_can_happen_but_once() {
+    let mark = Quota::new(1, 1_000_000).build().unwrap();
+    let receipt = Receipt::latest(1);
+    let by = receipt.at;
+    let beside = |request: &mut Request, quota: Quota, op, mode| {
+        request.asks.push(OwnedAsk {
+            quota,
+            op: RequestOp::Engine(op),
+            mode,
+            ..request.asks[0]
+        });
+    };
+    let returned = |marks: &[(u64, Quota, Mode)]| {
+        let mut request = take("a", 1).request;
+        request.asks[0].op = RequestOp::Engine(Op::Return { receipt, by });
+        for (cost, quota, mode) in marks {
+            beside(&mut request, *quota, Op::Take(*cost), *mode);
+        }
+        request
+    };
+    let many = Quota::new(2, 1_000_000).build().unwrap();
+    let consume = returned(&[(1, mark, Mode::Enforce)]);
+    assert_eq!(repeat(&[&consume]), Repeat::Consume);
+    let all_of_it = returned(&[(2, many, Mode::Enforce)]);
+    assert_eq!(repeat(&[&consume, &all_of_it]), Repeat::Consume);
+    let mut given_back = consume.clone();
+    beside(&mut given_back, mark, Op::GiveBack(receipt), Mode::Enforce);
+    for refund in [
+        returned(&[]),
+        returned(&[(1, mark, Mode::Shadow)]),
+        returned(&[(1, many, Mode::Enforce)]),
+        given_back,
+    ] {
+        assert_eq!(repeat(&[&consume, &refund]), Repeat::Refund, "{refund:?}");
+    }
 }
