@@ -63,6 +63,8 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
         }],
         algorithm: Algorithm::TokenBucket,
         mode: Mode::Enforce,
+        quota_mode: false,
+        replaces: Vec::new(),
         charge_always: false,
         on_failure: None,
         template: None,

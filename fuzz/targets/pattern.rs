@@ -119,6 +119,8 @@ fn policy(pattern: PathPattern) -> Policy {
         }],
         algorithm: Algorithm::TokenBucket,
         mode: Mode::Enforce,
+        quota_mode: false,
+        replaces: Vec::new(),
         charge_always: false,
         on_failure: None,
         template: None,

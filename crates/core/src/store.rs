@@ -86,6 +86,17 @@ pub trait Store: Send + Sync {
         let _ = asks;
         None
     }
+
+    /// A secret that all who share this store have in common, and nobody else: the one that is kept
+    /// there, else `proposal`, which is random and kept from now on. Kept for at least a day after
+    /// anybody has asked. `None` where nobody shares it.
+    fn shared_secret(
+        &self,
+        proposal: [u8; 32],
+    ) -> impl Future<Output = Result<Option<[u8; 32]>, StoreError>> + Send {
+        let _ = proposal;
+        std::future::ready(Ok(None))
+    }
 }
 
 /// What a store keeps of one bucket.

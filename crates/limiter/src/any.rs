@@ -99,4 +99,12 @@ impl<C: Clock> Store for AnyStore<C> {
             Self::Redis(shared) => shared.store.decide_at_once(asks),
         }
     }
+
+    async fn shared_secret(&self, proposal: [u8; 32]) -> Result<Option<[u8; 32]>, StoreError> {
+        match self {
+            Self::Memory(store) => store.shared_secret(proposal).await,
+            #[cfg(feature = "redis")]
+            Self::Redis(shared) => shared.store.shared_secret(proposal).await,
+        }
+    }
 }

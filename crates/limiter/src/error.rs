@@ -107,6 +107,19 @@ pub enum CheckError {
         /// What there is.
         known: Vec<String>,
     },
+    /// The request brings a limit of its own that cannot be: see
+    /// [`Descriptor::limit`](tidegate_policy::Descriptor::limit).
+    BadLimit {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The request cannot be [reserved](crate::Limiter::reserve).
+    CannotReserve {
+        /// Whose limits it meets.
+        policy: String,
+        /// Why not, and what would be right.
+        reason: &'static str,
+    },
     /// The store could not tell.
     Store(StoreError),
     /// The limiter was closed.
@@ -123,9 +136,19 @@ impl CheckError {
         }
     }
 
+    pub(crate) fn cannot_reserve(policy: &Policy, reason: &'static str) -> Self {
+        Self::CannotReserve {
+            policy: policy.name.clone(),
+            reason,
+        }
+    }
+
     /// Whether the question itself is wrong, so that asking again is of no use.
     pub fn is_bad_question(&self) -> bool {
-        matches!(self, Self::UnknownPolicy { .. })
+        matches!(
+            self,
+            Self::UnknownPolicy { .. } | Self::BadLimit { .. } | Self::CannotReserve { .. }
+        )
     }
 }
 
@@ -140,6 +163,10 @@ impl fmt::Display for CheckError {
                 }
                 Ok(())
             }
+            Self::BadLimit { reason } => f.write_str(reason),
+            Self::CannotReserve { policy, reason } => {
+                write!(f, "policy `{policy}` cannot reserve this: {reason}")
+            }
             Self::Store(_) => f.write_str("the store could not tell"),
             Self::Closed => f.write_str("the limiter is closed"),
         }
@@ -150,7 +177,10 @@ impl std::error::Error for CheckError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Store(error) => Some(error),
-            Self::UnknownPolicy { .. } | Self::Closed => None,
+            Self::UnknownPolicy { .. }
+            | Self::BadLimit { .. }
+            | Self::CannotReserve { .. }
+            | Self::Closed => None,
         }
     }
 }

@@ -33,18 +33,23 @@
 
 mod any;
 mod build;
+mod checking;
 mod decision;
+mod each;
 mod error;
 mod failure;
 mod giving;
 mod limiter;
 mod naming;
 mod process;
+mod purpose;
 mod question;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod reserving;
 mod rules;
 mod spec;
+mod throttle;
 mod waiting;
 
 pub use any::AnyStore;
@@ -54,8 +59,10 @@ pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
 pub use limiter::Limiter;
 pub use process::ProcessEnvironment;
+pub use reserving::{Reservation, SettleError, SettleState, Settled};
 pub use rules::Rules;
 pub use spec::LimitSpec;
+pub use throttle::{Throttle, Throttled};
 pub use waiting::WaitingAt;
 
 pub use tidegate_core::{
@@ -67,5 +74,6 @@ pub use tidegate_policy::config::{
 };
 pub use tidegate_policy::respond;
 pub use tidegate_policy::{
-    Client, Config, ConfigErrors, Evaluate, KeyPart, Missing, OnFailure, Policy, Request, Respond,
+    Client, Config, ConfigErrors, Descriptor, Evaluate, Hits, KeyPart, Missing, OnFailure, Policy,
+    Request, Reserving, Respond, ToldLimit,
 };

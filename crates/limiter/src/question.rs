@@ -1,31 +1,42 @@
 //! From a request to what is asked of the store, and from its reply to a decision.
 
-use crate::decision::{Decision, Pieces};
+use crate::decision::{Brought, Decision, Pieces, Scene};
 use crate::error::CheckError;
 use crate::giving::{Charge, Charges};
+use crate::purpose::Purpose;
 use crate::rules::Rules;
 use crate::waiting::Room;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use tidegate_core::{Ask, Mode, Op, Outcome, Reply};
+use tidegate_core::{Ask, Op, Outcome, Receipt, Reply};
 use tidegate_policy::config::LocalShare;
-use tidegate_policy::matching::{Meeting, Met, Scratch};
-use tidegate_policy::{Limit, OnFailure, Policy, Request};
+use tidegate_policy::matching::{Met, Scratch};
+use tidegate_policy::{Evaluate, Limit, OnFailure, Request};
 
 /// A request that a store has to decide.
 pub(crate) struct Question<'a> {
-    rules: &'a Arc<Rules>,
-    policy: usize,
-    meeting: Meeting<'a>,
+    pub(crate) scene: Scene<'a>,
     /// Every band of every limit met; most requests need no allocation.
     pub(crate) asks: SmallVec<[Ask<'a>; 4]>,
     /// Whether a limit met may make the request wait.
     pub(crate) may_wait: bool,
-    /// Whether charges of any limit of the policy may be given back.
-    is_refundable: bool,
+    /// Whether it charges a limit that others may wait for.
+    pub(crate) is_in_line: bool,
+}
+
+/// What a question borrows: buffers that stay warm from one to the next, so that asking allocates
+/// nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    scratch: Scratch,
+    brought: Option<Arc<Brought>>,
 }
 
 /// What is to be done about a request.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "looked at where it is, and most often the large one"
+)]
 pub(crate) enum Prepared<'a> {
     /// Ask the store.
     Ask(Question<'a>),
@@ -38,146 +49,199 @@ impl<'a> Question<'a> {
     pub(crate) fn prepare(
         rules: &'a Arc<Rules>,
         request: &Request<'_>,
-        scratch: &'a mut Scratch,
+        purpose: Purpose,
+        buffers: &'a mut Buffers,
     ) -> Result<Prepared<'a>, CheckError> {
-        let (index, policy) = rules.find(request)?;
-        let meeting = policy.meet(request, &rules.keys, scratch);
+        let (number, policy) = rules.find(request)?;
+        if !request.descriptors.is_empty() || buffers.brought.is_some() {
+            buffers.brought = Brought::of(policy, request.descriptors)?;
+        }
+        let meeting = policy.meet(request, &rules.keys, &mut buffers.scratch);
+        let scene = Scene {
+            rules,
+            number,
+            policy,
+            meeting,
+            brought: buffers.brought.as_ref(),
+            descriptors: u16::try_from(request.descriptors.len()).unwrap_or(u16::MAX),
+        };
         if let Some(limit) = meeting.refused {
-            let refused = Decision::identity_missing(Arc::clone(rules), index, limit);
+            let refused = Decision::identity_missing(&scene, limit);
             return Ok(Prepared::Decided(refused));
         }
-        if meeting.met.is_empty() {
-            let passed = Decision::unlimited(Arc::clone(rules), index);
-            return Ok(Prepared::Decided(passed));
+        if meeting.met.iter().all(|met| scene.bands(met).is_empty()) {
+            return Ok(Prepared::Decided(Decision::unlimited(&scene)));
         }
-        Ok(Prepared::Ask(Self {
-            rules,
-            policy: index,
-            meeting,
-            asks: asks(policy, &meeting, request.cost),
-            may_wait: policy.waits() && request.cost > 0 && meets_waiting(policy, &meeting),
-            is_refundable: policy.refundable(),
-        }))
+        let is_in_line = policy.waits() && charges_waiting(&scene, request, purpose);
+        let mut question = Self {
+            scene,
+            asks: SmallVec::new(),
+            may_wait: is_in_line && purpose == Purpose::Pass && policy.evaluate != Evaluate::Each,
+            is_in_line,
+        };
+        // Written where they are kept: they are large, and moving them would cost more than they do.
+        question.ask(request, purpose);
+        Ok(Prepared::Ask(question))
+    }
+
+    /// Asks for every band of every limit met.
+    #[inline]
+    fn ask(&mut self, request: &Request<'_>, purpose: Purpose) {
+        let scene = &self.scene;
+        for (nth, met) in scene.meeting.met.iter().enumerate() {
+            let Some(limit) = scene.limit(met) else {
+                continue;
+            };
+            let op = purpose.op(request, limit, met.descriptor);
+            for band in scene.bands(met) {
+                self.asks.push(Ask {
+                    bucket: scene.meeting.bucket(met),
+                    scope: met.subject.start.saturating_sub(met.bucket.start),
+                    quota: &band.quota,
+                    op,
+                    limit: u16::try_from(nth).unwrap_or(u16::MAX),
+                    mode: limit.mode,
+                });
+            }
+        }
     }
 
     pub(crate) fn answer(&self, reply: &Reply) -> Decision {
-        if self.is_refundable && reply.passed {
+        if self.is_refundable() && reply.passed {
             return self.conclude(reply, self.charges(reply));
         }
-        Decision::new(Arc::clone(self.rules), self.policy, &self.meeting, reply)
+        Decision::new(&self.scene, reply)
     }
 
     /// The decision that `reply` amounts to, which has charged `charges`.
     pub(crate) fn conclude(&self, reply: &Reply, charges: Arc<Charges>) -> Decision {
-        let rules = Arc::clone(self.rules);
-        let decision = Decision::new(rules, self.policy, &self.meeting, reply);
-        decision.with_charges(charges)
+        Decision::new(&self.scene, reply).with_charges(charges)
     }
 
     /// What a reply that passes has charged and may be given back.
     pub(crate) fn charges(&self, reply: &Reply) -> Arc<Charges> {
-        let mut numbers = self.numbers();
+        self.charges_by(|nth, ask, cost| {
+            let is_charged = self.is_charged(ask, &reply.outcomes);
+            is_charged.then(|| reply.receipt(nth, cost))
+        })
+    }
+
+    /// The same of several replies: `receipt` has one of each take, by its number and its cost, that
+    /// was charged.
+    pub(crate) fn charges_by(
+        &self,
+        receipt: impl Fn(usize, &Ask<'_>, u64) -> Option<Receipt>,
+    ) -> Arc<Charges> {
         let mut charges = SmallVec::new();
-        for (i, ask) in self.asks.iter().enumerate() {
-            let Some((index, limit, band)) = numbers.next() else {
-                break;
-            };
+        for ((i, ask), (met, limit, band)) in self.asks.iter().enumerate().zip(self.numbers()) {
             // What is charged always has been used already.
             if let Op::Take(cost) = ask.op
                 && limit.refundable
-                && self.is_charged(ask, reply)
+                && let Some(receipt) = receipt(i, ask, cost)
             {
                 charges.push(Charge {
                     ask: i,
                     bucket: ask.bucket.into(),
                     scope: ask.scope,
-                    limit: index,
-                    band,
-                    receipt: reply.receipt(i, cost),
+                    limit: met.limit,
+                    band: match (self.scene.brought, met.descriptor) {
+                        // What a request brings is known by its descriptor.
+                        (Some(_), Some(nth)) if limit.bands.is_empty() => usize::from(nth),
+                        _ => band,
+                    },
+                    receipt,
                 });
             }
         }
-        Arc::new(Charges::new(Arc::clone(self.rules), self.policy, charges))
+        let charges = Charges::new(Arc::clone(self.scene.rules), self.scene.number, charges);
+        Arc::new(charges.bringing(self.scene.brought.cloned()))
     }
 
-    /// Whether a bucket was charged by a reply that passes: one that is only watched, if all of its
-    /// limit would have allowed.
-    fn is_charged(&self, ask: &Ask<'_>, reply: &Reply) -> bool {
+    /// Whether charges of any limit of the policy may be given back.
+    #[inline]
+    pub(crate) fn is_refundable(&self) -> bool {
+        self.scene.policy.refundable()
+    }
+
+    /// Whether every limit met is asked by itself, and counts whatever the others say.
+    #[inline]
+    pub(crate) fn is_apart(&self) -> bool {
+        self.scene.policy.evaluate == Evaluate::Each
+    }
+
+    /// Whether a bucket was charged by a reply that passes: if all of its limit would have allowed,
+    /// which one that is only watched need not, nor one that is asked apart from others.
+    fn is_charged(&self, ask: &Ask<'_>, outcomes: &[Outcome]) -> bool {
         let of_limit = |(other, outcome): (&Ask<'_>, &Outcome)| {
             other.limit != ask.limit || outcome.is_allowed()
         };
-        ask.mode == Mode::Enforce || self.asks.iter().zip(reply.outcomes.iter()).all(of_limit)
+        self.asks.iter().zip(outcomes).all(of_limit)
     }
 
-    /// For each ask, the number of its limit, the limit, and the number of its band.
-    fn numbers(&self) -> impl Iterator<Item = (usize, &'a Limit, usize)> {
-        let of = |met: &'a Met| Some((met.limit, self.rules.limit(self.policy, met.limit)?));
-        let limits = self.meeting.met.iter().filter_map(of);
-        limits
-            .flat_map(|(index, limit)| (0..limit.bands.len()).map(move |band| (index, limit, band)))
+    /// For each ask, the limit met, the limit itself, and the number of its band.
+    fn numbers(&self) -> impl Iterator<Item = (&'a Met, &'a Limit, usize)> {
+        let scene = self.scene;
+        let of = move |met: &'a Met| Some((met, scene.limit(met)?, scene.bands(met).len()));
+        let limits = scene.meeting.met.iter().filter_map(of);
+        limits.flat_map(|(met, limit, bands)| (0..bands).map(move |band| (met, limit, band)))
     }
 
     /// The limits met, each with its number among them.
     pub(crate) fn limits(&self) -> impl Iterator<Item = (usize, &'a Limit)> {
-        let met = self.meeting.met.iter().enumerate();
-        met.filter_map(|(nth, met)| Some((nth, self.rules.limit(self.policy, met.limit)?)))
+        let scene = self.scene;
+        let met = scene.meeting.met.iter().enumerate();
+        met.filter_map(move |(nth, met)| Some((nth, scene.limit(met)?)))
+    }
+
+    /// Whether anything is taken of a limit met, and not just asked or given back.
+    pub(crate) fn takes(&self, nth: usize) -> bool {
+        let mut asks = self.asks.iter();
+        asks.any(|ask| usize::from(ask.limit) == nth && is_charge(ask.op))
     }
 
     /// The bucket of a limit met.
     pub(crate) fn bucket(&self, nth: usize) -> &'a [u8] {
-        let met = self.meeting.met.get(nth);
-        met.map_or(&[], |met| self.meeting.bucket(met))
+        let met = self.scene.meeting.met.get(nth);
+        met.map_or(&[], |met| self.scene.meeting.bucket(met))
     }
 
     /// Where those wait whom a limit met holds back, if it does.
     pub(crate) fn room(&self, nth: usize) -> Option<&'a Arc<Room>> {
-        let met = self.meeting.met.get(nth)?;
-        self.rules.rooms.get(self.policy, met.limit)
+        let met = self.scene.meeting.met.get(nth)?;
+        self.scene.rules.rooms.get(self.scene.number, met.limit)
     }
 
     /// The decision where the store did not answer, or only in part.
     pub(crate) fn piece(&self, pieces: &Pieces<'_>) -> Decision {
-        Decision::pieced(Arc::clone(self.rules), self.policy, &self.meeting, pieces)
+        Decision::pieced(&self.scene, pieces)
+    }
+
+    /// Whether the limit met of this number was met by a descriptor, which is told of it by itself.
+    pub(crate) fn is_described(&self, nth: usize) -> bool {
+        let met = self.scene.meeting.met.get(nth);
+        met.is_some_and(|met| met.descriptor.is_some())
     }
 
     /// What the limit that `ask` belongs to does without the store.
     pub(crate) fn on_failure(&self, ask: &Ask<'_>) -> OnFailure {
-        let met = self.meeting.met.get(usize::from(ask.limit));
-        let limit = met.and_then(|met| self.rules.limit(self.policy, met.limit));
-        self.rules.on_failure(limit)
+        let limit = self.scene.nth(usize::from(ask.limit));
+        self.scene.rules.on_failure(limit)
     }
 
     /// How much of the policy is granted without the store.
     pub(crate) fn local_share(&self) -> LocalShare {
-        self.rules.local_share
+        self.scene.rules.local_share
     }
 }
 
-/// Whether a limit met makes requests wait.
-fn meets_waiting(policy: &Policy, meeting: &Meeting<'_>) -> bool {
-    let limits = meeting.met.iter().map(|met| policy.limits.get(met.limit));
-    limits.flatten().any(|limit| limit.waiting.is_some())
+/// Whether anything is charged of a limit that makes requests wait.
+fn charges_waiting(scene: &Scene<'_>, request: &Request<'_>, purpose: Purpose) -> bool {
+    scene.meeting.met.iter().any(|met| {
+        let limit = scene.limit(met).filter(|limit| limit.waiting.is_some());
+        limit.is_some_and(|limit| is_charge(purpose.op(request, limit, met.descriptor)))
+    })
 }
 
-fn asks<'a>(policy: &'a Policy, meeting: &Meeting<'a>, cost: u64) -> SmallVec<[Ask<'a>; 4]> {
-    let mut asks = SmallVec::new();
-    for (nth, met) in meeting.met.iter().enumerate() {
-        let Some(limit) = policy.limits.get(met.limit) else {
-            continue;
-        };
-        let op = match (cost, limit.charge_always) {
-            (0, _) => Op::Look,
-            (cost, false) => Op::Take(cost),
-            (cost, true) => Op::Force(cost),
-        };
-        asks.extend(limit.bands.iter().map(|band| Ask {
-            bucket: meeting.bucket(met),
-            scope: met.subject.start.saturating_sub(met.bucket.start),
-            quota: &band.quota,
-            op,
-            limit: u16::try_from(nth).unwrap_or(u16::MAX),
-            mode: limit.mode,
-        }));
-    }
-    asks
+fn is_charge(op: Op) -> bool {
+    matches!(op, Op::Take(_) | Op::Force(_))
 }

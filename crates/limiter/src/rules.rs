@@ -2,6 +2,8 @@
 
 use crate::error::CheckError;
 use crate::waiting::Rooms;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 use std::collections::BTreeSet;
 use tidegate_core::{Mode, Store};
 use tidegate_policy::config::{LocalShare, StoreSettings};
@@ -27,7 +29,11 @@ use tidegate_policy::{Client, Config, Limit, OnFailure, Policy, Request, Tag};
 /// ```
 #[derive(Debug)]
 pub struct Rules {
+    /// In the order of the configuration; one more comes by [`push`](Self::push).
     pub(crate) policies: Vec<Policy>,
+    /// Where they are: doors look them up several times a request.
+    by_name: Numbers,
+    by_domain: Numbers,
     pub(crate) client: Client,
     pub(crate) keys: KeyRules,
     /// What a limit does without the store, unless it says otherwise.
@@ -40,12 +46,17 @@ pub struct Rules {
     pub(crate) rooms: Rooms,
 }
 
+/// The numbers of policies, by a name of theirs. Of two of one name, the first is meant.
+type Numbers = HashMap<Box<str>, usize, RandomState>;
+
 impl Rules {
     /// No policy yet, on a store as `store` says.
     pub(crate) fn empty(store: &StoreSettings) -> Self {
         let client = Client::default();
         Self {
             policies: Vec::new(),
+            by_name: Numbers::default(),
+            by_domain: Numbers::default(),
             keys: KeyRules {
                 address: client.address_rules(),
                 secret: store.hash_key(),
@@ -58,6 +69,19 @@ impl Rules {
         }
     }
 
+    /// Adds one more policy, after all others.
+    pub(crate) fn push(&mut self, policy: Policy) {
+        let number = self.policies.len();
+        let name = policy.name.as_str().into();
+        self.by_name.entry(name).or_insert(number);
+        // What routes join is theirs; nobody else is to ask for it.
+        if !policy.is_joined() {
+            let domain = policy.domain().into();
+            self.by_domain.entry(domain).or_insert(number);
+        }
+        self.policies.push(policy);
+    }
+
     /// Who asks: how identities are found out.
     pub fn client(&self) -> &Client {
         &self.client
@@ -66,6 +90,27 @@ impl Rules {
     /// The policy of this name, or the first; `None` if there is none of this name.
     pub fn policy(&self, name: Option<&str>) -> Option<&Policy> {
         self.meant(name).map(|(_, policy)| policy)
+    }
+
+    /// The policy that Envoy's rate limit service means by this domain: the one that says so, or whose
+    /// name it is.
+    ///
+    /// ```
+    /// use tidegate::Limiter;
+    ///
+    /// let limiter = Limiter::from_yaml("
+    /// policies:
+    ///   - { name: edge, domain: default/eg/http, limits: [{ name: all, rate: 10/s }] }
+    ///   - { name: api, limits: [{ name: all, rate: 10/s }] }
+    /// ")?;
+    /// let rules = limiter.rules()?;
+    /// let named = |domain| rules.policy_of_domain(domain).map(|policy| policy.name.as_str());
+    /// assert_eq!(named("default/eg/http"), Some("edge"));
+    /// assert_eq!((named("api"), named("edge")), (Some("api"), None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn policy_of_domain(&self, domain: &str) -> Option<&Policy> {
+        self.policies.get(*self.by_domain.get(domain)?)
     }
 
     /// Whether the policy of this name, or the first, may make a request wait
@@ -78,9 +123,15 @@ impl Rules {
 
     #[inline]
     fn meant(&self, name: Option<&str>) -> Option<(usize, &Policy)> {
-        let is_meant = |policy: &Policy| name.is_none_or(|name| policy.name == name);
-        let mut policies = self.policies.iter().enumerate();
-        policies.find(|(_, policy)| is_meant(policy))
+        let first = self.policies.first()?;
+        match name {
+            // Most often there is no other.
+            Some(name) if first.name != name => {
+                let number = *self.by_name.get(name)?;
+                Some((number, self.policies.get(number)?))
+            }
+            _ => Some((0, first)),
+        }
     }
 
     /// Prepares for `store`: if it may need several steps for a request, what requests charge that
@@ -117,7 +168,7 @@ impl Rules {
     }
 
     pub(crate) fn limit(&self, policy: usize, limit: usize) -> Option<&Limit> {
-        self.policies.get(policy)?.limits.get(limit)
+        self.policies.get(policy)?.limit(limit)
     }
 
     /// What `limit` does without the store.
@@ -148,14 +199,15 @@ fn keep_credits(limit: Option<&mut Limit>) {
 
 impl From<Config> for Rules {
     fn from(config: Config) -> Self {
-        Self {
+        let mut rules = Self {
             keys: config.key_rules(),
-            on_failure: config.store.on_failure,
-            local_share: config.store.local_share,
-            policies: config.policies,
             client: config.client,
-            owner: 0,
-            rooms: Rooms::default(),
-        }
+            ..Self::empty(&config.store)
+        };
+        config
+            .policies
+            .into_iter()
+            .for_each(|policy| rules.push(policy));
+        rules
     }
 }

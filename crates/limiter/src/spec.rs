@@ -280,6 +280,8 @@ impl LimitSpec {
             bands,
             algorithm: self.algorithm,
             mode: self.mode,
+            quota_mode: false,
+            replaces: Vec::new(),
             charge_always: false,
             waiting,
             refundable: self.refundable,

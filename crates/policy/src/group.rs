@@ -27,11 +27,11 @@ pub struct Group {
 }
 
 impl Policy {
-    /// The groups of the limits that are enabled, in the order written.
+    /// The groups of the limits that are enabled and count, in the order written. Those of the limits that
+    /// descriptors bring themselves are not among them.
     pub fn groups(&self, tag: Tag) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
-        let enabled = self.limits.iter().enumerate().filter(|(_, it)| it.enabled);
-        for (index, limit) in enabled {
+        for (index, limit) in self.counting() {
             for by in self.slots(index, limit, tag) {
                 match groups.iter_mut().find(|group| group.by == by) {
                     Some(group) => group.limits.push(index),
@@ -45,18 +45,60 @@ impl Policy {
         groups
     }
 
-    /// The most groups that one request can meet. Limits whose conditions exclude each other are
-    /// counted as if they did not.
+    /// The most groups that one step can meet. Limits whose conditions exclude each other are counted as
+    /// if they did not. A limit that several descriptors of a request may meet, in buckets apart from each
+    /// other, counts as two: there is no end to them.
     pub fn groups_at_most(&self, tag: Tag) -> usize {
-        if self.evaluate == Evaluate::All {
-            return self.groups(tag).len();
+        let least = if self.spreads(tag) { 2 } else { 0 };
+        let most = match self.evaluate {
+            Evaluate::All => self.groups(tag).len(),
+            Evaluate::First => self.groups_of_first(tag),
+            // Each limit is a step of its own.
+            Evaluate::Each => {
+                let slots = self.counting().map(|(i, it)| self.slots(i, it, tag).len());
+                return slots.max().unwrap_or(0);
+            }
+        };
+        most.max(least)
+    }
+
+    /// Whether there is no telling how many groups a request meets, for its descriptors may tell: by the
+    /// limits they meet, each for itself, or by those they bring.
+    pub(crate) fn spreads(&self, tag: Tag) -> bool {
+        if self.evaluate == Evaluate::Each || !self.expects_descriptors() {
+            return false;
         }
+        let differs = |index, limit: &Limit| {
+            limit.is_met_by_each()
+                && self.slots_for(index, limit, tag, "") != self.slots_for(index, limit, tag, "'")
+        };
+        let is_apart = |limit: &Limit| limit.template.is_some();
+        let brought = match tag {
+            Tag::Subject => true,
+            // What they bring lies in the slot of the policy; what is named in the open layout may not.
+            Tag::Policy => self.counting().any(|(_, limit)| is_apart(limit)),
+        };
+        brought || self.counting().any(|(index, limit)| differs(index, limit))
+    }
+
+    /// Limits that count anything, and their numbers.
+    fn counting(&self) -> impl Iterator<Item = (usize, &Limit)> {
+        let limits = self.limits.iter().enumerate();
+        limits.filter(|(_, it)| it.enabled && !it.is_unlimited())
+    }
+
+    /// The most groups that one request can meet where the first limit decides.
+    fn groups_of_first(&self, tag: Tag) -> usize {
         // An enforced limit decides alone; those that only watch may come before it.
         let mut most = 0;
         let mut watched = BTreeSet::new();
-        let enabled = self.limits.iter().enumerate().filter(|(_, it)| it.enabled);
-        for (index, limit) in enabled {
+        for (index, limit) in self.counting() {
             let slots = self.slots(index, limit, tag);
+            if limit.is_met_by_each() {
+                // Whatever the request as a whole meets, this one may be met besides.
+                watched.extend(slots);
+                continue;
+            }
             if limit.mode == Mode::Shadow {
                 watched.extend(slots);
                 continue;
@@ -77,14 +119,23 @@ impl Policy {
 
     /// What the slots of a limit depend on: usually one thing.
     fn slots(&self, index: usize, limit: &Limit, tag: Tag) -> BTreeSet<String> {
+        self.slots_for(index, limit, tag, "")
+    }
+
+    /// The same for descriptors that differ from each other by `mark`.
+    fn slots_for(&self, index: usize, limit: &Limit, tag: Tag, mark: &str) -> BTreeSet<String> {
+        let mark = |part: &KeyPart| if part.is_of_descriptor() { mark } else { "" };
         let Some(template) = &limit.template else {
+            let marks: String = limit.key.iter().map(mark).collect();
             return BTreeSet::from([match tag {
-                Tag::Subject => key_as_written(&limit.key),
+                Tag::Subject => key_as_written(&limit.key) + &marks,
                 Tag::Policy if self.is_joined() => format!("policy {}", self.origin(index)),
                 Tag::Policy => "the policy".to_owned(),
             }]);
         };
-        let subject = subject_of(&limit.key, |part| format!("<{}>", part_as_written(part)));
+        let subject = subject_of(&limit.key, |part| {
+            format!("<{}{}>", part_as_written(part), mark(part))
+        });
         let names = limit.bands.iter().map(|band| {
             template.render(&KeyOf {
                 policy: self.origin(index),
@@ -122,6 +173,11 @@ pub(crate) fn part_as_written(part: &KeyPart) -> String {
     match part {
         KeyPart::Header(name) => format!("header:{name}"),
         KeyPart::Attr(name) => format!("attr:{name}"),
+        KeyPart::DescriptorEntry { name, nth: None } => format!("descriptor:{name}"),
+        KeyPart::DescriptorEntry {
+            name,
+            nth: Some(nth),
+        } => format!("descriptor:{name}#{nth}"),
         part => part_label(part),
     }
 }
@@ -219,6 +275,70 @@ mod tests {
             let policy = policy(&format!("evaluate: first, limits: [{limits}]"));
             assert_eq!(policy.groups_at_most(Tag::Subject), most, "{limits}");
         }
+    }
+
+    #[test]
+    fn descriptors_may_lie_in_as_many_groups_as_there_are() {
+        for (limits, subject, policy_tag) in [
+            // One limit, met by several descriptors, each in its own bucket.
+            (
+                "{ name: a, match: { descriptor: [u] }, key: descriptor:u, rate: 1/s }",
+                true,
+                false,
+            ),
+            // What descriptors bring themselves is apart, whatever is written.
+            (
+                "{ name: a, match: { descriptor: [u] }, rate: 1/s }",
+                true,
+                false,
+            ),
+            ("{ name: a, key: ip, rate: 1/s }", false, false),
+        ] {
+            let policy = policy(&format!("limits: [{limits}]"));
+            assert_eq!(policy.spans_groups(Tag::Subject), subject, "{limits}");
+            assert_eq!(policy.spans_groups(Tag::Policy), policy_tag, "{limits}");
+        }
+        let domain = policy("domain: d, limits: [{ name: a, key: ip, rate: 1/s }]");
+        assert!(domain.spans_groups(Tag::Subject));
+    }
+
+    #[test]
+    fn whatever_envoy_can_ask_may_be_brought_limits() {
+        let text = "listen: { grpc: '127.0.0.1:1' }\npolicies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]";
+        let config = Config::parse(text, "x", &NoEnvironment).unwrap();
+        assert!(config.policies[0].spans_groups(Tag::Subject));
+    }
+
+    #[test]
+    fn a_step_of_its_own_is_a_group_of_its_own() {
+        let policy = policy(
+            "evaluate: each, limits: [{ name: a, match: { descriptor: [u] }, key: descriptor, rate: 1/s },
+            { name: b, key: user, rate: 1/s }]",
+        );
+        assert!(!policy.spans_groups(Tag::Subject));
+        assert_eq!(policy.groups(Tag::Subject).len(), 2);
+    }
+
+    #[test]
+    fn what_counts_nothing_is_in_no_group() {
+        let policy = policy(
+            "evaluate: first, limits: [{ name: a, match: { path: /x }, rate: unlimited }, { name: b, key: user, rate: 1/s }]",
+        );
+        assert_eq!(policy.groups(Tag::Subject).len(), 1);
+        assert!(!policy.spans_groups(Tag::Subject));
+    }
+
+    #[test]
+    fn in_the_open_layout_a_tag_holds_descriptors_together() {
+        let limits =
+            "limits: [{ name: a, match: { descriptor: [u] }, key: descriptor:u, rate: 1/s }]";
+        let together = policy_in(
+            "layout: open, template: \"x:{{{policy}}}:{limit}:{key}\"",
+            limits,
+        );
+        assert_eq!(together.groups(Tag::Policy).len(), 1);
+        // What a descriptor brings is packed, and so in another slot.
+        assert!(together.spans_groups(Tag::Policy));
     }
 
     #[test]

@@ -2,10 +2,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`limit`] | a policy as compiled: limits, conditions, keys, bands |
+//! | [`policy`] | a policy as compiled |
+//! | [`limit`] | its limits: conditions, keys, bands |
+//! | `told` | limits that requests bring themselves |
 //! | [`config`] | a whole configuration, from YAML or JSON, with every error at once |
 //! | [`template`] | how the keys of a limit are named in the open layout |
 //! | [`group`] | which limits are decided in one place |
+//! | [`import`] | configurations of other limiters, told in our own language |
 //! | [`request`] | what is known of a request |
 //! | [`route`] | where a gateway sends requests |
 //! | [`client`] | who asks: address, user, API key, attributes, cost |
@@ -15,18 +18,22 @@
 pub mod client;
 pub mod config;
 pub mod group;
+pub mod import;
 pub mod limit;
 pub mod matching;
+pub mod policy;
 pub mod request;
 pub mod respond;
 pub mod route;
 pub mod template;
+mod told;
 
 pub use client::Client;
 pub use config::{Config, ConfigErrors};
 pub use group::{Group, Tag};
-pub use limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, OnFailure, Policy, Waiting};
+pub use limit::{Band, Condition, KeyPart, Limit, Missing, OnFailure, Waiting};
 pub use matching::{Meeting, Scratch};
+pub use policy::{Evaluate, Policy, Reserving};
 pub use request::{Descriptor, Hits, Request, ToldLimit};
 pub use respond::Respond;
 pub use route::{Route, Routes};

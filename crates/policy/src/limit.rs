@@ -1,164 +1,21 @@
-//! A policy as compiled: what the configuration means, with nothing left to look up.
+//! A limit as compiled: what the configuration means, with nothing left to look up.
 
-use crate::matching::{HostPattern, Matcher, PathPattern};
-use crate::respond::{Refusal, Respond, Spoken, speak};
+use crate::matching::{DescriptorPattern, HostPattern, PathPattern};
+pub use crate::policy::{Evaluate, Policy, Reserving};
+use crate::respond::Refusal;
 use crate::template::Template;
 use ipnet::IpNet;
-use std::iter;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Algorithm, Mode, Quota};
 
-/// A named list of limits.
-#[derive(Debug)]
-pub struct Policy {
-    /// Its name; of one that was joined, the names of all, `a+b`.
-    pub name: String,
-    /// Whether every limit that matches must allow, or the first decides alone.
-    pub evaluate: Evaluate,
-    /// The limits, in the order written, disabled ones included.
-    pub limits: Vec<Limit>,
-    /// What clients are told.
-    respond: Respond,
-    /// How header fields spell the bands, by limit.
-    spoken: Vec<Box<[Spoken]>>,
-    /// The policies that were joined in it, each with how many limits it brought; none unless it
-    /// was joined.
-    origins: Vec<(String, usize)>,
-    /// Finds the limits that a request meets.
-    pub(crate) matcher: Matcher,
-    /// Whether any limit makes requests wait.
-    waits: bool,
-    /// Whether charges of any limit may be given back.
-    refundable: bool,
-}
-
-impl Policy {
-    /// A policy of these limits, which answers as [`Respond::default`] says.
-    ///
-    /// Where one of them makes requests wait, charges of all can be given back: who waits for one
-    /// limit has been charged by every other already, and may go before it passes.
-    pub fn new(name: String, evaluate: Evaluate, limits: Vec<Limit>) -> Self {
-        let matcher = Matcher::new(&name, &limits);
-        let respond = Respond::default();
-        let is_waiting = |limit: &Limit| limit.enabled && limit.waiting.is_some();
-        let mut policy = Self {
-            name,
-            evaluate,
-            spoken: speak(&limits, respond.names),
-            respond,
-            origins: Vec::new(),
-            matcher,
-            waits: limits.iter().any(is_waiting),
-            refundable: limits.iter().any(|limit| limit.refundable),
-            limits,
-        };
-        if policy.waits {
-            policy.make_refundable();
-        }
-        policy
-    }
-
-    /// Lets every charge of this policy be given back. Its bands stay the same bands; their buckets
-    /// remember what that needs.
-    pub fn make_refundable(&mut self) {
-        self.refundable = true;
-        for limit in &mut self.limits {
-            limit.refundable = true;
-            for band in &mut limit.bands {
-                band.quota = band.quota.with_refundable(true);
-            }
-        }
-    }
-
-    /// Whether any limit makes requests wait instead of refusing them.
-    #[inline]
-    pub fn waits(&self) -> bool {
-        self.waits
-    }
-
-    /// Whether charges of any limit may be given back.
-    #[inline]
-    pub fn refundable(&self) -> bool {
-        self.refundable
-    }
-
-    /// The limits of all of these as one policy, decided in one step and answered as the first of
-    /// them says. Each limit keeps the buckets that it has in the policy it comes from, so that
-    /// whoever is counted there is counted on.
-    pub(crate) fn joined(policies: &[&Self]) -> Option<Self> {
-        let [first, ..] = policies else {
-            return None;
-        };
-        let names: Vec<&str> = policies.iter().map(|it| it.name.as_str()).collect();
-        let limits: Vec<Limit> = policies.iter().flat_map(|it| it.limits.clone()).collect();
-        let scopes = policies
-            .iter()
-            .flat_map(|it| iter::repeat_n(it.name.as_str(), it.limits.len()));
-        let origin = |it: &&Self| (it.name.clone(), it.limits.len());
-        Some(Self {
-            name: names.join("+"),
-            evaluate: Evaluate::All,
-            spoken: speak(&limits, first.respond.names),
-            respond: first.respond.clone(),
-            matcher: Matcher::of(scopes.zip(&limits), &limits),
-            origins: policies.iter().map(origin).collect(),
-            waits: policies.iter().any(|it| it.waits),
-            refundable: policies.iter().any(|it| it.refundable),
-            limits,
-        })
-    }
-
-    /// Whether it was made of several policies, which a route lists.
-    pub fn is_joined(&self) -> bool {
-        !self.origins.is_empty()
-    }
-
-    /// The policy that the buckets of a limit are named after: this one, unless it was joined.
-    pub fn origin(&self, limit: usize) -> &str {
-        let mut limits = 0_usize;
-        let found = self.origins.iter().find(|(_, count)| {
-            limits = limits.saturating_add(*count);
-            limit < limits
-        });
-        found.map_or(&self.name, |(name, _)| name)
-    }
-
-    /// The same policy, which answers as `respond` says.
-    #[must_use]
-    pub fn with_respond(self, respond: Respond) -> Self {
-        Self {
-            spoken: speak(&self.limits, respond.names),
-            respond,
-            ..self
-        }
-    }
-
-    /// What clients are told.
-    pub fn respond(&self) -> &Respond {
-        &self.respond
-    }
-
-    /// How header fields spell a band, by the numbers of its limit and of itself.
-    #[inline]
-    pub fn spoken(&self, limit: usize, band: usize) -> Option<&Spoken> {
-        self.spoken.get(limit)?.get(band)
-    }
-}
-
-/// How the limits of a policy come together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Evaluate {
-    /// Every limit that matches must allow.
-    #[default]
-    All,
-    /// The first enforced limit that matches decides alone.
-    First,
-}
-
 /// Whom it applies to, whose bucket, how much.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a setting of its own, and any of them goes with any other"
+)]
 pub struct Limit {
     /// Its name, unique in its policy.
     pub name: String,
@@ -170,12 +27,18 @@ pub struct Limit {
     pub key: Vec<KeyPart>,
     /// What to do where a part of the key is absent.
     pub missing: Missing,
-    /// How much: one band or several. All share the algorithm.
+    /// How much: one band or several. All share the algorithm. None at all is no limit
+    /// (`rate: unlimited`): it is met like any other, and nobody is asked.
     pub bands: Vec<Band>,
     /// How the bands count.
     pub algorithm: Algorithm,
     /// Enforced, or only watched.
     pub mode: Mode,
+    /// Of the limits that have this and that a request meets, one that allows is enough
+    /// (`mode: quota`). Only where [`Evaluate::Each`] decides them apart from each other.
+    pub quota_mode: bool,
+    /// The limits, by their index in [`Policy::limits`], that do not apply where this one does.
+    pub replaces: Vec<usize>,
     /// Whether a cost that does not fit is taken all the same (`charge: always`).
     pub charge_always: bool,
     /// How requests wait that do not fit; absent where they are refused.
@@ -189,6 +52,35 @@ pub struct Limit {
     /// How its keys are named where the store keeps them in the open layout; absent where it keeps
     /// them packed.
     pub template: Option<Template>,
+}
+
+impl Limit {
+    /// Whether it says of no amount that it is too much (`rate: unlimited`).
+    pub fn is_unlimited(&self) -> bool {
+        self.bands.is_empty()
+    }
+
+    /// Whether single descriptors meet it, each by its entries: then one request may meet it several
+    /// times.
+    pub fn is_met_by_each(&self) -> bool {
+        let is_exact = |it: &Condition| {
+            let pattern = it.descriptor.as_ref();
+            pattern.is_some_and(DescriptorPattern::is_exact)
+        };
+        self.conditions.iter().any(is_exact)
+    }
+
+    /// Whether anything of a descriptor tells its buckets apart.
+    pub(crate) fn counts_by_descriptor(&self) -> bool {
+        self.key.iter().any(KeyPart::is_of_descriptor)
+    }
+}
+
+impl KeyPart {
+    /// Whether it is read from a descriptor.
+    pub(crate) fn is_of_descriptor(&self) -> bool {
+        matches!(self, Self::Descriptor | Self::DescriptorEntry { .. })
+    }
 }
 
 /// How requests wait that do not fit yet (`on_refusal: wait`).
@@ -226,6 +118,8 @@ pub struct Condition {
     pub clients: Vec<IpNet>,
     /// All of these attributes.
     pub attributes: Vec<(String, String)>,
+    /// A descriptor of the request looks like this.
+    pub descriptor: Option<DescriptorPattern>,
 }
 
 /// What tells one bucket of a limit from another.
@@ -249,6 +143,15 @@ pub enum KeyPart {
     Method,
     /// The normalised path.
     Path,
+    /// All entries of the descriptor by which the limit is met.
+    Descriptor,
+    /// The value of one of its entries.
+    DescriptorEntry {
+        /// The key of the entry; case counts.
+        name: String,
+        /// Which of several with this key, counted from 1. Where absent, there must be one only.
+        nth: Option<u8>,
+    },
     /// Nothing: one bucket for all.
     Global,
 }

@@ -48,6 +48,11 @@ impl Naming {
         self.tag
     }
 
+    /// What every key begins with.
+    pub(crate) fn prefix(&self) -> &[u8] {
+        &self.prefix
+    }
+
     /// Names keys by `layout` from now on. A store that begins packed stays packed.
     pub(crate) fn set_layout(&self, layout: Layout) {
         if let Layout::Open(open) = layout {

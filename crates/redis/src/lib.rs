@@ -17,6 +17,7 @@ mod request;
 mod reserve;
 mod script;
 mod scripts;
+mod secret;
 mod settings;
 mod shared;
 mod simple;

@@ -11,6 +11,7 @@ use crate::refuse::{Knowledge, refuse};
 use crate::request::{OwnedAsk, Request, RequestOp};
 use crate::reserve::reserve;
 use crate::scripts::Scripts;
+use crate::secret;
 use crate::settings::{self, Settings};
 use crate::shared::{AskOptions, Shared, SharedOptions};
 use crate::stats::Stats;
@@ -253,6 +254,10 @@ impl Store for RedisStore {
             self.shared.deny.forget(key, quota);
         }
         Ok(was_there)
+    }
+
+    async fn shared_secret(&self, proposal: [u8; 32]) -> Result<Option<[u8; 32]>, StoreError> {
+        secret::agree(&self.shared, proposal).await.map(Some)
     }
 }
 

@@ -27,6 +27,10 @@ pub struct Bounds {
     /// after which most proxies give up an idle connection, so that they close it and not we: a
     /// request that crosses our close on the wire would be lost.
     pub idle_time: Duration,
+    /// How long a connection at the door of the Redis protocol may be silent. Redis closes none, and
+    /// clients keep theirs in pools for hours: who takes one out that is closed meanwhile gets an error
+    /// with its next command.
+    pub resp_idle_time: Duration,
     /// While draining, how long an idle connection stays open for a request already on its way.
     pub farewell_time: Duration,
     /// How long draining may take; connections that are left are then cut.
@@ -44,6 +48,7 @@ impl Default for Bounds {
             handshake_time: Duration::from_secs(10),
             body_time: Duration::from_secs(10),
             idle_time: Duration::from_secs(75),
+            resp_idle_time: Duration::from_hours(1),
             farewell_time: Duration::from_millis(500),
             drain_time: Duration::from_secs(10),
         }

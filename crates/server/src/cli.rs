@@ -1,6 +1,6 @@
 //! The command line.
 
-use crate::commands::{doctor, gateway, inspect, reset, schema, serve, simulate, validate};
+use crate::commands::{doctor, gateway, import, inspect, reset, schema, serve, simulate, validate};
 use clap::{Args, Parser, Subcommand};
 
 /// Decides whether a request may pass: rate limiting over HTTP and as a reverse proxy, from one
@@ -18,6 +18,7 @@ Examples:
   tidegate gateway --upstream http://127.0.0.1:9001 --limit 100/s
   tidegate validate tidegate.yaml               check it first: every error at once
   tidegate simulate --config tidegate.yaml --trace trace.jsonl
+  tidegate serve --envoy-config ratelimit/config  what envoyproxy/ratelimit serves
 
 Without a subcommand, tidegate serves."
 )]
@@ -58,6 +59,8 @@ pub enum Command {
     Validate(validate::ValidateArgs),
     /// Decide a trace in virtual time: a line of JSON in, a decision out
     Simulate(simulate::SimulateArgs),
+    /// Translate the configuration of another limiter: envoyproxy/ratelimit, limitador
+    Import(import::ImportArgs),
     /// Print the JSON Schema of the configuration, for editors
     Schema(schema::SchemaArgs),
     /// Look into a bucket that is kept in Redis

@@ -1,15 +1,32 @@
-//! Reading a configuration from a file, for every command that takes one.
+//! Reading a configuration from a file, for every command that takes one, and those of others from a
+//! folder.
 
 use crate::failure::Failure;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tidegate_policy::Config;
 use tidegate_policy::config::Environment;
+use tidegate_policy::import::SourceFile;
 
 /// The most that is read of a file: more than the language takes, so that it is the language's own
 /// message that says so.
 const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// The most files that are read of a folder: more than there can be domains.
+const FILES_MAX: usize = 10_000;
+
+/// The most that is read of a folder.
+const FOLDER_BYTES_MAX: usize = 64 << 20;
+
+/// What a folder holds.
+#[derive(Debug, Default)]
+pub struct Folder {
+    /// Its files, by name.
+    pub files: Vec<SourceFile>,
+    /// What was not read, and why.
+    pub passed_over: Vec<String>,
+}
 
 /// The configuration in `path`, or everything that is wrong with it.
 pub fn load(path: &Path, environment: &dyn Environment) -> Result<Config, Failure> {
@@ -22,6 +39,99 @@ pub fn read(path: &Path) -> Result<String, Failure> {
     let mut text = String::new();
     File::open(path)
         .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))
-        .map_err(|error| Failure::input(format!("cannot read {}: {error}", path.display())))?;
+        .map_err(|error| unreadable(path, &error))?;
     Ok(text)
+}
+
+/// The YAML files in the folder `path`, by name; or `path` itself, if it is a file. Links are followed,
+/// for that is how Kubernetes mounts a `ConfigMap`, and what is hidden is not looked at.
+pub fn read_all(path: &Path) -> Result<Folder, Failure> {
+    let about = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    if !about.is_dir() {
+        return Ok(Folder {
+            files: vec![source(path)?],
+            ..Folder::default()
+        });
+    }
+    let mut folder = Folder::default();
+    let mut bytes: usize = 0;
+    for path in entries(path)? {
+        if is_hidden(&path) {
+            continue;
+        }
+        if let Some(why) = why_not(&path) {
+            let shown = path.display();
+            folder
+                .passed_over
+                .push(format!("{shown} is passed over: {why}"));
+            continue;
+        }
+        let file = source(&path)?;
+        bytes = bytes.saturating_add(file.text.len());
+        folder.files.push(file);
+        if bytes > FOLDER_BYTES_MAX {
+            let folder = path.parent().unwrap_or(&path).display();
+            return Err(Failure::input(format!("{folder} holds more than 64 MiB")));
+        }
+    }
+    if folder.files.is_empty() {
+        return Err(nothing_in(path));
+    }
+    Ok(folder)
+}
+
+/// What a folder has, in order.
+fn entries(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(path).map_err(|error| unreadable(path, &error))? {
+        let entry = entry.map_err(|error| unreadable(path, &error))?;
+        paths.push(entry.path());
+        if paths.len() > FILES_MAX {
+            let shown = path.display();
+            let message = format!("{shown} holds more than {FILES_MAX} files");
+            return Err(Failure::input(message));
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn is_hidden(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_none_or(|name| name.starts_with('.'))
+}
+
+/// Why something in a folder is not read, if it is not.
+fn why_not(path: &Path) -> Option<&'static str> {
+    if fs::metadata(path).is_ok_and(|about| about.is_dir()) {
+        return Some("it is a folder");
+    }
+    let is_yaml = path
+        .extension()
+        .is_some_and(|it| it == "yaml" || it == "yml");
+    (!is_yaml).then_some("its name ends neither in .yaml nor in .yml")
+}
+
+fn source(path: &Path) -> Result<SourceFile, Failure> {
+    Ok(SourceFile {
+        name: path.display().to_string(),
+        text: read(path)?,
+    })
+}
+
+fn nothing_in(path: &Path) -> Failure {
+    let shown = path.display();
+    let inner = path.join("config");
+    let hint = if inner.is_dir() {
+        format!("; did you mean {}?", inner.display())
+    } else {
+        String::new()
+    };
+    Failure::input(format!(
+        "{shown} holds no file whose name ends in .yaml or .yml{hint}"
+    ))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::input(format!("cannot read {}: {error}", path.display()))
 }

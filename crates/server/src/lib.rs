@@ -5,7 +5,7 @@
 //! | [`cli`] | the command line |
 //! | [`commands`] | what each subcommand does |
 //! | [`failure`] | how the program fails, and with which exit code |
-//! | [`config_file`], [`environment`] | where a configuration comes from |
+//! | [`config_file`], [`config_source`], [`environment`] | where a configuration comes from |
 //! | [`server`] | sockets, connections, draining: the same for all doors |
 //! | `doors` | from a protocol to a question, and from a decision back |
 //! | `proxy` | passing requests on to upstreams |
@@ -20,6 +20,7 @@ pub mod bounds;
 pub mod cli;
 pub mod commands;
 pub mod config_file;
+pub mod config_source;
 pub mod decider;
 mod doors;
 pub mod environment;
@@ -34,3 +35,6 @@ pub mod simulate;
 pub mod tasks;
 pub mod telemetry;
 pub mod wire;
+
+#[doc(hidden)]
+pub use doors::resp;

@@ -6,7 +6,7 @@ use http::StatusCode;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use tidegate::{Applied, DecidedBy, Decision, Timestamp};
-use tidegate_policy::respond::{Names, Placeholder, Refusal, Respond, Wording};
+use tidegate_policy::respond::{Names, Placeholder, Refusal, Respond, Spoken, Wording};
 
 /// Why the request does not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +95,23 @@ pub(super) fn seconds(applied: &Applied<'_>) -> Option<u64> {
 /// Microseconds as whole seconds, rounded up.
 pub(super) fn up(micros: u64) -> u64 {
     micros.div_ceil(1_000_000)
+}
+
+/// Seconds until the bucket is as good as new, rounded up.
+pub(super) fn reset_s(applied: &Applied<'_>) -> u64 {
+    let reset = u64::try_from(applied.reset_after().as_micros());
+    up(reset.unwrap_or(u64::MAX))
+}
+
+/// Seconds until things look better: on a refusal until the request would pass, so that no client reads
+/// two answers to one question, and the window where it never can; else until the bucket is as good
+/// as new.
+pub(super) fn passes_s(applied: &Applied<'_>, is_allowed: bool) -> u64 {
+    if is_allowed {
+        return reset_s(applied);
+    }
+    let window_s = || applied.spoken().map_or(0, Spoken::window_s);
+    seconds(applied).unwrap_or_else(window_s)
 }
 
 /// When the bucket is as good as new, in seconds since the epoch, rounded up.

@@ -1,7 +1,7 @@
 //! Header fields that tell a client of its limits, in every dialect. On the way of each request:
 //! a value costs one allocation, and nothing is formatted.
 
-use super::facts::{reset_epoch, seconds, up};
+use super::facts::{passes_s, reset_epoch, reset_s};
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
 use smallvec::SmallVec;
@@ -184,18 +184,12 @@ impl Told<'_> {
 
     /// Seconds until the bucket is as good as new, rounded up.
     fn reset_s(&self) -> u64 {
-        let reset = u64::try_from(self.binding.reset_after().as_micros());
-        up(reset.unwrap_or(u64::MAX))
+        reset_s(&self.binding)
     }
 
-    /// Seconds until things look better: on a refusal until the request would pass, so that no client
-    /// reads two answers to one question, and the window where it never can; else until the bucket
-    /// is as good as new.
+    /// Seconds until things look better.
     fn passes_s(&self) -> u64 {
-        if self.decision.is_allowed() {
-            return self.reset_s();
-        }
-        seconds(&self.binding).unwrap_or(self.spoken.window_s())
+        passes_s(&self.binding, self.decision.is_allowed())
     }
 }
 

@@ -45,7 +45,7 @@ use facts::Facts;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response};
 use std::borrow::Cow;
-use tidegate::Decision;
+use tidegate::{Applied, Decision};
 use tidegate_policy::Respond;
 
 /// Adds what the client is told of its limits: every dialect that the policy speaks. Nothing where
@@ -82,6 +82,27 @@ pub fn retry_after_seconds(decision: &Decision) -> Option<u64> {
         return None;
     }
     facts::seconds(&decision.binding()?)
+}
+
+/// Seconds until things look better for one band, rounded up: if it refuses, until the same request
+/// would pass, or its window where it never can; else until the bucket is as good as new. For protocols
+/// that tell of several bands.
+///
+/// ```
+/// use tidegate::{Limiter, Request};
+/// use tidegate_http::answer::passes_after_seconds;
+///
+/// let limiter = Limiter::from_yaml("
+/// policies: [{ name: api, limits: [{ name: all, rate: 2/min }] }]
+/// ")?;
+/// let first = limiter.check_now(&Request::new())?;
+/// assert_eq!(first.binding().map(|band| passes_after_seconds(&band)), Some(30));
+/// let too_much = limiter.check_now(&Request::new().cost(3))?;
+/// assert_eq!(too_much.binding().map(|band| passes_after_seconds(&band)), Some(60));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn passes_after_seconds(applied: &Applied<'_>) -> u64 {
+    facts::passes_s(applied, applied.is_allowed())
 }
 
 /// A sentence for people: why a request does not pass, and when it will; `None` where nothing could

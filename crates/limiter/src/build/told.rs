@@ -52,9 +52,7 @@ impl Told {
                 return Err(BuildError::TwoDefaults);
             }
             let policy = Policy::new(DEFAULT_POLICY.to_owned(), self.evaluate, limits);
-            rules
-                .policies
-                .push(policy.with_respond(self.respond.clone()));
+            rules.push(policy.with_respond(self.respond.clone()));
         }
         if rules.policies.is_empty() {
             return Err(BuildError::NoPolicy);

@@ -13,6 +13,7 @@ pub struct Applied<'a> {
     pub(super) limit_index: usize,
     pub(super) band: Option<&'a Band>,
     pub(super) band_index: usize,
+    pub(super) descriptor: Option<u16>,
     pub(super) spoken: Option<&'a Spoken>,
     pub(super) outcome: &'a Outcome,
     pub(super) key: &'a str,
@@ -37,6 +38,12 @@ impl<'a> Applied<'a> {
         self.band.map(|_| self.band_index)
     }
 
+    /// By which descriptor of the request the limit was met, counted from 0; `None` where by the
+    /// request as a whole.
+    pub fn descriptor(&self) -> Option<usize> {
+        self.descriptor.map(usize::from)
+    }
+
     /// What the limit keys its buckets by.
     pub fn key_parts(&self) -> &'a [KeyPart] {
         &self.limit.key
@@ -52,8 +59,8 @@ impl<'a> Applied<'a> {
         self.spoken
     }
 
-    /// The band as written, such as `10/s burst 50`; `None` where the limit refused without any band
-    /// being asked, because the identity was missing or the store did not answer.
+    /// The band as written, such as `10/s burst 50`; `None` where no band was asked: the limit is
+    /// `unlimited`, or it refused because the identity was missing or the store did not answer.
     pub fn band(&self) -> Option<&'a str> {
         self.band.map(|band| band.text.as_str())
     }
@@ -81,6 +88,12 @@ impl<'a> Applied<'a> {
     /// The most units that the band lets through at once.
     pub fn capacity(&self) -> u64 {
         self.band.map_or(0, |band| band.quota.capacity())
+    }
+
+    /// The band's period.
+    pub fn period(&self) -> Duration {
+        let period_us = self.band.map_or(0, |band| band.quota.period_us());
+        Duration::from_micros(period_us)
     }
 
     /// Whole units left.

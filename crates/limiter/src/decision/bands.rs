@@ -1,21 +1,26 @@
 //! What all bands answered, and which of them is reported.
 
-use crate::rules::Rules;
+use super::{NOTHING, Scene};
 use smallvec::SmallVec;
 use tidegate_core::{Mode, Outcome, Wait};
+use tidegate_policy::Limit;
 use tidegate_policy::matching::{Meeting, Met};
 
 /// What one band answered. Small, for a decision is moved about with four of them in place.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) limit: u32,
-    /// [`NO_BAND`] where the limit refused without any band being asked: for want of an identity,
-    /// or of a store.
-    pub(super) band: u32,
+    /// [`NO_BAND`] where no band was asked: the limit is unlimited, or refused for want of an
+    /// identity, or of a store.
+    pub(super) band: u16,
+    /// By which descriptor it was met; [`NO_DESCRIPTOR`] where by the request as a whole.
+    pub(super) descriptor: u16,
     pub(super) outcome: Outcome,
 }
 
-const NO_BAND: u32 = u32::MAX;
+pub(super) const NO_BAND: u16 = u16::MAX;
+
+pub(super) const NO_DESCRIPTOR: u16 = u16::MAX;
 
 /// What all bands answered, in the order written, and which of them is reported.
 #[derive(Default)]
@@ -29,10 +34,11 @@ pub(super) struct Bands<'m> {
 
 impl Entry {
     /// A limit that refuses without any band being asked.
-    pub(super) fn without_band(limit: usize, wait: Wait) -> Self {
+    pub(super) fn without_band(limit: usize, descriptor: Option<u16>, wait: Wait) -> Self {
         Self {
             limit: number(limit),
             band: NO_BAND,
+            descriptor: descriptor.unwrap_or(NO_DESCRIPTOR),
             outcome: Outcome {
                 remaining: 0,
                 wait,
@@ -41,41 +47,67 @@ impl Entry {
             },
         }
     }
+
+    /// A limit that has no band, and lets everything pass.
+    fn unlimited(met: &Met) -> Self {
+        let entry = Self::without_band(met.limit, met.descriptor, Wait::NONE);
+        let outcome = Outcome {
+            remaining: u64::MAX,
+            ..entry.outcome
+        };
+        Self { outcome, ..entry }
+    }
+
+    pub(super) fn is_unlimited(&self) -> bool {
+        self.band == NO_BAND && self.outcome.is_allowed()
+    }
+
+    /// Whether it refuses because nobody knows.
+    pub(super) fn is_denied(&self) -> bool {
+        self.band == NO_BAND && !self.outcome.is_allowed()
+    }
 }
 
 impl<'m> Bands<'m> {
-    /// Begins with a limit that refuses because it is not known, and is reported whatever the others
-    /// answer.
-    pub(super) fn denied(met: &'m Met, wait: Wait) -> Self {
-        Self {
-            entries: SmallVec::from_iter([Entry::without_band(met.limit, wait)]),
+    /// Adds a limit that refuses because it is not known. If it `binds`, it is reported whatever the
+    /// others answer.
+    pub(super) fn deny(&mut self, met: &'m Met, wait: Wait, binds: bool) {
+        if binds && self.best.is_none() {
             // No wait is longer.
-            best: Some((0, Wait::NEVER, 0)),
-            met: Some(met),
+            self.best = Some((self.entries.len(), Wait::NEVER, 0));
+            self.met = Some(met);
         }
+        self.entries
+            .push(Entry::without_band(met.limit, met.descriptor, wait));
     }
 
     /// Adds what was answered: one of `outcomes` for each band of each limit met, `None` where nobody
-    /// was asked.
+    /// was asked. Reported is only what `counts`, by the number among the limits met.
     // Part of every decision, and for stores that always answer all, `Option` is to vanish.
     #[inline]
     pub(super) fn add(
         &mut self,
-        (rules, policy): (&Rules, usize),
-        meeting: &Meeting<'m>,
+        scene: &Scene<'m>,
         passed: bool,
         mut outcomes: impl Iterator<Item = Option<Outcome>>,
+        counts: impl Fn(usize, &Limit, &Outcome) -> bool,
     ) {
-        for met in meeting.met {
-            let Some(limit) = rules.limit(policy, met.limit) else {
+        for (nth, met) in scene.meeting.met.iter().enumerate() {
+            let Some(limit) = scene.limit(met) else {
                 continue;
             };
-            for (band, outcome) in (0..).zip(outcomes.by_ref().take(limit.bands.len())) {
+            let bands = scene.bands(met);
+            if bands.is_empty() {
+                self.entries.push(Entry::unlimited(met));
+                continue;
+            }
+            for (band, outcome) in (0..).zip(outcomes.by_ref().take(bands.len())) {
                 let Some(outcome) = outcome else {
                     continue;
                 };
                 if limit.mode == Mode::Enforce
                     && self.best.is_none_or(|best| binds(passed, &outcome, best))
+                    && counts(nth, limit, &outcome)
                 {
                     self.best = Some((self.entries.len(), outcome.wait, outcome.remaining));
                     self.met = Some(met);
@@ -83,16 +115,17 @@ impl<'m> Bands<'m> {
                 self.entries.push(Entry {
                     limit: number(met.limit),
                     band,
+                    descriptor: met.descriptor.unwrap_or(NO_DESCRIPTOR),
                     outcome,
                 });
             }
         }
     }
 
-    /// The number of the band that is reported.
+    /// The number of the band that is reported; [`NOTHING`] where none is.
     #[inline]
-    pub(super) fn binding(&self) -> Option<usize> {
-        self.best.map(|(nth, ..)| nth)
+    pub(super) fn binding(&self) -> u32 {
+        self.best.map_or(NOTHING, |(nth, ..)| number(nth))
     }
 
     /// Whose bucket that is.
@@ -104,13 +137,13 @@ impl<'m> Bands<'m> {
     }
 }
 
-/// The number of a limit. There are never as many as would not fit.
+/// A number of limits or of bands. There are never as many as would not fit.
 fn number(limit: usize) -> u32 {
     u32::try_from(limit).unwrap_or(u32::MAX)
 }
 
 /// Whether `outcome` is to be reported rather than `best`, which was written earlier.
-fn binds(passed: bool, outcome: &Outcome, best: (usize, Wait, u64)) -> bool {
+pub(super) fn binds(passed: bool, outcome: &Outcome, best: (usize, Wait, u64)) -> bool {
     let (_, wait, remaining) = best;
     if passed {
         outcome.remaining < remaining

@@ -2,26 +2,33 @@
 //!
 //! | module | what it is |
 //! |---|---|
+//! | `scene` | what it is about: the limits that a request meets |
+//! | `brought` | limits that a request brings itself |
 //! | `bands` | what all bands answered, and which of them is reported |
 //! | `applied` | what one band answered, for those who tell it |
+//! | `described` | what is reported of each descriptor |
 
 mod applied;
 mod bands;
+mod brought;
+mod described;
+mod scene;
 
 pub use applied::Applied;
+pub(crate) use brought::Brought;
+pub(crate) use scene::Scene;
 
 use crate::failure::COME_BACK_US;
 use crate::giving::Charges;
 use crate::rules::Rules;
-use bands::{Bands, Entry};
+use bands::{Bands, Entry, NO_DESCRIPTOR};
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Outcome, Reply, Timestamp, Wait};
-use tidegate_policy::Policy;
-use tidegate_policy::matching::Meeting;
-use tidegate_policy::respond::{Refusal, Respond};
+use tidegate_policy::respond::{Refusal, Respond, Spoken};
+use tidegate_policy::{Band, Limit, Policy};
 
 /// The answer to a request.
 ///
@@ -38,16 +45,23 @@ pub struct Decision {
     at: Timestamp,
     allowed: bool,
     decided_by: DecidedBy,
-    /// Which of `bands` is reported.
-    binding: Option<usize>,
+    /// How many descriptors the request has.
+    descriptors: u16,
+    /// Which of `bands` is reported, or [`NOTHING`].
+    binding: u32,
     /// The reported band's key.
     key: SmallVec<[u8; 48]>,
     bands: SmallVec<[Entry; 4]>,
     /// What may be given back; absent where nothing may.
     charges: Option<Arc<Charges>>,
+    /// What the request brought itself; absent where it brought nothing.
+    brought: Option<Arc<Brought>>,
     /// How long the request was held back, in microseconds.
     waited_us: u64,
 }
+
+/// No band is reported.
+const NOTHING: u32 = u32::MAX;
 
 /// Who decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,86 +93,98 @@ pub(crate) struct Pieces<'a> {
     pub(crate) decided_by: DecidedBy,
     /// One for each ask, in order; `None` where nobody was asked.
     pub(crate) outcomes: &'a [Option<Outcome>],
-    /// Which of the limits met refuses because it is not known.
-    pub(crate) denied: Option<usize>,
+    /// Which of the limits met refuse because they are not known. Where that decides, the first of
+    /// them is reported.
+    pub(crate) denied: &'a [usize],
+    /// Of the limits met of which one that allows is enough, the one that speaks for those that
+    /// refuse; `None` where one does allow.
+    pub(crate) spokesman: Option<usize>,
 }
 
 // === impl Decision ===
 
 impl Decision {
     /// The decision that a store's reply amounts to.
-    pub(crate) fn new(
-        rules: Arc<Rules>,
-        policy: usize,
-        meeting: &Meeting<'_>,
-        reply: &Reply,
-    ) -> Self {
+    pub(crate) fn new(scene: &Scene<'_>, reply: &Reply) -> Self {
         let mut bands = Bands::default();
         let outcomes = reply.outcomes.iter().copied().map(Some);
-        bands.add((&rules, policy), meeting, reply.passed, outcomes);
+        bands.add(scene, reply.passed, outcomes, |_, _, _| true);
+        // Put together here, for it is large, and moving it would be a good part of making it.
         Self {
-            rules,
-            policy,
+            rules: Arc::clone(scene.rules),
+            policy: scene.number,
             at: reply.at,
             allowed: reply.passed,
             decided_by: DecidedBy::Store,
+            descriptors: scene.descriptors,
             binding: bands.binding(),
-            key: bands.key(meeting),
+            key: bands.key(&scene.meeting),
             bands: bands.entries,
             charges: None,
+            brought: scene.brought.cloned(),
             waited_us: 0,
         }
     }
 
     /// The decision that `pieces` amount to. Bands that nobody was asked about are left out.
-    pub(crate) fn pieced(
-        rules: Arc<Rules>,
-        policy: usize,
-        meeting: &Meeting<'_>,
-        pieces: &Pieces<'_>,
-    ) -> Self {
-        let denied = pieces.denied.and_then(|nth| meeting.met.get(nth));
-        let mut bands = denied.map_or_else(Bands::default, |met| {
-            Bands::denied(met, Wait::from_micros(COME_BACK_US))
-        });
+    pub(crate) fn pieced(scene: &Scene<'_>, pieces: &Pieces<'_>) -> Self {
+        let mut bands = Bands::default();
+        let denial_decides = !pieces.allowed && pieces.decided_by == DecidedBy::Failure;
+        for nth in pieces.denied {
+            if let Some(met) = scene.meeting.met.get(*nth) {
+                bands.deny(met, Wait::from_micros(COME_BACK_US), denial_decides);
+            }
+        }
         let outcomes = pieces.outcomes.iter().copied();
-        bands.add((&rules, policy), meeting, pieces.allowed, outcomes);
+        let counts = |nth, limit: &Limit, outcome: &Outcome| {
+            !limit.quota_mode || outcome.is_allowed() || pieces.spokesman == Some(nth)
+        };
+        bands.add(scene, pieces.allowed, outcomes, counts);
         Self {
-            rules,
-            policy,
             at: pieces.at,
             allowed: pieces.allowed,
             decided_by: pieces.decided_by,
             binding: bands.binding(),
-            key: bands.key(meeting),
+            key: bands.key(&scene.meeting),
             bands: bands.entries,
-            charges: None,
-            waited_us: 0,
+            ..Self::blank(scene)
         }
     }
 
     /// Refused by a limit because the request lacks the identity that its key needs.
-    pub(crate) fn identity_missing(rules: Arc<Rules>, policy: usize, limit: usize) -> Self {
+    pub(crate) fn identity_missing(scene: &Scene<'_>, limit: usize) -> Self {
         Self {
             allowed: false,
-            binding: Some(0),
-            bands: SmallVec::from_iter([Entry::without_band(limit, Wait::NEVER)]),
-            ..Self::unlimited(rules, policy)
+            binding: 0,
+            bands: SmallVec::from_iter([Entry::without_band(limit, None, Wait::NEVER)]),
+            ..Self::blank(scene)
         }
     }
 
-    /// Allowed, because no limit applied.
-    pub(crate) fn unlimited(rules: Arc<Rules>, policy: usize) -> Self {
+    /// Allowed, because no limit applied, or none that limits anything.
+    pub(crate) fn unlimited(scene: &Scene<'_>) -> Self {
+        let mut bands = Bands::default();
+        bands.add(scene, true, std::iter::empty(), |_, _, _| true);
         Self {
-            rules,
-            policy,
+            bands: bands.entries,
+            ..Self::blank(scene)
+        }
+    }
+
+    /// Allowed, and nothing said of any limit.
+    fn blank(scene: &Scene<'_>) -> Self {
+        Self {
+            rules: Arc::clone(scene.rules),
+            policy: scene.number,
             at: Timestamp::default(),
             allowed: true,
             decided_by: DecidedBy::Store,
-            binding: None,
+            descriptors: scene.descriptors,
+            binding: NOTHING,
             key: SmallVec::new(),
             bands: SmallVec::new(),
             charges: None,
+            brought: scene.brought.cloned(),
             waited_us: 0,
         }
     }
@@ -193,12 +219,12 @@ impl Decision {
     /// Whether no enforced limit applied to the request, or none was asked because the store did
     /// not answer. It is then allowed, and there is no [`binding`](Self::binding).
     pub fn is_unlimited(&self) -> bool {
-        self.binding.is_none()
+        self.binding == NOTHING
     }
 
     /// The band that is reported, or `None` where no enforced limit applied.
     pub fn binding(&self) -> Option<Applied<'_>> {
-        let entry = self.bands.get(self.binding?)?;
+        let entry = self.bound()?;
         self.describe(entry, std::str::from_utf8(&self.key).unwrap_or_default())
     }
 
@@ -206,18 +232,16 @@ impl Decision {
     /// takes.
     #[inline]
     pub fn limit(&self) -> Option<&str> {
-        let entry = self.bands.get(self.binding?)?;
-        let limits = &self.policy_rules()?.limits;
-        let limit = limits.get(usize::try_from(entry.limit).ok()?)?;
-        Some(&limit.name)
+        Some(&self.limit_of(self.bound()?)?.name)
     }
 
     /// Every band of every limit that the request met, shadow limits included, in the order
-    /// written. Their keys are empty, but for the [`binding`](Self::binding)'s.
+    /// written. A limit that is `unlimited` is there once, without a band. Their keys are empty, but
+    /// for the [`binding`](Self::binding)'s.
     pub fn applied(&self) -> impl Iterator<Item = Applied<'_>> {
         let key = std::str::from_utf8(&self.key).unwrap_or_default();
-        self.bands.iter().enumerate().filter_map(move |(i, entry)| {
-            let is_binding = self.binding == Some(i);
+        (0..).zip(&self.bands).filter_map(move |(i, entry)| {
+            let is_binding = self.binding == i;
             self.describe(entry, if is_binding { key } else { "" })
         })
     }
@@ -267,20 +291,48 @@ impl Decision {
         self.rules.policies.get(self.policy)
     }
 
+    /// The entry that is reported.
+    #[inline]
+    fn bound(&self) -> Option<&Entry> {
+        self.bands.get(usize::try_from(self.binding).ok()?)
+    }
+
+    #[inline]
+    fn limit_of(&self, entry: &Entry) -> Option<&Limit> {
+        let policy = self.policy_rules()?;
+        policy.limit(usize::try_from(entry.limit).ok()?)
+    }
+
     fn describe<'a>(&'a self, entry: &'a Entry, key: &'a str) -> Option<Applied<'a>> {
         let limit_index = usize::try_from(entry.limit).ok()?;
-        let band_index = usize::try_from(entry.band).ok()?;
+        let band_index = usize::from(entry.band);
         let policy = self.policy_rules()?;
-        let limit = policy.limits.get(limit_index)?;
+        let limit = policy.limit(limit_index)?;
+        let (band, spoken) = match self.brought_with(limit_index, entry) {
+            Some((band, spoken)) => (Some(band), Some(spoken)),
+            None => (
+                limit.bands.get(band_index),
+                policy.spoken(limit_index, band_index),
+            ),
+        };
         Some(Applied {
             limit,
             limit_index,
-            band: limit.bands.get(band_index),
+            band,
             band_index,
-            spoken: policy.spoken(limit_index, band_index),
+            descriptor: (entry.descriptor != NO_DESCRIPTOR).then_some(entry.descriptor),
+            spoken,
             outcome: &entry.outcome,
             key,
         })
+    }
+
+    /// What the request itself brought, if `entry` is of that and was asked.
+    #[inline]
+    fn brought_with(&self, limit: usize, entry: &Entry) -> Option<(&Band, &Spoken)> {
+        let brought = self.brought.as_deref()?;
+        let is_hidden = limit == self.policy_rules()?.limits.len() && entry.band == 0;
+        is_hidden.then(|| brought.get(entry.descriptor))?
     }
 }
 

@@ -66,12 +66,17 @@ impl Local {
         let mut reply = self.store.decide_now(&shared);
         for (ask, outcome) in asks.iter().zip(reply.outcomes.iter_mut()) {
             if outcome.wait.is_never()
-                && matches!(ask.op, Op::Take(cost) if cost <= ask.quota.cost_max())
+                && matches!(ask.op, Op::Take(cost) | Op::Test(cost) if cost <= ask.quota.cost_max())
             {
                 outcome.wait = Wait::from_micros(COME_BACK_US);
             }
         }
         reply
+    }
+
+    /// Settles what was charged here: `asks` are at the share by which it was.
+    pub(super) fn settle(&self, asks: &[Ask<'_>]) -> Reply {
+        self.store.decide_now(asks)
     }
 
     /// Charges a bucket with what it has above the share of the last known remaining: when it begins,

@@ -7,13 +7,19 @@
 //! | `share` | how large that share is |
 //! | `known` | what was last heard of each bucket |
 //! | `health` | whether the store answers, and who is told |
+//! | `alone` | one bucket that belongs to no limit |
+//! | `reserving` | reserving, and settling what was charged here |
+//! | `standing` | the same, for those who ask the limiter |
 //!
 //! None of this exists for a store that cannot fail.
 
+mod alone;
 mod health;
 mod known;
 mod local;
+mod reserving;
 mod share;
+mod standing;
 mod verdict;
 
 pub use health::StoreHealth;
@@ -35,7 +41,20 @@ use tidegate_policy::OnFailure;
 use verdict::Verdict;
 
 /// One for each ask; `None` where nobody answered.
-type Known = SmallVec<[Option<Outcome>; 4]>;
+pub(crate) type Known = SmallVec<[Option<Outcome>; 4]>;
+
+/// Limits that refuse because they are not known, by their numbers among those met.
+type Denied = SmallVec<[usize; 1]>;
+
+/// What is made of asks that the store did not answer, or only in part.
+pub(crate) struct Settled {
+    pub(crate) at: Timestamp,
+    pub(crate) allowed: bool,
+    pub(crate) decided_by: DecidedBy,
+    /// One for each ask; `None` where nobody was asked.
+    pub(crate) outcomes: Known,
+    pub(crate) denied: Denied,
+}
 
 /// Decides without the store, and knows how it is.
 #[derive(Debug)]
@@ -115,25 +134,63 @@ impl Failover {
     pub(crate) fn decide(
         &self,
         question: &Question<'_>,
-        mut error: StoreError,
+        error: StoreError,
         answers: &[Option<Answered>],
     ) -> Result<Decision, CheckError> {
-        self.failed(&error);
-        let known = self.heard(question, answers);
-        let verdict = Verdict::of(question, &known);
-        if verdict == Verdict::Error {
-            // Given back now, however long the caller keeps the error.
-            return Err(CheckError::Store(error.with_answers(Box::default(), None)));
-        }
-        let decision = self.carry_out(verdict, question, known, answers);
-        if decision.is_allowed() {
-            error.keep();
-        }
-        Ok(decision)
+        let settled = self.settle(question, &question.asks, error, answers)?;
+        Ok(question.piece(&Pieces {
+            at: settled.at,
+            allowed: settled.allowed,
+            decided_by: settled.decided_by,
+            outcomes: &settled.outcomes,
+            denied: &settled.denied,
+            spokesman: None,
+        }))
     }
 
-    /// What was answered, remembered and made as long as the question.
-    fn heard(&self, question: &Question<'_>, answers: &[Option<Answered>]) -> Known {
+    /// What is to be made of `asks`, which are those of `question` or some of them, where the store
+    /// answered them with `error`.
+    pub(crate) fn settle(
+        &self,
+        question: &Question<'_>,
+        asks: &[Ask<'_>],
+        mut error: StoreError,
+        answers: &[Option<Answered>],
+    ) -> Result<Settled, CheckError> {
+        self.failed(&error);
+        let mut known = self.heard(asks, answers);
+        let mut at = answers.iter().flatten().map(|it| it.at).max();
+        let mut denied = Denied::new();
+        let (allowed, decided_by) = match Verdict::of(question, asks, &known) {
+            Verdict::Error => {
+                // Given back now, however long the caller keeps the error.
+                return Err(CheckError::Store(error.with_answers(Box::default(), None)));
+            }
+            Verdict::Refused => (false, DecidedBy::Store),
+            Verdict::Deny => {
+                denied = verdict::denied(question, asks, &known);
+                (false, DecidedBy::Failure)
+            }
+            Verdict::GoOn { by } => {
+                let reply = self.decide_locally(question, asks, &mut known);
+                at = reply.as_ref().map(|reply| reply.at).or(at);
+                (reply.is_none_or(|reply| reply.passed), by)
+            }
+        };
+        if allowed {
+            error.keep();
+        }
+        Ok(Settled {
+            at: at.unwrap_or_else(|| self.clock.now()),
+            allowed,
+            decided_by,
+            outcomes: known,
+            denied,
+        })
+    }
+
+    /// What was answered, remembered and made as long as what was asked.
+    fn heard(&self, asks: &[Ask<'_>], answers: &[Option<Answered>]) -> Known {
         let now = self.clock.now();
         let answers = answers.iter().chain(std::iter::repeat(&None));
         let heard = |(ask, answered): (&Ask<'_>, &Option<Answered>)| {
@@ -141,60 +198,32 @@ impl Failover {
             self.local.known().note(ask, &outcome, now);
             Some(outcome)
         };
-        question.asks.iter().zip(answers).map(heard).collect()
-    }
-
-    fn carry_out(
-        &self,
-        verdict: Verdict,
-        question: &Question<'_>,
-        mut known: Known,
-        answers: &[Option<Answered>],
-    ) -> Decision {
-        let mut at = answers.iter().flatten().map(|it| it.at).max();
-        let (allowed, decided_by, denied) = match verdict {
-            Verdict::Refused => (false, DecidedBy::Store, None),
-            Verdict::Error => (false, DecidedBy::Failure, None),
-            Verdict::Deny { nth } => (false, DecidedBy::Failure, Some(nth)),
-            Verdict::GoOn { by } => {
-                let passed = match self.decide_locally(question, &mut known) {
-                    Some(reply) => {
-                        at = Some(reply.at);
-                        reply.passed
-                    }
-                    None => true,
-                };
-                (passed, by, None)
-            }
-        };
-        question.piece(&Pieces {
-            at: at.unwrap_or_else(|| self.clock.now()),
-            allowed,
-            decided_by,
-            outcomes: &known,
-            denied,
-        })
+        asks.iter().zip(answers).map(heard).collect()
     }
 
     /// Decides together, all or nothing, what is not known and is to be decided here.
-    fn decide_locally(&self, question: &Question<'_>, known: &mut Known) -> Option<Reply> {
+    fn decide_locally(
+        &self,
+        question: &Question<'_>,
+        asks: &[Ask<'_>],
+        known: &mut Known,
+    ) -> Option<Reply> {
         let is_local = |(ask, outcome): (&Ask<'_>, &Option<Outcome>)| {
             outcome.is_none() && question.on_failure(ask) == OnFailure::Local
         };
-        let asks: SmallVec<[Ask<'_>; 4]> = question
-            .asks
+        let unknown: SmallVec<[Ask<'_>; 4]> = asks
             .iter()
             .zip(known.iter())
             .filter(|it| is_local(*it))
             .map(|(ask, _)| *ask)
             .collect();
-        if asks.is_empty() {
+        if unknown.is_empty() {
             return None;
         }
         let share = Share::of(question.local_share(), &self.instances);
-        let reply = self.local.decide(&asks, share);
+        let reply = self.local.decide(&unknown, share);
         let mut outcomes = reply.outcomes.iter();
-        for (ask, outcome) in question.asks.iter().zip(known.iter_mut()) {
+        for (ask, outcome) in asks.iter().zip(known.iter_mut()) {
             if is_local((ask, outcome)) {
                 *outcome = outcomes.next().copied();
             }

@@ -1,5 +1,6 @@
 //! What a decision has charged, to be given back at most once.
 
+use crate::decision::Brought;
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::fmt;
@@ -12,6 +13,8 @@ pub(crate) struct Charges {
     /// Those by which it was charged: giving back goes by the same quotas.
     rules: Arc<Rules>,
     policy: usize,
+    /// Quotas that the request brought itself.
+    brought: Option<Arc<Brought>>,
     pub(crate) list: SmallVec<[Charge; 2]>,
     is_claimed: AtomicBool,
 }
@@ -22,7 +25,7 @@ pub(crate) struct Charge {
     pub(crate) ask: usize,
     pub(crate) bucket: Box<[u8]>,
     pub(crate) scope: usize,
-    /// The numbers of the limit and of the band.
+    /// The numbers of the limit and of the band; where the request brought it, of the descriptor.
     pub(crate) limit: usize,
     pub(crate) band: usize,
     pub(crate) receipt: Receipt,
@@ -33,9 +36,15 @@ impl Charges {
         Self {
             rules,
             policy,
+            brought: None,
             list,
             is_claimed: AtomicBool::new(false),
         }
+    }
+
+    /// The same, made by quotas of which some were brought by the request.
+    pub(crate) fn bringing(self, brought: Option<Arc<Brought>>) -> Self {
+        Self { brought, ..self }
     }
 
     /// Whether the caller is the one who gives this back: the first who asks.
@@ -78,6 +87,11 @@ impl Charges {
     /// The quota by which `charge` was made.
     pub(crate) fn quota(&self, charge: &Charge) -> Option<&Quota> {
         let limit = self.rules.limit(self.policy, charge.limit)?;
+        if limit.bands.is_empty() {
+            let descriptor = u16::try_from(charge.band).ok()?;
+            let (band, _) = self.brought.as_ref()?.get(descriptor)?;
+            return Some(&band.quota);
+        }
         Some(&limit.bands.get(charge.band)?.quota)
     }
 }

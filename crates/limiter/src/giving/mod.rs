@@ -3,6 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | this one | giving back, at once or across the network |
+//! | `back` | the same, for whoever asked |
 //! | `charges` | what a decision has charged, to be given back at most once |
 //! | `credits` | what was given back of each bucket while somebody waits for it |
 //! | `given` | one such bucket: who waits for it, and how they move up |
@@ -13,6 +14,7 @@
 //! would not hear of it: there the place of somebody who goes is handed over to those behind it in
 //! this process, and the last one lapses.
 
+mod back;
 mod charges;
 mod credits;
 mod given;

@@ -22,23 +22,18 @@ impl Places {
             quotas: SmallVec::new(),
             permits: SmallVec::new(),
         };
-        for (nth, limit) in question.limits() {
-            let room = question.room(nth);
-            let permit = match (limit.waiting, limit.algorithm, room) {
-                (Some(waiting), Algorithm::TokenBucket, Some(room)) => {
-                    room.enter(waiting.max_waiting)
-                }
-                _ => None,
-            };
-            let bands = limit.bands.iter().map(|band| &band.quota);
-            match permit {
-                Some(permit) => {
-                    let quotas = bands.map(|quota| (quota.queueing(), true));
-                    places.quotas.extend(quotas);
-                    places.permits.push(permit);
-                }
-                None => places.quotas.extend(bands.map(|quota| (*quota, false))),
-            }
+        for asks in question.asks.chunk_by(|one, next| one.limit == next.limit) {
+            let permit = asks.first().and_then(|ask| leave(question, ask));
+            let is_place = permit.is_some();
+            places.permits.extend(permit);
+            places.quotas.extend(asks.iter().map(|ask| {
+                let quota = if is_place {
+                    ask.quota.queueing()
+                } else {
+                    *ask.quota
+                };
+                (quota, is_place)
+            }));
         }
         places
     }
@@ -104,6 +99,16 @@ impl Places {
         let asks = question.asks.iter().zip(&self.quotas).zip(outcomes);
         asks.map(|((ask, (_, is_place)), outcome)| plain(ask.quota, *is_place, *outcome))
     }
+}
+
+/// Leave to wait in a place of the limit that `ask` belongs to, if that has any for whoever asks so.
+fn leave(question: &Question<'_>, ask: &Ask<'_>) -> Option<Permit> {
+    let nth = usize::from(ask.limit);
+    let limit = question.scene.nth(nth)?;
+    let waiting = limit.waiting?;
+    let has_places = limit.algorithm == Algorithm::TokenBucket && question.takes(nth);
+    let room = question.room(nth).filter(|_| has_places)?;
+    room.enter(waiting.max_waiting)
 }
 
 /// An outcome in the terms of `quota`, and how long until the turn of what was charged.

@@ -209,7 +209,8 @@ impl<'a, S: Store> Turn<'a, '_, S> {
             allowed: false,
             decided_by: DecidedBy::Store,
             outcomes,
-            denied: None,
+            denied: &[],
+            spokesman: None,
         })
     }
 
@@ -225,7 +226,8 @@ fn windows<'a>(question: &'a Question<'_>) -> SmallVec<[Window<'a>; 2]> {
     let limits = question.limits();
     let window = |(nth, limit): (usize, &Limit)| {
         let waiting = limit.waiting?;
-        (limit.algorithm != Algorithm::TokenBucket).then_some(Window {
+        let is_window = limit.algorithm != Algorithm::TokenBucket && question.takes(nth);
+        is_window.then_some(Window {
             bucket: question.bucket(nth),
             nth,
             waiting,

@@ -59,6 +59,7 @@ pub(crate) async fn decide<S: Store>(limiter: &Limiter<S>, question: &Value) -> 
         headers: &headers,
         attributes: &attributes,
         cost: question["cost"].as_u64().unwrap_or(1),
+        ..Request::new()
     };
     limiter.check(&request).await.expect("the store answers")
 }

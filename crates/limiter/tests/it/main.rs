@@ -10,6 +10,8 @@
 mod building;
 /// What a decision says.
 mod decisions;
+/// Requests that a proxy describes.
+mod descriptors;
 /// What happens when the store cannot tell.
 mod failure;
 /// What the builder was told, when another configuration comes.

@@ -32,6 +32,19 @@ struct Change {
     new: u64,
 }
 
+/// Whether a bucket is asked for twice: then the second has less room than it seems. Of a request that
+/// passes, it is noticed when the words are locked.
+fn is_any_twice(changes: &[Change]) -> bool {
+    let mut rest = changes;
+    while let [change, others @ ..] = rest {
+        if others.iter().any(|other| other.place == change.place) {
+            return true;
+        }
+        rest = others;
+    }
+    false
+}
+
 impl<C: Clock> MemoryStore<C> {
     /// Decides the request, if it is of the usual kind, and tells whether it passes. `outcomes` are
     /// of no use if it is not.
@@ -52,6 +65,9 @@ impl<C: Clock> MemoryStore<C> {
         for _ in 0..TRIES_MAX {
             let passed = self.draft_words(asks, changes, outcomes, now)?;
             if !passed {
+                if is_any_twice(changes) {
+                    return None;
+                }
                 self.withdraw(asks, outcomes, now)?;
                 return Some(false);
             }

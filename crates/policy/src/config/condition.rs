@@ -1,6 +1,7 @@
 //! `match`: whom a limit applies to, and which requests take a route.
 
 use super::client::networks;
+use super::descriptor;
 use super::fault::Fault;
 use super::fields::{CONDITION, PLACE};
 use super::key::attribute_name;
@@ -14,10 +15,10 @@ use crate::matching::{HostPattern, PathPattern};
 /// Reads one condition, or a list of them.
 pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<Condition> {
     let items = reader.one_or_many(value);
-    items
-        .iter()
-        .filter_map(|item| condition(reader, item))
-        .collect()
+    let conditions = items.iter().filter_map(|item| condition(reader, item));
+    let conditions: Vec<Condition> = conditions.collect();
+    descriptor::refuse_mixed(reader, value, &conditions);
+    conditions
 }
 
 /// Reads one condition of a route, or a list of them.
@@ -58,6 +59,7 @@ fn condition(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Condition> {
             None => Vec::new(),
         },
         attributes: pairs(reader, &fields, "attributes", attribute_name, as_written),
+        descriptor: descriptor::read(reader, &fields),
         ..place(reader, &fields)
     })
 }

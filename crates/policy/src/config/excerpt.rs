@@ -6,9 +6,9 @@ use std::ops::Range;
 
 /// A line and its underline.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Excerpt {
-    pub(super) line: String,
-    pub(super) underline: String,
+pub(crate) struct Excerpt {
+    pub(crate) line: String,
+    pub(crate) underline: String,
 }
 
 /// Of longer lines, a part of this many characters is shown.

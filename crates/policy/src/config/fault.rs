@@ -2,9 +2,9 @@
 
 /// What is wrong, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) message: String,
-    pub(super) help: Option<String>,
+pub(crate) struct Fault {
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
 }
 
 /// Longer values are cut in messages.
@@ -15,7 +15,7 @@ const MESSAGE_MAX: usize = 400;
 
 impl Fault {
     /// A fault that speaks for itself.
-    pub(super) fn new(message: impl AsRef<str>) -> Self {
+    pub(crate) fn new(message: impl AsRef<str>) -> Self {
         Self {
             message: presentable(message.as_ref(), MESSAGE_MAX),
             help: None,
@@ -23,7 +23,7 @@ impl Fault {
     }
 
     /// Adds what to do about it.
-    pub(super) fn help(self, help: impl AsRef<str>) -> Self {
+    pub(crate) fn help(self, help: impl AsRef<str>) -> Self {
         Self {
             help: Some(presentable(help.as_ref(), MESSAGE_MAX)),
             ..self
@@ -31,12 +31,12 @@ impl Fault {
     }
 
     /// Adds what to do about it, if anything is known.
-    pub(super) fn maybe_help(self, help: Option<String>) -> Self {
+    pub(crate) fn maybe_help(self, help: Option<String>) -> Self {
         Self { help, ..self }
     }
 
     /// Both in one line, for callers that have no file to point into.
-    pub(super) fn into_sentence(self) -> String {
+    pub(crate) fn into_sentence(self) -> String {
         match self.help {
             Some(help) => format!("{}; {help}", self.message),
             None => self.message,
@@ -44,7 +44,7 @@ impl Fault {
     }
 
     /// The name of a thing with its article: a limit, the configuration, `store`.
-    pub(super) fn article(what: &str) -> String {
+    pub(crate) fn article(what: &str) -> String {
         if what.starts_with('`') || what.starts_with("the ") {
             what.to_owned()
         } else {
@@ -53,7 +53,7 @@ impl Fault {
     }
 
     /// A value in backticks, fit to be shown.
-    pub(super) fn quote(text: &str) -> String {
+    pub(crate) fn quote(text: &str) -> String {
         format!("`{}`", presentable(text, QUOTE_MAX))
     }
 }

@@ -14,16 +14,19 @@ use super::words::{ALGORITHM, ALIGN, CHARGE, EVALUATE, MISSING, MODE, ON_FAILURE
 pub(super) const ROUTES_MAX: usize = 10_000;
 
 /// The most policies in a configuration.
-pub(super) const POLICIES_MAX: usize = 1_000;
+pub(crate) const POLICIES_MAX: usize = 1_000;
 
 /// The most limits in a policy: they are numbered in 16 bits on their way to a store.
-pub(super) const LIMITS_MAX: usize = 10_000;
+pub(crate) const LIMITS_MAX: usize = 10_000;
 
 /// The most bands of a limit: all of them are decided for every request.
-pub(super) const BANDS_MAX: usize = 16;
+pub(crate) const BANDS_MAX: usize = 16;
 
 /// The most parts of a key.
-pub(super) const KEY_PARTS_MAX: usize = 8;
+pub(crate) const KEY_PARTS_MAX: usize = 8;
+
+/// The most entries by which a descriptor is known.
+pub(super) const ENTRIES_MAX: usize = 16;
 
 /// The whole configuration.
 pub(super) static CONFIG: Table = Table {
@@ -144,7 +147,17 @@ pub(super) static POLICY: Table = Table {
         optional(
             "evaluate",
             Word(&EVALUATE),
-            "`all`: every limit that matches must allow; `first`: the first that matches decides alone.",
+            "`all`: every limit that matches must allow; `first`: the first that matches decides alone; `each`: all must allow, and each counts by itself.",
+        ),
+        optional(
+            "domain",
+            Text("edge"),
+            "What Envoy's rate limit service calls it; its name unless told.",
+        ),
+        optional(
+            "reserve",
+            Either(&[Text("60s"), Map(&RESERVE)]),
+            "It takes reservations: how long one lives that does not say so, or a map.",
         ),
         optional(
             "respond",
@@ -155,6 +168,24 @@ pub(super) static POLICY: Table = Table {
             "limits",
             List(&Map(&LIMIT)),
             "A list of limits, in the order in which they are looked at.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// How a policy takes reservations.
+pub(super) static RESERVE: Table = Table {
+    what: "`reserve`",
+    fields: &[
+        optional(
+            "default_ttl",
+            Text("60s"),
+            "How long a reservation lives that does not say so, 1ms to 1h; 60s unless told.",
+        ),
+        optional(
+            "max_ttl",
+            Text("10min"),
+            "How long any may live, 1ms to 1h; 10min unless told.",
         ),
     ],
     exactly_one: &[],
@@ -182,14 +213,18 @@ pub(super) static LIMIT: Table = Table {
         optional(
             "key",
             TEXTS,
-            "Whose bucket: ip, user, api-key, consumer, token, header:NAME, attr:NAME, route, host, method, path, a list of them, or global.",
+            "Whose bucket: ip, user, api-key, consumer, token, header:NAME, attr:NAME, route, host, method, path, descriptor, descriptor:NAME, a list of them, or global.",
         ),
         optional(
             "missing",
             Word(&MISSING),
             "What to do where the identity is absent; `address` unless told.",
         ),
-        optional("rate", Text("10/s burst 50"), "How much: one band."),
+        optional(
+            "rate",
+            Text("10/s burst 50"),
+            "How much: one band; or `unlimited`.",
+        ),
         optional(
             "bands",
             List(&Either(&[Text("10/s burst 50"), Map(&BAND)])),
@@ -208,7 +243,12 @@ pub(super) static LIMIT: Table = Table {
         optional(
             "mode",
             Word(&MODE),
-            "`shadow` decides and counts, and never refuses.",
+            "`shadow` decides and counts, and never refuses; of several limits with `quota`, one that allows is enough.",
+        ),
+        optional(
+            "replaces",
+            TEXTS,
+            "The limits of its policy, by name, that do not apply where this one does.",
         ),
         optional(
             "on_refusal",
@@ -243,7 +283,7 @@ pub(super) static LIMIT: Table = Table {
         optional(
             "overdraft",
             Whole(0, u64::MAX),
-            "How far below empty `charge: always` may go.",
+            "How far below empty `charge: always` may go, and what is used over a reservation.",
         ),
         optional(
             "refundable",
@@ -277,6 +317,11 @@ pub(super) static CONDITION: Table = Table {
             "The client's address is or lies in any of these.",
         ),
         optional("attributes", Pairs, "All of these attributes."),
+        optional(
+            "descriptor",
+            Either(&[List(&Either(&[Text(""), Pairs])), Pairs]),
+            "A descriptor of exactly these entries, in this order; or, as a map, with these among its entries. `*` in a value is anything, \"\" any value.",
+        ),
     ],
     exactly_one: &[],
 };
@@ -324,7 +369,7 @@ pub(super) static BAND: Table = Table {
 /// One text or a list of them.
 pub(super) const TEXTS: Shape = Either(&[Text(""), List(&Text(""))]);
 
-pub(super) const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
+pub(crate) const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
     Field {
         name,
         shape,
@@ -333,7 +378,7 @@ pub(super) const fn required(name: &'static str, shape: Shape, about: &'static s
     }
 }
 
-pub(super) const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
+pub(crate) const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
     Field {
         name,
         shape,

@@ -1,5 +1,6 @@
 //! `key`: whose bucket.
 
+use super::descriptor;
 use super::fault::Fault;
 use super::fields::KEY_PARTS_MAX;
 use super::reader::{Reader, Value};
@@ -47,6 +48,7 @@ pub(super) fn part(text: &str) -> Result<KeyPart, Fault> {
     match text.split_once(':') {
         Some(("header", name)) => header_name(name).map(KeyPart::Header),
         Some(("attr", name)) => attribute_name(name).map(KeyPart::Attr),
+        Some(("descriptor", name)) => descriptor::key_part(name),
         Some(("attribute", name)) => {
             Err(unknown(text).help(format!("did you mean `attr:{name}`?")))
         }
@@ -72,7 +74,7 @@ fn suggestion(text: &str) -> String {
             if suggestion.starts_with("did") {
                 suggestion
             } else {
-                format!("{suggestion}, or `header:NAME` or `attr:NAME`")
+                format!("{suggestion}, or `header:NAME`, `attr:NAME` or `descriptor:NAME`")
             }
         }
     }

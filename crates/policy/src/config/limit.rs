@@ -2,6 +2,7 @@
 
 use super::band::{self, Counting};
 use super::condition;
+use super::descriptor;
 use super::fault::Fault;
 use super::fields::LIMIT;
 use super::key;
@@ -12,74 +13,160 @@ use super::respond;
 use super::scalar::whole;
 use super::table::Fields;
 use super::template;
+use super::unlimited;
 use super::waiting;
 use super::words::{ALGORITHM, ALIGN, CHARGE, FLAG, MISSING, MODE, ON_FAILURE};
-use crate::limit::{KeyPart, Limit};
+use crate::limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, Waiting};
 use crate::respond::RefusalLayer;
-use tidegate_core::Algorithm;
+use tidegate_core::{Algorithm, Mode};
+
+/// What the limits of a policy have in common.
+pub(super) struct Around<'a> {
+    pub(super) names: Names,
+    pub(super) naming: &'a mut Naming,
+    /// How the policy refuses.
+    pub(super) refusal: &'a RefusalLayer,
+    /// How its limits come together.
+    pub(super) evaluate: Evaluate,
+    /// Whether it takes reservations.
+    pub(super) reserves: bool,
+}
 
 /// Reads a limit.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     value: &Value<'_>,
-    names: &mut Names,
-    naming: &mut Naming,
-    below: &RefusalLayer,
+    around: &mut Around<'_>,
 ) -> Option<Limit> {
     let fields = reader.fields(value, &LIMIT)?;
     let name = fields
         .get("name")
-        .and_then(|value| names.read(reader, &value));
+        .and_then(|value| around.names.read(reader, &value));
     let enabled = reader.setting(&fields, "enabled", |word| FLAG.parse(word));
     let conditions = match fields.get("match") {
         Some(value) => condition::read_all(reader, &value),
         None => Vec::new(),
     };
+    let key = key(reader, &fields, &conditions);
+    let missing = reader.setting(&fields, "missing", |word| MISSING.parse(word));
+    let (mode, quota_mode) = mode(reader, &fields, around.evaluate, missing);
+    let on_failure = reader.setting(&fields, "on_failure", |word| ON_FAILURE.parse(word));
+    let refusal = fields
+        .get("respond")
+        .and_then(|value| respond::read_refusal(reader, &value, around.refusal));
+    let written = fields
+        .get("template")
+        .and_then(|value| Some((template::read(reader, &value)?, value)));
+    let counted = counted(reader, &fields, around, mode);
+    let limit = Limit {
+        name: name?,
+        enabled: enabled.unwrap_or(true),
+        conditions,
+        key,
+        missing: missing.unwrap_or_default(),
+        bands: counted.bands,
+        algorithm: counted.algorithm,
+        mode,
+        quota_mode,
+        // Known once all limits are.
+        replaces: Vec::new(),
+        charge_always: counted.charge_always,
+        waiting: counted.waiting,
+        refundable: counted.refundable,
+        on_failure,
+        refusal,
+        template: None,
+    };
+    if limit.is_unlimited() && unlimited::is_unlimited(reader, &fields) {
+        unlimited::warn_in_vain(reader, &fields, around.evaluate, &limit);
+        return Some(Limit {
+            key: vec![KeyPart::Global],
+            ..limit
+        });
+    }
+    let template = around.naming.template(reader, value, &limit, written);
+    Some(Limit { template, ..limit })
+}
+
+/// Whose bucket.
+fn key(reader: &mut Reader<'_>, fields: &Fields<'_>, conditions: &[Condition]) -> Vec<KeyPart> {
     let key = match fields.get("key") {
-        Some(value) => key::read(reader, &value),
+        Some(value) => {
+            let key = key::read(reader, &value);
+            descriptor::check_key(reader, &value, &key, conditions);
+            key
+        }
         None => vec![KeyPart::Global],
     };
-    let missing = reader.setting(&fields, "missing", |word| MISSING.parse(word));
-    warn_about_missing(reader, &fields, &key);
-    let charge_always = charge_always(reader, &fields);
-    let algorithm = algorithm(reader, &fields);
-    let overdraft = overdraft(reader, &fields, charge_always);
-    let mode = reader.setting(&fields, "mode", |word| MODE.parse(word));
-    let mode = mode.unwrap_or_default();
-    let waiting = waiting::read(reader, &fields, mode, charge_always);
-    let refundable = reader.setting(&fields, "refundable", |word| FLAG.parse(word));
+    if !unlimited::is_unlimited(reader, fields) {
+        warn_about_missing(reader, fields, &key);
+    }
+    key
+}
+
+/// Enforced, only watched, or one of several quotas.
+fn mode(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    evaluate: Evaluate,
+    missing: Option<Missing>,
+) -> (Mode, bool) {
+    let word = reader.setting(fields, "mode", |word| MODE.parse(word));
+    let (mode, is_quota) = word.unwrap_or_default();
+    let Some(value) = fields.get("mode").filter(|_| is_quota) else {
+        return (mode, false);
+    };
+    if evaluate != Evaluate::Each {
+        let fault = Fault::new("`mode: quota` needs limits that count apart from each other");
+        let help = "use `evaluate: each` in the policy, or remove `mode`";
+        reader.error(value.spot(), fault.help(help));
+    }
+    if let (Some(Missing::Refuse), Some(value)) = (missing, fields.get("missing")) {
+        let fault = Fault::new("one quota of several refuses nobody by itself");
+        let help = "use `missing: skip` or `missing: address`, or remove `mode: quota`";
+        reader.error(value.spot(), fault.help(help));
+    }
+    (mode, true)
+}
+
+/// How a limit counts.
+#[derive(Default)]
+struct Counted {
+    bands: Vec<Band>,
+    algorithm: Algorithm,
+    charge_always: bool,
+    waiting: Option<Waiting>,
+    refundable: bool,
+}
+
+fn counted(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    around: &Around<'_>,
+    mode: Mode,
+) -> Counted {
+    if unlimited::is_unlimited(reader, fields) {
+        unlimited::check(reader, fields);
+        return Counted::default();
+    }
+    let charge_always = charge_always(reader, fields);
+    let algorithm = algorithm(reader, fields);
+    let overdraft = overdraft(reader, fields, charge_always || around.reserves);
+    let waiting = waiting::read(reader, fields, mode, charge_always, around.evaluate);
+    let refundable = reader.setting(fields, "refundable", |word| FLAG.parse(word));
     let counting = Counting {
         algorithm,
         overdraft,
         refundable: refundable.unwrap_or(false),
         max_wait: waiting.map(|waiting| waiting.max_wait),
     };
-    let bands = band::read_all(reader, &fields, counting);
-    let on_failure = reader.setting(&fields, "on_failure", |word| ON_FAILURE.parse(word));
-    let written = fields
-        .get("template")
-        .and_then(|value| Some((template::read(reader, &value)?, value)));
-    let refusal = fields
-        .get("respond")
-        .and_then(|value| respond::read_refusal(reader, &value, below));
-    let mut limit = Limit {
-        name: name?,
-        enabled: enabled.unwrap_or(true),
-        conditions,
-        key,
-        missing: missing.unwrap_or_default(),
-        bands,
+    Counted {
+        bands: band::read_all(reader, fields, counting),
         algorithm,
-        mode,
         charge_always,
         waiting,
         refundable: counting.refundable,
-        on_failure,
-        refusal,
-        template: None,
-    };
-    limit.template = naming.template(reader, value, &limit, written);
-    Some(limit)
+    }
 }
 
 /// The algorithm and how its windows align.
@@ -108,13 +195,15 @@ fn charge_always(reader: &mut Reader<'_>, fields: &Fields<'_>) -> bool {
     charge.unwrap_or(false)
 }
 
-fn overdraft(reader: &mut Reader<'_>, fields: &Fields<'_>, charge_always: bool) -> u64 {
+fn overdraft(reader: &mut Reader<'_>, fields: &Fields<'_>, is_used: bool) -> u64 {
     let Some(value) = fields.get("overdraft") else {
         return 0;
     };
-    if !charge_always {
-        let fault = Fault::new("`overdraft` has no effect unless a cost is always charged")
-            .help("add `charge: always`, or remove `overdraft`");
+    if !is_used {
+        let fault = Fault::new(
+            "`overdraft` has no effect unless a cost is always charged or the policy has `reserve`",
+        );
+        let fault = fault.help("add `charge: always`, or remove `overdraft`");
         reader.error(value.key_spot(), fault);
     }
     let overdraft = reader.parse(&value, |text| whole(text, &(0..=u64::MAX)));

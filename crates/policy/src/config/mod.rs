@@ -6,7 +6,7 @@
 //! | `overrides`, `environment` | what variables and files have to say |
 //! | `table`, `fields`, `words` | the language: every field and every word, told once |
 //! | `reader` | walks the tree and collects what is wrong |
-//! | `listen`, `store`, `client`, `respond`, `route`, `policy`, `limit`, `condition`, `key`, `band`, `waiting` | its parts |
+//! | `listen`, `doors`, `store`, `client`, `respond`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `unlimited`, `waiting`, `replaces` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
 //! | `rate`, `duration`, `size`, `host`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
@@ -18,6 +18,9 @@ mod alone;
 mod band;
 mod client;
 mod condition;
+mod descriptor;
+mod domain;
+mod doors;
 mod duration;
 mod environment;
 mod excerpt;
@@ -36,6 +39,8 @@ mod policy;
 mod problem;
 mod rate;
 mod reader;
+mod replaces;
+mod reserve;
 mod respond;
 mod route;
 mod scalar;
@@ -48,6 +53,7 @@ mod suggest;
 mod syntax;
 mod table;
 mod template;
+mod unlimited;
 mod waiting;
 mod words;
 
@@ -55,17 +61,24 @@ pub(crate) use band::parse as parse_band;
 pub(crate) use client::parse_alone as parse_client;
 pub use environment::{Environment, NoEnvironment};
 pub use explain::{costs, explain};
+pub(crate) use fault::Fault;
+pub(crate) use fields::{BANDS_MAX, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, optional, required};
 pub use listen::{Listen, Listener, Tls};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
 pub use problem::{ConfigErrors, Problem, Severity};
+pub(crate) use reader::{Reader, Value};
 pub(crate) use respond::parse_alone as parse_respond;
+pub(crate) use scalar::name as parse_name;
 pub use schema::json_schema;
 pub use secret::Secret;
 pub use store::{
     Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls, StoreSettings,
     StoreTarget,
 };
+pub(crate) use suggest::closest;
+pub(crate) use syntax::{Entry, Kind, Node, Place, read as read_syntax};
+pub(crate) use table::{Fields, Shape, Table};
 pub(crate) use template::parse_alone as parse_template;
 
 use crate::client::Client;
@@ -73,8 +86,6 @@ use crate::limit::Policy;
 use crate::matching::KeyRules;
 use crate::respond::Layer;
 use crate::route::Routes;
-use fault::Fault;
-use reader::{Reader, Value};
 
 /// A whole configuration, known to be sound.
 ///
@@ -137,8 +148,18 @@ policies:
         for (place, fault) in faults {
             reader.error((place, String::new()), fault);
         }
+        Self::from_tree(reader, tree, environment)
+    }
+
+    /// Reads a configuration whose text is a tree already, as far as it could be read.
+    pub(crate) fn from_tree(
+        mut reader: Reader<'_>,
+        tree: Option<Node>,
+        environment: &dyn Environment,
+    ) -> Result<Self, ConfigErrors> {
         let Some(mut tree) = tree else {
-            return Err(reader.finish().err().unwrap_or_else(|| unreadable(name)));
+            let name = reader.file().to_owned();
+            return Err(reader.finish().err().unwrap_or_else(|| unreadable(&name)));
         };
         overrides::apply(&mut tree, environment);
         let config = read(&mut reader, &Value::root(&tree));
@@ -208,6 +229,7 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let routes = section("routes");
     let listen = listen::read(reader, section("listen").as_ref(), routes.as_ref());
     let (store, template) = store::read(reader, section("store").as_ref());
+    doors::warn(reader, section("listen").as_ref(), &listen, &store);
     let client = client::read(reader, section("client").as_ref());
     let mut naming = naming::Naming::new(&store.target, template);
     let respond = respond::read(reader, section("respond").as_ref(), &Layer::bottom());
@@ -216,6 +238,9 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     });
     if let Some(value) = section("policies") {
         client::warn_about_unsourced(reader, &value, &client);
+    }
+    if listen.grpc.is_some() {
+        policies.iter_mut().for_each(Policy::expect_descriptors);
     }
     let routes = routes.map_or_else(Routes::default, |value| {
         route::read_all(reader, &value, section("policies").as_ref(), &mut policies)

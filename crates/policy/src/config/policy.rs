@@ -1,16 +1,20 @@
 //! `policies`: named lists of limits.
 
+use super::descriptor;
+use super::domain;
 use super::fault::Fault;
 use super::fields::{LIMITS_MAX, POLICIES_MAX, POLICY};
-use super::limit;
+use super::limit::{self, Around};
 use super::naming::Naming;
 use super::reader::{Reader, Value};
+use super::replaces;
+use super::reserve;
 use super::respond;
 use super::scalar::name;
 use super::syntax::Place;
 use super::words::EVALUATE;
 use crate::limit::{Evaluate, Limit, Policy};
-use crate::respond::{Layer, RefusalLayer};
+use crate::respond::Layer;
 use std::collections::BTreeMap;
 use tidegate_core::Mode;
 
@@ -24,10 +28,11 @@ pub(super) fn read_all(
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), POLICIES_MAX);
     let mut names = Names::new("policies");
-    let items = items.iter().take(POLICIES_MAX);
-    items
-        .filter_map(|item| policy(reader, item, &mut names, naming, respond))
-        .collect()
+    let policies = items.iter().take(POLICIES_MAX);
+    let policies = policies.filter_map(|item| policy(reader, item, &mut names, naming, respond));
+    let policies = policies.collect();
+    domain::refuse_shared(reader, &items);
+    policies
 }
 
 fn policy(
@@ -44,45 +49,47 @@ fn policy(
     let evaluate = reader
         .setting(&fields, "evaluate", |word| EVALUATE.parse(word))
         .unwrap_or_default();
+    let domain = reader.setting(&fields, "domain", domain::parse);
+    let reserving = reserve::read(reader, &fields);
     let respond = respond::read(reader, fields.get("respond").as_ref(), respond);
     naming.enter(name.as_deref());
-    let limits = limits(
-        reader,
-        &fields.get("limits")?,
-        evaluate,
+    let around = Around {
+        names: Names::new("limits"),
         naming,
-        &respond.refusal,
-    );
+        refusal: &respond.refusal,
+        evaluate,
+        reserves: fields.get("reserve").is_some(),
+    };
+    let limits = limits(reader, &fields.get("limits")?, around);
+    reserve::check(reader, &fields, evaluate, &limits);
     // A policy with a mistake is never used, and preparing it would be a waste.
     if reader.has_errors() {
         return None;
     }
-    let policy = Policy::new(name?, evaluate, limits);
+    let policy = Policy::new(name?, evaluate, limits)
+        .with_domain(domain)
+        .with_reserving(reserving);
     Some(policy.with_respond(respond.respond()))
 }
 
-fn limits(
-    reader: &mut Reader<'_>,
-    value: &Value<'_>,
-    evaluate: Evaluate,
-    naming: &mut Naming,
-    refusal: &RefusalLayer,
-) -> Vec<Limit> {
+fn limits(reader: &mut Reader<'_>, value: &Value<'_>, mut around: Around<'_>) -> Vec<Limit> {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), LIMITS_MAX);
-    let mut names = Names::new("limits");
     let mut limits = Vec::new();
     let mut decides_all: Option<String> = None;
     for item in items.iter().take(LIMITS_MAX) {
-        let Some(limit) = limit::read(reader, item, &mut names, naming, refusal) else {
-            continue;
-        };
-        if evaluate == Evaluate::First && limit.enabled {
-            warn_if_unreachable(reader, item, &limit, &mut decides_all);
+        let limit = limit::read(reader, item, &mut around);
+        if let Some(limit) = &limit
+            && around.evaluate == Evaluate::First
+            && limit.enabled
+        {
+            warn_if_unreachable(reader, item, limit, &mut decides_all);
         }
         limits.push(limit);
     }
-    limits
+    replaces::resolve(reader, &items, &mut limits);
+    descriptor::refuse_override(reader, &items, &limits);
+    limits.into_iter().flatten().collect()
 }
 
 /// In a `first` policy, nothing is looked at after an enforced limit that every request meets.
@@ -92,6 +99,10 @@ fn warn_if_unreachable(
     limit: &Limit,
     decides_all: &mut Option<String>,
 ) {
+    // Descriptors have a search of their own, each of them.
+    if limit.is_met_by_each() {
+        return;
+    }
     if let Some(earlier) = decides_all {
         let message = format!(
             "limit `{}` is never reached: `{earlier}` decides every request",

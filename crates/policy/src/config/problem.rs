@@ -40,7 +40,7 @@ pub struct ConfigErrors {
 // === impl Problem ===
 
 impl Problem {
-    pub(super) fn new(
+    pub(crate) fn new(
         file: Arc<str>,
         severity: Severity,
         (place, path): (Place, String),
@@ -59,6 +59,11 @@ impl Problem {
 
     pub(super) fn place(&self) -> Place {
         self.place
+    }
+
+    /// The name of the file.
+    pub fn file(&self) -> &str {
+        &self.file
     }
 
     /// Whether it stops the configuration from being used.
@@ -130,7 +135,7 @@ impl fmt::Display for Problem {
 // === impl ConfigErrors ===
 
 impl ConfigErrors {
-    pub(super) fn new(file: Arc<str>, problems: Vec<Problem>, more: usize) -> Self {
+    pub(crate) fn new(file: Arc<str>, problems: Vec<Problem>, more: usize) -> Self {
         Self {
             file,
             problems,

@@ -2,6 +2,7 @@
 
 use super::duration;
 use super::fault::Fault;
+use super::suggest::closest;
 
 /// An amount per period, and how much may come at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,15 +36,21 @@ fn split_amount(text: &str) -> Result<(&str, &str), Fault> {
     }
     let quoted = Fault::quote(text);
     Err(if text == "unlimited" {
-        Fault::new("`unlimited` is not supported yet")
-            .help("leave the limit out, or write `enabled: false`")
+        Fault::new("`unlimited` is not a band, but a limit without any")
+            .help("write `rate: unlimited` alone")
     } else if text.starts_with("plan:") {
         plans_not_yet()
     } else if duration::number(text).is_some() {
         Fault::new(format!("{quoted} has no period"))
             .help(format!("write {text}/s, {text}/min or {text}/h"))
     } else {
-        Fault::new(format!("{quoted} is not a rate")).help(EXAMPLE)
+        let is_near = closest(text, ["unlimited"]).is_some();
+        let help = if is_near {
+            "did you mean `unlimited`?"
+        } else {
+            EXAMPLE
+        };
+        Fault::new(format!("{quoted} is not a rate")).help(help)
     })
 }
 
@@ -179,7 +186,7 @@ mod tests {
             ("10/s bursty 5", "not a whole number"),
             ("10/s 50", "not a length of time"),
             ("99999999999999999999/s", "too large"),
-            ("unlimited", "not supported yet"),
+            ("unlimited", "`rate: unlimited` alone"),
             ("plan:gold", "not supported yet"),
         ] {
             let fault = parse(text).unwrap_err();

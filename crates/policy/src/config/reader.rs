@@ -15,9 +15,10 @@ const EXPANDED_MAX: usize = 16 << 20;
 
 /// Reads values and collects problems. Whoever reads a bad value gets `None` and goes on, so that
 /// one pass finds every mistake.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     file: Arc<str>,
     text: &'a str,
+    below: Option<Below<'a>>,
     environment: &'a dyn Environment,
     errors: Vec<Problem>,
     more_errors: usize,
@@ -25,21 +26,29 @@ pub(super) struct Reader<'a> {
     expanded: usize,
 }
 
+/// Another text, whose lines follow those of the first.
+struct Below<'a> {
+    /// The line before its first.
+    line: usize,
+    file: Arc<str>,
+    text: &'a str,
+}
+
 /// A value, and which setting it is.
 #[derive(Clone, Debug)]
-pub(super) struct Value<'a> {
-    pub(super) node: &'a Node,
+pub(crate) struct Value<'a> {
+    pub(crate) node: &'a Node,
     /// The key it stands under, if it stands in a map.
-    pub(super) key: Option<&'a Key>,
+    pub(crate) key: Option<&'a Key>,
     /// Such as `policies[0].limits[1].key`.
-    pub(super) path: String,
+    pub(crate) path: String,
 }
 
 // === impl Value ===
 
 impl<'a> Value<'a> {
     /// The whole configuration.
-    pub(super) fn root(node: &'a Node) -> Self {
+    pub(crate) fn root(node: &'a Node) -> Self {
         Self {
             node,
             key: None,
@@ -48,7 +57,7 @@ impl<'a> Value<'a> {
     }
 
     /// Where to point: at the value, or at its key where the value is nothing.
-    pub(super) fn spot(&self) -> (Place, String) {
+    pub(crate) fn spot(&self) -> (Place, String) {
         let place = match (&self.node.kind, self.key) {
             (Kind::Null, Some(key)) => key.place,
             _ => self.node.place,
@@ -57,13 +66,13 @@ impl<'a> Value<'a> {
     }
 
     /// The key, where the value itself is fine and its being there is not.
-    pub(super) fn key_spot(&self) -> (Place, String) {
+    pub(crate) fn key_spot(&self) -> (Place, String) {
         let place = self.key.map_or(self.node.place, |key| key.place);
         (place, self.path.clone())
     }
 
     /// The value under a key of this map.
-    pub(super) fn child(&self, key: &'a Key, node: &'a Node) -> Self {
+    pub(crate) fn child(&self, key: &'a Key, node: &'a Node) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
         Self {
             node,
@@ -73,7 +82,7 @@ impl<'a> Value<'a> {
     }
 
     /// The items of this list.
-    pub(super) fn items(&self, items: &'a [Node]) -> Vec<Self> {
+    pub(crate) fn items(&self, items: &'a [Node]) -> Vec<Self> {
         let items = items.iter().enumerate();
         items
             .map(|(index, node)| Self {
@@ -88,10 +97,11 @@ impl<'a> Value<'a> {
 // === impl Reader ===
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(name: &str, text: &'a str, environment: &'a dyn Environment) -> Self {
+    pub(crate) fn new(name: &str, text: &'a str, environment: &'a dyn Environment) -> Self {
         Self {
             file: name.into(),
             text,
+            below: None,
             environment,
             errors: Vec::new(),
             more_errors: 0,
@@ -100,18 +110,32 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Lets places beyond `line` be those of another text, from its first line on.
+    pub(crate) fn go_on_below(&mut self, line: usize, name: &str, text: &'a str) {
+        self.below = Some(Below {
+            line,
+            file: name.into(),
+            text,
+        });
+    }
+
+    /// What messages call the file.
+    pub(crate) fn file(&self) -> &str {
+        &self.file
+    }
+
     /// Where variables and files are looked up.
-    pub(super) fn environment(&self) -> &'a dyn Environment {
+    pub(crate) fn environment(&self) -> &'a dyn Environment {
         self.environment
     }
 
     /// Whether anything is wrong so far.
-    pub(super) fn has_errors(&self) -> bool {
+    pub(crate) fn has_errors(&self) -> bool {
         !self.errors.is_empty()
     }
 
     /// Notes an error.
-    pub(super) fn error(&mut self, spot: (Place, String), fault: Fault) {
+    pub(crate) fn error(&mut self, spot: (Place, String), fault: Fault) {
         if self.errors.len() < PROBLEMS_MAX {
             let problem = self.problem(Severity::Error, spot, fault);
             self.errors.push(problem);
@@ -121,7 +145,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes a warning.
-    pub(super) fn warn(&mut self, spot: (Place, String), fault: Fault) {
+    pub(crate) fn warn(&mut self, spot: (Place, String), fault: Fault) {
         if self.warnings.len() < PROBLEMS_MAX {
             let problem = self.problem(Severity::Warning, spot, fault);
             self.warnings.push(problem);
@@ -129,22 +153,35 @@ impl<'a> Reader<'a> {
     }
 
     fn problem(&self, severity: Severity, spot: (Place, String), fault: Fault) -> Problem {
-        let excerpt = excerpt(self.text, spot.0);
-        Problem::new(Arc::clone(&self.file), severity, spot, fault, excerpt)
+        let (file, text, place) = self.source(spot.0);
+        let excerpt = excerpt(text, place);
+        Problem::new(Arc::clone(file), severity, (place, spot.1), fault, excerpt)
+    }
+
+    /// The text that a place is in, what it is called, and where the place is in it.
+    fn source(&self, place: Place) -> (&Arc<str>, &'a str, Place) {
+        if let (Some(below), Place::File { line, .. }) = (&self.below, place)
+            && line > below.line
+        {
+            return (&below.file, below.text, place.higher(below.line));
+        }
+        (&self.file, self.text, place)
     }
 
     /// The warnings, or the errors if there are any.
-    pub(super) fn finish(mut self) -> Result<Vec<Problem>, ConfigErrors> {
+    pub(crate) fn finish(mut self) -> Result<Vec<Problem>, ConfigErrors> {
         if self.errors.is_empty() {
-            self.warnings.sort_by_key(Problem::place);
+            self.warnings
+                .sort_by_key(|it| (it.file() != &*self.file, it.place()));
             return Ok(self.warnings);
         }
-        self.errors.sort_by_key(Problem::place);
+        self.errors
+            .sort_by_key(|it| (it.file() != &*self.file, it.place()));
         Err(ConfigErrors::new(self.file, self.errors, self.more_errors))
     }
 
     /// The text of a scalar, with its variables replaced.
-    pub(super) fn text(&mut self, value: &Value<'_>) -> Option<String> {
+    pub(crate) fn text(&mut self, value: &Value<'_>) -> Option<String> {
         let Kind::Text(text) = &value.node.kind else {
             self.refuse_kind(value, "a single value");
             return None;
@@ -166,7 +203,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The text of a scalar, as `parse` understands it.
-    pub(super) fn parse<T>(
+    pub(crate) fn parse<T>(
         &mut self,
         value: &Value<'_>,
         parse: impl FnOnce(&str) -> Result<T, Fault>,
@@ -176,7 +213,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What was read, or a note of why it was not.
-    pub(super) fn accept<T>(&mut self, value: &Value<'_>, read: Result<T, Fault>) -> Option<T> {
+    pub(crate) fn accept<T>(&mut self, value: &Value<'_>, read: Result<T, Fault>) -> Option<T> {
         match read {
             Ok(read) => Some(read),
             Err(fault) => {
@@ -187,12 +224,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The items of a list that must have some.
-    pub(super) fn list<'v>(&mut self, value: &Value<'v>) -> Vec<Value<'v>> {
+    pub(crate) fn list<'v>(&mut self, value: &Value<'v>) -> Vec<Value<'v>> {
         self.items(value, "it needs at least one item")
     }
 
     /// The items of a list, or the one value that stands in its place.
-    pub(super) fn one_or_many<'v>(&mut self, value: &Value<'v>) -> Vec<Value<'v>> {
+    pub(crate) fn one_or_many<'v>(&mut self, value: &Value<'v>) -> Vec<Value<'v>> {
         match value.node.kind {
             Kind::Text(_) | Kind::Map(_) | Kind::Broken => vec![value.clone()],
             _ => self.items(value, "leave the field out, or put something into the list"),
@@ -220,7 +257,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Says that a value is not what was `expected`, unless it has been reported already.
-    pub(super) fn refuse_kind(&mut self, value: &Value<'_>, expected: &str) {
+    pub(crate) fn refuse_kind(&mut self, value: &Value<'_>, expected: &str) {
         let what = value.name();
         let fault = match value.node.kind {
             Kind::Broken => return,
@@ -237,7 +274,7 @@ impl<'a> Reader<'a> {
 
 impl Value<'_> {
     /// What to call it in a message.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self.key {
             Some(key) => Fault::quote(&key.text),
             None if self.path.is_empty() => "the configuration".to_owned(),

@@ -16,7 +16,7 @@ const NAME_MAX: usize = 64;
 const TOKEN_MAX: usize = 256;
 
 /// Reads a name of a policy, a limit or a band.
-pub(super) fn name(text: &str) -> Result<String, Fault> {
+pub(crate) fn name(text: &str) -> Result<String, Fault> {
     let help = "use up to 64 letters, digits, `-`, `_` and `.`, beginning with a letter or digit";
     let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let starts_well = text.starts_with(|first: char| first.is_ascii_alphanumeric());

@@ -4,7 +4,7 @@
 const LENGTH_MAX: usize = 40;
 
 /// The candidate that `word` most likely stands for, if any comes close.
-pub(super) fn closest<'a>(
+pub(crate) fn closest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

@@ -7,25 +7,25 @@ use super::syntax::{Entry, Kind};
 use super::words::{Vocabulary, one_of};
 
 /// The fields that a map may have.
-pub(super) struct Table {
+pub(crate) struct Table {
     /// What the map describes, such as "limit".
-    pub(super) what: &'static str,
-    pub(super) fields: &'static [Field],
+    pub(crate) what: &'static str,
+    pub(crate) fields: &'static [Field],
     /// Exactly one of these must be there, if there are any.
-    pub(super) exactly_one: &'static [&'static str],
+    pub(crate) exactly_one: &'static [&'static str],
 }
 
 /// A field of a map.
-pub(super) struct Field {
-    pub(super) name: &'static str,
-    pub(super) shape: Shape,
+pub(crate) struct Field {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
     /// What it means, for people.
-    pub(super) about: &'static str,
-    pub(super) required: bool,
+    pub(crate) about: &'static str,
+    pub(crate) required: bool,
 }
 
 /// What a value looks like.
-pub(super) enum Shape {
+pub(crate) enum Shape {
     /// Text, such as the example.
     Text(&'static str),
     /// One of these words.
@@ -50,7 +50,7 @@ pub(super) enum Shape {
 
 /// The fields of one map.
 #[derive(Debug)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     table: &'static Table,
     map: Value<'a>,
     entries: &'a [Entry],
@@ -83,7 +83,7 @@ impl std::fmt::Debug for Table {
 
 impl<'a> Fields<'a> {
     /// The value of a field, if it is written.
-    pub(super) fn get(&self, name: &str) -> Option<Value<'a>> {
+    pub(crate) fn get(&self, name: &str) -> Option<Value<'a>> {
         debug_assert!(
             self.table.names().any(|known| known == name),
             "{name} is in no table"
@@ -93,12 +93,12 @@ impl<'a> Fields<'a> {
     }
 
     /// The map itself.
-    pub(super) fn map(&self) -> &Value<'a> {
+    pub(crate) fn map(&self) -> &Value<'a> {
         &self.map
     }
 
     /// Whether the map says nothing.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
@@ -107,7 +107,7 @@ impl<'a> Fields<'a> {
 
 impl Reader<'_> {
     /// The fields of a map, all of which `table` must know.
-    pub(super) fn fields<'v>(
+    pub(crate) fn fields<'v>(
         &mut self,
         value: &Value<'v>,
         table: &'static Table,
@@ -148,7 +148,7 @@ impl Reader<'_> {
     }
 
     /// The value of a field as `parse` understands it, if it is written.
-    pub(super) fn setting<T>(
+    pub(crate) fn setting<T>(
         &mut self,
         fields: &Fields<'_>,
         name: &str,

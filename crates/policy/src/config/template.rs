@@ -11,7 +11,7 @@ use crate::template::{Piece, Template};
 const TEMPLATE_MAX: usize = 128;
 
 /// The placeholders, for messages.
-const KNOWN: &str = "expected {policy}, {limit}, {key}, {subject}, {band}, or a part of the key: {ip}, {user}, {api-key}, {route}, {host}, {method}, {path}, {header:NAME}, {attr:NAME}";
+const KNOWN: &str = "expected {policy}, {limit}, {key}, {subject}, {band}, or a part of the key: {ip}, {user}, {api-key}, {route}, {host}, {method}, {path}, {header:NAME}, {attr:NAME}, {descriptor}, {descriptor:NAME}";
 
 /// Reads a template that stands alone, outside any configuration.
 pub(crate) fn parse_alone(text: &str) -> Result<Template, String> {

@@ -6,7 +6,7 @@ use super::reader::{Reader, Value};
 use super::scalar::whole;
 use super::table::Fields;
 use super::words::ON_REFUSAL;
-use crate::limit::Waiting;
+use crate::limit::{Evaluate, Waiting};
 use std::time::Duration;
 use tidegate_core::Mode;
 
@@ -16,6 +16,7 @@ pub(super) fn read(
     fields: &Fields<'_>,
     mode: Mode,
     charge_always: bool,
+    evaluate: Evaluate,
 ) -> Option<Waiting> {
     let word = reader.setting(fields, "on_refusal", |word| ON_REFUSAL.parse(word));
     let max_wait = reader.setting(fields, "max_wait", length);
@@ -29,6 +30,13 @@ pub(super) fn read(
         return None;
     };
     refuse_others(reader, told, mode, charge_always);
+    if evaluate == Evaluate::Each {
+        let fault = Fault::new(
+            "nobody can wait in a policy with `evaluate: each`: what other limits took would be gone meanwhile",
+        );
+        let help = "remove `on_refusal`, or use `evaluate: all`";
+        reader.error(told.key_spot(), fault.help(help));
+    }
     if fields.get("max_wait").is_none() {
         let fault = Fault::new("it is not said how long a request may wait")
             .help("add `max_wait`, for example `max_wait: 2s`");

@@ -7,7 +7,7 @@ use super::suggest::closest;
 use crate::client::{AddressHeader, Trust, jwt};
 use crate::group::Tag;
 use crate::limit::{Evaluate, KeyPart, Missing, OnFailure};
-use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, XField};
+use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, RlsHeaders, XField};
 use crate::route::{Balance, HostHeader, Http2, Refund};
 use tidegate_core::{Algorithm, Align, Mode};
 
@@ -22,15 +22,23 @@ pub(super) struct Words<T: 'static> {
 }
 
 /// The words alone, whatever they mean.
-pub(super) trait Vocabulary: Sync {
+pub(crate) trait Vocabulary: Sync {
     /// The words, in the order in which they are explained.
     fn list(&self) -> Vec<&'static str>;
 }
 
 pub(super) static EVALUATE: Words<Evaluate> = Words {
     noun: "a way to evaluate a policy",
-    meanings: &[("all", Evaluate::All), ("first", Evaluate::First)],
-    known_elsewhere: &[("every", "all")],
+    meanings: &[
+        ("all", Evaluate::All),
+        ("first", Evaluate::First),
+        ("each", Evaluate::Each),
+    ],
+    known_elsewhere: &[
+        ("every", "all"),
+        ("separate", "each"),
+        ("independent", "each"),
+    ],
 };
 
 pub(super) static ALGORITHM: Words<Algorithm> = Words {
@@ -60,10 +68,20 @@ pub(super) static ALIGN: Words<Align> = Words {
     known_elsewhere: &[("epoch", "clock")],
 };
 
-pub(super) static MODE: Words<Mode> = Words {
+/// What a limit does with its word: the mode of the core, and whether it is one of several quotas of
+/// which one that allows is enough.
+pub(super) static MODE: Words<(Mode, bool)> = Words {
     noun: "a mode",
-    meanings: &[("enforce", Mode::Enforce), ("shadow", Mode::Shadow)],
-    known_elsewhere: &[("dry-run", "shadow")],
+    meanings: &[
+        ("enforce", (Mode::Enforce, false)),
+        ("shadow", (Mode::Shadow, false)),
+        ("quota", (Mode::Enforce, true)),
+    ],
+    known_elsewhere: &[
+        ("dry-run", "shadow"),
+        ("shadow_mode", "shadow"),
+        ("quota_mode", "quota"),
+    ],
 };
 
 pub(super) static MISSING: Words<Missing> = Words {
@@ -221,6 +239,22 @@ pub(super) static NAMES: Words<Names> = Words {
     known_elsewhere: &[("show", "shown"), ("hide", "hidden"), ("false", "hidden")],
 };
 
+pub(super) static RLS: Words<RlsHeaders> = Words {
+    noun: "a word for when Envoy is given headers to add",
+    meanings: &[
+        ("refused", RlsHeaders::Refused),
+        ("always", RlsHeaders::Always),
+        ("none", RlsHeaders::None),
+    ],
+    known_elsewhere: &[
+        ("all", "always"),
+        ("never", "none"),
+        ("false", "none"),
+        ("off", "none"),
+        ("true", "always"),
+    ],
+};
+
 /// The keys that need no name after them.
 pub(super) static KEY: Words<fn() -> KeyPart> = Words {
     noun: "a key",
@@ -234,6 +268,7 @@ pub(super) static KEY: Words<fn() -> KeyPart> = Words {
         ("host", || KeyPart::Host),
         ("method", || KeyPart::Method),
         ("path", || KeyPart::Path),
+        ("descriptor", || KeyPart::Descriptor),
         ("global", || KeyPart::Global),
     ],
     known_elsewhere: &[
@@ -245,6 +280,7 @@ pub(super) static KEY: Words<fn() -> KeyPart> = Words {
         ("consumer-id", "consumer"),
         ("url", "path"),
         ("none", "global"),
+        ("descriptors", "descriptor"),
     ],
 };
 

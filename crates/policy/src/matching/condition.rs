@@ -1,15 +1,24 @@
 //! What a condition asks besides the path.
 
+use super::entry::EntryPattern;
 use super::facts::Facts;
-use crate::Condition;
+use crate::{Condition, Descriptor};
 
-/// Whether everything but the path holds; the trie has seen to the path.
+/// Whether everything but path and descriptor holds; the trie has seen to the path.
 pub(super) fn holds(condition: &Condition, facts: &Facts<'_>) -> bool {
     method_holds(condition, facts)
         && host_holds(condition, facts)
         && client_holds(condition, facts)
         && headers_hold(condition, facts)
         && attributes_hold(condition, facts)
+}
+
+/// Whether all of these are among the entries of a descriptor.
+pub(super) fn is_held(entries: &[EntryPattern], descriptor: &Descriptor<'_>) -> bool {
+    entries.iter().all(|wanted| {
+        let mut sent = descriptor.entries.iter();
+        sent.any(|(name, value)| wanted.matches(name, value))
+    })
 }
 
 fn method_holds(condition: &Condition, facts: &Facts<'_>) -> bool {

@@ -3,12 +3,18 @@
 /// Appends `value` so that nothing in it can end a part, a limit or a name: everything but
 /// letters, digits and `.` `_` `~` `-` is escaped.
 pub(super) fn push_value(text: &mut String, value: &str) {
-    push_escaped(text, value, |byte| is_plain(byte) || byte == b'~');
+    push_escaped(text, value, is_value);
 }
 
 /// Like [`push_value`], for what stands before a `:` or `~`.
 pub(super) fn push_name(text: &mut String, name: &str) {
     push_escaped(text, name, is_plain);
+}
+
+/// Whether a byte of a value stands for itself.
+#[inline]
+pub(super) fn is_value(byte: u8) -> bool {
+    is_plain(byte) || byte == b'~'
 }
 
 fn is_plain(byte: u8) -> bool {

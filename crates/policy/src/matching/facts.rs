@@ -3,7 +3,7 @@
 use super::host::canonical_host;
 use super::normalise::normalise;
 use crate::client::Wanted;
-use crate::{KeyPart, Request};
+use crate::{Descriptor, KeyPart, Request};
 use std::net::IpAddr;
 
 /// What conditions and keys look at.
@@ -16,6 +16,8 @@ pub(super) struct Facts<'a> {
     pub(super) host: Option<&'a str>,
     /// Normalised.
     pub(super) path: Option<&'a str>,
+    /// The descriptor that a limit is met by; for the request as a whole, the only one it has.
+    pub(super) descriptor: Option<&'a Descriptor<'a>>,
 }
 
 /// What a policy looks at: host and path need no respelling where nobody does.
@@ -45,6 +47,10 @@ impl<'a> Facts<'a> {
             ip: request.ip.map(|ip| ip.to_canonical()),
             host: host.and_then(|host| canonical_host(host, &mut spellings.host)),
             path: path.and_then(|path| normalise(path, &mut spellings.path)),
+            descriptor: match request.descriptors {
+                [only] => Some(only),
+                _ => None,
+            },
         }
     }
 
@@ -66,6 +72,17 @@ impl<'a> Facts<'a> {
             .map(|(_, value)| *value)
     }
 
+    /// The value of an entry of the descriptor: the only one of this name, or the one of this number.
+    fn entry(&self, name: &str, nth: Option<u8>) -> Option<&'a str> {
+        let entries = self.descriptor?.entries.iter();
+        let same = entries.filter(|(known, _)| *known == name);
+        let mut values = same.map(|(_, value)| *value);
+        match nth {
+            None => only(values),
+            Some(nth) => values.nth(usize::from(nth).checked_sub(1)?),
+        }
+    }
+
     /// What a part of a key is, where it is text; `None` where it is absent.
     pub(super) fn identity(&self, part: &KeyPart) -> Option<&'a str> {
         let value = match part {
@@ -77,7 +94,8 @@ impl<'a> Facts<'a> {
             KeyPart::Host => self.host,
             KeyPart::Method => self.request.method,
             KeyPart::Path => self.path,
-            KeyPart::Ip | KeyPart::Global => None,
+            KeyPart::DescriptorEntry { name, nth } => self.entry(name, *nth),
+            KeyPart::Ip | KeyPart::Descriptor | KeyPart::Global => None,
         };
         value.filter(|value| !value.is_empty())
     }

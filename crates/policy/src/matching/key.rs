@@ -6,16 +6,20 @@
 //! `user~ip:192.0.2.1`.
 
 use super::address::push_address;
+use super::entry::DescriptorPattern;
 use super::escape::{push_name, push_value};
 use super::facts::Facts;
-use super::secret::{is_secret_name, push_fingerprint};
+use super::secret::{is_secret_name, push_fingerprint, replace_by_fingerprint};
 use crate::limit::AddressRules;
 use crate::{KeyPart, Limit, Missing};
 use std::fmt;
 
 /// Values of more bytes than this stand as a hash, so that clients cannot fill the store with
 /// names.
-const VALUE_BYTES_MAX: usize = 64;
+pub(super) const VALUE_BYTES_MAX: usize = 64;
+
+/// The same for all entries of a descriptor together, as they stand in a key.
+const ENTRIES_BYTES_MAX: usize = 128;
 
 /// How keys are made: the same on every instance that shares a store.
 #[derive(Clone, Copy, Default)]
@@ -41,6 +45,8 @@ struct Part {
     /// What stands before the value; without `:` and `~`.
     label: String,
     is_secret: bool,
+    /// Whether what it names may be a secret, and only a request tells.
+    may_be_secret: bool,
 }
 
 /// What stands before the value of a part.
@@ -55,6 +61,12 @@ pub(crate) fn part_label(part: &KeyPart) -> String {
         KeyPart::Host => ("host", None),
         KeyPart::Method => ("method", None),
         KeyPart::Path => ("path", None),
+        KeyPart::Descriptor => ("descriptor", None),
+        KeyPart::DescriptorEntry { name, nth: None } => ("descriptor.", Some(name.clone())),
+        KeyPart::DescriptorEntry {
+            name,
+            nth: Some(nth),
+        } => ("descriptor.", Some(format!("{name}#{nth}"))),
         KeyPart::Global => ("global", None),
     };
     let mut label = kind.to_owned();
@@ -90,9 +102,9 @@ impl Key {
     pub(super) fn new(policy: &str, limit: &Limit) -> Self {
         let mut prefix = bucket_scope(policy, &limit.name);
         prefix.push('/');
-        let mut parts: Vec<Part> = limit.key.iter().map(Part::new).collect();
+        let mut parts: Vec<Part> = limit.key.iter().map(|it| Part::new(it, limit)).collect();
         if parts.is_empty() {
-            parts.push(Part::new(&KeyPart::Global));
+            parts.push(Part::new(&KeyPart::Global, limit));
         }
         Self {
             prefix,
@@ -131,16 +143,21 @@ impl Key {
 // === impl Part ===
 
 impl Part {
-    fn new(part: &KeyPart) -> Self {
+    fn new(part: &KeyPart, limit: &Limit) -> Self {
+        let names = entry_names(limit);
         let is_secret = match part {
             KeyPart::ApiKey => true,
-            KeyPart::Header(name) | KeyPart::Attr(name) => is_secret_name(name),
+            KeyPart::Descriptor => names.iter().flatten().any(|name| is_secret_name(name)),
+            KeyPart::Header(name) | KeyPart::Attr(name) | KeyPart::DescriptorEntry { name, .. } => {
+                is_secret_name(name)
+            }
             _ => false,
         };
         Self {
             of: part.clone(),
             label: part_label(part),
             is_secret,
+            may_be_secret: *part == KeyPart::Descriptor && names.is_none(),
         }
     }
 
@@ -152,6 +169,10 @@ impl Part {
                 text.push_str("ip:");
                 push_address(text, ip, rules.address);
             }
+            (KeyPart::Descriptor, _) => match facts.descriptor {
+                Some(it) if !it.entries.is_empty() => self.write_entries(it.entries, rules, text),
+                _ => return false,
+            },
             (part, _) => {
                 let Some(value) = facts.identity(part) else {
                     return false;
@@ -171,6 +192,27 @@ impl Part {
         true
     }
 
+    /// Appends all entries of a descriptor, `descriptor:to=1&kind=sms`. What separates them is escaped
+    /// wherever else it stands.
+    fn write_entries(&self, entries: &[(&str, &str)], rules: &KeyRules, text: &mut String) {
+        text.push_str(&self.label);
+        text.push(':');
+        let start = text.len();
+        for (i, (name, value)) in entries.iter().enumerate() {
+            if i > 0 {
+                text.push('&');
+            }
+            push_value(text, name);
+            text.push('=');
+            push_value(text, value);
+        }
+        let is_long = text.len().saturating_sub(start) > ENTRIES_BYTES_MAX;
+        let holds_secret = || entries.iter().any(|(name, _)| is_secret_name(name));
+        if is_long || self.is_secret || (self.may_be_secret && holds_secret()) {
+            replace_by_fingerprint(text, start, &self.label, rules.secret.as_ref());
+        }
+    }
+
     /// Appends what stands in for an absent part: the address, or that not even that is known.
     fn write_missing(&self, facts: &Facts<'_>, rules: &KeyRules, text: &mut String) {
         text.push_str(&self.label);
@@ -183,4 +225,18 @@ impl Part {
             (_, None) => text.push_str("~unknown"),
         }
     }
+}
+
+/// The names of all entries that the descriptors of a limit can have, where its conditions tell.
+fn entry_names(limit: &Limit) -> Option<Vec<&str>> {
+    let mut names = Vec::new();
+    for condition in &limit.conditions {
+        match &condition.descriptor {
+            Some(DescriptorPattern::Exactly(entries)) => {
+                names.extend(entries.iter().map(|entry| entry.name.as_str()));
+            }
+            _ => return None,
+        }
+    }
+    (!limit.conditions.is_empty()).then_some(names)
 }

@@ -1,5 +1,7 @@
 //! The limits of a policy, prepared: which may apply to a request, and by what key.
 
+use super::descriptor::Tree;
+use super::entry::DescriptorPattern;
 use super::facts::Reads;
 use super::key::Key;
 use super::trie::{Candidate, Trie, Walk};
@@ -11,7 +13,13 @@ pub struct Matcher {
     trie: Trie,
     /// Candidates for every request, because no path is asked for. In order.
     always: Vec<Candidate>,
-    /// One for each limit.
+    /// Candidates for single descriptors, by their entries.
+    tree: Tree,
+    /// Those of the tree that ask for a path as well.
+    paths_in_tree: Trie,
+    /// Whether any limit replaces others.
+    replaces: bool,
+    /// One for each limit, and one for the hidden limit.
     keys: Vec<Key>,
     reads: Reads,
     reads_address: bool,
@@ -22,9 +30,10 @@ pub struct Matcher {
 // === impl Matcher ===
 
 impl Matcher {
-    /// Prepares the limits of the policy of this name. Disabled ones are left out.
-    pub fn new(policy: &str, limits: &[Limit]) -> Self {
-        Self::of(limits.iter().map(|limit| (policy, limit)), limits)
+    /// Prepares the limits of the policy of this name, and the hidden one. Disabled ones are left out.
+    pub(crate) fn new(policy: &str, limits: &[Limit], hidden: &Limit) -> Self {
+        let all = limits.iter().chain([hidden]);
+        Self::of(all.map(|limit| (policy, limit)), limits)
     }
 
     /// Prepares limits, each of which has its buckets in the policy of the name beside it.
@@ -34,21 +43,34 @@ impl Matcher {
     ) -> Self {
         let mut trie = Trie::new();
         let mut always = Vec::new();
+        let mut places = Tree::default();
+        let mut paths_in_tree = Trie::new();
         for (limit, it) in limits.iter().enumerate().filter(|(_, it)| it.enabled) {
             let candidate = |condition| Candidate { limit, condition };
             if it.conditions.is_empty() {
                 always.push(candidate(0));
             }
             for (i, condition) in it.conditions.iter().enumerate() {
-                match &condition.path {
-                    Some(pattern) => trie.add(pattern, candidate(i)),
-                    None => always.push(candidate(i)),
+                match (&condition.descriptor, &condition.path) {
+                    (Some(DescriptorPattern::Exactly(entries)), path) => {
+                        places.add(entries, candidate(i));
+                        if let Some(pattern) = path {
+                            paths_in_tree.add(pattern, candidate(i));
+                        }
+                    }
+                    (_, Some(pattern)) => trie.add(pattern, candidate(i)),
+                    (_, None) => always.push(candidate(i)),
                 }
             }
         }
         Self {
             trie,
             always,
+            tree: places,
+            paths_in_tree,
+            replaces: limits
+                .iter()
+                .any(|it| it.enabled && !it.replaces.is_empty()),
             keys: scopes
                 .map(|(policy, limit)| Key::new(policy, limit))
                 .collect(),
@@ -73,6 +95,28 @@ impl Matcher {
                 self.trie.walk(path, walk)
             },
         }
+    }
+
+    /// What may apply to a descriptor of these entries, in the order written. The rest of each condition
+    /// is still to be checked, the path included.
+    pub(super) fn described(&self, entries: &[(&str, &str)]) -> &[Candidate] {
+        self.tree.walk(entries)
+    }
+
+    /// Those of [`described`](Self::described) that ask for a path and get it, in the order written;
+    /// `None` where none of them asks for any.
+    pub(super) fn described_paths<'a>(
+        &'a self,
+        path: Option<&str>,
+        walk: &'a mut Walk,
+    ) -> Option<&'a [Candidate]> {
+        let asks = !self.paths_in_tree.is_empty();
+        asks.then(|| self.paths_in_tree.walk(path, walk))
+    }
+
+    /// Whether any limit replaces others.
+    pub(super) fn replaces(&self) -> bool {
+        self.replaces
     }
 
     pub(super) fn key(&self, limit: usize) -> Option<&Key> {

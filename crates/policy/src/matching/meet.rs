@@ -1,14 +1,13 @@
 //! Which limits a request meets, and in which buckets.
 
-use super::condition;
 use super::facts::{Facts, Spellings};
 use super::key::KeyRules;
+use super::search::Search;
 use super::trie::Walk;
 use crate::client::Wanted;
-use crate::{Evaluate, Limit, Missing, Policy, Request};
+use crate::{Policy, Request};
 use std::fmt;
 use std::ops::Range;
-use tidegate_core::Mode;
 
 /// Buffers, kept from one request to the next so that meeting allocates nothing once they have
 /// grown. One may serve several policies, one after the other.
@@ -18,23 +17,31 @@ pub struct Scratch {
     walk: Walk,
     met: Vec<Met>,
     text: String,
+    /// Limits that do not apply because another does.
+    replaced: Vec<usize>,
+    /// Limits that refuse because an identity is missing.
+    refusing: Vec<usize>,
 }
 
 /// A limit that a request meets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Met {
-    /// Its index in [`Policy::limits`].
+    /// Its index in [`Policy::limits`]; the hidden limit comes after the last, see [`Policy::limit`].
     pub limit: usize,
     /// Where the name of its bucket stands; see [`Meeting::bucket`].
     pub bucket: Range<usize>,
     /// Where its key stands; see [`Meeting::subject`].
     pub subject: Range<usize>,
+    /// The descriptor by which it is met, by its number in [`Request::descriptors`]; `None` where the
+    /// request as a whole meets it.
+    pub descriptor: Option<u16>,
 }
 
 /// The limits that a request meets.
 #[derive(Clone, Copy, Debug)]
 pub struct Meeting<'s> {
-    /// Each limit once, in the order written.
+    /// Each limit of the request as a whole once, in the order written; then those of each descriptor,
+    /// in its turn. One limit may be met by several descriptors, in the same bucket or in others.
     pub met: &'s [Met],
     /// The limit that refuses the request because an identity is missing. Then none is met.
     pub refused: Option<usize>,
@@ -72,11 +79,13 @@ impl<'s> Meeting<'s> {
 // === impl Policy ===
 
 impl Policy {
-    /// The limits that `request` meets.
+    /// The limits that `request` meets: those that the request as a whole meets, in the order written,
+    /// then, one descriptor after the other, those that each of them meets.
     ///
-    /// With [`Evaluate::First`] the search ends with the first enforced one. Where [`Missing`] says
-    /// so, a limit whose identity is absent is passed over, which does not end the search, or
-    /// refuses the request. One that only watches refuses nothing, and is passed over too.
+    /// With [`Evaluate::First`](crate::Evaluate::First) each of these searches ends with the first enforced one. Where
+    /// [`Missing`](crate::Missing) says so, a limit whose identity is absent is passed over, which does not end the
+    /// search, or refuses the request. One that only watches refuses nothing, and is passed over too.
+    /// What any of them replaces is left out in the end.
     pub fn meet<'s>(
         &self,
         request: &Request<'_>,
@@ -88,44 +97,30 @@ impl Policy {
             walk,
             met,
             text,
+            replaced,
+            refusing,
         } = scratch;
         met.clear();
         text.clear();
-        let mut refused = None;
-        let mut settled = None;
+        refusing.clear();
         let facts = Facts::of(request, self.matcher.reads(), spellings);
-        for candidate in self.matcher.candidates(facts.path, walk) {
-            let (Some(limit), Some(key)) = (
-                self.limits.get(candidate.limit),
-                self.matcher.key(candidate.limit),
-            ) else {
-                continue;
-            };
-            let condition = limit.conditions.get(candidate.condition);
-            if settled == Some(candidate.limit)
-                || condition.is_some_and(|it| !condition::holds(it, &facts))
-            {
-                continue;
-            }
-            settled = Some(candidate.limit);
-            let start = text.len();
-            if let Some(subject) = key.write(&facts, rules, text) {
-                met.push(Met {
-                    limit: candidate.limit,
-                    bucket: start..text.len(),
-                    subject: subject..text.len(),
-                });
-                if self.evaluate == Evaluate::First && limit.mode == Mode::Enforce {
-                    break;
-                }
-            } else {
-                text.truncate(start);
-                if refuses(limit) {
-                    met.clear();
-                    refused = Some(candidate.limit);
-                    break;
-                }
-            }
+        let mut search = Search {
+            policy: self,
+            rules,
+            met,
+            text,
+            refusing,
+        };
+        let is_over = search.whole(&facts, walk).is_break();
+        if !request.descriptors.is_empty() && !is_over {
+            search.described(&facts, walk);
+        }
+        if self.matcher.replaces() {
+            search.replace(replaced);
+        }
+        let refused = refusing.first().copied();
+        if refused.is_some() {
+            met.clear();
         }
         Meeting { met, refused, text }
     }
@@ -161,9 +156,4 @@ impl Policy {
     pub fn reads_address(&self) -> bool {
         self.matcher.reads_address()
     }
-}
-
-/// Whether a limit refuses a request whose identity is absent.
-fn refuses(limit: &Limit) -> bool {
-    limit.missing == Missing::Refuse && limit.mode == Mode::Enforce
 }

@@ -41,16 +41,32 @@ pub(super) fn push_fingerprint(
     value: &str,
     secret: Option<&[u8; 32]>,
 ) {
+    text.push('#');
+    push_hex(text, &fingerprint(label, value.as_bytes(), secret));
+}
+
+/// Puts the same in the place of what has been appended already, from `start` on.
+pub(super) fn replace_by_fingerprint(
+    text: &mut String,
+    start: usize,
+    label: &str,
+    secret: Option<&[u8; 32]>,
+) {
+    let value = text.get(start..).unwrap_or_default();
+    let hash = fingerprint(label, value.as_bytes(), secret);
+    text.truncate(start);
+    text.push('#');
+    push_hex(text, &hash);
+}
+
+/// The 128 bits themselves.
+pub(super) fn fingerprint(label: &str, value: &[u8], secret: Option<&[u8; 32]>) -> [u8; 16] {
     static NO_SECRET: LazyLock<[u8; 32]> =
         LazyLock::new(|| blake3::derive_key("tidegate key part without key_secret", b""));
     let mut hasher = blake3::Hasher::new_keyed(secret.unwrap_or(&NO_SECRET));
     hasher.update(label.as_bytes());
     hasher.update(b":");
-    hasher.update(value.as_bytes());
+    hasher.update(value);
     let hash = hasher.finalize();
-    text.push('#');
-    push_hex(
-        text,
-        hash.as_bytes().first_chunk::<16>().unwrap_or(&[0; 16]),
-    );
+    *hash.as_bytes().first_chunk::<16>().unwrap_or(&[0; 16])
 }

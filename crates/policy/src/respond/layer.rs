@@ -1,7 +1,9 @@
 //! Settings laid over one another: a profile, the whole configuration, a policy, a limit.
 
 use super::XRateLimit;
-use super::{Dialect, LimitCounts, Names, Profile, Refusal, Reset, Respond, Wording, XField};
+use super::{
+    Dialect, LimitCounts, Names, Profile, Refusal, Reset, Respond, RlsHeaders, Wording, XField,
+};
 use std::sync::Arc;
 
 /// Settings of which any may be left open.
@@ -14,6 +16,7 @@ pub(crate) struct Layer {
     pub(crate) retry_after: Option<bool>,
     pub(crate) correlation: Option<String>,
     pub(crate) names: Option<Names>,
+    pub(crate) rls: Option<RlsHeaders>,
     pub(crate) refusal: RefusalLayer,
 }
 
@@ -48,6 +51,7 @@ impl Layer {
             retry_after: Some(true),
             correlation: Some("x-correlation-id".to_owned()),
             names: Some(Names::Shown),
+            rls: Some(RlsHeaders::Refused),
             ..Self::default()
         };
         settings.with(&Profile::Default.layer())
@@ -64,6 +68,7 @@ impl Layer {
             retry_after: upper.retry_after.or(self.retry_after),
             correlation: upper.correlation.clone().or(self.correlation),
             names: upper.names.or(self.names),
+            rls: upper.rls.or(self.rls),
             refusal: self.refusal.with(&upper.refusal),
         }
     }
@@ -81,6 +86,7 @@ impl Layer {
             retry_after: self.retry_after.unwrap_or(true),
             correlation: self.correlation.clone().unwrap_or_default(),
             names: self.names.unwrap_or_default(),
+            rls: self.rls.unwrap_or_default(),
             refusal: Arc::new(self.refusal.refusal()),
         }
     }

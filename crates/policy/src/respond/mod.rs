@@ -49,6 +49,8 @@ pub struct Respond {
     pub correlation: String,
     /// Whether clients see what policies and limits are called.
     pub names: Names,
+    /// When Envoy is told, by its rate limit service, which headers to add to a response.
+    pub rls: RlsHeaders,
     /// What a refusal looks like, where the limit that refuses does not say otherwise.
     pub refusal: Arc<Refusal>,
 }
@@ -121,6 +123,18 @@ pub enum Names {
     Shown,
     /// They see numbers, counted from 1 in the order written.
     Hidden,
+}
+
+/// When Envoy is told, by its rate limit service, which headers to add to a response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RlsHeaders {
+    /// To refusals: answers that allow stay small, and Envoy may write headers of its own.
+    #[default]
+    Refused,
+    /// To all.
+    Always,
+    /// To none.
+    None,
 }
 
 /// What a refusal looks like.

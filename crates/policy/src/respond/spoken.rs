@@ -46,7 +46,7 @@ impl Spoken {
         self.per_second
     }
 
-    fn new(name: String, quota: &Quota) -> Self {
+    pub(crate) fn new(name: String, quota: &Quota) -> Self {
         let (capacity, window_s) = (quota.capacity(), window_s(quota));
         Self {
             draft_11: format!("\"{name}\";q={};w={window_s}", integer(capacity)),

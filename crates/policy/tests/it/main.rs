@@ -8,9 +8,11 @@
 mod bad; // every mistake, and the message for it, to the letter
 mod client; // who asks: addresses, identities, whose word counts
 mod client_properties; // what holds for every head of a request
+mod described; // descriptors, domains, quotas and reservations
 mod environment; // variables, files, overrides, secrets
 mod explain; // what a configuration means, to the letter
 mod good; // what must load, and what it then means
+mod import; // configurations of other limiters, and what they become
 mod jwt; // tokens: which are believed, and what they say
 mod respond; // what clients are told: presets, and settings laid over one another
 mod robust;

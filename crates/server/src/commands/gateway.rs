@@ -6,7 +6,6 @@ use crate::failure::Failure;
 use clap::Args;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
 use tidegate_policy::Config;
 
 /// What the first line of a printed configuration says.
@@ -59,7 +58,7 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
     environment.set("TIDEGATE_LISTEN_GATEWAY", args.listen);
     environment.set("TIDEGATE_LISTEN_ADMIN", args.admin);
     let config = Config::parse(&text, "command line", &environment).map_err(Failure::input)?;
-    serve::report_start(&config, Some(Path::new("command line")), &environment);
+    serve::report_start(&config, "command line", &environment);
     let tries = tries(&config);
     serve::start(config, args.drain, |listeners| {
         let gateway = listeners.gateway.as_ref()?.address;

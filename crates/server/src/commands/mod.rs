@@ -3,8 +3,8 @@
 mod bucket;
 pub mod doctor;
 pub mod gateway;
+pub mod import;
 pub mod inspect;
-mod not_yet;
 mod print;
 mod redis_store;
 pub mod reset;
@@ -16,7 +16,6 @@ pub mod validate;
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
 use crate::telemetry::logs;
-use not_yet::not_yet;
 
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Result<(), Failure> {
@@ -27,6 +26,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Gateway(args)) => gateway::run(&args),
         Some(Command::Validate(args)) => validate::run(&args),
         Some(Command::Simulate(args)) => simulate::run(args),
+        Some(Command::Import(args)) => import::run(&args),
         Some(Command::Schema(args)) => schema::run(&args),
         Some(Command::Inspect(args)) => inspect::run(&args),
         Some(Command::Reset(args)) => reset::run(&args),

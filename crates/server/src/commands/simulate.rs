@@ -1,6 +1,6 @@
 //! `tidegate simulate`.
 
-use crate::config_file;
+use crate::commands::import::EnvoyArgs;
 use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
 use crate::simulate::engine::Engine;
@@ -27,8 +27,16 @@ A line of a trace:
   {\"at_ms\": 1700000000000, \"ip\": \"192.0.2.1\", \"path\": \"/api\", \"cost\": 2}")]
 pub struct SimulateArgs {
     /// The configuration
-    #[arg(long, env = "TIDEGATE_CONFIG", value_name = "FILE")]
-    pub config: PathBuf,
+    #[arg(
+        long,
+        env = "TIDEGATE_CONFIG",
+        value_name = "FILE",
+        required_unless_present = "envoy_config"
+    )]
+    pub config: Option<PathBuf>,
+    /// What envoyproxy/ratelimit serves.
+    #[command(flatten)]
+    pub envoy: EnvoyArgs,
     /// The trace or access log; `-` is standard input
     #[arg(long, value_name = "FILE")]
     pub trace: PathBuf,
@@ -65,10 +73,12 @@ pub enum FormatArg {
 /// Simulates it.
 pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     let environment = ProcessEnvironment::new();
-    let config = config_file::read(&args.config)?;
-    let config_name = args.config.display().to_string();
+    let source = args.envoy.source(args.config.as_deref());
+    let texts = source.read().map_err(Failure::from)?;
+    let name = source.name();
     let audience = audience(&args);
-    let engine = Engine::new(&config, &config_name, &environment, args.policy)?;
+    let parse = || texts.parse(&environment).map_err(Failure::input);
+    let engine = Engine::of(&parse, &name, args.policy)?;
     let (input, total_bytes) = open(&args.trace)?;
     let job = Job {
         name: args.trace.display().to_string(),

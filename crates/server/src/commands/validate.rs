@@ -1,7 +1,7 @@
 //! `tidegate validate`.
 
-use super::{not_yet, print};
-use crate::config_file;
+use super::print;
+use crate::commands::import::EnvoyArgs;
 use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
 use clap::Args;
@@ -14,8 +14,11 @@ use tidegate_policy::config::{costs, explain};
 #[derive(Args, Debug)]
 pub struct ValidateArgs {
     /// The configuration
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "envoy_config")]
+    pub file: Option<PathBuf>,
+    /// What envoyproxy/ratelimit serves.
+    #[command(flatten)]
+    pub envoy: EnvoyArgs,
     /// Tell in plain words what it means
     #[arg(long)]
     pub explain: bool,
@@ -24,13 +27,15 @@ pub struct ValidateArgs {
 /// Checks it: prints what is odd about it and what a request costs in a shared store, or fails with
 /// everything that is wrong.
 pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
-    let config = config_file::load(&args.file, &ProcessEnvironment::new())?;
-    let mut text = verdict(&args.file.display().to_string(), &config);
+    let source = args.envoy.source(args.file.as_deref());
+    let loaded = source.load(&ProcessEnvironment::new());
+    let (config, notes) = loaded.map_err(Failure::from)?;
+    let mut text = verdict(&source.name(), &config);
+    for note in notes {
+        let _ = write!(text, "\n\n{note}");
+    }
     for warning in config.warnings() {
         let _ = write!(text, "\n\n{}", warning.to_string().trim_end());
-    }
-    for missing in not_yet(&config) {
-        let _ = write!(text, "\n\nwarning: {missing}");
     }
     if args.explain {
         let _ = write!(text, "\n\n{}", explain(&config).trim_end());

@@ -2,10 +2,13 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `http` | `POST /v1/check`, and the way to `auth` |
+//! | `http` | `POST /v1/check`, reservations, and the way to `auth` |
 //! | `auth` | `/v1/auth`: forward-auth for proxies |
 //! | `deny` | the query of `/v1/auth` |
+//! | `grpc` | Envoy's rate limit service, health and reflection over gRPC |
+//! | `envoy_json` | `POST /json` and `GET /healthcheck`, as Envoy's own service has them |
 //! | `gateway` | the reverse proxy |
+//! | `resp` | the protocol of Redis: `CL.THROTTLE`, `TG.CHECK` |
 //! | `admin` | `/livez`, `/readyz`, `/metrics` |
 //! | `body` | a request's body, bounded in size and time |
 //! | `promptly` | runs what nearly always ends at once |
@@ -15,9 +18,12 @@ pub(crate) mod admin;
 mod auth;
 mod body;
 mod deny;
+mod envoy_json;
 pub(crate) mod gateway;
+pub(crate) mod grpc;
 pub(crate) mod http;
 mod promptly;
+pub mod resp;
 pub(crate) mod respond;
 
 use self::respond::Answer;
@@ -37,6 +43,9 @@ pub(crate) trait Door: Send + Sync + 'static {
 
     /// What is spoken on its connections.
     const PROTOCOLS: Protocols = Protocols::Http1;
+
+    /// How HTTP/2 is spoken, where it is.
+    const HTTP2: Http2 = Http2::OF_STRANGERS;
 
     /// The answer to a request, if neither its body is needed nor anything has to be waited for; else
     /// [`answer`](Self::answer) has it. What waits is large, and this spares most requests from
@@ -63,9 +72,10 @@ pub(crate) trait Door: Send + Sync + 'static {
     /// Whether a request needs no token, even where the door asks for one.
     fn is_public(&self, request: &Request<Incoming>) -> bool;
 
-    /// Whether an answer says that something was wrong with the request, which is then counted.
-    fn is_problem(answer: &Response<Self::Body>) -> bool {
-        answer.status().is_client_error() && !respond::is_decision(answer)
+    /// The status by which an answer is counted that says that something was wrong with the request.
+    fn problem(answer: &Response<Self::Body>) -> Option<u16> {
+        let is_problem = answer.status().is_client_error() && !respond::is_decision(answer);
+        is_problem.then(|| answer.status().as_u16())
     }
 }
 
@@ -76,4 +86,47 @@ pub(crate) enum Protocols {
     Http1,
     /// HTTP/1, read strictly, and HTTP/2: whatever strangers bring.
     Http1AndHttp2,
+    /// HTTP/2 from the first byte, between a few programs that know each other: gRPC.
+    Http2,
+}
+
+/// How HTTP/2 is spoken at a door.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Http2 {
+    /// Requests of one connection at a time.
+    pub(crate) streams: u32,
+    /// Streams that were reset before anybody came to them; a client that has more of them is cut
+    /// off.
+    pub(crate) resets: usize,
+    /// Whether answers say when they were given.
+    pub(crate) has_date: bool,
+}
+
+impl Http2 {
+    /// Browsers open a hundred at a time, and who resets many is attacking.
+    pub(crate) const OF_STRANGERS: Self = Self {
+        streams: 128,
+        resets: 20,
+        has_date: true,
+    };
+
+    /// A proxy brings all that it has on one connection, and takes back whatever is not answered
+    /// within some milliseconds: all at once, when anything is slow. Cutting it off then would lose
+    /// every other call of the connection as well.
+    pub(crate) const OF_PROXIES: Self = Self {
+        streams: 1_024,
+        resets: 1_024,
+        has_date: false,
+    };
+}
+
+impl Protocols {
+    /// What is offered within TLS, the best first.
+    pub(crate) fn alpn(self) -> &'static [&'static [u8]] {
+        match self {
+            Self::Http1 => &[b"http/1.1"],
+            Self::Http1AndHttp2 => &[b"h2", b"http/1.1"],
+            Self::Http2 => &[b"h2"],
+        }
+    }
 }

@@ -4,11 +4,13 @@ use super::body::BodyError;
 use crate::bounds::Bounds;
 use crate::wire::fault::{Fault, quote};
 use crate::wire::problem::{self, Problem};
-use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, WWW_AUTHENTICATE};
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE,
+};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use std::io::Cursor;
-use tidegate::{CheckError, DecidedBy, Decision};
+use tidegate::{CheckError, DecidedBy, Decision, SettleError};
 use tidegate_http::answer::{self, Correlation};
 use tidegate_http::question::ForwardedError;
 use tidegate_policy::respond::Respond;
@@ -72,32 +74,79 @@ pub(crate) fn bad_question(fault: &Fault) -> Answer {
 
 /// A question without a decision. `item` is its place in a list.
 pub(crate) fn undecided(error: &CheckError, item: Option<usize>) -> Answer {
-    let CheckError::UnknownPolicy { name, known } = error else {
+    let fault = match error {
+        CheckError::UnknownPolicy { name, known } => {
+            Fault::new(0, unknown_policy(name, known)).within("policy")
+        }
+        CheckError::BadLimit { reason } => Fault::new(0, reason.clone()).within("descriptors"),
+        CheckError::CannotReserve { .. } => Fault::new(0, error.to_string()),
         // What exactly failed is for the log; a client can only come back later.
-        return problem(
-            &Problem::new(503, "Service Unavailable")
-                .detail("this cannot be decided at the moment; try again"),
-        );
+        _ => return cannot_decide(),
     };
-    let mut known: Vec<String> = known.iter().map(|name| quote(name)).collect();
-    let more = known.len().saturating_sub(POLICIES_MAX);
-    known.truncate(POLICIES_MAX);
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    let message = format!(
-        "there is no policy {}; there is {}{more}",
-        quote(name),
-        known.join(", ")
-    );
-    let fault = Fault::new(0, message).within("policy");
     let fault = match item {
         Some(nth) => fault.within_item(nth),
         None => fault,
     };
     bad_question(&fault)
+}
+
+fn unknown_policy(name: &str, known: &[String]) -> String {
+    let more = known.len().saturating_sub(POLICIES_MAX);
+    let known: Vec<String> = known
+        .iter()
+        .take(POLICIES_MAX)
+        .map(|it| quote(it))
+        .collect();
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    let (name, known) = (quote(name), known.join(", "));
+    format!("there is no policy {name}; there is {known}{more}")
+}
+
+/// A reservation that could not be settled.
+pub(crate) fn unsettled(error: &SettleError) -> Answer {
+    if let SettleError::Unknown = error {
+        let detail = "there is no such reservation: its id was made up, damaged, or made by a server \
+                      that shares neither our store nor our `key_secret`";
+        return problem(&Problem::new(404, "Not Found").detail(detail));
+    }
+    let detail = "this cannot be settled at the moment; send the same again, which settles what is \
+                  left and nothing twice";
+    let answer = problem(&Problem::new(503, "Service Unavailable").detail(detail));
+    with(answer, RETRY_AFTER, HeaderValue::from_static("1"))
+}
+
+/// Nothing can be decided at the moment. What exactly failed is for the log.
+pub(crate) fn cannot_decide() -> Answer {
+    problem(
+        &Problem::new(503, "Service Unavailable")
+            .detail("this cannot be decided at the moment; try again"),
+    )
+}
+
+/// What Envoy's rate limit service answers, as JSON: with 429 where a limit is exceeded.
+pub(crate) fn rate_limited(json: Vec<u8>, is_over: bool) -> Answer {
+    let status = if is_over {
+        StatusCode::TOO_MANY_REQUESTS
+    } else {
+        StatusCode::OK
+    };
+    let mut answer = answer(status, JSON, json);
+    answer.extensions_mut().insert(IsDecision);
+    answer
+}
+
+/// Whether all is well, as Envoy's rate limit service says it.
+pub(crate) fn well(is_well: bool) -> Answer {
+    let (status, text) = if is_well {
+        (StatusCode::OK, "OK")
+    } else {
+        (StatusCode::INTERNAL_SERVER_ERROR, "not well")
+    };
+    uncached(answer(status, TEXT, text.into()))
 }
 
 /// A request may pass: what the client may be told of its limits, and nothing else.

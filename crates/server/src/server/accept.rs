@@ -1,11 +1,10 @@
 //! Accepting connections: bounded, through TLS where the door has it, until the door closes.
 
 use super::bind::BoundDoor;
-use super::connection::{self, Arrival, DoorContext, Secure};
 use super::phase::Watch;
+use super::reception::{Arrival, Reception, Secure, Threshold};
 use super::tls;
 use super::trouble::Trouble;
-use crate::doors::Door;
 use crate::tasks::Tasks;
 use prometheus_client::metrics::gauge::Gauge;
 use std::io;
@@ -22,24 +21,24 @@ use tracing::debug;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Accepts the connections of one door.
-pub(super) struct Acceptor<D> {
-    pub(super) context: Arc<DoorContext<D>>,
+pub(super) struct Acceptor<R> {
+    pub(super) reception: Arc<R>,
     pub(super) phase: Watch,
     pub(super) tasks: Arc<Tasks>,
     room: Arc<Semaphore>,
     tls: Option<TlsAcceptor>,
 }
 
-impl<D: Door> Acceptor<D> {
+impl<R: Reception> Acceptor<R> {
     pub(super) fn new(
-        context: DoorContext<D>,
+        reception: R,
         tls: Option<TlsAcceptor>,
         phase: Watch,
         tasks: Arc<Tasks>,
     ) -> Self {
         Self {
-            room: Arc::new(Semaphore::new(context.bounds.connections)),
-            context: Arc::new(context),
+            room: Arc::new(Semaphore::new(reception.threshold().bounds.connections)),
+            reception: Arc::new(reception),
             phase,
             tasks,
             tls,
@@ -51,7 +50,7 @@ impl<D: Door> Acceptor<D> {
         let mut phase = self.phase.clone();
         tokio::select! {
             () = self.accept(&socket) => {}
-            () = phase.reaches(self.context.closes_in) => {}
+            () = phase.reaches(self.reception.threshold().closes_in) => {}
         }
         self.empty_queue(socket);
     }
@@ -84,7 +83,7 @@ impl<D: Door> Acceptor<D> {
             let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
                 return;
             };
-            trouble.note_room(&self.context, self.room.available_permits());
+            trouble.note_room(self.reception.threshold(), self.room.available_permits());
             match socket.accept().await {
                 Ok((stream, peer)) => {
                     trouble.note_success();
@@ -93,7 +92,7 @@ impl<D: Door> Acceptor<D> {
                 // The client gave up before we came to it.
                 Err(error) if is_the_clients(&error) => debug!(%error, "lost a connection"),
                 Err(error) => {
-                    trouble.note_failure(&self.context, &error);
+                    trouble.note_failure(self.reception.threshold(), &error);
                     sleep(PAUSE).await;
                 }
             }
@@ -106,42 +105,42 @@ impl<D: Door> Acceptor<D> {
         if let Err(error) = stream.set_nodelay(true) {
             return debug!(%error, "lost a connection");
         }
-        let metrics = &self.context.metrics;
+        let metrics = &self.reception.threshold().metrics;
         metrics.accepted.inc();
         let mut arrival = Arrival {
-            context: Arc::clone(&self.context),
             peer,
             secure: None,
             tasks: Arc::clone(&self.tasks),
             phase: self.phase.clone(),
             open: Open::count(&metrics.connections, permit),
         };
+        let reception = Arc::clone(&self.reception);
         match self.tls.clone() {
-            None => self.tasks.spawn(connection::serve(stream, arrival)),
+            None => self.tasks.spawn(reception.serve(stream, arrival)),
             Some(tls) => self.tasks.spawn(async move {
-                if let Some(stream) = handshake(&tls, stream, &arrival.context).await {
+                if let Some(stream) = handshake(&tls, stream, reception.threshold()).await {
                     let is_http2 = tls::is_http2(&stream);
                     arrival.secure = Some(Secure { is_http2 });
-                    connection::serve(stream, arrival).await;
+                    reception.serve(stream, arrival).await;
                 }
             }),
         }
     }
 }
 
-async fn handshake<D>(
+async fn handshake(
     tls: &TlsAcceptor,
     stream: TcpStream,
-    context: &DoorContext<D>,
+    threshold: &Threshold,
 ) -> Option<tokio_rustls::server::TlsStream<TcpStream>> {
-    let shaken = timeout(context.bounds.handshake_time, tls.accept(stream)).await;
+    let shaken = timeout(threshold.bounds.handshake_time, tls.accept(stream)).await;
     let why = match shaken {
         Ok(Ok(stream)) => return Some(stream),
         Ok(Err(error)) => error.to_string(),
         Err(_) => "it took too long".to_owned(),
     };
-    context.metrics.broken.inc();
-    debug!(door = context.name, why, "a TLS handshake failed");
+    threshold.metrics.broken.inc();
+    debug!(door = threshold.name, why, "a TLS handshake failed");
     None
 }
 
@@ -176,12 +175,7 @@ fn is_the_clients(error: &io::Error) -> bool {
     )
 }
 
-pub(super) fn open<D: Door>(
-    bound: BoundDoor,
-    context: DoorContext<D>,
-    phase: Watch,
-    tasks: &Arc<Tasks>,
-) {
-    let acceptor = Acceptor::new(context, bound.tls, phase, Arc::clone(tasks));
+pub(super) fn open<R: Reception>(bound: BoundDoor, reception: R, phase: Watch, tasks: &Arc<Tasks>) {
+    let acceptor = Acceptor::new(reception, bound.tls, phase, Arc::clone(tasks));
     tasks.spawn(acceptor.run(bound.socket));
 }

@@ -16,6 +16,10 @@ use tokio_rustls::TlsAcceptor;
 pub struct Listeners {
     /// The HTTP API, if it is open.
     pub http: Option<BoundDoor>,
+    /// Envoy's rate limit service, if it is open.
+    pub grpc: Option<BoundDoor>,
+    /// The protocol of Redis, if it is open.
+    pub resp: Option<BoundDoor>,
     /// The reverse proxy, if it is open.
     pub gateway: Option<BoundDoor>,
     /// Health and metrics.
@@ -33,31 +37,42 @@ pub struct BoundDoor {
 
 /// Binds all doors, or says which one could not be opened, and what to do about it.
 pub async fn bind(listen: &Listen) -> Result<Listeners, Failure> {
-    let http = match &listen.http {
-        Some(listener) => Some(bind_door("http", listener, Protocols::Http1).await?),
-        None => None,
-    };
-    let gateway = match &listen.gateway {
-        Some(listener) => Some(bind_door("gateway", listener, Protocols::Http1AndHttp2).await?),
-        None => None,
-    };
-    let admin = bind_door("admin", &listen.admin, Protocols::Http1).await?;
+    let (one, both, two) = (
+        Protocols::Http1.alpn(),
+        Protocols::Http1AndHttp2.alpn(),
+        Protocols::Http2.alpn(),
+    );
+    let http = bind_if("http", listen.http.as_ref(), one).await?;
+    let grpc = bind_if("grpc", listen.grpc.as_ref(), two).await?;
+    let resp = bind_if("resp", listen.resp.as_ref(), &[]).await?;
+    let gateway = bind_if("gateway", listen.gateway.as_ref(), both).await?;
+    let admin = bind_door("admin", &listen.admin, Protocols::Http1.alpn()).await?;
     Ok(Listeners {
         http,
+        grpc,
+        resp,
         gateway,
         admin,
     })
 }
 
-async fn bind_door(
+/// Binds a door if it is to be open.
+async fn bind_if(
     name: &str,
-    listener: &Listener,
-    protocols: Protocols,
-) -> Result<BoundDoor, Failure> {
+    listener: Option<&Listener>,
+    alpn: &[&[u8]],
+) -> Result<Option<BoundDoor>, Failure> {
+    match listener {
+        Some(listener) => bind_door(name, listener, alpn).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+async fn bind_door(name: &str, listener: &Listener, alpn: &[&[u8]]) -> Result<BoundDoor, Failure> {
     // Files first: a certificate that cannot be read is a mistake in the configuration, whether or
     // not the address is free.
     let tls = listener.tls.as_ref();
-    let tls = tls.map(|tls| tls::acceptor(tls, protocols)).transpose();
+    let tls = tls.map(|tls| tls::acceptor(tls, alpn)).transpose();
     let tls = tls.map_err(|why| Failure::input(format!("listen.{name}.tls: {why}")))?;
     let asked = listener.address;
     let socket = TcpListener::bind(asked).await;

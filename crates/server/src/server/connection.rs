@@ -2,16 +2,15 @@
 
 use super::http2;
 use super::idle::idle;
-use super::phase::{Phase, Watch};
+use super::phase::Watch;
 use super::pulse::{Pulse, Strand};
+use super::reception::{Arrival, Held, Reception, Threshold, Wire};
 use super::screen::Screen;
 use super::session::{Session, Visit};
 use super::token::Token;
 use super::watched::Watched;
 use crate::bounds::Bounds;
 use crate::doors::{Door, Protocols, respond};
-use crate::tasks::Tasks;
-use crate::telemetry::metrics::DoorMetrics;
 use futures_util::StreamExt;
 use futures_util::future::{Either, ready};
 use futures_util::stream::FuturesUnordered;
@@ -21,41 +20,19 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use std::convert::Infallible;
-use std::net::IpAddr;
+use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::AsyncRead;
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-/// What all connections of a door share.
+/// What all connections of a door share that speaks HTTP.
 #[derive(Debug)]
 pub(super) struct DoorContext<D> {
-    pub(super) name: &'static str,
+    pub(super) threshold: Threshold,
     pub(super) door: D,
     pub(super) token: Option<Token>,
-    pub(super) bounds: Bounds,
-    pub(super) metrics: DoorMetrics,
-    /// The phase in which its connections say farewell.
-    pub(super) closes_in: Phase,
-}
-
-/// What a connection begins with.
-pub(super) struct Arrival<D, O> {
-    pub(super) context: Arc<DoorContext<D>>,
-    pub(super) peer: IpAddr,
-    /// What was agreed on, where there is TLS.
-    pub(super) secure: Option<Secure>,
-    pub(super) tasks: Arc<Tasks>,
-    pub(super) phase: Watch,
-    /// Dropped together with the socket.
-    pub(super) open: O,
-}
-
-/// What was agreed on by TLS.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Secure {
-    pub(super) is_http2: bool,
 }
 
 /// A session and its door. Each request holds a clone, and cloning touches only what belongs to this
@@ -65,13 +42,26 @@ pub(super) struct Host<D: Door> {
     pub(super) session: Session<D::Memory>,
 }
 
+impl<D: Door> Reception for DoorContext<D> {
+    fn threshold(&self) -> &Threshold {
+        &self.threshold
+    }
+
+    fn serve<I: Wire, O: Held>(
+        self: Arc<Self>,
+        stream: I,
+        arrival: Arrival<O>,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        serve(self, stream, arrival)
+    }
+}
+
 /// Serves a connection until it ends, is idle for too long, or the door closes.
-pub(super) async fn serve<I, D, O>(stream: I, arrival: Arrival<D, O>)
-where
-    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    O: Unpin + Send + 'static,
-    D: Door,
-{
+async fn serve<D: Door, I: Wire, O: Held>(
+    context: Arc<DoorContext<D>>,
+    stream: I,
+    arrival: Arrival<O>,
+) {
     let pulse = Arc::new(Pulse::default());
     let mut stream = Watched::new(stream, Arc::clone(&pulse), arrival.open);
     let secure = arrival.secure;
@@ -84,13 +74,18 @@ where
             pulse,
             tasks: arrival.tasks,
             phase: arrival.phase,
-            closes_in: arrival.context.closes_in,
+            closes_in: context.threshold.closes_in,
             memory: D::Memory::default(),
         },
-        context: arrival.context,
+        context,
     });
+    if D::PROTOCOLS == Protocols::Http2 {
+        return Box::pin(http2::serve(stream, host, phase)).await;
+    }
     if D::PROTOCOLS == Protocols::Http1AndHttp2 {
-        stream = stream.screened(Screen::new(Arc::clone(&host.context.metrics.gateway)));
+        stream = stream.screened(Screen::new(Arc::clone(
+            &host.context.threshold.metrics.gateway,
+        )));
         let is_http2 = match secure {
             Some(secure) => Some(secure.is_http2),
             None => Box::pin(host.greet(&mut stream, phase.clone())).await,
@@ -108,13 +103,9 @@ where
 }
 
 /// The same, once it is known that it is HTTP/1.
-async fn serve_http1<I, D>(stream: I, host: Arc<Host<D>>, mut phase: Watch)
-where
-    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    D: Door,
-{
-    let bounds = host.context.bounds;
-    let closes_in = host.context.closes_in;
+async fn serve_http1<I: Wire, D: Door>(stream: I, host: Arc<Host<D>>, mut phase: Watch) {
+    let bounds = host.context.threshold.bounds;
+    let closes_in = host.context.threshold.closes_in;
     let pulse = Arc::clone(&host.session.pulse);
     let service = service_fn(move |request| host.answer(request, None));
     let connection = http(&bounds).serve_connection(TokioIo::new(stream), service);
@@ -190,12 +181,12 @@ impl<D: Door> Host<D> {
     where
         I: AsyncRead + Unpin,
     {
-        let bounds = &self.context.bounds;
+        let bounds = &self.context.threshold.bounds;
         tokio::select! {
             biased;
             first = stream.is_http2() => return first.ok(),
             () = sleep(bounds.idle_time) => return None,
-            () = phase.reaches(self.context.closes_in) => {}
+            () = phase.reaches(self.context.threshold.closes_in) => {}
         }
         let first = timeout(bounds.farewell_time, stream.is_http2()).await;
         first.ok()?.ok()
@@ -240,8 +231,8 @@ impl<D: Door> Host<D> {
             let is_tunnel = is_switch || (is_connect && answer.status().is_success());
             self.session.pulse.settle(is_tunnel);
         }
-        if D::is_problem(&answer) {
-            self.context.metrics.count_bad(answer.status().as_u16());
+        if let Some(status) = D::problem(&answer) {
+            self.context.threshold.metrics.count_bad(status);
         }
         // What is no answer yet, but the beginning of something else, has a `Connection` of its own.
         if self.session.pulse.is_closing() && !answer.status().is_informational() {

@@ -5,7 +5,7 @@ use super::idle::{LOOKS, Quiet};
 use super::phase::Watch;
 use super::streams::{Beginner, Streams};
 use crate::bounds::Bounds;
-use crate::doors::Door;
+use crate::doors::{Door, Http2};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -18,15 +18,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
-/// Requests of one connection at a time.
-const STREAMS: u32 = 128;
 /// What a client may send ahead, of one request and of all: that is what may have to be held.
 const STREAM_WINDOW: u32 = 256 << 10;
 const CONNECTION_WINDOW: u32 = 1 << 20;
 /// What waits to be sent on one stream.
 const SEND_BYTES: usize = 64 << 10;
-/// Streams that were reset before anybody came to them; a client that has more of them is attacking.
-const RESETS: usize = 20;
 /// Streams that we had to reset for the client's mistakes.
 const ERRORS: usize = 128;
 /// How long a client may be silent before it is asked whether it is there, and may then take.
@@ -38,11 +34,11 @@ where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     D: Door,
 {
-    let bounds = host.context.bounds;
-    let closes_in = host.context.closes_in;
+    let bounds = host.context.threshold.bounds;
+    let closes_in = host.context.threshold.closes_in;
     let pulse = Arc::clone(&host.session.pulse);
     let beginner = Beginner::default();
-    let http = http(&bounds, beginner.clone());
+    let http = http(D::HTTP2, &bounds, beginner.clone());
     let mut streams = Streams::new(beginner.clone());
     let service = service_fn(move |request| host.answer(request, Some(beginner.announce())));
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
@@ -91,15 +87,16 @@ fn drive<C: Future>(
     poll
 }
 
-fn http(bounds: &Bounds, beginner: Beginner) -> http2::Builder<Beginner> {
+fn http(settings: Http2, bounds: &Bounds, beginner: Beginner) -> http2::Builder<Beginner> {
     let mut http = http2::Builder::new(beginner);
     http.timer(TokioTimer::new())
-        .max_concurrent_streams(STREAMS)
+        .auto_date_header(settings.has_date)
+        .max_concurrent_streams(settings.streams)
         .max_header_list_size(u32::try_from(bounds.head_bytes).unwrap_or(u32::MAX))
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buf_size(SEND_BYTES)
-        .max_pending_accept_reset_streams(RESETS)
+        .max_pending_accept_reset_streams(settings.resets)
         .max_local_error_reset_streams(ERRORS)
         .keep_alive_interval(PING_TIME)
         .keep_alive_timeout(PING_TIME);

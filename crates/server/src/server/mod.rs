@@ -5,6 +5,7 @@
 //! | `bind` | opening the doors |
 //! | `tls`, `token` | what it takes to come in |
 //! | `accept`, `trouble` | accepting connections, bounded, and what the log hears of it |
+//! | `reception` | what stands between accepting and speaking |
 //! | `connection`, `http2`, `streams` | one connection, from its first byte to its last |
 //! | `session` | what a door may know of it |
 //! | `pulse`, `idle`, `paced` | whether it is alive |
@@ -21,6 +22,7 @@ mod linger;
 pub(crate) mod paced;
 pub mod phase;
 pub(crate) mod pulse;
+pub(crate) mod reception;
 mod screen;
 pub(crate) mod session;
 mod streams;
@@ -28,7 +30,7 @@ mod strict;
 #[cfg(test)]
 mod tests;
 mod tls;
-mod token;
+pub(crate) mod token;
 mod trouble;
 mod watched;
 
@@ -37,12 +39,15 @@ pub use bind::{BoundDoor, Listeners, bind};
 use crate::bounds::Bounds;
 use crate::doors::admin::AdminDoor;
 use crate::doors::gateway::GatewayDoor;
+use crate::doors::grpc::GrpcDoor;
 use crate::doors::http::HttpDoor;
+use crate::doors::resp::RespDoor;
 use crate::serving::Serving;
 use crate::tasks::Tasks;
 use accept::open;
 use connection::DoorContext;
 use phase::Phase;
+use reception::Threshold;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,39 +80,48 @@ pub async fn run<S: Store + 'static>(
 ) -> End {
     let (lead, watch) = phase::channel();
     let decider = serving.decider();
-    let metrics = decider.metrics();
+    let threshold = |name, bounds, closes_in| Threshold {
+        name,
+        bounds,
+        metrics: decider.metrics().door(name),
+        closes_in,
+    };
 
     let admin_tasks = Arc::new(Tasks::new());
     let admin = DoorContext {
-        name: "admin",
+        threshold: threshold("admin", bounds, Phase::Closing),
         door: AdminDoor::new(watch.clone(), decider.clone()),
         token: listeners.admin.token.clone(),
-        bounds,
-        metrics: metrics.door("admin"),
-        closes_in: Phase::Closing,
     };
     open(listeners.admin, admin, watch.clone(), &admin_tasks);
 
     let tasks = Arc::new(Tasks::new());
     if let Some(bound) = listeners.http {
         let http = DoorContext {
-            name: "http",
+            threshold: threshold("http", bounds, Phase::Draining),
             door: HttpDoor::new(decider.clone(), bounds),
             token: bound.token.clone(),
-            bounds,
-            metrics: metrics.door("http"),
-            closes_in: Phase::Draining,
         };
         open(bound, http, watch.clone(), &tasks);
     }
+    if let Some(bound) = listeners.grpc {
+        let grpc = DoorContext {
+            threshold: threshold("grpc", bounds, Phase::Draining),
+            door: GrpcDoor::new(decider.clone(), bounds, watch.clone()),
+            token: bound.token.clone(),
+        };
+        open(bound, grpc, watch.clone(), &tasks);
+    }
+    if let Some(bound) = listeners.resp {
+        let threshold = threshold("resp", bounds, Phase::Draining);
+        let resp = RespDoor::new(threshold, decider.clone(), bound.token.clone());
+        open(bound, resp, watch.clone(), &tasks);
+    }
     if let (Some(bound), Some(gateway)) = (listeners.gateway, serving.gateway()) {
         let gateway = DoorContext {
-            name: "gateway",
+            threshold: threshold("gateway", bounds.of_gateway(), Phase::Draining),
             door: GatewayDoor::new(decider.clone(), Arc::clone(gateway)),
             token: bound.token.clone(),
-            bounds: bounds.of_gateway(),
-            metrics: metrics.door("gateway"),
-            closes_in: Phase::Draining,
         };
         open(bound, gateway, watch, &tasks);
     }

@@ -60,6 +60,11 @@ impl<'a, M> Visit<'a, M> {
         Alive::new(&self.session.pulse, self.strand)
     }
 
+    /// Where the server is in its life.
+    pub(crate) fn phase(self) -> Phase {
+        self.session.phase.now()
+    }
+
     /// Is ready once the door closes: what could go on for ever should come to its end.
     pub(crate) fn closing(self) -> impl Future<Output = ()> + Send + use<M> {
         let mut phase = self.session.phase.clone();

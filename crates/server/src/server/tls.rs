@@ -1,6 +1,5 @@
 //! TLS of a door: certificates from PEM files, optionally for callers as well.
 
-use crate::doors::Protocols;
 use std::path::Path;
 use std::sync::Arc;
 use tidegate_policy::config::Tls;
@@ -12,12 +11,11 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
-const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
 /// The acceptor for these files, or what is wrong with them. Only TLS 1.2 and 1.3 are spoken, and
-/// within it only `protocols`.
-pub(super) fn acceptor(tls: &Tls, protocols: Protocols) -> Result<TlsAcceptor, String> {
+/// within it only the protocols of `alpn`, or whatever the caller likes where there are none.
+pub(super) fn acceptor(tls: &Tls, alpn: &[&[u8]]) -> Result<TlsAcceptor, String> {
     let provider = Arc::new(ring::default_provider());
     let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -36,10 +34,7 @@ pub(super) fn acceptor(tls: &Tls, protocols: Protocols) -> Result<TlsAcceptor, S
                 tls.cert, tls.key
             )
         })?;
-    config.alpn_protocols = match protocols {
-        Protocols::Http1 => vec![HTTP1.to_vec()],
-        Protocols::Http1AndHttp2 => vec![HTTP2.to_vec(), HTTP1.to_vec()],
-    };
+    config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 

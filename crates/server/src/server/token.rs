@@ -14,6 +14,13 @@ impl Token {
         Self(secret)
     }
 
+    /// Whether `presented` is it.
+    ///
+    /// How long the comparison takes tells the token's length, and nothing else of it.
+    pub(crate) fn is(&self, presented: &[u8]) -> bool {
+        presented.ct_eq(self.0.expose().as_bytes()).into()
+    }
+
     /// Whether a request presents it: exactly one `Authorization`, and the scheme ignores case.
     ///
     /// How long the comparison takes tells the token's length, and nothing else of it.

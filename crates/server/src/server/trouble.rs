@@ -1,6 +1,6 @@
 //! What an acceptor tells the log.
 
-use super::connection::DoorContext;
+use super::reception::Threshold;
 use std::io;
 use tracing::warn;
 
@@ -12,12 +12,12 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    pub(super) fn note_room<D>(&mut self, context: &DoorContext<D>, left: usize) {
-        let connections = context.bounds.connections;
+    pub(super) fn note_room(&mut self, threshold: &Threshold, left: usize) {
+        let connections = threshold.bounds.connections;
         if left == 0 && !self.is_full {
             self.is_full = true;
             warn!(
-                door = context.name,
+                door = threshold.name,
                 connections, "the door is full; further connections wait until one ends"
             );
         }
@@ -32,10 +32,10 @@ impl Trouble {
     }
 
     /// Most often the process has no more file descriptors, and will have some again.
-    pub(super) fn note_failure<D>(&mut self, context: &DoorContext<D>, error: &io::Error) {
+    pub(super) fn note_failure(&mut self, threshold: &Threshold, error: &io::Error) {
         if !self.is_failing {
             self.is_failing = true;
-            warn!(door = context.name, %error, "cannot accept connections; trying on");
+            warn!(door = threshold.name, %error, "cannot accept connections; trying on");
         }
     }
 }

@@ -29,6 +29,15 @@ impl Engine {
         policy: Option<String>,
     ) -> Result<Self, Failure> {
         let parse = || Config::parse(text, name, environment).map_err(Failure::input);
+        Self::of(&parse, name, policy)
+    }
+
+    /// An engine for the configuration that `parse` gives, each time anew.
+    pub fn of(
+        parse: &dyn Fn() -> Result<Config, Failure>,
+        name: &str,
+        policy: Option<String>,
+    ) -> Result<Self, Failure> {
         let mut config = parse()?;
         config.store.target = StoreSettings::default().target;
         if let Some(policy) = &policy
@@ -62,7 +71,8 @@ impl Engine {
         let now = || event.at.as_micros() / 1_000_000;
         let learnt = event.question.learn(&self.client, &now);
         let pairs = event.question.pairs_with(learnt.as_ref());
-        let mut request = event.question.request(&pairs);
+        let descriptors = event.question.descriptors(&pairs);
+        let mut request = event.question.request(&pairs).descriptors(&descriptors);
         if request.policy.is_none() {
             request.policy = self.policy.as_deref();
         }

@@ -4,7 +4,10 @@ use super::callers::Callers;
 use super::decisions::{self, Decisions};
 use super::durations::Durations;
 use super::gateway::GatewayMetrics;
+use super::grpc::GrpcMetrics;
 use super::reloads::ReloadMetrics;
+use super::reservations::{self, Reservations};
+use super::resp::RespMetrics;
 use super::store::{StoreMetrics, StoreStats};
 use super::waiting::WaitingMetrics;
 use super::without_store::{self, WithoutStore};
@@ -24,15 +27,26 @@ use tidegate_policy::Policy;
 pub(crate) struct Metrics {
     pub(crate) decisions: Arc<Decisions>,
     pub(crate) without_store: Arc<WithoutStore>,
+    pub(crate) reservations: Arc<Reservations>,
     pub(crate) durations: Arc<Durations>,
     pub(crate) callers: Callers,
     pub(crate) gateway: Arc<GatewayMetrics>,
+    pub(crate) grpc: GrpcMetrics,
+    pub(crate) resp: Arc<RespMetrics>,
     pub(crate) reloads: ReloadMetrics,
     connections: Family<DoorLabel, Gauge>,
     accepted: Family<DoorLabel, Counter>,
     broken: Family<DoorLabel, Counter>,
     bad_requests: Family<BadLabels, Counter>,
     registry: Registry,
+}
+
+/// What is counted by the names of a configuration.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    decisions: Decisions,
+    without_store: WithoutStore,
+    reservations: Reservations,
 }
 
 /// What is counted about the connections of one door. Looked up once, and then only added to.
@@ -55,23 +69,34 @@ pub(crate) struct DoorMetrics {
 pub(crate) struct LaidOut {
     decisions: Arc<decisions::Layout>,
     without_store: Arc<without_store::Layout>,
+    reservations: Arc<reservations::Layout>,
 }
 
 type DoorLabel = [(&'static str, &'static str); 1];
 type BadLabels = [(&'static str, String); 2];
 
+impl Counters {
+    /// Counters for the names of `policies`.
+    pub(crate) fn new(policies: &[Policy]) -> Self {
+        Self {
+            decisions: Decisions::new(policies),
+            without_store: WithoutStore::new(policies),
+            reservations: Reservations::new(policies),
+        }
+    }
+}
+
 impl Metrics {
-    pub(crate) fn new<S: StoreStats>(
-        decisions: Decisions,
-        without_store: WithoutStore,
-        limiter: Limiter<S>,
-    ) -> Self {
+    pub(crate) fn new<S: StoreStats>(counters: Counters, limiter: Limiter<S>) -> Self {
         let metrics = Self {
-            decisions: Arc::new(decisions),
-            without_store: Arc::new(without_store),
+            decisions: Arc::new(counters.decisions),
+            without_store: Arc::new(counters.without_store),
+            reservations: Arc::new(counters.reservations),
             durations: Arc::default(),
             callers: Callers::default(),
             gateway: Arc::default(),
+            grpc: GrpcMetrics::default(),
+            resp: Arc::default(),
             reloads: ReloadMetrics::new(),
             connections: Family::default(),
             accepted: Family::default(),
@@ -88,6 +113,7 @@ impl Metrics {
         registry.register("build", "Which version this is", build);
         self.reloads.register(registry);
         registry.register_collector(Box::new(Arc::clone(&self.decisions)));
+        registry.register_collector(Box::new(Arc::clone(&self.reservations)));
         registry.register(
             "bad_requests",
             "Requests answered with a problem, by door and status",
@@ -100,6 +126,7 @@ impl Metrics {
             Unit::Seconds,
             Shared(Arc::clone(&self.durations)),
         );
+        self.grpc.register(registry);
         registry.register("connections", "Open connections", self.connections.clone());
         registry.register(
             "connections_accepted",
@@ -116,6 +143,7 @@ impl Metrics {
             registry.register_collector(Box::new(Arc::clone(&self.without_store)));
         }
         registry.register_collector(Box::new(Arc::clone(&self.gateway)));
+        registry.register_collector(Box::new(Arc::clone(&self.resp)));
         registry.register_collector(Box::new(WaitingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(StoreMetrics::new(limiter)));
         self
@@ -127,6 +155,7 @@ impl Metrics {
         LaidOut {
             decisions: self.decisions.lay_out(policies),
             without_store: self.without_store.lay_out(policies),
+            reservations: self.reservations.lay_out(policies),
         }
     }
 
@@ -134,6 +163,7 @@ impl Metrics {
     pub(crate) fn put_back(&self, before: LaidOut) {
         self.decisions.put_back(before.decisions);
         self.without_store.put_back(before.without_store);
+        self.reservations.put_back(before.reservations);
     }
 
     /// The counters of the door `name`.
@@ -172,7 +202,7 @@ impl DoorMetrics {
 
 /// A metric that somebody else holds as well.
 #[derive(Debug)]
-struct Shared<M>(Arc<M>);
+pub(super) struct Shared<M>(pub(super) Arc<M>);
 
 impl<M: EncodeMetric> EncodeMetric for Shared<M> {
     fn encode(&self, encoder: prometheus_client::encoding::MetricEncoder<'_>) -> fmt::Result {

@@ -8,8 +8,11 @@
 //! | `decisions` | decisions, counted by policy, limit and outcome |
 //! | `durations` | a histogram that costs two additions |
 //! | `gateway` | what the gateway does, by route, pattern and upstream |
+//! | `grpc` | what the gRPC door does |
 //! | `masked` | keys in logs |
 //! | `reloads` | which configuration is served, and since when |
+//! | `resp` | what the door of the Redis protocol does |
+//! | `reservations` | reservations, and what became of them |
 //! | `waiting` | how many requests wait for limits |
 //! | `without_store` | decisions taken without the store |
 //! | [`store`] | how the store is, and how full |
@@ -19,10 +22,13 @@ pub(crate) mod callers;
 pub(crate) mod decisions;
 pub(crate) mod durations;
 pub(crate) mod gateway;
+pub(crate) mod grpc;
 pub mod logs;
 pub(crate) mod masked;
 pub(crate) mod metrics;
 pub(crate) mod reloads;
+pub(crate) mod reservations;
+pub(crate) mod resp;
 pub(crate) mod stopwatch;
 pub mod store;
 mod waiting;

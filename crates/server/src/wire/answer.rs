@@ -9,19 +9,12 @@ use tidegate::{Applied, DecidedBy, Decision};
 /// where the limit refused without any band being asked, for want of an identity or of a store;
 /// `retry_after_ms` is null where waiting is of no use. Times are rounded up, so that nobody comes
 /// back too early. Where the store did not answer there is one more field, `"decided_by"`: `"local"`
-/// or `"failure"`.
+/// or `"failure"`. And where the request has descriptors, `"descriptors"`: a list of one such object
+/// for each, with what is reported of it alone; of one that is `unlimited`, it says that instead of a
+/// limit: `{"allowed":true,"limit":null,"unlimited":true}`.
 #[inline]
 pub fn write(decision: &Decision, out: &mut Vec<u8>) {
-    let allowed: &[u8] = if decision.is_allowed() {
-        b"{\"allowed\":true,\"limit\":"
-    } else {
-        b"{\"allowed\":false,\"limit\":"
-    };
-    out.extend_from_slice(allowed);
-    match decision.binding() {
-        Some(binding) => write_binding(&binding, out),
-        None => out.extend_from_slice(b"null"),
-    }
+    write_applied(decision.is_allowed(), decision.binding().as_ref(), out);
     match decision.decided_by() {
         DecidedBy::Store => {}
         other => {
@@ -29,7 +22,42 @@ pub fn write(decision: &Decision, out: &mut Vec<u8>) {
             write_string(other.as_str(), out);
         }
     }
+    if decision.descriptors() > 0 {
+        write_descriptors(decision, out);
+    }
     out.push(b'}');
+}
+
+#[cold]
+fn write_descriptors(decision: &Decision, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"descriptors\":[");
+    for nth in 0..decision.descriptors() {
+        if nth > 0 {
+            out.push(b',');
+        }
+        let applied = decision.descriptor(nth);
+        write_applied(decision.descriptor_allowed(nth), applied.as_ref(), out);
+        if decision.descriptor_unlimited(nth) {
+            out.extend_from_slice(b",\"unlimited\":true");
+        }
+        out.push(b'}');
+    }
+    out.push(b']');
+}
+
+/// Writes all of an object but its end.
+#[inline]
+fn write_applied(is_allowed: bool, applied: Option<&Applied<'_>>, out: &mut Vec<u8>) {
+    let allowed: &[u8] = if is_allowed {
+        b"{\"allowed\":true,\"limit\":"
+    } else {
+        b"{\"allowed\":false,\"limit\":"
+    };
+    out.extend_from_slice(allowed);
+    match applied {
+        Some(applied) => write_binding(applied, out),
+        None => out.extend_from_slice(b"null"),
+    }
 }
 
 #[inline]
@@ -110,6 +138,45 @@ policies:
             ),
         ] {
             assert_eq!(ask(&request), expected);
+        }
+    }
+
+    #[test]
+    fn of_each_descriptor_is_told_what_is_told_of_it_alone() {
+        let policy = "
+policies:
+  - name: edge
+    limits:
+      - { name: user, match: { descriptor: [user] }, key: 'descriptor:user', rate: 1/s burst 1 }
+      - { name: free, match: { descriptor: [user: root] }, rate: unlimited }
+";
+        let limiter = Limiter::builder()
+            .config(tidegate::Config::from_yaml(policy).expect("the policy is sound"))
+            .clock(ManualClock::at(Timestamp::from_millis(1_000)))
+            .build()
+            .expect("a limiter in memory");
+        let user = |entries| tidegate::Descriptor {
+            entries,
+            hits: tidegate::Hits::AsRequest,
+            limit: None,
+        };
+        let described = [
+            user(&[("user", "ann")]),
+            user(&[("user", "root")]),
+            user(&[("un", "known")]),
+        ];
+        let request = Request::new().descriptors(&described);
+        for (expected, wait_ms) in [("true", 0), ("false", 1_000)] {
+            let decision = limiter.check_now(&request).expect("memory answers");
+            let mut out = Vec::new();
+            write(&decision, &mut out);
+            let ann = format!(
+                r#"{{"allowed":{expected},"limit":"user","band":"1/s burst 1","remaining":0,"retry_after_ms":{wait_ms},"reset_ms":1000"#
+            );
+            let whole = format!(
+                r#"{ann},"descriptors":[{ann}}},{{"allowed":true,"limit":null,"unlimited":true}},{{"allowed":true,"limit":null}}]}}"#
+            );
+            assert_eq!(String::from_utf8_lossy(&out), whole);
         }
     }
 }

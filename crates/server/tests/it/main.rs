@@ -20,6 +20,8 @@ mod auth;
 mod bounds;
 /// `POST /v1/check`: decisions.
 mod check;
+/// Descriptors, at `POST /v1/check` and in a trace.
+mod described;
 /// `tidegate doctor`.
 mod doctor;
 /// Stopping without losing anything.
@@ -28,6 +30,8 @@ mod drain;
 mod failure;
 /// `tidegate gateway`.
 mod gateway_command;
+/// `tidegate import`, and what it translates, served.
+mod import;
 /// `tidegate inspect`.
 mod inspect;
 /// `POST /v1/check`: everything but decisions, word for word.
@@ -38,6 +42,10 @@ mod program;
 mod redis_keys;
 /// Another configuration while requests are under way.
 mod reload;
+/// `POST /v1/reserve`, `/v1/commit`, `/v1/refund`.
+mod reserve;
+/// The same as a person tries them.
+mod reserve_with_curl;
 /// `tidegate reset`.
 mod reset;
 /// `tidegate simulate` as a process, and at the edges of what it is given.

@@ -1,7 +1,7 @@
 //! Every key that is ever in Redis is on the page that lists them, `docs/redis-keys.md`.
 
 use crate::kit::redis::{Operated, every_algorithm, take};
-use tidegate::Request;
+use tidegate::{Request, Store, Throttle};
 use tidegate_testkit::redis::{Server, until};
 
 const PAGE: &str = include_str!("../../../../docs/redis-keys.md");
@@ -99,6 +99,16 @@ async fn worked(store: &str) -> Vec<Found> {
         .headers(&headers);
     take(&limiter, request).await;
     take(&limiter, Request::new().ip("2001:db8::1".parse().unwrap())).await;
+    let quota = Throttle::quota(2, 1, 60).unwrap();
+    let throttle = Throttle {
+        key: b"ann",
+        quota: &quota,
+        quantity: 1,
+    };
+    let rules = limiter.rules().unwrap();
+    limiter.throttle(&rules, &throttle).await.unwrap();
+    let secret = limiter.store().shared_secret([7; 32]).await.unwrap();
+    assert_eq!(secret, Some([7; 32]), "nobody has asked before");
     until("the instance is counted", || {
         server.command(&["EXISTS", "pre:instances"]).int() == 1
     });

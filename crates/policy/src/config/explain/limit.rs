@@ -9,6 +9,11 @@ use tidegate_core::{Algorithm, Mode};
 pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String {
     let mut lines = vec![heading(policy, limit)];
     lines.push(subject::applies_to(limit));
+    lines.extend(replaces(policy, limit));
+    if limit.is_unlimited() {
+        lines.push("Whatever it applies to is not limited by it: nobody is asked.".to_owned());
+        return lines.join("\n  ");
+    }
     lines.push(subject::bucket(limit, config.client.ipv6_prefix));
     lines.extend(subject::absent(limit));
     lines.extend(client::untold(&config.client, &limit.key));
@@ -29,17 +34,37 @@ fn heading(policy: &Policy, limit: &Limit) -> String {
     let state = match (limit.enabled, limit.mode) {
         (false, _) => " (disabled: matches nothing)",
         (true, Mode::Shadow) => " (shadow: decided and counted, never refuses)",
+        (true, Mode::Enforce) if limit.quota_mode => {
+            " (quota: of those that a request meets, one that allows is enough)"
+        }
         (true, Mode::Enforce) => "",
     };
     format!("Limit `{}` of policy `{}`{state}:", limit.name, policy.name)
 }
 
+/// The limits that it puts out of force.
+fn replaces(policy: &Policy, limit: &Limit) -> Option<String> {
+    let replaced = limit.replaces.iter();
+    let names = replaced.filter_map(|number| Some(format!("`{}`", policy.limit(*number)?.name)));
+    let names: Vec<String> = names.collect();
+    let does = if names.len() == 1 { "does" } else { "do" };
+    (!names.is_empty()).then(|| {
+        format!(
+            "Where it applies, {} {does} not.",
+            words::list(&names, "and")
+        )
+    })
+}
+
 fn charge(limit: &Limit) -> Option<String> {
-    if !limit.charge_always {
-        return None;
-    }
     let overdraft = limit.bands.iter().map(|band| band.quota.overdraft()).max();
-    Some(match overdraft.unwrap_or(0) {
+    let overdraft = overdraft.unwrap_or(0);
+    if !limit.charge_always {
+        return (overdraft > 0).then(|| {
+            format!("What is used over a reservation is charged, down to {overdraft} below empty.")
+        });
+    }
+    Some(match overdraft {
         0 => "A cost that does not fit is charged all the same, as far as there is any left."
             .to_owned(),
         below => format!(
@@ -50,7 +75,6 @@ fn charge(limit: &Limit) -> Option<String> {
 
 fn waiting(limit: &Limit) -> Option<String> {
     let waiting = limit.waiting?;
-    let micros = u64::try_from(waiting.max_wait.as_micros()).unwrap_or(u64::MAX);
     let order = match limit.algorithm {
         Algorithm::TokenBucket => "each at the place that it reserves in the bucket",
         _ => "in the order in which they come to this process",
@@ -61,7 +85,7 @@ fn waiting(limit: &Limit) -> Option<String> {
     };
     Some(format!(
         "Requests that do not fit wait, up to {}, {order}; {at_most}.",
-        words::period(micros)
+        words::time(waiting.max_wait)
     ))
 }
 

@@ -75,11 +75,26 @@ fn heading(config: &Config, policy: &Policy) -> String {
         _ if policy.is_joined() => "the limits of all of these, decided in one step for routes",
         Evaluate::All => "every limit that matches must allow",
         Evaluate::First => "the first limit that matches decides alone",
+        Evaluate::Each => "every limit that matches must allow, and each counts by itself",
     };
-    let answers = respond::answers(policy);
-    let heading = format!("Policy `{}`: {how}.\n  {answers}", policy.name);
-    match config.store.target.redis() {
-        Some(redis) => format!("{heading}\n  In Redis, {}", redis::cost(redis, policy)),
-        None => heading,
+    let mut lines = vec![format!("Policy `{}`: {how}.", policy.name)];
+    if policy.domain() != policy.name && !policy.is_joined() {
+        let domain = policy.domain();
+        lines.push(format!("Envoy's rate limit service calls it `{domain}`."));
     }
+    if let Some(reserving) = policy.reserving() {
+        lines.push(format!(
+            "It takes reservations, which live for {} unless they say so, and for {} at most.",
+            words::time(reserving.default_ttl),
+            words::time(reserving.max_ttl)
+        ));
+    }
+    lines.push(respond::answers(policy));
+    if config.listen.grpc.is_some() && !policy.is_joined() {
+        lines.push(respond::to_envoy(policy));
+    }
+    if let Some(redis) = config.store.target.redis() {
+        lines.push(format!("In Redis, {}", redis::cost(redis, policy)));
+    }
+    lines.join("\n  ")
 }

@@ -3,7 +3,7 @@
 use super::words::{self, list};
 use crate::config::{Config, Layout, RedisMode, RedisSettings};
 use crate::group::{Group, Tag, subject_of};
-use crate::limit::{KeyPart, Limit, Policy};
+use crate::limit::{Evaluate, KeyPart, Limit, Policy};
 use crate::template::{KeyOf, band_name, push_key};
 use std::time::Duration;
 use tidegate_core::Algorithm;
@@ -82,12 +82,15 @@ fn layout(redis: &RedisSettings) -> String {
 }
 
 fn period(time: Duration) -> String {
-    words::period(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+    words::time(time)
 }
 
 /// What a request costs, and what would save something.
 pub(super) fn cost(redis: &RedisSettings, policy: &Policy) -> String {
     let most = policy.groups_at_most(redis.tag);
+    if policy.evaluate == Evaluate::Each {
+        return "a request costs one round trip, in which each limit has a step of its own: what one refuses, the others keep.".to_owned();
+    }
     if redis.mode != RedisMode::Cluster {
         return "a request costs one round trip, whichever limits it meets.".to_owned();
     }
@@ -95,6 +98,12 @@ pub(super) fn cost(redis: &RedisSettings, policy: &Policy) -> String {
         return "a request costs one round trip to one group (hash slot).".to_owned();
     }
     let groups = policy.groups(redis.tag);
+    if policy.spreads(redis.tag) {
+        return format!(
+            "a request costs one round trip, to as many groups (hash slots) at the same time as its descriptors lie in, and what else it meets; if one refuses, the others are told to give back.\n  {}",
+            described_advice(redis.tag)
+        );
+    }
     let shown: Vec<String> = groups
         .iter()
         .map(|group| format!("{} by `{}`", names(policy, group), group.by))
@@ -144,6 +153,16 @@ fn advice(tag: Tag, policy: &Policy, groups: &[Group]) -> String {
     format!(
         "To save all but one, write `tag: policy` in `store`: it keeps each policy in one slot, and so on one node{same_key}."
     )
+}
+
+/// The same where each descriptor may lie in a group of its own.
+fn described_advice(tag: Tag) -> &'static str {
+    match tag {
+        Tag::Subject => {
+            "To save all but one, write `tag: policy` in `store`: it keeps each policy in one slot, and so on one node."
+        }
+        Tag::Policy => "To save a group, use `layout: packed`.",
+    }
 }
 
 /// The same for policies that are joined, each of which has its own slot where policies do.
@@ -204,14 +223,17 @@ fn sample(part: &KeyPart) -> &'static str {
         KeyPart::Ip => "192.0.2.1",
         KeyPart::User => "ann",
         KeyPart::ApiKey => "#<hash>",
-        KeyPart::Header(name) | KeyPart::Attr(name) if crate::matching::is_secret_name(name) => {
+        KeyPart::Header(name) | KeyPart::Attr(name) | KeyPart::DescriptorEntry { name, .. }
+            if crate::matching::is_secret_name(name) =>
+        {
             "#<hash>"
         }
-        KeyPart::Header(_) | KeyPart::Attr(_) => "value",
+        KeyPart::Header(_) | KeyPart::Attr(_) | KeyPart::DescriptorEntry { .. } => "value",
         KeyPart::Route => "orders",
         KeyPart::Host => "example.com",
         KeyPart::Method => "GET",
         KeyPart::Path => "%2Forders",
+        KeyPart::Descriptor => "to=1",
         KeyPart::Global => "",
     }
 }

@@ -2,7 +2,7 @@
 
 use super::words::list;
 use crate::limit::{Limit, Policy};
-use crate::respond::{Dialect, LimitCounts, Names, Reset, Respond, XField, XRateLimit};
+use crate::respond::{Dialect, LimitCounts, Names, Reset, Respond, RlsHeaders, XField, XRateLimit};
 
 /// How a policy answers.
 pub(super) fn answers(policy: &Policy) -> String {
@@ -23,6 +23,16 @@ pub(super) fn answers(policy: &Policy) -> String {
         refusal.status,
         refusal.content_type,
     )
+}
+
+/// Which headers Envoy is told to add.
+pub(super) fn to_envoy(policy: &Policy) -> String {
+    let which = match policy.respond().rls {
+        RlsHeaders::Refused => "to refusals alone",
+        RlsHeaders::Always => "to every response",
+        RlsHeaders::None => "to no response",
+    };
+    format!("Envoy is told to add these headers {which}.")
 }
 
 /// How a limit refuses, where it differs from its policy.

@@ -188,5 +188,5 @@ fn upgrades(route: &Route) -> String {
 }
 
 fn period(time: Duration) -> String {
-    words::period(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
+    words::time(time)
 }

@@ -2,7 +2,9 @@
 
 use super::words::list;
 use crate::limit::{Condition, KeyPart, Limit, Missing};
-use crate::matching::{HostPattern, PathPattern};
+use crate::matching::{
+    DescriptorPattern, EntryPattern, HostPattern, PathPattern, ValuePattern, is_secret_name,
+};
 use tidegate_core::Mode;
 
 /// "Applies to …"
@@ -43,7 +45,31 @@ pub(super) fn condition(condition: &Condition) -> String {
     for (name, value) in &condition.attributes {
         parts.push(format!("whose attribute `{name}` is `{value}`"));
     }
+    parts.extend(condition.descriptor.as_ref().map(descriptor));
     list(&parts, "and")
+}
+
+fn descriptor(pattern: &DescriptorPattern) -> String {
+    let entries: Vec<String> = pattern.entries().iter().map(entry).collect();
+    match pattern {
+        DescriptorPattern::Exactly(_) => format!(
+            "once for each descriptor whose entries are {}",
+            entries.join(", then ")
+        ),
+        DescriptorPattern::Holds(_) => {
+            format!("that have a descriptor with {}", list(&entries, "and"))
+        }
+    }
+}
+
+fn entry(entry: &EntryPattern) -> String {
+    let name = &entry.name;
+    match &entry.value {
+        ValuePattern::Any => format!("`{name}` (any value)"),
+        ValuePattern::Is(_) if is_secret_name(name) => format!("`{name}` = ***"),
+        ValuePattern::Is(value) => format!("`{name}` = `{value}`"),
+        ValuePattern::Like(wildcard) => format!("`{name}` like `{}`", wildcard.as_str()),
+    }
 }
 
 fn path(pattern: &PathPattern) -> String {
@@ -95,6 +121,11 @@ pub(super) fn noun(part: &KeyPart, ipv6_prefix: u8) -> String {
         KeyPart::Host => "host".to_owned(),
         KeyPart::Method => "method".to_owned(),
         KeyPart::Path => "path".to_owned(),
+        KeyPart::Descriptor => "descriptor".to_owned(),
+        KeyPart::DescriptorEntry { name, nth } => match nth {
+            None | Some(1) => format!("value of the entry `{name}`"),
+            Some(nth) => format!("value of entry {nth} of the name `{name}`"),
+        },
         KeyPart::Global => "request".to_owned(),
     }
 }
@@ -109,7 +140,7 @@ pub(super) fn absent(limit: &Limit) -> Option<String> {
         "it is absent"
     };
     let then = match limit.missing {
-        _ if all => return None,
+        _ if all || is_whole(limit) => return None,
         Missing::Address if address_alone => "requests share one bucket",
         Missing::Address => "the client address stands in, apart from those who have it",
         Missing::Skip => "the limit does not apply",
@@ -117,4 +148,9 @@ pub(super) fn absent(limit: &Limit) -> Option<String> {
         Missing::Refuse => "the request is refused",
     };
     Some(format!("Where {what}, {then}."))
+}
+
+/// Whether it counts by a whole descriptor, which is never absent where it is met by one.
+fn is_whole(limit: &Limit) -> bool {
+    matches!(limit.key.as_slice(), [KeyPart::Descriptor])
 }

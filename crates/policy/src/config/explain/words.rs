@@ -1,5 +1,7 @@
 //! Lists, periods and plurals.
 
+use std::time::Duration;
+
 /// Units of time, longest first, with their length in microseconds.
 const UNITS: [(u64, &str); 7] = [
     (604_800_000_000, "week"),
@@ -34,6 +36,11 @@ pub(super) fn period(micros: u64) -> String {
         }
     }
     list(&parts, "and")
+}
+
+/// The same of a length of time.
+pub(super) fn time(time: Duration) -> String {
+    period(u64::try_from(time.as_micros()).unwrap_or(u64::MAX))
 }
 
 /// "a second", "every 10 seconds".

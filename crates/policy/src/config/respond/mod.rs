@@ -19,7 +19,7 @@ use super::reader::{Reader, Value};
 use super::scalar::header_name;
 use super::syntax::{self, Kind};
 use super::table::Fields;
-use super::words::{DIALECT, FLAG, LIMIT_COUNTS, NAMES, PROFILE, RESET, Words, X_FIELD};
+use super::words::{DIALECT, FLAG, LIMIT_COUNTS, NAMES, PROFILE, RESET, RLS, Words, X_FIELD};
 use super::{ConfigErrors, NoEnvironment};
 use crate::respond::{Dialect, Layer, Refusal, RefusalLayer, Respond, XField};
 use refusal::Whose;
@@ -60,6 +60,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>, below: &L
         retry_after: reader.setting(&fields, "retry_after", |word| FLAG.parse(word)),
         correlation: reader.setting(&fields, "correlation", correlation),
         names: reader.setting(&fields, "names", |word| NAMES.parse(word)),
+        rls: reader.setting(&fields, "rls", |word| RLS.parse(word)),
         refusal: RefusalLayer::default(),
     };
     let refusal = refusal::read(reader, &fields, &below.refusal, Whose::Policy);

@@ -3,7 +3,7 @@
 use crate::config::fields::optional;
 use crate::config::table::Shape::{Either, Flag, List, Text, Whole, Word};
 use crate::config::table::{Field, Table};
-use crate::config::words::{DIALECT, LIMIT_COUNTS, NAMES, PROFILE, RESET, X_FIELD};
+use crate::config::words::{DIALECT, LIMIT_COUNTS, NAMES, PROFILE, RESET, RLS, X_FIELD};
 
 /// `respond`, for all policies or for one.
 pub(in crate::config) static RESPOND: Table = Table {
@@ -53,6 +53,11 @@ pub(in crate::config) static RESPOND: Table = Table {
             "names",
             Word(&NAMES),
             "`hidden` numbers policies and limits instead of naming them, wherever clients look.",
+        ),
+        optional(
+            "rls",
+            Word(&RLS),
+            "To which responses Envoy is told to add header fields: `refused` ones unless told, `always` or `none`.",
         ),
     ],
     exactly_one: &[],

@@ -35,7 +35,8 @@ pub(super) struct Plan {
 #[derive(Debug)]
 struct Known {
     name: String,
-    decides_first: bool,
+    /// The word for how its limits come together, unless they must all allow in one step.
+    evaluate: Option<String>,
     limits: Vec<String>,
 }
 
@@ -49,7 +50,7 @@ impl Plan {
         let known = policies.iter().flat_map(|value| items(value.node));
         let known = known.map(|policy| Known {
             name: text(policy.get("name")).unwrap_or_default(),
-            decides_first: text(policy.get("evaluate")).as_deref() == Some("first"),
+            evaluate: text(policy.get("evaluate")).filter(|word| word != "all"),
             limits: policy
                 .get("limits")
                 .into_iter()
@@ -153,10 +154,12 @@ impl Plan {
     fn check_together(&self, reader: &mut Reader<'_>, value: &Value<'_>, listed: &[usize]) {
         let listed = listed.iter().filter_map(|index| self.known.get(*index));
         let listed: Vec<&Known> = listed.collect();
-        if let Some(first) = listed.iter().find(|known| known.decides_first) {
+        let other = listed
+            .iter()
+            .find_map(|it| Some((&it.name, it.evaluate.as_ref()?)));
+        if let Some((name, evaluate)) = other {
             let message = format!(
-                "`{}` is `evaluate: first`, and cannot be decided together with others",
-                first.name
+                "`{name}` is `evaluate: {evaluate}`, and cannot be decided together with others"
             );
             let help = "only policies whose limits must all allow can be; carry it alone";
             reader.error(value.spot(), Fault::new(message).help(help));

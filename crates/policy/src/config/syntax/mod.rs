@@ -4,5 +4,5 @@ mod node;
 mod tree;
 mod yaml;
 
-pub(super) use node::{Entry, Key, Kind, Node, Place};
-pub(super) use yaml::read;
+pub(crate) use node::{Entry, Key, Kind, Node, Place};
+pub(crate) use yaml::read;

@@ -2,7 +2,7 @@
 
 /// Where something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::config) enum Place {
+pub(crate) enum Place {
     /// In the file. Line and column count from 1, in characters.
     File {
         line: usize,
@@ -16,14 +16,14 @@ pub(in crate::config) enum Place {
 
 /// A value.
 #[derive(Clone, Debug)]
-pub(in crate::config) struct Node {
-    pub(in crate::config) place: Place,
-    pub(in crate::config) kind: Kind,
+pub(crate) struct Node {
+    pub(crate) place: Place,
+    pub(crate) kind: Kind,
 }
 
 /// What a value is.
 #[derive(Clone, Debug)]
-pub(in crate::config) enum Kind {
+pub(crate) enum Kind {
     /// A scalar. All are text until someone wants a number.
     Text(String),
     /// A plain scalar that says nothing: `key:`, `key: ~`, `key: null`.
@@ -38,23 +38,52 @@ pub(in crate::config) enum Kind {
 
 /// A key and its value.
 #[derive(Clone, Debug)]
-pub(in crate::config) struct Entry {
-    pub(in crate::config) key: Key,
-    pub(in crate::config) value: Node,
+pub(crate) struct Entry {
+    pub(crate) key: Key,
+    pub(crate) value: Node,
 }
 
 /// A key of a map.
 #[derive(Clone, Debug)]
-pub(in crate::config) struct Key {
-    pub(in crate::config) text: String,
-    pub(in crate::config) place: Place,
+pub(crate) struct Key {
+    pub(crate) text: String,
+    pub(crate) place: Place,
+}
+
+// === impl Place ===
+
+impl Place {
+    /// So many lines further down the file.
+    pub(crate) fn lower(self, by: usize) -> Self {
+        self.with_line(|line| line.saturating_add(by))
+    }
+
+    /// So many lines further up.
+    pub(crate) fn higher(self, by: usize) -> Self {
+        self.with_line(|line| line.saturating_sub(by))
+    }
+
+    fn with_line(self, moved: impl FnOnce(usize) -> usize) -> Self {
+        match self {
+            Self::File {
+                line,
+                column,
+                width,
+            } => Self::File {
+                line: moved(line),
+                column,
+                width,
+            },
+            Self::Variable(_) => self,
+        }
+    }
 }
 
 // === impl Node ===
 
 impl Node {
     /// What kind of value this is, in words.
-    pub(in crate::config) fn noun(&self) -> &'static str {
+    pub(crate) fn noun(&self) -> &'static str {
         match self.kind {
             Kind::Text(_) | Kind::Broken => "a single value",
             Kind::Null => "nothing",
@@ -64,7 +93,7 @@ impl Node {
     }
 
     /// The value under `key`, if this is a map that has it.
-    pub(in crate::config) fn get(&self, key: &str) -> Option<&Node> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         match &self.kind {
             Kind::Map(entries) => entries
                 .iter()
@@ -75,7 +104,7 @@ impl Node {
     }
 
     /// The text, if this is a scalar.
-    pub(in crate::config) fn as_text(&self) -> Option<&str> {
+    pub(crate) fn as_text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),
             _ => None,

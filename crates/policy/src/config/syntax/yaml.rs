@@ -16,7 +16,7 @@ const DEPTH_MAX: usize = 64;
 
 /// What a text holds, and what is wrong with it: `nothing`, if it says nothing at all. The tree is
 /// absent where the text cannot be read to its end.
-pub(in crate::config) fn read(text: &str, nothing: Fault) -> (Option<Node>, Vec<(Place, Fault)>) {
+pub(crate) fn read(text: &str, nothing: Fault) -> (Option<Node>, Vec<(Place, Fault)>) {
     if text.len() > SIZE_MAX {
         let fault = Fault::new("the file is larger than 4 MiB").help("split it");
         return (None, vec![(START, fault)]);

@@ -15,6 +15,8 @@ pub(super) fn limit(name: &str) -> Limit {
         bands: Vec::new(),
         algorithm: Algorithm::TokenBucket,
         mode: Mode::Enforce,
+        quota_mode: false,
+        replaces: Vec::new(),
         charge_always: false,
         waiting: None,
         refundable: false,

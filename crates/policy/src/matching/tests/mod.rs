@@ -1,6 +1,8 @@
 //! What matching promises, file by file.
 
 mod address;
+mod described;
+mod descriptor;
 mod fixtures;
 mod host;
 mod key;

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use std::net::IpAddr;
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::{KeyPart, Limit, Missing, Policy, Request, Scratch};
+use tidegate_policy::{Descriptor, Hits, KeyPart, Limit, Missing, Policy, Request, Scratch};
 
 /// The bucket of the one limit of `policy` for whom `given` describes.
 pub(super) fn bucket(
@@ -30,6 +30,7 @@ pub(super) fn labels(policy: &Policy) -> Option<Vec<String>> {
     let value = |part: &KeyPart| match part {
         KeyPart::Ip => "192.0.2.1".to_owned(),
         KeyPart::Path => "/x".to_owned(),
+        KeyPart::Descriptor => "x=x".to_owned(),
         _ => "x".to_owned(),
     };
     let identities: Vec<_> = limit.key.iter().map(|it| (it.clone(), value(it))).collect();
@@ -51,6 +52,12 @@ pub(super) fn as_written(part: &KeyPart) -> String {
         KeyPart::Host => "host".to_owned(),
         KeyPart::Method => "method".to_owned(),
         KeyPart::Path => "path".to_owned(),
+        KeyPart::Descriptor => "descriptor".to_owned(),
+        KeyPart::DescriptorEntry { name, nth: None } => format!("descriptor:{name}"),
+        KeyPart::DescriptorEntry {
+            name,
+            nth: Some(nth),
+        } => format!("descriptor:{name}#{nth}"),
         KeyPart::Global => "global".to_owned(),
     }
 }
@@ -97,10 +104,23 @@ fn part(name: &str) -> Option<KeyPart> {
         ("host", "") => KeyPart::Host,
         ("method", "") => KeyPart::Method,
         ("path", "") => KeyPart::Path,
+        ("descriptor", "") => KeyPart::Descriptor,
+        ("descriptor", name) => entry(name),
         ("header", name) if !name.is_empty() => KeyPart::Header(name.to_ascii_lowercase()),
         ("attr", name) if !name.is_empty() => KeyPart::Attr(name.to_owned()),
         _ => return None,
     })
+}
+
+/// An entry of a descriptor, or, with `#` and a number, one of several of that name.
+fn entry(name: &str) -> KeyPart {
+    let numbered = name.rsplit_once('#');
+    let numbered = numbered.and_then(|(name, nth)| Some((name, nth.parse().ok()?)));
+    let (name, nth) = numbered.map_or((name, None), |(name, nth)| (name, Some(nth)));
+    KeyPart::DescriptorEntry {
+        name: name.to_owned(),
+        nth,
+    }
 }
 
 /// Everything that the key needs must be there, or what stands in for it.
@@ -147,6 +167,12 @@ fn key_as_written(limit: &Limit) -> String {
 fn name(policy: &Policy, rules: &KeyRules, identities: &[Identity]) -> Option<String> {
     let mut request = Request::new();
     let (mut headers, mut attributes) = (Vec::new(), Vec::new());
+    let entries = entries(identities);
+    let descriptor = [Descriptor {
+        entries: &entries,
+        hits: Hits::AsRequest,
+        limit: None,
+    }];
     for (part, value) in identities {
         let value = value.as_str();
         match part {
@@ -159,13 +185,45 @@ fn name(policy: &Policy, rules: &KeyRules, identities: &[Identity]) -> Option<St
             KeyPart::Host => request.host = Some(value),
             KeyPart::Method => request.method = Some(value),
             KeyPart::Path => request.path = Some(value),
-            KeyPart::Global => {}
+            KeyPart::Descriptor | KeyPart::DescriptorEntry { .. } | KeyPart::Global => {}
         }
     }
     request.headers = &headers;
     request.attributes = &attributes;
+    if !entries.is_empty() {
+        request.descriptors = &descriptor;
+    }
     let mut scratch = Scratch::default();
     let meeting = policy.meet(&request, rules, &mut scratch);
     let met = meeting.met.first()?;
     str::from_utf8(meeting.bucket(met)).ok().map(str::to_owned)
+}
+
+/// The entries of the descriptor that `identities` speak of: `k=v,k2=v2` where it is meant whole. Of
+/// several with one name, those that are not told are left empty.
+fn entries(identities: &[Identity]) -> Vec<(&str, &str)> {
+    let mut entries: Vec<(&str, &str)> = Vec::new();
+    for (part, value) in identities {
+        match part {
+            KeyPart::Descriptor => {
+                let pairs = value.split(',');
+                entries.extend(pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))));
+            }
+            KeyPart::DescriptorEntry { name, nth } => {
+                let before = usize::from(nth.unwrap_or(1)).saturating_sub(1);
+                let has = |entries: &[(&str, &str)]| {
+                    entries.iter().filter(|(known, _)| known == name).count()
+                };
+                while has(&entries) <= before {
+                    entries.push((name, ""));
+                }
+                let mut same = entries.iter_mut().filter(|(known, _)| known == name);
+                if let Some((_, known)) = same.nth(before) {
+                    *known = value;
+                }
+            }
+            _ => {}
+        }
+    }
+    entries
 }

@@ -42,6 +42,11 @@ pub(super) fn read(config: &Config, text: &str) -> Result<Name, Failure> {
                 "`{text}` is no bucket, but the list of the instances that share this store"
             )));
         }
+        if rest == "seal" {
+            return Err(Failure::input(format!(
+                "`{text}` is no bucket, but the secret by which ids of reservations are sealed"
+            )));
+        }
         if rest.starts_with("{#") || rest.contains("/#") {
             return Err(Failure::input(format!(
                 "`{text}` is the key of a bucket whose name was too long, and a hash does not \

@@ -120,6 +120,8 @@ fn alone(policy: &str, limit: &Limit) -> Policy {
         bands: Vec::new(),
         algorithm: limit.algorithm,
         mode: limit.mode,
+        quota_mode: limit.quota_mode,
+        replaces: Vec::new(),
         charge_always: limit.charge_always,
         waiting: None,
         refundable: limit.refundable,

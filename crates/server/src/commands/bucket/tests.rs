@@ -129,6 +129,7 @@ fn what_is_not_there_is_said_with_what_is() {
             "there is no policy `nope`; there is `api`, `web`",
         ),
         (vec!["tg:instances"], "the list of the instances"),
+        (vec!["tg:seal"], "ids of reservations are sealed"),
         (vec!["tg:{#0123}api/per-user"], "a hash does not tell which"),
         (
             vec!["--limit", "per-client", "--key", "nowhere"],

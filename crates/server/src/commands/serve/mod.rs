@@ -7,14 +7,15 @@ mod report;
 pub(super) use report::configuration as report_start;
 
 use crate::bounds::Bounds;
-use crate::config_file;
+use crate::commands::import::EnvoyArgs;
+use crate::config_source::Source;
 use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
 use crate::server::{self, End, Listeners};
 use crate::serving::Serving;
 use crate::signals::{Reloads, Signals};
 use clap::Args;
-use reload::File;
+use reload::Again;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -29,9 +30,18 @@ pub struct ServeArgs {
     /// The configuration; without one, a small built-in policy
     #[arg(long, env = "TIDEGATE_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
+    /// What envoyproxy/ratelimit serves.
+    #[command(flatten)]
+    pub envoy: EnvoyArgs,
     /// Where the HTTP API listens, whatever the configuration says; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS")]
     pub http: Option<SocketAddr>,
+    /// Where Envoy's rate limit service listens, whatever the configuration says
+    #[arg(long, value_name = "ADDRESS")]
+    pub grpc: Option<SocketAddr>,
+    /// Where the Redis protocol listens, whatever the configuration says
+    #[arg(long, value_name = "ADDRESS")]
+    pub resp: Option<SocketAddr>,
     /// Where the gateway listens, whatever the configuration says; it needs routes
     #[arg(long, value_name = "ADDRESS")]
     pub gateway: Option<SocketAddr>,
@@ -49,29 +59,32 @@ impl ServeArgs {
     fn environment(&self) -> ProcessEnvironment {
         let mut environment = ProcessEnvironment::new();
         environment.set("TIDEGATE_LISTEN_HTTP", self.http);
+        environment.set("TIDEGATE_LISTEN_GRPC", self.grpc);
+        environment.set("TIDEGATE_LISTEN_RESP", self.resp);
         environment.set("TIDEGATE_LISTEN_GATEWAY", self.gateway);
         environment.set("TIDEGATE_LISTEN_ADMIN", self.admin);
         environment
+    }
+
+    /// Where the configuration comes from.
+    fn source(&self) -> Source<'_> {
+        self.envoy.source(self.config.as_deref())
     }
 }
 
 /// Serves until told to stop.
 pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     let environment = args.environment();
-    let config = match &args.config {
-        Some(path) => config_file::load(path, &environment)?,
-        None => {
-            Config::parse(Config::BUILT_IN, "built-in", &environment).map_err(Failure::input)?
-        }
-    };
-    report_start(&config, args.config.as_deref(), &environment);
-    let is_built_in = args.config.is_none();
+    let source = args.source();
+    let (config, notes) = source.load(&environment).map_err(Failure::from)?;
+    report_start(&config, &source.name(), &environment);
+    report::notes(&notes);
     let greeting = |listeners: &Listeners| {
-        let http = listeners.http.as_ref().filter(|_| is_built_in)?;
+        let http = listeners.http.as_ref().filter(|_| source.is_built_in())?;
         Some(greeting::text(http.address, listeners.admin.address))
     };
-    let file = File::of(args);
-    start_from(file.as_ref(), config, args.drain, greeting)
+    let again = Again::of(args);
+    start_from(again.as_ref(), config, args.drain, greeting)
 }
 
 /// Serves `config` until told to stop, and then for `drain` seconds at most. What `greeting` says is
@@ -84,9 +97,9 @@ pub(super) fn start(
     start_from(None, config, drain, greeting)
 }
 
-/// The same for a `config` that came from a file, which can be read again.
+/// The same for a `config` that came from files, which can be read again.
 fn start_from(
-    file: Option<&File<'_>>,
+    again: Option<&Again<'_>>,
     config: Config,
     drain: u32,
     greeting: impl FnOnce(&Listeners) -> Option<String>,
@@ -99,14 +112,14 @@ fn start_from(
         .enable_all()
         .build()
         .map_err(|error| Failure::runtime(format!("cannot start threads: {error}")))?;
-    let served = runtime.block_on(serve(file, config, greeting, bounds));
+    let served = runtime.block_on(serve(again, config, greeting, bounds));
     // A page of metrics that is still being written is no reason to stay.
     runtime.shutdown_background();
     served
 }
 
 async fn serve(
-    file: Option<&File<'_>>,
+    again: Option<&Again<'_>>,
     config: Config,
     greeting: impl FnOnce(&Listeners) -> Option<String>,
     bounds: Bounds,
@@ -150,6 +163,6 @@ async fn serve(
         signal = signalled => {
             Err(Failure::runtime(format!("stopped at once by a second signal, {signal}")))
         }
-        never = reload::on_signal(reloads, file, &serving) => match never {},
+        never = reload::on_signal(reloads, again, &serving) => match never {},
     }
 }

@@ -1,42 +1,40 @@
 //! SIGHUP: the configuration is read again.
 
 use super::{ServeArgs, report};
-use crate::config_file;
+use crate::config_source::{Source, Unusable};
 use crate::environment::ProcessEnvironment;
-use crate::failure::Failure;
 use crate::serving::Serving;
 use crate::signals::Reloads;
 use std::convert::Infallible;
-use std::path::Path;
-use tidegate_policy::Config;
+use tidegate_policy::{Config, ConfigErrors};
 use tracing::{error, info, warn};
 
 /// Where the configuration came from, and the flags that go before it.
 #[derive(Debug)]
-pub(super) struct File<'a> {
-    path: &'a Path,
+pub(super) struct Again<'a> {
+    source: Source<'a>,
     args: &'a ServeArgs,
 }
 
-impl<'a> File<'a> {
-    /// The file that `args` name, if they do.
+impl<'a> Again<'a> {
+    /// The files that `args` name, if they do.
     pub(super) fn of(args: &'a ServeArgs) -> Option<Self> {
-        let path = args.config.as_deref()?;
-        Some(Self { path, args })
+        let source = args.source();
+        (!source.is_built_in()).then_some(Self { source, args })
     }
 }
 
-/// Reads the file again whenever told to, with the same flags and variables, and serves what it says.
-/// Whatever is wrong with it goes to the log, and what is served goes on.
+/// Reads the files again whenever told to, with the same flags and variables, and serves what they say.
+/// Whatever is wrong with them goes to the log, and what is served goes on.
 pub(super) async fn on_signal(
     mut reloads: Reloads,
-    file: Option<&File<'_>>,
+    again: Option<&Again<'_>>,
     serving: &Serving,
 ) -> Infallible {
     loop {
         reloads.next().await;
-        match file {
-            Some(file) => reload(file.path, &file.args.environment(), serving),
+        match again {
+            Some(again) => reload(again.source, &again.args.environment(), serving),
             None => warn!(
                 signal = "SIGHUP",
                 "there is nothing to read again: this was started without --config FILE"
@@ -45,13 +43,13 @@ pub(super) async fn on_signal(
     }
 }
 
-fn reload(file: &Path, environment: &ProcessEnvironment, serving: &Serving) {
-    let configuration = file.display().to_string();
+fn reload(source: Source<'_>, environment: &ProcessEnvironment, serving: &Serving) {
+    let configuration = source.name();
     info!(
         signal = "SIGHUP",
         configuration, "told to read the configuration again"
     );
-    let Some(config) = load(file, environment) else {
+    let Some(config) = load(source, environment) else {
         serving.reload_refused();
         return refused(&configuration);
     };
@@ -62,20 +60,27 @@ fn reload(file: &Path, environment: &ProcessEnvironment, serving: &Serving) {
     }
 }
 
-/// The configuration in `file`; `None` once the log has heard of everything that is wrong with it.
-fn load(file: &Path, environment: &ProcessEnvironment) -> Option<Config> {
-    let text = config_file::read(file).inspect_err(|failure: &Failure| error!("{failure}"));
-    let parsed = Config::parse(&text.ok()?, &file.display().to_string(), environment);
-    let parsed = parsed.inspect_err(|errors| {
-        for problem in errors.problems() {
-            error!("{}", problem.to_string().trim_end());
+/// What `source` says now; `None` once the log has heard of everything that is wrong with it.
+fn load(source: Source<'_>, environment: &ProcessEnvironment) -> Option<Config> {
+    match source.load(environment) {
+        Ok((config, notes)) => {
+            report::notes(&notes);
+            return Some(config);
         }
-        let untold = errors.count().saturating_sub(errors.problems().len());
-        if untold > 0 {
-            error!("and {untold} more errors");
-        }
-    });
-    parsed.ok()
+        Err(Unusable::Unread(failure)) => error!("{failure}"),
+        Err(Unusable::Wrong(errors)) => complain(&errors),
+    }
+    None
+}
+
+fn complain(errors: &ConfigErrors) {
+    for problem in errors.problems() {
+        error!("{}", problem.to_string().trim_end());
+    }
+    let untold = errors.count().saturating_sub(errors.problems().len());
+    if untold > 0 {
+        error!("and {untold} more errors");
+    }
 }
 
 fn refused(configuration: &str) {

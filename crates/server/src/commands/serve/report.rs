@@ -1,22 +1,19 @@
 //! What the log says when the server starts: what it serves, where, and on whose word.
 
-use crate::commands::not_yet;
 use crate::environment::ProcessEnvironment;
 use crate::server::{BoundDoor, Listeners};
-use std::path::Path;
 use tidegate_policy::Config;
 use tracing::{info, warn};
 
 /// Tells what is served, and what is odd about it.
 pub(in crate::commands) fn configuration(
     config: &Config,
-    file: Option<&Path>,
+    name: &str,
     environment: &ProcessEnvironment,
 ) {
-    let file = file.map_or_else(|| "built-in".into(), |path| path.display().to_string());
     info!(
         version = env!("CARGO_PKG_VERSION"),
-        configuration = file,
+        configuration = name,
         policies = config.written().count(),
         store = %config.store.target,
         "tidegate"
@@ -36,8 +33,12 @@ pub(super) fn oddities(config: &Config, environment: &ProcessEnvironment) {
     for warning in config.warnings() {
         warn!("{}", warning.to_string().trim_end());
     }
-    for missing in not_yet(config) {
-        warn!("{missing}");
+}
+
+/// Tells what there is to know about a translation.
+pub(super) fn notes(notes: &[String]) {
+    for note in notes {
+        info!("{note}");
     }
 }
 
@@ -45,6 +46,12 @@ pub(super) fn oddities(config: &Config, environment: &ProcessEnvironment) {
 pub(super) fn listening(listeners: &Listeners) {
     if let Some(http) = &listeners.http {
         door("http", http);
+    }
+    if let Some(grpc) = &listeners.grpc {
+        door("grpc", grpc);
+    }
+    if let Some(resp) = &listeners.resp {
+        door("resp", resp);
     }
     if let Some(gateway) = &listeners.gateway {
         door("gateway", gateway);

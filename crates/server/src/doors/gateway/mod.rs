@@ -229,7 +229,7 @@ impl<S: Store + 'static> Door for GatewayDoor<S> {
     }
 
     /// Upstreams have problems of their own, which are counted by route.
-    fn is_problem(_answer: &Response<Self::Body>) -> bool {
-        false
+    fn problem(_answer: &Response<Self::Body>) -> Option<u16> {
+        None
     }
 }

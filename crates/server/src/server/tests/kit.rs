@@ -3,9 +3,10 @@
 use crate::bounds::Bounds;
 use crate::doors::respond::Answer;
 use crate::doors::{Door, Protocols};
-use crate::server::connection::{Arrival, DoorContext, serve};
+use crate::server::connection::DoorContext;
 use crate::server::paced::Paced;
 use crate::server::phase::{self, Lead, Phase, Watch};
+use crate::server::reception::{Arrival, Reception, Threshold};
 use crate::server::session::Visit;
 use crate::tasks::Tasks;
 use crate::telemetry::metrics::DoorMetrics;
@@ -153,15 +154,17 @@ impl House {
         let (lead, watch) = phase::channel();
         Self {
             context: Arc::new(DoorContext {
-                name: "test",
+                threshold: Threshold {
+                    name: "test",
+                    bounds: Bounds {
+                        idle_time: IDLE,
+                        ..Bounds::default().of_gateway()
+                    },
+                    metrics: DoorMetrics::default(),
+                    closes_in: Phase::Draining,
+                },
                 door: TestDoor::default(),
                 token: None,
-                bounds: Bounds {
-                    idle_time: IDLE,
-                    ..Bounds::default().of_gateway()
-                },
-                metrics: DoorMetrics::default(),
-                closes_in: Phase::Draining,
             }),
             tasks: Arc::default(),
             clients: Tasks::new(),
@@ -174,14 +177,14 @@ impl House {
     pub(super) fn connect(&self) -> DuplexStream {
         let (ours, theirs) = duplex(4 << 10);
         let arrival = Arrival {
-            context: Arc::clone(&self.context),
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
             secure: None,
             tasks: Arc::clone(&self.tasks),
             phase: self.watch.clone(),
             open: (),
         };
-        self.tasks.spawn(serve(theirs, arrival));
+        let context = Arc::clone(&self.context);
+        self.tasks.spawn(context.serve(theirs, arrival));
         ours
     }
 

@@ -83,7 +83,7 @@ impl Tally {
         for met in meeting.met {
             let Some(first) = bands.next() else { break };
             let mut is_allowed = first.is_allowed();
-            while let Some(band) = bands.next_if(|band| is_same_limit(band, &first)) {
+            while let Some(band) = bands.next_if(|band| is_same_met(band, &first)) {
                 is_allowed &= band.is_allowed();
             }
             if let Some(row) = policy.rows.get(met.limit) {
@@ -124,7 +124,7 @@ fn sole(decision: &Decision) -> Option<(&str, bool, &str)> {
     let first = bands.next()?;
     let mut is_allowed = first.is_allowed();
     for band in bands {
-        if !is_same_limit(&band, &first) {
+        if !is_same_met(&band, &first) {
             return None;
         }
         is_allowed &= band.is_allowed();
@@ -133,8 +133,9 @@ fn sole(decision: &Decision) -> Option<(&str, bool, &str)> {
     Some((binding.limit(), is_allowed, binding.key()))
 }
 
-/// Whether two bands are of one limit, going by where its name is kept.
+/// Whether two bands are of one limit, going by where its name is kept, and were met by one
+/// descriptor, if by any.
 #[inline]
-fn is_same_limit(one: &Applied<'_>, other: &Applied<'_>) -> bool {
-    std::ptr::eq(one.limit(), other.limit())
+fn is_same_met(one: &Applied<'_>, other: &Applied<'_>) -> bool {
+    std::ptr::eq(one.limit(), other.limit()) && one.descriptor() == other.descriptor()
 }

@@ -21,6 +21,8 @@ pub(crate) struct Layout {
 struct PolicyCounts {
     unlimited: Arc<ByDecider>,
     limits: BTreeMap<Box<str>, LimitCounts>,
+    /// Those of limits that requests brought themselves; few policies ever see one.
+    brought: Arc<Outcomes>,
     /// Whether any of its limits is only watched, or was before: most policies have none to look
     /// for.
     has_shadow: bool,
@@ -72,9 +74,9 @@ impl Layout {
         let by = decision.decided_by();
         match decision.limit() {
             None => policy.unlimited.add(by),
-            Some(limit) => match policy.limits.get(limit) {
-                Some(limit) if decision.is_allowed() => limit.outcomes.allowed.add(by),
-                Some(limit) => limit.outcomes.refused.add(by),
+            Some(limit) => match policy.outcomes(limit) {
+                Some(outcomes) if decision.is_allowed() => outcomes.allowed.add(by),
+                Some(outcomes) => outcomes.refused.add(by),
                 None => {}
             },
         }
@@ -91,6 +93,7 @@ impl Layout {
             for (limit, counts) in &counts.limits {
                 counts.encode(encoder, (policy, limit))?;
             }
+            counts.encode_brought(encoder, policy)?;
         }
         Ok(())
     }
@@ -116,6 +119,7 @@ impl PolicyCounts {
         Self {
             unlimited: before.map_or_else(Arc::default, |before| Arc::clone(&before.unlimited)),
             limits,
+            brought: before.map_or_else(Arc::default, |before| Arc::clone(&before.brought)),
             has_shadow,
             is_current: true,
         }
@@ -133,17 +137,42 @@ impl PolicyCounts {
         }
     }
 
+    /// Those of the limit of this name. One that requests bring has a name that a limit of the
+    /// configuration may have as well, and is then counted with it.
+    #[inline]
+    fn outcomes(&self, limit: &str) -> Option<&Outcomes> {
+        match self.limits.get(limit) {
+            Some(counts) => Some(&counts.outcomes),
+            None => (limit == Policy::override_name()).then_some(&self.brought),
+        }
+    }
+
+    /// Only once there was one: elsewhere it would be noise.
+    fn encode_brought(&self, encoder: &mut MetricEncoder<'_>, policy: &str) -> fmt::Result {
+        let Outcomes {
+            allowed, refused, ..
+        } = &*self.brought;
+        if allowed.is_zero() && refused.is_zero() {
+            return Ok(());
+        }
+        let limit = Policy::override_name();
+        allowed.encode(encoder, (policy, limit, "allowed"))?;
+        refused.encode(encoder, (policy, limit, "refused"))
+    }
+
     fn current_limits(&self) -> impl Iterator<Item = (&Box<str>, &LimitCounts)> {
         self.limits.iter().filter(|(_, limit)| limit.is_current)
     }
 
     #[cold]
     fn count_shadows(&self, decision: &Decision) {
-        // A limit of several bands refuses once, and its bands stand together.
+        // A limit of several bands refuses once, and its bands stand together; one that several
+        // descriptors meet, once for each.
         let mut last = None;
         for applied in decision.applied() {
-            if applied.is_shadow() && !applied.is_allowed() && last != Some(applied.limit()) {
-                last = Some(applied.limit());
+            let met = Some((applied.limit(), applied.descriptor()));
+            if applied.is_shadow() && !applied.is_allowed() && last != met {
+                last = met;
                 if let Some(limit) = self.limits.get(applied.limit()) {
                     limit.outcomes.shadow_refused.add(decision.decided_by());
                 }

@@ -2,7 +2,7 @@ use super::Decisions;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use std::sync::Arc;
-use tidegate::{Config, Limiter, Request, Rules};
+use tidegate::{Config, Descriptor, Hits, Limiter, Request, Rules, ToldLimit};
 
 /// A limiter, and what is counted of it.
 struct Counted {
@@ -38,6 +38,12 @@ impl Counted {
         let request = Request::new().policy(policy);
         let decision = self.limiter.check_at_once(rules, &request);
         self.decisions.count(&decision.unwrap().unwrap());
+    }
+
+    fn describe(&self, descriptors: &[Descriptor<'_>]) {
+        let request = Request::new().descriptors(descriptors);
+        self.decisions
+            .count(&self.limiter.check_now(&request).unwrap());
     }
 
     /// The count of a series, if it is shown.
@@ -137,4 +143,39 @@ fn a_layout_that_is_put_back_has_what_was_counted_meanwhile() {
     it.decisions.put_back(before);
     assert_eq!(it.shown("api", "all", "allowed"), Some(1));
     assert_eq!(it.shown("other", "all", "allowed"), None);
+}
+
+fn user(amount: Option<u64>) -> Descriptor<'static> {
+    Descriptor {
+        entries: &[("user", "ann")],
+        hits: Hits::AsRequest,
+        limit: amount.map(|amount| ToldLimit {
+            amount,
+            period_us: 3_600_000_000,
+        }),
+    }
+}
+
+#[test]
+fn limits_that_requests_bring_are_counted_once_there_are_any() {
+    let it = Counted::new(API);
+    it.decide("api");
+    assert_eq!(it.shown("api", "override", "allowed"), None);
+    it.reload("{ name: api, limits: [{ name: user, match: { descriptor: [user] }, rate: 9/h }] }");
+    it.describe(&[user(None)]);
+    assert_eq!(it.shown("api", "user", "allowed"), Some(1));
+    it.describe(&[user(Some(1))]);
+    it.describe(&[user(Some(1))]);
+    assert_eq!(it.shown("api", "override", "allowed"), Some(1));
+    assert_eq!(it.shown("api", "override", "refused"), Some(1));
+}
+
+#[test]
+fn a_watched_limit_that_two_descriptors_meet_would_have_refused_twice() {
+    let watched = "{ name: api, limits: [{ name: user, match: { descriptor: [user] }, rate: 0/h, \
+                   mode: shadow }] }";
+    let it = Counted::new(watched);
+    it.describe(&[user(None), user(None)]);
+    assert_eq!(it.shown("api", "user", "shadow_refused"), Some(2));
+    assert_eq!(it.shown("api", "", "unlimited"), Some(1));
 }

@@ -15,11 +15,13 @@ pub(super) enum Field {
     Headers,
     Attributes,
     Cost,
+    TtlMs,
+    Descriptors,
 }
 
 impl Field {
     /// All fields, in the order in which the documentation has them.
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::AtMs,
         Self::Policy,
         Self::Ip,
@@ -32,6 +34,8 @@ impl Field {
         Self::Headers,
         Self::Attributes,
         Self::Cost,
+        Self::TtlMs,
+        Self::Descriptors,
     ];
 
     /// The field of this name.
@@ -50,6 +54,8 @@ impl Field {
             "headers" => Self::Headers,
             "attributes" => Self::Attributes,
             "cost" => Self::Cost,
+            "ttl_ms" => Self::TtlMs,
+            "descriptors" => Self::Descriptors,
             _ => return None,
         })
     }
@@ -69,6 +75,8 @@ impl Field {
             Self::Headers => "headers",
             Self::Attributes => "attributes",
             Self::Cost => "cost",
+            Self::TtlMs => "ttl_ms",
+            Self::Descriptors => "descriptors",
         }
     }
 
@@ -78,13 +86,13 @@ impl Field {
         1 << self as u16
     }
 
-    /// That there is no such field, and which there are. The time is left out: it belongs to traces,
-    /// and whoever writes one knows of it.
+    /// That there is no such field, and which there are. The times are left out: they belong to traces
+    /// and to reservations, and whoever writes one knows of them.
     #[cold]
     pub(super) fn unknown() -> String {
         let asked = Self::ALL
             .iter()
-            .filter(|field| !matches!(field, Self::AtMs));
+            .filter(|field| !matches!(field, Self::AtMs | Self::TtlMs));
         let known: Vec<_> = asked.map(|field| field.name()).collect();
         format!("there is no such field; there are {}", known.join(", "))
     }

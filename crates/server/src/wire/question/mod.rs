@@ -1,5 +1,8 @@
 //! A question, in JSON: what is known of a request.
 
+mod described;
+#[cfg(test)]
+mod described_tests;
 mod field;
 mod pairs;
 #[cfg(test)]
@@ -8,6 +11,7 @@ mod texts;
 
 use super::fault::{Fault, quote};
 use super::json::{Reader, Result};
+pub use described::{DESCRIPTORS_MAX, Described, ENTRIES_MAX};
 use field::Field;
 pub use pairs::Pairs;
 use smallvec::SmallVec;
@@ -15,7 +19,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use texts::{attributes, headers};
-use tidegate::Request;
+use tidegate::{Descriptor, Request};
 
 /// How many values of headers a question may carry, and how many attributes.
 pub const PAIRS_MAX: usize = 256;
@@ -61,6 +65,10 @@ pub struct Question<'a> {
     pub attributes: Texts<'a>,
     /// How much it takes, if it says so.
     pub cost: Option<u64>,
+    /// For how long it is reserved, in milliseconds, if it is and says so.
+    pub ttl_ms: Option<u64>,
+    /// What a proxy says of it.
+    pub described: Described<'a>,
 }
 
 /// Names and values.
@@ -82,6 +90,18 @@ pub enum Asked<'a> {
 impl<'a> Asked<'a> {
     /// Reads a question or a list of up to [`LIST_MAX`].
     pub fn read(text: &'a [u8]) -> Result<Self> {
+        Self::read_each(text, one)
+    }
+
+    /// The same for what is to be reserved, which may say for how long.
+    pub fn read_reserving(text: &'a [u8]) -> Result<Self> {
+        Self::read_each(text, reserved)
+    }
+
+    fn read_each(
+        text: &'a [u8],
+        one: impl Fn(&mut Reader<'a>) -> Result<Question<'a>>,
+    ) -> Result<Self> {
         let mut reader = Reader::new(text)?;
         let asked = if reader.peek() == Some(b'[') {
             let mut several = Vec::new();
@@ -118,6 +138,8 @@ impl Default for Question<'_> {
             headers: Texts::new(),
             attributes: Texts::new(),
             cost: None,
+            ttl_ms: None,
+            described: Described::default(),
         }
     }
 }
@@ -141,13 +163,18 @@ impl<'a> Question<'a> {
         let mut reader = Reader::new(text)?;
         let at_ms = self.fill(&mut reader)?;
         reader.end()?;
+        if self.ttl_ms.is_some() {
+            let message = "this field belongs to reservations, and a trace has none";
+            return Err(Fault::new(0, message).within(Field::TtlMs.name()));
+        }
         at_ms.ok_or_else(|| {
             let message = "expected a time in milliseconds since the epoch, found none";
             Fault::new(reader.at(), message).within(Field::AtMs.name())
         })
     }
 
-    /// The question as the limiter takes it; `pairs` are its own.
+    /// The question as the limiter takes it, but for its [descriptors](Self::descriptors); `pairs` are
+    /// its own.
     #[inline]
     pub fn request<'r, 'q: 'r>(&'q self, pairs: &'r Pairs<'q>) -> Request<'r> {
         Request {
@@ -164,6 +191,23 @@ impl<'a> Question<'a> {
             cost: pairs.cost.unwrap_or(1),
             descriptors: &[],
         }
+    }
+
+    /// Its descriptors, for [`Request::descriptors`]; `pairs` are its own.
+    ///
+    /// ```
+    /// use tidegate_server::wire::question::Question;
+    ///
+    /// let question = Question::read(br#"{"descriptors": [{"entries": [{"key": "a", "value": "1"}]}]}"#)?;
+    /// let pairs = question.pairs();
+    /// let descriptors = question.descriptors(&pairs);
+    /// let request = question.request(&pairs).descriptors(&descriptors);
+    /// assert_eq!(request.descriptors[0].entries, [("a", "1")]);
+    /// # Ok::<(), Box<tidegate_server::wire::fault::Fault>>(())
+    /// ```
+    #[inline]
+    pub fn descriptors<'r>(&self, pairs: &'r Pairs<'_>) -> Vec<Descriptor<'r>> {
+        self.described.descriptors(&pairs.entries)
     }
 
     /// Reads an object's fields, each at most once, and answers with `at_ms` if it is there.
@@ -197,6 +241,8 @@ impl<'a> Question<'a> {
                 Field::Route => self.route = reader.string_or_null()?,
                 Field::Headers => headers(reader, &mut self.headers)?,
                 Field::Attributes => attributes(reader, &mut self.attributes)?,
+                Field::TtlMs => self.ttl_ms = lifetime(reader)?,
+                Field::Descriptors => self.described.read(reader)?,
                 Field::Cost => {
                     self.cost = if reader.null()? {
                         None
@@ -215,12 +261,26 @@ impl<'a> Question<'a> {
 impl fmt::Debug for Question<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pairs = self.pairs();
-        self.request(&pairs).fmt(f)
+        let descriptors = self.descriptors(&pairs);
+        self.request(&pairs).descriptors(&descriptors).fmt(f)
     }
 }
 
 /// Reads a question that is to be decided now.
 fn one<'a>(reader: &mut Reader<'a>) -> Result<Question<'a>> {
+    let start = reader.at();
+    let question = reserved(reader)?;
+    match question.ttl_ms {
+        None => Ok(question),
+        Some(_) => {
+            let message = "this field belongs to reservations, which are made at /v1/reserve";
+            Err(Fault::new(start, message).within(Field::TtlMs.name()))
+        }
+    }
+}
+
+/// Reads one that is to be reserved now.
+fn reserved<'a>(reader: &mut Reader<'a>) -> Result<Question<'a>> {
     let start = reader.at();
     let mut question = Question::default();
     match question.fill(reader)? {
@@ -229,6 +289,17 @@ fn one<'a>(reader: &mut Reader<'a>) -> Result<Question<'a>> {
             let message = "this field belongs to traces; a question is decided now";
             Err(Fault::new(start, message).within(Field::AtMs.name()))
         }
+    }
+}
+
+fn lifetime(reader: &mut Reader<'_>) -> Result<Option<u64>> {
+    let at = reader.at();
+    if reader.null()? {
+        return Ok(None);
+    }
+    match reader.whole()? {
+        0 => Err(Fault::new(at, "expected at least 1, found 0")),
+        ttl_ms => Ok(Some(ttl_ms)),
     }
 }
 

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use tidegate::Client;
 use tidegate_policy::client::{Asking, Identity};
 
-/// The headers and attributes of a [`Question`], in the form in which a [`Request`] borrows them, and
+/// The headers, attributes and entries of a [`Question`], in the form in which a [`Request`] borrows them, and
 /// who asks.
 ///
 /// [`Request`]: tidegate::Request
@@ -16,6 +16,8 @@ pub struct Pairs<'q> {
     pub(super) user: Option<&'q str>,
     pub(super) api_key: Option<&'q str>,
     pub(super) cost: Option<u64>,
+    /// Those of all descriptors.
+    pub(super) entries: Vec<(&'q str, &'q str)>,
 }
 
 impl Question<'_> {
@@ -48,6 +50,7 @@ impl Question<'_> {
             user: self.user.as_deref(),
             api_key: self.api_key.as_deref(),
             cost: self.cost,
+            entries: self.described.entries(),
         }
     }
 

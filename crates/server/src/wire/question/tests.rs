@@ -54,7 +54,8 @@ fn every_field_arrives_where_it_belongs() {
 #[test]
 fn null_is_as_good_as_absent() {
     let nulls = r#"{"policy":null,"ip":null,"user":null,"api_key":null,"method":null,"host":null,
-        "path":null,"route":null,"headers":null,"attributes":null,"cost":null,"at_ms":null}"#;
+        "path":null,"route":null,"headers":null,"attributes":null,"cost":null,"at_ms":null,
+        "descriptors":null}"#;
     let question = Question::read(nulls.as_bytes()).expect("nulls are allowed");
     let empty = Question::read(b"{}").expect("nothing need be known");
     assert_eq!(summary(&question), summary(&empty));

@@ -1,0 +1,234 @@
+//! Deciding requests: at once where the store does, else across the network.
+
+use crate::decision::{Brought, Decision};
+use crate::each;
+use crate::error::CheckError;
+use crate::limiter::Limiter;
+use crate::purpose::Purpose;
+use crate::question::{Buffers, Prepared, Question};
+use crate::rules::Rules;
+use crate::waiting;
+use std::cell::RefCell;
+use std::sync::Arc;
+use tidegate_core::{Clock, Store};
+use tidegate_memory::MemoryStore;
+use tidegate_policy::Request;
+
+thread_local! {
+    // Buffers that stay warm, so that a decision allocates nothing.
+    static BUFFERS: RefCell<Buffers> = RefCell::default();
+}
+
+impl<S: Store> Limiter<S> {
+    /// Decides a request.
+    ///
+    /// A limit with `on_refusal: wait` may hold it back until it fits, for a bounded time and in order
+    /// of arrival; see [`Decision::waited`]. That takes a runtime of `tokio` with its timers; without
+    /// one, nobody waits. Dropping the future leaves the place to those behind it, who move up, and
+    /// gives back all that was charged with it. In a store that others share, those behind it are those
+    /// of this limiter and its clones, and the last place of these lapses.
+    ///
+    /// Where the store cannot tell, the limits that the request meets do as their `on_failure` says,
+    /// and [`Decision::decided_by`] tells. It is an error only if one of them asks for that.
+    pub async fn check(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+        self.check_by(&self.rules()?, request).await
+    }
+
+    /// Decides a request by `rules`: for a door that has found out who asks by them, so that a reload
+    /// in between cannot have it decided by others.
+    ///
+    /// They must be this limiter's, from [`rules`](Self::rules); those before a reload will do. By
+    /// another's, requests would be counted in buckets of this store as the policies of that one say;
+    /// a debug build panics.
+    pub async fn check_by(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Result<Decision, CheckError> {
+        match self.check_at_once(rules, request) {
+            Some(decided) => decided,
+            // Put aside: it is large, and would be part of every decision that does not wait.
+            None => Box::pin(self.check_waiting(rules, request, Purpose::Pass)).await,
+        }
+    }
+
+    /// Decides a request by `rules`, as [`check_by`](Self::check_by) does and under the same
+    /// condition, if that takes no waiting: neither for the store, nor for a limit that the request
+    /// meets. `None` means that nothing was done; then `check_by` is what is left.
+    #[inline]
+    pub fn check_at_once(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Option<Result<Decision, CheckError>> {
+        self.decide_here(rules, request, Purpose::Pass, true)
+    }
+
+    /// Whether a request would pass now, which takes nothing: every limit that it meets is asked whether
+    /// what it costs would fit, 0 as 1. It waits for no limit.
+    ///
+    /// What comes of it holds for this moment only. Whoever wants to pass [checks](Self::check).
+    ///
+    /// ```
+    /// use tidegate::{Limiter, Request};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let limiter = Limiter::from_yaml("policies: [{ name: api, limits: [{ name: all, rate: 5/h }] }]")?;
+    /// let request = Request::new();
+    /// assert!(limiter.test(&request.cost(5)).await?.is_allowed());
+    /// assert!(!limiter.test(&request.cost(6)).await?.is_allowed());
+    ///
+    /// // Seven were used all the same.
+    /// assert!(limiter.report(&request.cost(7)).await?.is_allowed());
+    /// assert!(!limiter.test(&request).await?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn test(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+        self.test_by(&self.rules()?, request).await
+    }
+
+    /// The same by `rules`, under the condition of [`check_by`](Self::check_by).
+    pub async fn test_by(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Result<Decision, CheckError> {
+        match self.test_at_once(rules, request) {
+            Some(tested) => tested,
+            None => Box::pin(self.check_waiting(rules, request, Purpose::Test)).await,
+        }
+    }
+
+    /// The same, if the store does that without waiting; `None` means that nothing was done.
+    pub fn test_at_once(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Option<Result<Decision, CheckError>> {
+        self.decide_here(rules, request, Purpose::Test, false)
+    }
+
+    /// Tells of a request what it has used already: all limits that it meets are charged with it,
+    /// whether it fits or not, down to what they have of `overdraft`. It waits for no limit.
+    ///
+    /// The decision is refused where a limit had not one whole unit left before; it is charged all the
+    /// same. Limits that only watch are charged as ever, if all would have let it pass.
+    pub async fn report(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+        self.report_by(&self.rules()?, request).await
+    }
+
+    /// The same by `rules`, under the condition of [`check_by`](Self::check_by).
+    pub async fn report_by(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Result<Decision, CheckError> {
+        match self.report_at_once(rules, request) {
+            Some(reported) => reported,
+            None => Box::pin(self.check_waiting(rules, request, Purpose::Report)).await,
+        }
+    }
+
+    /// The same, if the store does that without waiting; `None` means that nothing was done.
+    pub fn report_at_once(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Option<Result<Decision, CheckError>> {
+        self.decide_here(rules, request, Purpose::Report, false)
+    }
+
+    /// Decides a request if the store does that without waiting; where it `may_wait` for a limit it
+    /// meets, nothing is done.
+    #[inline]
+    fn decide_here(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+        purpose: Purpose,
+        may_wait: bool,
+    ) -> Option<Result<Decision, CheckError>> {
+        debug_assert!(
+            self.is_owner(rules.owner),
+            "these rules are another limiter's"
+        );
+        if self.waits() {
+            return None;
+        }
+        BUFFERS.with_borrow_mut(|buffers| {
+            let prepared = Question::prepare(rules, request, purpose, buffers);
+            // Looked at where it is: it is large, and moving it would be a good part of a decision.
+            if let Ok(Prepared::Ask(question)) = &prepared {
+                if question.may_wait && may_wait {
+                    return None;
+                }
+                // Among those who wait, charges are made in the order of their instants.
+                let _in_order = question.is_in_line.then(|| self.giving().credits.hold());
+                if question.is_apart() {
+                    return each::decide_at_once(self, question).map(Ok);
+                }
+                let reply = self.store().decide_at_once(&question.asks);
+                return reply.as_ref().map(|reply| Ok(question.answer(reply)));
+            }
+            match prepared {
+                Ok(Prepared::Decided(decision)) => Some(Ok(decision)),
+                Ok(Prepared::Ask(_)) => None,
+                Err(error) => Some(Err(error)),
+            }
+        })
+    }
+
+    async fn check_waiting(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+        purpose: Purpose,
+    ) -> Result<Decision, CheckError> {
+        let mut buffers = Buffers::default();
+        match Question::prepare(rules, request, purpose, &mut buffers)? {
+            Prepared::Ask(question) if question.may_wait => waiting::decide(self, &question).await,
+            Prepared::Ask(question) if question.is_apart() => each::decide(self, &question).await,
+            Prepared::Ask(question) => self.ask(&question).await,
+            Prepared::Decided(decision) => Ok(decision),
+        }
+    }
+
+    /// Asks the store, as somebody who does not wait for limits.
+    pub(crate) async fn ask(&self, question: &Question<'_>) -> Result<Decision, CheckError> {
+        match (self.store().decide(&question.asks).await, self.failover()) {
+            (Ok(reply), failover) => {
+                if let Some(failover) = failover {
+                    failover.note(&question.asks, &reply);
+                }
+                Ok(question.answer(&reply))
+            }
+            (Err(error), Some(failover)) => {
+                let answers = error.answers().to_vec();
+                failover.decide(question, error, &answers)
+            }
+            (Err(error), None) => Err(CheckError::Store(error)),
+        }
+    }
+
+    /// Whether `request` can be decided as it is: the policy that it names is there, limits that it
+    /// brings can be, and the limiter is not closed. Asks no store.
+    pub fn accepts(&self, request: &Request<'_>) -> Result<(), CheckError> {
+        let rules = self.rules()?;
+        let (_, policy) = rules.find(request)?;
+        Brought::of(policy, request.descriptors).map(drop)
+    }
+}
+
+impl<C: Clock> Limiter<MemoryStore<C>> {
+    /// Decides a request at once, for callers that are not asynchronous. The same as
+    /// [`check`](Self::check), which with a store in this process does not wait for it either; but
+    /// this does not wait for limits, whatever their `on_refusal` says: what does not fit now is
+    /// refused. On a token bucket it cannot get before those who wait; on windows it may.
+    #[expect(clippy::missing_panics_doc, reason = "this store never waits")]
+    pub fn check_now(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+        let decided = self.decide_here(&self.rules()?, request, Purpose::Pass, false);
+        decided.expect("a store in this process decides at once")
+    }
+}

@@ -1,0 +1,85 @@
+//! What is reported of each descriptor of a request.
+
+use super::bands::{Entry, binds};
+use super::{Applied, Decision};
+use tidegate_core::{Mode, Wait};
+
+impl Decision {
+    /// How many descriptors the request has.
+    pub fn descriptors(&self) -> usize {
+        usize::from(self.descriptors)
+    }
+
+    /// The band that is reported of the descriptor numbered `nth`, from 0: where none of its enforced
+    /// limits refuses, the one with the fewest remaining; else the refusing one with the longest wait.
+    /// `None` where no enforced limit applied to it.
+    ///
+    /// It is what the whole decision reports, for one descriptor alone. What limits say that apply to
+    /// the request as a whole is told of no descriptor, and the key of the band is not told.
+    ///
+    /// ```
+    /// use tidegate::{Descriptor, Hits, Limiter, Request};
+    ///
+    /// let limiter = Limiter::from_yaml("
+    /// policies:
+    ///   - name: edge
+    ///     limits:
+    ///       - { name: each-user, match: { descriptor: [user] }, key: descriptor:user, rate: 2/h }
+    ///       - { name: staff, match: { descriptor: [user: root] }, rate: unlimited }
+    /// ")?;
+    /// let user = |entries| Descriptor { entries, hits: Hits::AsRequest, limit: None };
+    /// let described = [user(&[("user", "ann")]), user(&[("user", "root")]), user(&[("day", "1")])];
+    /// let decision = limiter.check_now(&Request::new().descriptors(&described))?;
+    ///
+    /// assert_eq!(decision.descriptor(0).map(|band| band.remaining()), Some(1));
+    /// assert!(decision.descriptor_unlimited(1) && !decision.descriptor_unlimited(2));
+    /// assert!((1..3).all(|nth| decision.descriptor(nth).is_none()));
+    /// assert!((0..3).all(|nth| decision.descriptor_allowed(nth)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn descriptor(&self, nth: usize) -> Option<Applied<'_>> {
+        let passed = self.descriptor_allowed(nth);
+        let mut best: Option<(usize, Wait, u64)> = None;
+        for (number, entry) in self.described(nth) {
+            if self.is_enforced(entry)
+                && !entry.is_unlimited()
+                && best.is_none_or(|best| binds(passed, &entry.outcome, best))
+            {
+                // Nobody knows when what is not known passes.
+                let wait = if entry.is_denied() {
+                    Wait::NEVER
+                } else {
+                    entry.outcome.wait
+                };
+                best = Some((number, wait, entry.outcome.remaining));
+            }
+        }
+        let (number, ..) = best?;
+        self.describe(self.bands.get(number)?, "")
+    }
+
+    /// Whether no enforced limit of the descriptor numbered `nth` refuses. A request may be refused
+    /// though all its descriptors are allowed: by a limit that applies to it as a whole.
+    pub fn descriptor_allowed(&self, nth: usize) -> bool {
+        let mut entries = self.described(nth);
+        !entries.any(|(_, entry)| !entry.outcome.is_allowed() && self.is_enforced(entry))
+    }
+
+    /// Whether the descriptor numbered `nth` has met a limit that is `unlimited`, and no other.
+    pub fn descriptor_unlimited(&self, nth: usize) -> bool {
+        let mut entries = self.described(nth);
+        entries.any(|(_, entry)| entry.is_unlimited()) && self.descriptor(nth).is_none()
+    }
+
+    /// What was said of the descriptor numbered `nth`.
+    fn described(&self, nth: usize) -> impl Iterator<Item = (usize, &Entry)> {
+        let is_known = nth < self.descriptors();
+        let entries = self.bands.iter().enumerate().filter(move |_| is_known);
+        entries.filter(move |(_, entry)| usize::from(entry.descriptor) == nth)
+    }
+
+    fn is_enforced(&self, entry: &Entry) -> bool {
+        let limit = self.limit_of(entry);
+        limit.is_some_and(|limit| limit.mode == Mode::Enforce)
+    }
+}

@@ -1,0 +1,328 @@
+//! What a reservation's id carries: all that settling it takes, so that nobody has to remember it.
+
+use super::bytes::{Bytes, push_bytes, push_number};
+use super::seal::PAYLOAD_BYTES_MAX;
+use tidegate_core::quota::QuotaNumbers;
+use tidegate_core::{Algorithm, Align, Quota, Receipt, Timestamp};
+
+/// The most buckets that one reservation may charge.
+pub(super) const BUCKETS_MAX: usize = 64;
+
+/// No band takes more than this, beside its bucket's name: a score of numbers, of ten bytes at most.
+const BAND_BYTES_MAX: usize = 200;
+
+/// What a reservation has charged, and on which terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Payload {
+    pub(super) policy: Box<str>,
+    /// What was asked for.
+    pub(super) estimate: u64,
+    /// How long it lives from each charge on.
+    pub(super) ttl_us: u64,
+    /// The number of the limiter whose own buckets some of these are; 0 where none is.
+    pub(super) instance: u64,
+    pub(super) buckets: Vec<Charged>,
+}
+
+/// A bucket that was charged.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Charged {
+    pub(super) home: Home,
+    pub(super) name: Box<[u8]>,
+    pub(super) scope: usize,
+    pub(super) bands: Vec<Lent>,
+}
+
+/// Where a bucket is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// In the store.
+    Store,
+    /// In this process, which stood in for the store.
+    Here,
+}
+
+/// What one band of a bucket was charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lent {
+    /// By value, and not by name: a reload before the reservation is settled must not change what
+    /// its units are worth. Of a bucket of this process, the share of it.
+    pub(super) quota: Quota,
+    pub(super) receipt: Receipt,
+}
+
+// By hand: buckets are named after clients.
+impl std::fmt::Debug for Charged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Charged")
+            .field("home", &self.home)
+            .field("bands", &self.bands.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Payload {
+    /// Whether a reservation that charges these buckets, one for each band, can be written, whatever
+    /// they answer.
+    pub(super) fn fits<'b>(policy: &str, charges: impl Iterator<Item = &'b [u8]>) -> bool {
+        let (mut bytes, mut count) = (policy.len().saturating_add(BAND_BYTES_MAX), 0_usize);
+        for bucket in charges {
+            // A name is written once for all its bands; that each has its own is on the safe side.
+            bytes = bytes.saturating_add(bucket.len() + BAND_BYTES_MAX);
+            count = count.saturating_add(1);
+        }
+        bytes <= PAYLOAD_BYTES_MAX && count <= BUCKETS_MAX
+    }
+
+    /// Writes it.
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(256);
+        push_number(&mut out, self.instance);
+        push_number(&mut out, self.estimate);
+        push_number(&mut out, self.ttl_us);
+        push_bytes(&mut out, self.policy.as_bytes());
+        push_number(&mut out, self.buckets.len() as u64);
+        for bucket in &self.buckets {
+            bucket.write(&mut out);
+        }
+        out
+    }
+
+    /// Reads what [`write`](Self::write) has written.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let mut bytes = Bytes(bytes);
+        let (instance, estimate) = (bytes.number()?, bytes.number()?);
+        let ttl_us = bytes.number()?;
+        let policy = bytes.text()?.into();
+        let count = bytes.count().filter(|count| *count <= BUCKETS_MAX)?;
+        let buckets = (0..count).map(|_| Charged::read(&mut bytes));
+        let payload = Self {
+            policy,
+            estimate,
+            ttl_us,
+            instance,
+            buckets: buckets.collect::<Option<_>>()?,
+        };
+        bytes.is_at_end().then_some(payload)
+    }
+}
+
+impl Charged {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.home == Home::Here));
+        push_bytes(out, &self.name);
+        push_number(out, self.scope as u64);
+        push_number(out, self.bands.len() as u64);
+        for Lent { quota, receipt } in &self.bands {
+            push_quota(out, *quota);
+            push_number(out, receipt.cost);
+            push_number(out, receipt.at.as_micros());
+            push_number(out, receipt.until.since(receipt.at));
+            push_number(out, receipt.mark);
+        }
+    }
+
+    fn read(bytes: &mut Bytes<'_>) -> Option<Self> {
+        let home = match bytes.byte()? {
+            0 => Home::Store,
+            1 => Home::Here,
+            _ => return None,
+        };
+        let name: Box<[u8]> = bytes.bytes()?.into();
+        let scope = bytes.count().filter(|scope| *scope <= name.len())?;
+        let count = bytes.count().filter(|count| *count <= BUCKETS_MAX)?;
+        let bands = (0..count).map(|_| Lent::read(bytes));
+        Some(Self {
+            home,
+            scope,
+            bands: bands.collect::<Option<_>>()?,
+            name,
+        })
+    }
+}
+
+impl Lent {
+    fn read(bytes: &mut Bytes<'_>) -> Option<Self> {
+        let quota = read_quota(bytes)?;
+        let cost = bytes.number()?;
+        let at = Timestamp::from_micros(bytes.number()?);
+        let receipt = Receipt {
+            at,
+            cost,
+            until: at.plus(bytes.number()?),
+            mark: bytes.number()?,
+            behind: 0,
+        };
+        Some(Self { quota, receipt })
+    }
+}
+
+/// Appends a quota, as the numbers that it is.
+fn push_quota(out: &mut Vec<u8>, quota: Quota) {
+    let numbers = QuotaNumbers::from(quota);
+    let algorithm: u8 = match numbers.algorithm {
+        Algorithm::FixedWindow(Align::FirstRequest) => 1,
+        Algorithm::FixedWindow(Align::Clock) => 2,
+        Algorithm::SlidingWindow => 3,
+        Algorithm::SlidingLog => 4,
+        Algorithm::BucketedWindow => 5,
+        _ => 0,
+    };
+    out.push(algorithm | u8::from(numbers.refundable) << 4 | u8::from(numbers.lends) << 5);
+    for number in [
+        numbers.id,
+        numbers.amount,
+        numbers.tick_us,
+        numbers.period,
+        numbers.capacity,
+        numbers.overdraft,
+        numbers.queue,
+        numbers.drain,
+        numbers.price,
+        numbers.ahead_max,
+    ] {
+        push_number(out, number);
+    }
+}
+
+fn read_quota(bytes: &mut Bytes<'_>) -> Option<Quota> {
+    let kind = bytes.byte()?;
+    let numbers = QuotaNumbers {
+        algorithm: match kind & 0xf {
+            0 => Algorithm::TokenBucket,
+            1 => Algorithm::FixedWindow(Align::FirstRequest),
+            2 => Algorithm::FixedWindow(Align::Clock),
+            3 => Algorithm::SlidingWindow,
+            4 => Algorithm::SlidingLog,
+            5 => Algorithm::BucketedWindow,
+            _ => return None,
+        },
+        refundable: kind & 0x10 != 0,
+        lends: kind & 0x20 != 0,
+        id: bytes.number()?,
+        amount: bytes.number()?,
+        tick_us: bytes.number()?,
+        period: bytes.number()?,
+        capacity: bytes.number()?,
+        overdraft: bytes.number()?,
+        queue: bytes.number()?,
+        drain: bytes.number()?,
+        price: bytes.number()?,
+        ahead_max: bytes.number()?,
+    };
+    Quota::try_from(numbers).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::num::NonZeroU32;
+
+    fn algorithm() -> impl Strategy<Value = Algorithm> {
+        prop_oneof![
+            Just(Algorithm::TokenBucket),
+            Just(Algorithm::FixedWindow(Align::FirstRequest)),
+            Just(Algorithm::FixedWindow(Align::Clock)),
+            Just(Algorithm::SlidingWindow),
+            Just(Algorithm::SlidingLog),
+            Just(Algorithm::BucketedWindow),
+        ]
+    }
+
+    prop_compose! {
+        fn quota()(
+            algorithm in algorithm(),
+            amount in 0..=10_000_u64,
+            period_us in 1..=90_000_000_000_u64,
+            burst in 1..=20_000_u64,
+            overdraft in 0..=100_u64,
+            refundable in any::<bool>(),
+            label in prop::option::of(Just("hourly")),
+            lends in any::<bool>(),
+            share in prop::option::of((1..=9_u32, 1..=9_u32)),
+        ) -> Option<Quota> {
+            let mut spec = Quota::new(amount, period_us)
+                .algorithm(algorithm)
+                .overdraft(overdraft)
+                .refundable(refundable);
+            if algorithm == Algorithm::TokenBucket && amount > 0 {
+                spec = spec.burst(burst);
+            }
+            if let Some(label) = label {
+                spec = spec.label(label);
+            }
+            let quota = spec.build().ok()?.with_lending(lends);
+            let whole = |n| NonZeroU32::new(n).unwrap();
+            Some(match share {
+                Some((n, d)) => quota.at_share(whole(n), whole(d)),
+                None => quota,
+            })
+        }
+    }
+
+    prop_compose! {
+        fn lent()(
+            quota in quota().prop_filter_map("not representable", |quota| quota),
+            at in 0..=(1_u64 << 53),
+            owed in 0..=(1_u64 << 60),
+            cost in any::<u64>(),
+            mark in any::<u64>(),
+        ) -> Lent {
+            let at = Timestamp::from_micros(at);
+            let until = at.plus(owed);
+            Lent { quota, receipt: Receipt { at, cost, until, mark, behind: 0 } }
+        }
+    }
+
+    prop_compose! {
+        fn charged()(
+            name in prop::collection::vec(any::<u8>(), 1..80),
+            bands in prop::collection::vec(lent(), 1..4),
+            is_here in any::<bool>(),
+        ) -> Charged {
+            let home = if is_here { Home::Here } else { Home::Store };
+            Charged { home, scope: name.len() / 2, name: name.into(), bands }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_and_nothing_less(
+            buckets in prop::collection::vec(charged(), 0..5),
+            numbers in any::<[u64; 3]>(),
+        ) {
+            let [estimate, ttl_us, instance] = numbers;
+            let payload = Payload { policy: "llm".into(), estimate, ttl_us, instance, buckets };
+            let written = payload.write();
+            prop_assert_eq!(Payload::read(&written), Some(payload));
+            for length in 0..written.len() {
+                prop_assert_eq!(Payload::read(&written[..length]), None);
+            }
+        }
+
+        #[test]
+        fn what_fits_is_never_too_long(
+            buckets in prop::collection::vec(charged(), 0..40),
+            numbers in any::<[u64; 3]>(),
+        ) {
+            let [estimate, ttl_us, instance] = numbers;
+            let names: Vec<&[u8]> = buckets
+                .iter()
+                .flat_map(|bucket| bucket.bands.iter().map(|_| &*bucket.name))
+                .collect();
+            let fits = Payload::fits("llm", names.into_iter());
+            let payload =
+                Payload { policy: "llm".into(), estimate, ttl_us, instance, buckets };
+            let length = payload.write().len();
+            prop_assert!(!fits || length <= PAYLOAD_BYTES_MAX, "{length}");
+        }
+
+        #[test]
+        fn whatever_the_bytes_are_reading_them_ends(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            drop(Payload::read(&bytes));
+        }
+    }
+}

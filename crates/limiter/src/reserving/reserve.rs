@@ -1,0 +1,265 @@
+//! Charging an estimate, and the id that tells of it.
+
+use super::parts::{self, Parts};
+use super::payload::{Home, Payload};
+use super::reservation::Reservation;
+use super::seal::Seal;
+use crate::decision::Decision;
+use crate::error::CheckError;
+use crate::limiter::Limiter;
+use crate::purpose::Purpose;
+use crate::question::{Buffers, Prepared, Question};
+use crate::rules::Rules;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_core::{Ask, Op, Reply, Store};
+use tidegate_policy::{Policy, Request};
+
+impl<S: Store> Limiter<S> {
+    /// Reserves what `request` is expected to cost, for so long as `ttl` says or, without one, as the
+    /// policy does. What is used in the end is told by [`commit`](Self::commit) or
+    /// [`refund`](Self::refund); what nobody tells of stays charged.
+    ///
+    /// The policy must take reservations (`reserve` in the configuration); a `ttl` above its maximum
+    /// counts as that. Every limit that the request meets is charged the estimate if all of them have
+    /// room, those with `charge: always` as well. An estimate of 0 asks whether anything is left.
+    /// Nobody waits for a limit.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// use std::time::Duration;
+    /// use tidegate::{Limiter, Request, SettleState};
+    ///
+    /// let limiter = Limiter::from_yaml("
+    /// policies:
+    ///   - name: llm
+    ///     reserve: 60s
+    ///     limits: [{ name: tokens, key: user, rate: 1000/h }]
+    /// ")?;
+    /// let ann = Request::new().user("ann");
+    ///
+    /// // The answer may have up to 800 tokens.
+    /// let reservation = limiter.reserve(&ann.cost(800), Duration::from_secs(30)).await?;
+    /// let id = reservation.id().expect("there is room");
+    /// assert!(!limiter.check(&ann.cost(300)).await?.is_allowed());
+    ///
+    /// // It had 150.
+    /// let settled = limiter.commit(id, 150).await?;
+    /// assert_eq!(settled.state(), SettleState::Settled);
+    /// assert!(limiter.check(&ann.cost(300)).await?.is_allowed());
+    ///
+    /// // Whoever is not sure whether that was heard says it again.
+    /// assert_eq!(limiter.commit(id, 150).await?.state(), SettleState::Already);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn reserve(
+        &self,
+        request: &Request<'_>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<Reservation, CheckError> {
+        self.reserve_by(&self.rules()?, request, ttl).await
+    }
+
+    /// The same by `rules`, under the condition of [`check_by`](Self::check_by).
+    pub async fn reserve_by(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<Reservation, CheckError> {
+        let ttl = ttl.into();
+        match self.reserve_at_once(rules, request, ttl) {
+            Some(reserved) => reserved,
+            None => Box::pin(self.reserve_waiting(rules, request, ttl)).await,
+        }
+    }
+
+    /// The same if the store decides at once; `None` means that nothing was done.
+    pub fn reserve_at_once(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Option<Result<Reservation, CheckError>> {
+        if self.waits() {
+            return None;
+        }
+        let seal = self.reserving().keys.at_once(rules, false)?;
+        Some(self.reserve_here(rules, request, ttl.into(), self.closer(seal)))
+    }
+
+    /// Whether `request` could be reserved as it is: its policy is there, and takes reservations.
+    /// Asks no store.
+    pub fn accepts_reserving(
+        &self,
+        rules: &Rules,
+        request: &Request<'_>,
+        ttl: impl Into<Option<Duration>>,
+    ) -> Result<(), CheckError> {
+        Terms::of(rules, request, ttl.into()).map(drop)
+    }
+
+    fn reserve_here(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+        ttl: Option<Duration>,
+        by: Closer,
+    ) -> Result<Reservation, CheckError> {
+        let terms = Terms::of(rules, request, ttl)?;
+        let mut buffers = Buffers::default();
+        let question = match Question::prepare(rules, request, Purpose::Pass, &mut buffers)? {
+            Prepared::Ask(question) => terms.estimated(question)?,
+            Prepared::Decided(decision) => {
+                return terms.conclude(decision, &[], &Parts::new(), by);
+            }
+        };
+        let reply = self.store().decide_at_once(&question.asks);
+        let reply = reply.expect("a store that does not wait decides at once");
+        let parts = parts::of_reply(&question.asks, &reply);
+        terms.conclude(decision(&question, &reply), &question.asks, &parts, by)
+    }
+
+    async fn reserve_waiting(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+        ttl: Option<Duration>,
+    ) -> Result<Reservation, CheckError> {
+        let terms = Terms::of(rules, request, ttl)?;
+        // Before anything is charged: without a seal there would be nothing to settle it by.
+        let by = self.closer(self.reserving().keys.closing(rules, self.store()).await);
+        let mut buffers = Buffers::default();
+        let question = match Question::prepare(rules, request, Purpose::Pass, &mut buffers)? {
+            Prepared::Ask(question) => terms.estimated(question)?,
+            Prepared::Decided(decision) => {
+                return terms.conclude(decision, &[], &Parts::new(), by);
+            }
+        };
+        let (decision, parts) = self.charge(&question).await?;
+        terms.conclude(decision, &question.asks, &parts, by)
+    }
+
+    fn closer(&self, seal: Seal) -> Closer {
+        Closer {
+            seal,
+            instance: self.reserving().instance,
+        }
+    }
+
+    /// Asks the store, and does without it as the limits say.
+    async fn charge(&self, question: &Question<'_>) -> Result<(Decision, Parts), CheckError> {
+        match (self.store().decide(&question.asks).await, self.failover()) {
+            (Ok(reply), failover) => {
+                if let Some(failover) = failover {
+                    failover.note(&question.asks, &reply);
+                }
+                let parts = parts::of_reply(&question.asks, &reply);
+                Ok((decision(question, &reply), parts))
+            }
+            (Err(error), Some(failover)) => {
+                let answers = error.answers().to_vec();
+                failover.reserve(question, error, &answers)
+            }
+            (Err(error), None) => Err(CheckError::Store(error)),
+        }
+    }
+}
+
+/// The decision that a reply amounts to. What it has charged is given back by the reservation's id,
+/// and by nothing else: whoever had two ways would have it twice.
+fn decision(question: &Question<'_>, reply: &Reply) -> Decision {
+    Decision::new(&question.scene, reply)
+}
+
+/// Who closes an id.
+#[derive(Clone, Copy)]
+struct Closer {
+    seal: Seal,
+    /// The number of the limiter.
+    instance: u64,
+}
+
+/// On which terms something is reserved.
+struct Terms<'r> {
+    policy: &'r Policy,
+    estimate: u64,
+    ttl: Duration,
+    ttl_us: u64,
+}
+
+impl<'r> Terms<'r> {
+    fn of(
+        rules: &'r Rules,
+        request: &Request<'_>,
+        ttl: Option<Duration>,
+    ) -> Result<Self, CheckError> {
+        let (_, policy) = rules.find(request)?;
+        let Some(reserving) = policy.reserving() else {
+            let why =
+                "it takes no reservations; give it `reserve: 60s`, or as long as they may live";
+            return Err(CheckError::cannot_reserve(policy, why));
+        };
+        let ttl = ttl.unwrap_or(reserving.default_ttl).min(reserving.max_ttl);
+        let ttl_us = u64::try_from(ttl.as_micros()).unwrap_or(u64::MAX);
+        if ttl_us == 0 {
+            let why = "a reservation lives for some time; ask for at least a microsecond";
+            return Err(CheckError::cannot_reserve(policy, why));
+        }
+        Ok(Self {
+            policy,
+            estimate: request.cost,
+            ttl,
+            ttl_us,
+        })
+    }
+
+    /// The same question for an estimate: what it asks for must fit, also where it would be charged
+    /// in any case once it is used.
+    fn estimated<'q>(&self, mut question: Question<'q>) -> Result<Question<'q>, CheckError> {
+        for ask in &mut question.asks {
+            ask.op = match ask.op {
+                Op::Take(cost @ 1..) | Op::Force(cost @ 1..) => Op::Take(cost),
+                Op::GiveBack(_) => Op::Look,
+                _ => Op::Test(1),
+            };
+        }
+        let asks = &question.asks;
+        let names = asks.iter().map(|ask| ask.bucket);
+        if !Payload::fits(&self.policy.name, names) {
+            let why = "this request meets more limits than a reservation's id can carry";
+            return Err(CheckError::cannot_reserve(self.policy, why));
+        }
+        Ok(question)
+    }
+
+    /// What comes of it, once it is decided and `parts` of `asks` are charged.
+    fn conclude(
+        &self,
+        decision: Decision,
+        asks: &[Ask<'_>],
+        parts: &Parts,
+        by: Closer,
+    ) -> Result<Reservation, CheckError> {
+        if !decision.is_allowed() {
+            return Ok(Reservation::refused(decision));
+        }
+        let is_here = parts.iter().any(|part| part.home != Home::Store);
+        let payload = Payload {
+            policy: self.policy.name.as_str().into(),
+            estimate: self.estimate,
+            ttl_us: self.ttl_us,
+            instance: if is_here { by.instance } else { 0 },
+            buckets: parts::by_bucket(asks, parts),
+        };
+        match by.seal.close(&payload.write()) {
+            Some(id) => Ok(Reservation::held(decision, id, self.ttl)),
+            None => {
+                let why = "what it has charged could not be written down";
+                Err(CheckError::cannot_reserve(self.policy, why))
+            }
+        }
+    }
+}

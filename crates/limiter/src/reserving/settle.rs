@@ -1,0 +1,217 @@
+//! Commit and refund: once, however often they are sent.
+
+use super::keys::Need;
+use super::mark::BucketMark;
+use super::payload::{Charged, Home, Lent, Payload};
+use super::seal::{Mark, Opened, Seal};
+use super::settled::{SettleError, SettleState, Settled};
+use crate::limiter::Limiter;
+use crate::rules::Rules;
+use futures_util::future::join_all;
+use smallvec::SmallVec;
+use tidegate_core::{
+    Ask, Mode, Op, Outcome, Receipt, Reply, Store, StoreError, StoreErrorKind, Timestamp,
+};
+
+/// A reservation that is being settled.
+struct Settling {
+    payload: Payload,
+    mark: Mark,
+    actual: u64,
+}
+
+/// What is asked for one bucket.
+type Asks<'a> = SmallVec<[Ask<'a>; 4]>;
+
+impl<S: Store> Limiter<S> {
+    /// Settles a [reservation](Self::reserve) by what was used in the end: what was reserved beyond it
+    /// comes back, what was used beyond the estimate is charged, down to the overdraft of each limit.
+    ///
+    /// It happens once, at whichever instance: all further calls with the same id answer
+    /// [`SettleState::Already`] and change nothing. So a call that was not heard of is simply made
+    /// again. After the reservation has expired nothing comes back, and what was used beyond the
+    /// estimate is charged all the same.
+    ///
+    /// How much of a bucket comes back is at most what it would have, had it never been charged: what
+    /// the time has paid off meanwhile while nobody else used the bucket is gone.
+    pub async fn commit(&self, id: &str, actual: u64) -> Result<Settled, SettleError> {
+        let rules = self.rules().map_err(|_| SettleError::Closed)?;
+        let Opened { payload, mark } = self.open(&rules, id).await?;
+        let payload = Payload::read(&payload).ok_or(SettleError::Unknown)?;
+        let settling = Settling {
+            payload,
+            mark,
+            actual,
+        };
+        let buckets = settling.payload.buckets.iter();
+        let states = join_all(buckets.map(|bucket| self.settle(&settling, bucket))).await;
+        let Payload {
+            policy, estimate, ..
+        } = settling.payload;
+        let mut all = None::<SettleState>;
+        for state in states {
+            match state {
+                Ok(state) => all = Some(all.map_or(state, |all| all.and(state))),
+                Err(source) => {
+                    let policy = policy.into();
+                    return Err(SettleError::Store { policy, source });
+                }
+            }
+        }
+        Ok(Settled {
+            state: all.unwrap_or(SettleState::Settled),
+            policy,
+            estimate,
+            actual,
+        })
+    }
+
+    /// Settles a [reservation](Self::reserve) of which nothing was used: a [`commit`](Self::commit) of
+    /// 0.
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// use tidegate::{Limiter, Request, SettleError};
+    ///
+    /// let limiter = Limiter::from_yaml(
+    ///     "policies: [{ name: jobs, reserve: 60s, limits: [{ name: all, rate: 1/h }] }]",
+    /// )?;
+    /// let reservation = limiter.reserve(&Request::new(), None).await?;
+    /// limiter.refund(reservation.id().expect("there is room")).await?;
+    /// assert!(limiter.check(&Request::new()).await?.is_allowed());
+    ///
+    /// assert!(matches!(limiter.refund("r1nonsense").await, Err(SettleError::Unknown)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn refund(&self, id: &str) -> Result<Settled, SettleError> {
+        self.commit(id, 0).await
+    }
+
+    /// What an id carries, if it is one of ours or of those who share the store.
+    async fn open(&self, rules: &Rules, id: &str) -> Result<Opened, SettleError> {
+        let keys = &self.reserving().keys;
+        let open = || {
+            let mut seals = keys.opening(rules).into_iter();
+            seals.find_map(|seal: Seal| seal.open(id))
+        };
+        if let Some(opened) = open() {
+            return Ok(opened);
+        }
+        // Whoever closed it may have agreed with the others on a seal that we have not heard of.
+        if !self.waits() || rules.keys.secret.is_some() || !Seal::may_open(id) {
+            return Err(SettleError::Unknown);
+        }
+        match keys.agree(self.store(), Need::Open).await {
+            Ok(true) => open().ok_or(SettleError::Unknown),
+            Ok(false) => Err(SettleError::Unknown),
+            Err(source) => Err(SettleError::Store {
+                policy: String::new(),
+                source,
+            }),
+        }
+    }
+
+    /// Settles one bucket.
+    async fn settle(
+        &self,
+        settling: &Settling,
+        bucket: &Charged,
+    ) -> Result<SettleState, StoreError> {
+        let Some(mark) = BucketMark::new(settling.mark, &bucket.name, settling.payload.ttl_us)
+        else {
+            return Ok(SettleState::Kept);
+        };
+        let asks = settling.asks(bucket, &mark);
+        let reply = match bucket.home {
+            Home::Store => match self.store().decide(&asks).await {
+                Ok(reply) => {
+                    if let Some(failover) = self.failover() {
+                        failover.note_settled(&asks, &reply);
+                    }
+                    reply
+                }
+                // A store that keeps them apart says so, and will say so for ever.
+                Err(error) if is_apart(&error, &asks) => return Ok(SettleState::Kept),
+                Err(error) => {
+                    self.note_store(Err(&error));
+                    return Err(error);
+                }
+            },
+            Home::Here => {
+                let is_ours = settling.payload.instance == self.reserving().instance;
+                match self.failover().filter(|_| is_ours) {
+                    Some(failover) => failover.settle_here(&asks),
+                    None => return Ok(SettleState::Kept),
+                }
+            }
+        };
+        Ok(settling.state(bucket, &reply))
+    }
+}
+
+/// Whether a store cannot return anything here because it keeps a bucket and its mark, or the bands of
+/// a bucket, where no one step reaches them all.
+fn is_apart(error: &StoreError, asks: &[Ask<'_>]) -> bool {
+    let returns = |ask: &Ask<'_>| matches!(ask.op, Op::Return { .. });
+    !error.is_transient() && error.kind() == StoreErrorKind::Other && asks.iter().any(returns)
+}
+
+impl Settling {
+    /// What is asked for `bucket`: the mark, and the difference.
+    fn asks<'a>(&self, bucket: &'a Charged, mark: &'a BucketMark) -> Asks<'a> {
+        let difference = |lent: &'a Lent| {
+            Some(Ask {
+                bucket: &bucket.name,
+                scope: bucket.scope,
+                quota: &lent.quota,
+                op: self.difference(lent)?,
+                limit: 0,
+                mode: Mode::Enforce,
+            })
+        };
+        let differences = bucket.bands.iter().filter_map(difference);
+        let differences: Asks<'a> = differences.collect();
+        let is_forced = differences.iter().any(|it| matches!(it.op, Op::Force(_)));
+        mark.take(is_forced)
+            .into_iter()
+            .chain(differences)
+            .collect()
+    }
+
+    /// What is to be done about one band.
+    fn difference(&self, lent: &Lent) -> Option<Op> {
+        let charged = lent.receipt.cost;
+        match charged.checked_sub(self.actual) {
+            Some(0) => None,
+            Some(unused) => Some(Op::Return {
+                receipt: Receipt {
+                    cost: unused,
+                    ..lent.receipt
+                },
+                by: self.expires(lent),
+            }),
+            None => Some(Op::Force(self.actual.saturating_sub(charged))),
+        }
+    }
+
+    /// The last instant at which a charge comes back, by the clock of whoever made it.
+    fn expires(&self, lent: &Lent) -> Timestamp {
+        lent.receipt.at.plus(self.payload.ttl_us)
+    }
+
+    fn state(&self, bucket: &Charged, reply: &Reply) -> SettleState {
+        let is_free = reply.outcomes.first().is_some_and(Outcome::is_allowed);
+        // Also where there is no difference: the mark of an earlier commit may be forgotten by now, and
+        // nobody must take this one for the first.
+        let is_late = |lent: &Lent| reply.at > self.expires(lent);
+        if !is_free {
+            SettleState::Already
+        } else if bucket.bands.iter().any(is_late) {
+            SettleState::Expired
+        } else {
+            SettleState::Settled
+        }
+    }
+}

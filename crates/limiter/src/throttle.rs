@@ -1,0 +1,145 @@
+//! One bucket by a quota that the caller brings: no policy, no limit, no configuration.
+//!
+//! For doors whose protocols work that way. Such buckets are named `~cl/throttle/KEY`; names of
+//! policies begin with a letter or a digit, so that no policy ever meets one of them.
+
+use crate::decision::DecidedBy;
+use crate::error::CheckError;
+use crate::limiter::Limiter;
+use crate::rules::Rules;
+use smallvec::SmallVec;
+use tidegate_core::{Ask, Mode, Op, Outcome, Quota, QuotaError, Store, StoreError};
+
+/// What the names of all these buckets begin with.
+const SCOPE: &[u8] = b"~cl/throttle/";
+
+/// The band's label. By it a bucket is found whatever its parameters are, as they may change from one
+/// call to the next.
+const LABEL: &str = "throttle";
+
+/// Room for the longest name there is without an allocation: 64 bytes, each of them escaped.
+type Name = SmallVec<[u8; 256]>;
+
+/// What is asked of one bucket.
+///
+/// ```
+/// use tidegate::{Limiter, Throttle};
+///
+/// let limiter = Limiter::from_yaml("policies: [{ name: api, limits: [{ name: all, rate: 10/s }] }]")?;
+/// let quota = Throttle::quota(2, 1, 60)?;
+/// let ask = Throttle { key: b"ann", quota: &quota, quantity: 2 };
+/// let rules = limiter.rules()?;
+/// let first = limiter.throttle_at_once(&rules, &ask).expect("it is in this process");
+/// assert!(first.outcome.is_allowed());
+/// let second = limiter.throttle_at_once(&rules, &ask).expect("it is in this process");
+/// assert!(!second.outcome.is_allowed());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Throttle<'a> {
+    /// Whose bucket: any bytes.
+    pub key: &'a [u8],
+    /// How much is allowed; [`Throttle::quota`] makes one.
+    pub quota: &'a Quota,
+    /// How many units to take; 0 looks.
+    pub quantity: u64,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Throttled {
+    /// What the bucket answered.
+    pub outcome: Outcome,
+    /// Who decided.
+    pub decided_by: DecidedBy,
+}
+
+impl<'a> Throttle<'a> {
+    /// A token bucket of `burst` units that refills by `count` in `period_s` seconds.
+    pub fn quota(burst: u64, count: u64, period_s: u64) -> Result<Quota, QuotaError> {
+        Quota::new(count, period_s.saturating_mul(1_000_000))
+            .burst(burst)
+            .label(LABEL)
+            .build()
+    }
+
+    #[inline]
+    fn name(&self, rules: &Rules) -> Name {
+        let mut name = Name::new();
+        name.extend_from_slice(SCOPE);
+        rules.keys.push_subject(&mut name, LABEL, self.key);
+        name
+    }
+
+    #[inline]
+    fn ask(&self, name: &'a [u8]) -> Ask<'a> {
+        Ask {
+            bucket: name,
+            scope: SCOPE.len(),
+            quota: self.quota,
+            op: match self.quantity {
+                0 => Op::Look,
+                quantity => Op::Take(quantity),
+            },
+            limit: 0,
+            mode: Mode::Enforce,
+        }
+    }
+}
+
+impl Throttled {
+    #[inline]
+    pub(crate) fn new(outcome: Outcome, decided_by: DecidedBy) -> Self {
+        Self {
+            outcome,
+            decided_by,
+        }
+    }
+}
+
+impl<S: Store> Limiter<S> {
+    /// Asks one bucket, by a quota of the caller's own.
+    ///
+    /// Where the store cannot tell, it goes as the store's `on_failure` says: decided in this process
+    /// at a share of the quota, allowed, refused, or an error.
+    pub async fn throttle(
+        &self,
+        rules: &Rules,
+        throttle: &Throttle<'_>,
+    ) -> Result<Throttled, CheckError> {
+        if let Some(throttled) = self.throttle_at_once(rules, throttle) {
+            return Ok(throttled);
+        }
+        let name = throttle.name(rules);
+        let ask = throttle.ask(&name);
+        match (self.store().decide(&[ask]).await, self.failover()) {
+            (Ok(reply), failover) => {
+                if let Some(failover) = failover {
+                    failover.note(&[ask], &reply);
+                }
+                let [outcome, ..] = *reply.outcomes else {
+                    // Law 11 of stores: one outcome for each ask.
+                    return Err(CheckError::Store(StoreError::permanent(
+                        "the store answered nothing",
+                    )));
+                };
+                Ok(Throttled::new(outcome, DecidedBy::Store))
+            }
+            (Err(error), Some(failover)) => failover.decide_alone(rules, &ask, error),
+            (Err(error), None) => Err(CheckError::Store(error)),
+        }
+    }
+
+    /// The same, if the store decides at once; `None` means that nothing was done.
+    #[inline]
+    pub fn throttle_at_once(&self, rules: &Rules, throttle: &Throttle<'_>) -> Option<Throttled> {
+        if self.waits() {
+            return None;
+        }
+        let name = throttle.name(rules);
+        let reply = self.store().decide_at_once(&[throttle.ask(&name)])?;
+        let outcome = reply.outcomes.first()?;
+        Some(Throttled::new(*outcome, DecidedBy::Store))
+    }
+}

@@ -1,0 +1,188 @@
+use super::model::{Call, Evaluate, HOUR, Model, Said, Told, Want, config};
+use super::{START_S, limiter};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use std::time::Duration;
+use tidegate::{Decision, Descriptor, Hits, Limiter, ManualClock, Request, Store};
+use tidegate::{Timestamp, ToldLimit};
+use tidegate_redis::{Address, Mode, Options, RedisStore, Settings, Tag};
+use tidegate_testkit::laws::block_on;
+use tidegate_testkit::redis::{Cluster, Server, until};
+
+const EVALUATES: [Evaluate; 3] = [Evaluate::All, Evaluate::First, Evaluate::Each];
+
+fn said() -> impl Strategy<Value = Said> {
+    let entries = prop::sample::select(vec![
+        vec![("user", "ann")],
+        vec![("user", "bob")],
+        vec![("user", "vip")],
+        vec![("plan", "gold"), ("user", "ann")],
+        vec![("plan", "gold"), ("user", "bob")],
+        vec![("tenant", "acme")],
+        vec![("tenant", "free")],
+        vec![("tenant", "big")],
+        vec![("watch", "x")],
+        vec![("pool", "a")],
+        vec![("pool", "b")],
+        vec![("unheard", "of")],
+        vec![("user", "ann"), ("plan", "gold")],
+    ]);
+    let want = prop_oneof![
+        3 => Just(Want::Whole),
+        2 => (0..4_u64).prop_map(Want::Take),
+        1 => (1..4_u64).prop_map(Want::Back),
+    ];
+    let brings = prop_oneof![6 => Just(None), 1 => (0..5_u64).prop_map(Some)];
+    (entries, want, brings).prop_map(|(entries, want, brings)| Said {
+        entries,
+        want,
+        brings,
+    })
+}
+
+fn calls() -> impl Strategy<Value = Vec<Call>> {
+    let call = (
+        prop_oneof![1 => Just(0), 6 => Just(1), 1 => Just(3_u64)],
+        prop::collection::vec(said(), 0..5),
+        prop_oneof![12 => Just(0), 1 => Just(HOUR), 1 => Just(700_u64)],
+    );
+    let call = call.prop_map(|(cost, said, after_s)| Call {
+        cost,
+        said,
+        after_s,
+    });
+    prop::collection::vec(call, 1..40)
+}
+
+/// Puts a call to the limiter.
+async fn put<S: Store>(limiter: &Limiter<S>, call: &Call) -> Decision {
+    let described = call.said.iter().map(|said| Descriptor {
+        entries: &said.entries,
+        hits: match said.want {
+            Want::Whole => Hits::AsRequest,
+            Want::Take(units) => Hits::Take(units),
+            Want::Back(units) => Hits::GiveBack(units),
+        },
+        limit: said.brings.map(|amount| ToldLimit {
+            amount,
+            period_us: HOUR * 1_000_000,
+        }),
+    });
+    let described: Vec<Descriptor<'_>> = described.collect();
+    let request = Request::new().cost(call.cost).descriptors(&described);
+    limiter.check(&request).await.expect("the store answers")
+}
+
+fn told(decision: &Decision) -> (Told, Vec<Told>) {
+    let whole = Told {
+        allowed: decision.is_allowed(),
+        reported: decision
+            .binding()
+            .map(|band| (band.limit().to_owned(), band.remaining())),
+        unlimited: false,
+    };
+    let each = (0..decision.descriptors()).map(|nth| Told {
+        allowed: decision.descriptor_allowed(nth),
+        reported: decision
+            .descriptor(nth)
+            .map(|band| (band.limit().to_owned(), band.remaining())),
+        unlimited: decision.descriptor_unlimited(nth),
+    });
+    (whole, each.collect())
+}
+
+/// Puts all `calls` to a limiter and to the model, and compares what they say.
+async fn compare<S: Store>(
+    limiter: &Limiter<S>,
+    clock: &ManualClock,
+    calls: &[Call],
+    evaluate: Evaluate,
+    settle: impl Fn(),
+) {
+    let mut model = Model::at(START_S);
+    let mut now_s = START_S;
+    for (nth, call) in calls.iter().enumerate() {
+        now_s += call.after_s;
+        clock.set(Timestamp::from_millis(now_s * 1_000));
+        let decision = put(limiter, call).await;
+        let expected = model.decide(call, evaluate);
+        assert_eq!(
+            told(&decision),
+            expected,
+            "{evaluate:?}, call {nth}: {call:?}"
+        );
+        settle();
+    }
+}
+
+proptest! {
+    #[test]
+    fn memory_decides_as_the_model_does(calls in calls()) {
+        for evaluate in EVALUATES {
+            let (limiter, clock) = limiter(&config(evaluate));
+            block_on(compare(&limiter, &clock, &calls, evaluate, || {}));
+        }
+    }
+}
+
+/// As many random lists of calls, the same every time.
+fn some_calls(count: usize) -> Vec<Vec<Call>> {
+    let mut runner = TestRunner::deterministic();
+    let list = || calls().new_tree(&mut runner).expect("calls").current();
+    std::iter::repeat_with(list).take(count).collect()
+}
+
+/// Puts random calls to Redis as `settings` reach it.
+fn compare_over(settings: &Settings, options: &Options, count: usize) {
+    let patience = Duration::from_secs(10);
+    let settings = settings.clone().timeout(patience).connect_timeout(patience);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    for (nth, calls) in some_calls(count).iter().enumerate() {
+        for evaluate in EVALUATES {
+            let clock = ManualClock::at(Timestamp::from_millis(START_S * 1_000));
+            let options = options
+                .clone()
+                .prefix(format!("tg{nth}{evaluate:?}:"))
+                // It goes by real time.
+                .deny_cache(0)
+                .clock(clock.clone());
+            runtime.block_on(async {
+                let store = RedisStore::connect(settings.clone(), options);
+                let store = store.await.expect("the server is there");
+                let builder = Limiter::builder().clock(clock.clone());
+                let builder = builder.yaml(&config(evaluate)).expect("it is right");
+                let limiter = builder.build_with(store.clone()).expect("a limiter");
+                // On several slots of a Cluster, a refusal holds its cost until it is given back.
+                let stats = store.stats();
+                let settled = || stats.refunds.get() == stats.refunds_due.get();
+                compare(&limiter, &clock, calls, evaluate, || {
+                    until("everything is given back", settled);
+                })
+                .await;
+            });
+        }
+    }
+}
+
+#[test]
+fn redis_decides_as_the_model_does() {
+    let server = Server::start();
+    let address = Address::new("127.0.0.1", server.port());
+    let settings = Settings::new(Mode::Standalone, vec![address]);
+    compare_over(&settings, &Options::default(), 24);
+}
+
+#[test]
+fn a_cluster_decides_as_the_model_does_though_descriptors_lie_on_several_slots() {
+    let cluster = Cluster::start(3, 0);
+    let nodes = cluster.nodes().iter();
+    let nodes = nodes.map(|node| Address::new("127.0.0.1", node.port()));
+    let settings = Settings::new(Mode::Cluster, nodes.collect());
+    for tag in [Tag::Subject, Tag::Policy] {
+        for node in cluster.nodes() {
+            node.command(&["FLUSHALL"]).done();
+        }
+        compare_over(&settings, &Options::default().tag(tag), 6);
+    }
+}

@@ -1,0 +1,86 @@
+//! Requests that a proxy describes: one step, or one for each limit, and what is told of each
+//! descriptor.
+
+/// Limits that are asked one by one, and quotas of which one is enough.
+mod each;
+/// What happens to descriptors when the store cannot tell.
+mod failure;
+/// The limiter beside the model, over memory and over Redis.
+mod like_the_model;
+/// Counts in windows, and the rules in plain words.
+mod model;
+/// Testing without taking, and telling what was used.
+mod test_and_report;
+/// What each word means by itself.
+mod words;
+
+use tidegate::{Config, Decision, Descriptor, Hits, Limiter, ManualClock, MemoryStore, Request};
+use tidegate::{Timestamp, ToldLimit};
+
+/// The beginning of a day, so that no window ends by itself.
+pub(super) const START_S: u64 = 1_699_920_000;
+
+pub(super) type Local = Limiter<MemoryStore<ManualClock>>;
+
+/// A limiter in memory, and its clock.
+pub(super) fn limiter(yaml: &str) -> (Local, ManualClock) {
+    let clock = ManualClock::at(Timestamp::from_millis(START_S * 1_000));
+    let config = Config::from_yaml(yaml).unwrap_or_else(|errors| panic!("{errors}"));
+    let builder = Limiter::builder().config(config).clock(clock.clone());
+    (builder.build().expect("a limiter"), clock)
+}
+
+/// A policy of these limits, whose windows go by the clock.
+pub(super) fn policy(evaluate: &str, limits: &[&str]) -> String {
+    let head = format!("policies:\n  - name: edge\n    evaluate: {evaluate}\n    limits:\n");
+    let limits = limits.iter();
+    let lines = limits
+        .map(|limit| format!("      - {{ algorithm: fixed-window, align: clock, {limit} }}\n"));
+    head + &lines.collect::<String>()
+}
+
+pub(super) const USER: &str =
+    "name: user, match: { descriptor: [user] }, key: 'descriptor:user', rate: 5/h";
+pub(super) const TENANT: &str =
+    "name: tenant, match: { descriptor: [tenant] }, key: 'descriptor:tenant', rate: 2/h";
+
+/// A descriptor that takes what the request does.
+pub(super) const fn of<'a>(entries: &'a [(&'a str, &'a str)]) -> Descriptor<'a> {
+    Descriptor {
+        entries,
+        hits: Hits::AsRequest,
+        limit: None,
+    }
+}
+
+pub(super) const ANN: Descriptor<'_> = of(&[("user", "ann")]);
+pub(super) const BOB: Descriptor<'_> = of(&[("user", "bob")]);
+pub(super) const ACME: Descriptor<'_> = of(&[("tenant", "acme")]);
+
+pub(super) const fn hits(descriptor: Descriptor<'_>, hits: Hits) -> Descriptor<'_> {
+    Descriptor { hits, ..descriptor }
+}
+
+pub(super) const fn bringing(descriptor: Descriptor<'_>, amount: u64) -> Descriptor<'_> {
+    let limit = Some(ToldLimit {
+        amount,
+        period_us: 3_600_000_000,
+    });
+    Descriptor {
+        limit,
+        ..descriptor
+    }
+}
+
+pub(super) fn ask(limiter: &Local, descriptors: &[Descriptor<'_>]) -> Decision {
+    let request = Request::new().descriptors(descriptors);
+    limiter.check_now(&request).expect("memory answers")
+}
+
+/// What remains of each descriptor's limit, without taking anything; `None` where none applies.
+pub(super) fn remaining(limiter: &Local, descriptors: &[Descriptor<'_>]) -> Vec<Option<u64>> {
+    let request = Request::new().cost(0).descriptors(descriptors);
+    let decision = limiter.check_now(&request).expect("memory answers");
+    let told = (0..descriptors.len()).map(|nth| decision.descriptor(nth));
+    told.map(|band| band.map(|band| band.remaining())).collect()
+}

@@ -1,0 +1,445 @@
+//! What a call with descriptors comes to, by a model that knows nothing of the limiter: counts in
+//! windows, and the rules in plain words.
+
+use std::collections::BTreeMap;
+
+pub(super) const HOUR: u64 = 3_600;
+pub(super) const DAY: u64 = 24 * HOUR;
+
+/// How the limits of the policy come together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Evaluate {
+    All,
+    First,
+    Each,
+}
+
+/// The policy of these tests; see [`Rule::all`] for the same once more.
+pub(super) fn config(evaluate: Evaluate) -> String {
+    let (word, quota) = match evaluate {
+        Evaluate::All => ("all", ""),
+        Evaluate::First => ("first", ""),
+        Evaluate::Each => ("each", ", mode: quota"),
+    };
+    let count = "algorithm: fixed-window, align: clock";
+    format!(
+        "
+policies:
+  - name: edge
+    evaluate: {word}
+    limits:
+      - {{ name: whole, rate: 40/h, {count} }}
+      - {{ name: user, match: {{ descriptor: [user] }}, key: 'descriptor:user', rate: 5/h, {count} }}
+      - {{ name: vip, match: {{ descriptor: [user: vip] }}, key: global, rate: 9/h, {count} }}
+      - {{ name: both, match: {{ descriptor: [plan, user] }}, key: descriptor, bands: [4/h, 6/d], {count} }}
+      - {{ name: tenant, match: {{ descriptor: [tenant] }}, key: 'descriptor:tenant', rate: 6/h, {count} }}
+      - {{ name: tenant-too, match: {{ descriptor: [tenant] }}, key: 'descriptor:tenant', rate: 8/h, {count} }}
+      - {{ name: free, match: {{ descriptor: [tenant: free] }}, rate: unlimited, replaces: [user] }}
+      - {{ name: big, match: {{ descriptor: [tenant: big] }}, key: global, rate: 12/h, replaces: [both], {count} }}
+      - {{ name: watched, match: {{ descriptor: [watch] }}, key: global, rate: 3/h, mode: shadow, {count} }}
+      - {{ name: pool-a, match: {{ descriptor: [pool: a] }}, key: global, rate: 2/h{quota}, {count} }}
+      - {{ name: pool-b, match: {{ descriptor: [pool: b] }}, key: global, rate: 4/h{quota}, {count} }}
+"
+    )
+}
+
+/// A limit of the policy.
+#[derive(Clone, Debug)]
+struct Rule {
+    name: &'static str,
+    /// Amounts and periods in seconds; none is unlimited.
+    bands: Vec<(u64, u64)>,
+    is_shadow: bool,
+    is_quota: bool,
+    replaces: &'static [&'static str],
+}
+
+impl Rule {
+    fn new(name: &'static str, bands: &[(u64, u64)]) -> Self {
+        Self {
+            name,
+            bands: bands.to_vec(),
+            is_shadow: false,
+            is_quota: false,
+            replaces: &[],
+        }
+    }
+
+    fn named(name: &'static str, evaluate: Evaluate) -> Self {
+        let hourly = |amount| Self::new(name, &[(amount, HOUR)]);
+        match name {
+            "whole" => hourly(40),
+            "user" => hourly(5),
+            "vip" => hourly(9),
+            "both" => Self::new(name, &[(4, HOUR), (6, DAY)]),
+            "tenant" => hourly(6),
+            "tenant-too" => hourly(8),
+            "free" => Self {
+                replaces: &["user"],
+                ..Self::new(name, &[])
+            },
+            "big" => Self {
+                replaces: &["both"],
+                ..hourly(12)
+            },
+            "watched" => Self {
+                is_shadow: true,
+                ..hourly(3)
+            },
+            _ => Self {
+                is_quota: evaluate == Evaluate::Each,
+                ..hourly(if name == "pool-a" { 2 } else { 4 })
+            },
+        }
+    }
+}
+
+/// What a descriptor wants of its limits.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Want {
+    Whole,
+    Take(u64),
+    Back(u64),
+}
+
+/// A descriptor: its entries, what it wants, and the amount an hour that it brings.
+#[derive(Clone, Debug)]
+pub(super) struct Said {
+    pub(super) entries: Vec<(&'static str, &'static str)>,
+    pub(super) want: Want,
+    pub(super) brings: Option<u64>,
+}
+
+/// A call: what it costs, how it is described, and by how many seconds it comes after the last.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) cost: u64,
+    pub(super) said: Vec<Said>,
+    pub(super) after_s: u64,
+}
+
+/// What is told of a descriptor, or of the whole call: whether it is allowed, which limit is reported
+/// and what remains of it, and whether it is unlimited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) allowed: bool,
+    pub(super) reported: Option<(String, u64)>,
+    pub(super) unlimited: bool,
+}
+
+/// A limit that is met.
+struct Met {
+    rule: Rule,
+    subject: String,
+    of: Option<usize>,
+    op: Op,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Look,
+    Test,
+    Take(u64),
+    Back(u64),
+}
+
+/// What one band of a limit met has said.
+#[derive(Clone)]
+struct Line {
+    met: usize,
+    /// 0 passes; the longer the wait, the more.
+    wait: u64,
+    remaining: u64,
+}
+
+/// The counts so far.
+#[derive(Default)]
+pub(super) struct Model {
+    /// By limit, subject and band: the window and its count.
+    used: BTreeMap<(String, String, usize), (u64, u64)>,
+    now_s: u64,
+}
+
+impl Model {
+    pub(super) fn at(now_s: u64) -> Self {
+        Self {
+            now_s,
+            ..Self::default()
+        }
+    }
+
+    /// What the call comes to: the whole, and each descriptor.
+    pub(super) fn decide(&mut self, call: &Call, evaluate: Evaluate) -> (Told, Vec<Told>) {
+        self.now_s += call.after_s;
+        let mut met = vec![Met {
+            rule: Rule::named("whole", evaluate),
+            subject: String::new(),
+            of: None,
+            op: if call.cost == 0 {
+                Op::Look
+            } else {
+                Op::Take(call.cost)
+            },
+        }];
+        for (nth, said) in call.said.iter().enumerate() {
+            meet(said, nth, call.cost, evaluate, &mut met);
+        }
+        let replaced: Vec<&str> = met
+            .iter()
+            .flat_map(|it| it.rule.replaces)
+            .copied()
+            .collect();
+        met.retain(|it| !replaced.contains(&it.rule.name));
+        let (lines, allowed) = if evaluate == Evaluate::Each {
+            self.one_by_one(&met)
+        } else {
+            self.together(&met)
+        };
+        let each = (0..call.said.len())
+            .map(|nth| told_of(nth, &met, &lines))
+            .collect();
+        (told(allowed, &met, &lines), each)
+    }
+
+    /// All or nothing; what is given back comes first, in any case.
+    fn together(&mut self, met: &[Met]) -> (Vec<Line>, bool) {
+        for it in met {
+            self.give_back(it);
+        }
+        let mut lines = Vec::new();
+        for (nth, it) in met.iter().enumerate() {
+            for band in 0..it.rule.bands.len() {
+                // Of the same bucket, what comes before takes first, and what is only watched last.
+                let before: u64 = met
+                    .iter()
+                    .enumerate()
+                    .filter(|(other, that)| {
+                        let same = (that.rule.name, &that.subject) == (it.rule.name, &it.subject);
+                        let comes_first = match (that.rule.is_shadow, it.rule.is_shadow) {
+                            (false, true) => true,
+                            (true, false) => false,
+                            _ => *other < nth,
+                        };
+                        same && comes_first
+                    })
+                    .map(|(_, that)| cost(that.op))
+                    .sum();
+                let wait = self.wait(it, band, before);
+                lines.push(Line {
+                    met: nth,
+                    wait,
+                    remaining: 0,
+                });
+            }
+        }
+        let refuses = |line: &Line| line.wait > 0 && !met[line.met].rule.is_shadow;
+        let allowed = !lines.iter().any(refuses);
+        if allowed {
+            for (nth, it) in met.iter().enumerate() {
+                if lines.iter().all(|line| line.met != nth || line.wait == 0) {
+                    self.charge(it);
+                }
+            }
+        }
+        self.read(met, &mut lines);
+        (lines, allowed)
+    }
+
+    /// Each limit by itself.
+    fn one_by_one(&mut self, met: &[Met]) -> (Vec<Line>, bool) {
+        let mut all = Vec::new();
+        for (nth, it) in met.iter().enumerate() {
+            self.give_back(it);
+            let bands = 0..it.rule.bands.len();
+            let mut lines: Vec<Line> = bands
+                .map(|band| Line {
+                    met: nth,
+                    wait: self.wait(it, band, 0),
+                    remaining: 0,
+                })
+                .collect();
+            if lines.iter().all(|line| line.wait == 0) {
+                self.charge(it);
+            }
+            self.read(met, &mut lines);
+            all.extend(lines);
+        }
+        let refuses = |nth: usize| {
+            all.iter()
+                .any(|line: &Line| line.met == nth && line.wait > 0)
+        };
+        let enforced = || (0..met.len()).filter(|nth| !met[*nth].rule.is_shadow);
+        let strict = enforced()
+            .filter(|nth| !met[*nth].rule.is_quota)
+            .any(refuses);
+        let quotas: Vec<usize> = enforced().filter(|nth| met[*nth].rule.is_quota).collect();
+        let short = !quotas.is_empty() && quotas.iter().all(|nth| refuses(*nth));
+        if !short {
+            // Those that refuse say nothing of the whole; see `told`.
+            return (all, !strict);
+        }
+        (all, false)
+    }
+
+    fn wait(&mut self, met: &Met, band: usize, before: u64) -> u64 {
+        let (amount, period_s) = met.rule.bands[band];
+        let need = match met.op {
+            Op::Look | Op::Back(_) => return 0,
+            Op::Test => 1,
+            Op::Take(cost) => cost,
+        } + before;
+        if need > amount {
+            return u64::MAX;
+        }
+        if self.count(met, band) + need > amount {
+            return period_s - self.now_s % period_s;
+        }
+        0
+    }
+
+    fn charge(&mut self, met: &Met) {
+        for band in 0..met.rule.bands.len() {
+            self.change(met, band, |count| count + cost(met.op));
+        }
+    }
+
+    fn give_back(&mut self, met: &Met) {
+        if let Op::Back(units) = met.op {
+            for band in 0..met.rule.bands.len() {
+                self.change(met, band, |count| count.saturating_sub(units));
+            }
+        }
+    }
+
+    fn read(&mut self, met: &[Met], lines: &mut [Line]) {
+        let mut band = 0;
+        for nth in 0..lines.len() {
+            let it = &met[lines[nth].met];
+            band = if nth > 0 && lines[nth - 1].met == lines[nth].met {
+                band + 1
+            } else {
+                0
+            };
+            lines[nth].remaining = it.rule.bands[band].0.saturating_sub(self.count(it, band));
+        }
+    }
+
+    fn count(&mut self, met: &Met, band: usize) -> u64 {
+        let mut count = 0;
+        self.change(met, band, |known| {
+            count = known;
+            known
+        });
+        count
+    }
+
+    fn change(&mut self, met: &Met, band: usize, change: impl FnOnce(u64) -> u64) {
+        let window = self.now_s / met.rule.bands[band].1;
+        let name = (met.rule.name.to_owned(), met.subject.clone(), band);
+        let (known, count) = self.used.entry(name).or_insert((window, 0));
+        if *known != window {
+            (*known, *count) = (window, 0);
+        }
+        *count = change(*count);
+    }
+}
+
+/// The limits of one descriptor.
+fn meet(said: &Said, nth: usize, cost: u64, evaluate: Evaluate, met: &mut Vec<Met>) {
+    let op = match said.want {
+        Want::Whole if cost == 0 => Op::Look,
+        Want::Whole => Op::Take(cost),
+        Want::Take(0) => Op::Test,
+        Want::Take(units) => Op::Take(units),
+        Want::Back(units) => Op::Back(units),
+    };
+    let all = format!("{:?}", said.entries);
+    if let Some(amount) = said.brings {
+        met.push(Met {
+            rule: Rule::new("override", &[(amount, HOUR)]),
+            subject: format!("{all} {amount}"),
+            of: Some(nth),
+            op,
+        });
+        return;
+    }
+    let found: &[(&'static str, &str)] = match said.entries[..] {
+        [("user", "vip")] => &[("vip", "")],
+        [("user", user)] => &[("user", user)],
+        [("plan", _), ("user", _)] => &[("both", &all)],
+        [("tenant", "free")] => &[("free", "")],
+        [("tenant", "big")] => &[("big", "")],
+        [("tenant", tenant)] if evaluate == Evaluate::First => &[("tenant", tenant)],
+        [("tenant", tenant)] => &[("tenant", tenant), ("tenant-too", tenant)],
+        [("watch", _)] => &[("watched", "")],
+        [("pool", "a")] => &[("pool-a", "")],
+        [("pool", "b")] => &[("pool-b", "")],
+        _ => &[],
+    };
+    met.extend(found.iter().map(|(name, subject)| Met {
+        rule: Rule::named(name, evaluate),
+        subject: (*subject).to_owned(),
+        of: Some(nth),
+        op,
+    }));
+}
+
+fn cost(op: Op) -> u64 {
+    match op {
+        Op::Take(cost) => cost,
+        _ => 0,
+    }
+}
+
+/// The reported one of `lines`: the fewest remaining, or the longest wait; the first of equals.
+fn reported<'l>(allowed: bool, lines: impl Iterator<Item = &'l Line>) -> Option<&'l Line> {
+    let mut best: Option<&Line> = None;
+    for line in lines {
+        let is_better = |best: &Line| {
+            if allowed {
+                line.remaining < best.remaining
+            } else {
+                line.wait > best.wait
+            }
+        };
+        if best.is_none_or(is_better) {
+            best = Some(line);
+        }
+    }
+    best
+}
+
+fn told(allowed: bool, met: &[Met], lines: &[Line]) -> Told {
+    // Of quotas that refuse, the one that waits least speaks for all, if none allows.
+    let wait = |nth: usize| {
+        let of = lines.iter().filter(|line| line.met == nth);
+        of.map(|line| line.wait).max().unwrap_or(0)
+    };
+    let quotas: Vec<usize> = (0..met.len())
+        .filter(|nth| met[*nth].rule.is_quota)
+        .collect();
+    let speaks = quotas.iter().copied().min_by_key(|nth| wait(*nth));
+    let speaks = speaks.filter(|nth| wait(*nth) > 0);
+    let counts = |line: &&Line| {
+        let rule = &met[line.met].rule;
+        !rule.is_shadow && (!rule.is_quota || line.wait == 0 || speaks == Some(line.met))
+    };
+    let line = reported(allowed, lines.iter().filter(counts));
+    Told {
+        allowed,
+        reported: line.map(|line| (met[line.met].rule.name.to_owned(), line.remaining)),
+        unlimited: false,
+    }
+}
+
+fn told_of(nth: usize, met: &[Met], lines: &[Line]) -> Told {
+    let is_of = |line: &&Line| met[line.met].of == Some(nth) && !met[line.met].rule.is_shadow;
+    let allowed = lines.iter().filter(is_of).all(|line| line.wait == 0);
+    let line = reported(allowed, lines.iter().filter(is_of));
+    let mut all = met.iter().filter(|it| it.of == Some(nth));
+    Told {
+        allowed,
+        reported: line.map(|line| (met[line.met].rule.name.to_owned(), line.remaining)),
+        unlimited: line.is_none() && all.any(|it| it.rule.bands.is_empty()),
+    }
+}

@@ -1,0 +1,111 @@
+use super::{ACME, ANN, BOB, TENANT, USER, ask, hits, limiter, policy, remaining};
+use tidegate::{Decision, Hits, Request};
+use tidegate_testkit::laws::block_on;
+
+#[test]
+fn a_test_tells_whether_it_would_pass_and_takes_nothing() {
+    for evaluate in ["all", "each"] {
+        let (limiter, _) = limiter(&policy(evaluate, &[USER, TENANT]));
+        let test = |cost: u64| -> Decision {
+            let described = [ANN, ACME];
+            let request = Request::new().cost(cost).descriptors(&described);
+            block_on(limiter.test(&request)).expect("memory answers")
+        };
+        for _ in 0..3 {
+            assert!(test(2).is_allowed());
+            let refused = test(3);
+            assert!(!refused.is_allowed() && refused.descriptor_allowed(0));
+            assert!(!refused.descriptor_allowed(1));
+        }
+        assert_eq!(remaining(&limiter, &[ANN, ACME]), [Some(5), Some(2)]);
+        ask(&limiter, &[hits(ACME, Hits::Take(2))]);
+        assert!(!test(0).is_allowed(), "nothing is as good as one");
+    }
+}
+
+#[test]
+fn a_test_goes_by_each_descriptors_hits_and_gives_nothing_back() {
+    let (limiter, _) = limiter(&policy("all", &[USER]));
+    ask(&limiter, &[hits(ANN, Hits::Take(5))]);
+    let described = [hits(ANN, Hits::GiveBack(3)), hits(BOB, Hits::Take(6))];
+    let rules = limiter.rules().expect("it is open");
+    let request = Request::new().descriptors(&described);
+    let tested = limiter
+        .test_at_once(&rules, &request)
+        .expect("it is memory");
+    let tested = tested.expect("memory answers");
+    assert!(tested.descriptor_allowed(0) && !tested.descriptor_allowed(1));
+    assert_eq!(remaining(&limiter, &[ANN, BOB]), [Some(0), Some(5)]);
+}
+
+#[test]
+fn what_was_used_is_charged_whether_it_fits_or_not() {
+    for evaluate in ["all", "each"] {
+        let (limiter, _) = limiter(&policy(evaluate, &[USER, TENANT]));
+        let report = |cost: u64| -> Decision {
+            let described = [ANN, ACME];
+            let request = Request::new().cost(cost).descriptors(&described);
+            block_on(limiter.report(&request)).expect("memory answers")
+        };
+        assert!(report(0).is_allowed());
+        assert!(report(3).is_allowed(), "something was left");
+        assert_eq!(remaining(&limiter, &[ANN, ACME]), [Some(2), Some(0)]);
+        let refused = report(1);
+        assert!(!refused.is_allowed(), "nothing was left of one");
+        assert!(refused.descriptor_allowed(0) && !refused.descriptor_allowed(1));
+        assert_eq!(
+            remaining(&limiter, &[ANN, ACME]),
+            [Some(1), Some(0)],
+            "charged all the same"
+        );
+    }
+}
+
+#[test]
+fn both_work_without_descriptors() {
+    let (limiter, _) = limiter(&policy("all", &["name: everybody, rate: 3/h"]));
+    let rules = limiter.rules().expect("it is open");
+    let request = Request::new().cost(3);
+    let is_allowed = |decided: Option<Result<Decision, _>>| -> bool {
+        let decided: Result<Decision, tidegate::CheckError> = decided.expect("it is memory");
+        decided.expect("memory answers").is_allowed()
+    };
+    assert!(is_allowed(limiter.test_at_once(&rules, &request)));
+    assert!(!is_allowed(limiter.test_at_once(&rules, &request.cost(4))));
+    assert!(is_allowed(limiter.report_at_once(&rules, &request.cost(9))));
+    assert!(!is_allowed(limiter.test_at_once(&rules, &request.cost(0))));
+}
+
+#[test]
+fn nobody_waits_for_either() {
+    let waiting = "
+policies:
+  - name: edge
+    limits:
+      - { name: everybody, rate: 1/min burst 1, on_refusal: wait, max_wait: 1h }
+";
+    let (limiter, _) = limiter(waiting);
+    let request = Request::new();
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().build().expect("a runtime");
+    runtime.block_on(async {
+        assert!(
+            limiter
+                .report(&request)
+                .await
+                .is_ok_and(|it| it.is_allowed())
+        );
+        assert!(
+            limiter
+                .test(&request)
+                .await
+                .is_ok_and(|it| !it.is_allowed())
+        );
+        assert!(
+            limiter
+                .report(&request)
+                .await
+                .is_ok_and(|it| !it.is_allowed())
+        );
+    });
+}

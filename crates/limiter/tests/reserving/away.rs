@@ -1,0 +1,337 @@
+use crate::stores::SharedMemory;
+use crate::{MINUTE, clock, config, policy, remaining, reserve};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use tidegate::SettleState::{Already, Kept, Settled};
+use tidegate::{
+    CheckError, DecidedBy, Limiter, LocalShare, ManualClock, Request, SettleError, Store,
+    StoreError, StoreErrorKind,
+};
+use tidegate_core::{Answered, Ask, Inspection, Quota, Reply};
+
+/// A store that others share, and that goes away, all of it or a part.
+#[derive(Clone, Debug)]
+struct Flaky {
+    shared: SharedMemory,
+    is_down: Arc<AtomicBool>,
+    /// Buckets whose names have this in them are not answered for.
+    lost: Arc<Mutex<Option<&'static str>>>,
+}
+
+impl Flaky {
+    fn new(clock: ManualClock) -> Self {
+        Self {
+            shared: SharedMemory::new(clock, true),
+            is_down: Arc::default(),
+            lost: Arc::default(),
+        }
+    }
+
+    fn reach(&self) -> Result<(), StoreError> {
+        if self.is_down.load(Relaxed) {
+            let error = StoreError::transient("nobody answers");
+            return Err(error.with_kind(StoreErrorKind::Timeout));
+        }
+        Ok(())
+    }
+
+    /// Decides what is not lost, and tells of the rest that it is not known.
+    async fn decide_part(&self, asks: &[Ask<'_>], lost: &str) -> Result<Reply, StoreError> {
+        let is_lost = |ask: &Ask<'_>| String::from_utf8_lossy(ask.bucket).contains(lost);
+        if !asks.iter().any(is_lost) {
+            return self.shared.decide(asks).await;
+        }
+        let rest: Vec<Ask<'_>> = asks.iter().filter(|ask| !is_lost(ask)).copied().collect();
+        let error = StoreError::transient("a part does not answer");
+        if rest.is_empty() {
+            return Err(error.with_kind(StoreErrorKind::Timeout));
+        }
+        let reply = self.shared.decide(&rest).await?;
+        let mut outcomes = reply.outcomes.iter();
+        let answered = |ask: &Ask<'_>| {
+            let outcome = (!is_lost(ask)).then(|| outcomes.next()).flatten()?;
+            Some(Answered {
+                at: reply.at,
+                outcome: *outcome,
+                charged: reply.passed,
+            })
+        };
+        let answers = asks.iter().map(answered).collect();
+        Err(error.with_answers(answers, None))
+    }
+}
+
+impl Store for Flaky {
+    async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+        self.reach()?;
+        let lost = *self.lost.lock();
+        match lost {
+            Some(lost) => self.decide_part(asks, lost).await,
+            None => self.shared.decide(asks).await,
+        }
+    }
+
+    async fn inspect(
+        &self,
+        bucket: &[u8],
+        quota: &Quota,
+    ) -> Result<Option<Inspection>, StoreError> {
+        self.reach()?;
+        self.shared.inspect(bucket, quota).await
+    }
+
+    async fn reset(&self, bucket: &[u8], quota: &Quota) -> Result<bool, StoreError> {
+        self.reach()?;
+        self.shared.reset(bucket, quota).await
+    }
+
+    async fn shared_secret(&self, proposal: [u8; 32]) -> Result<Option<[u8; 32]>, StoreError> {
+        self.reach()?;
+        self.shared.shared_secret(proposal).await
+    }
+}
+
+/// Two instances, each of which has half of everything while the store is away.
+struct Two {
+    store: Flaky,
+    limiters: [Limiter<Flaky>; 2],
+}
+
+impl Two {
+    fn new(limits: &str) -> Self {
+        let clock = clock();
+        let store = Flaky::new(clock.clone());
+        let limiter = || {
+            let builder = Limiter::builder().config(config(limits)).max_keys(1_000);
+            let builder = builder.local_share(LocalShare::Millionths(500_000));
+            let built = builder.clock(clock.clone()).build_with(store.clone());
+            built.unwrap_or_else(|error| panic!("{error}"))
+        };
+        Self {
+            limiters: [limiter(), limiter()],
+            store,
+        }
+    }
+
+    fn cut(&self, is_down: bool) {
+        self.store.is_down.store(is_down, Relaxed);
+    }
+
+    fn lose(&self, lost: Option<&'static str>) {
+        *self.store.lost.lock() = lost;
+    }
+}
+
+const HOURLY: &str = "{ name: tokens, rate: 100/h, overdraft: 20, algorithm: fixed-window }";
+
+#[tokio::test]
+async fn what_was_charged_here_is_settled_here_and_kept_elsewhere() {
+    for algorithm in ["fixed-window", "token-bucket", "sliding-log"] {
+        let two = Two::new(&format!(
+            "{{ name: tokens, rate: 100/h, overdraft: 20, algorithm: {algorithm} }}"
+        ));
+        let [one, other] = &two.limiters;
+        let request = Request::new();
+        two.cut(true);
+        let reserved = one.reserve(&request.cost(40), MINUTE).await.unwrap();
+        assert_eq!(reserved.decision().decided_by(), DecidedBy::Local);
+        assert_eq!(remaining(one, &request).await, 10, "half, less forty");
+        let id = reserved.id().unwrap();
+        // It was closed by a seal that only this one has.
+        assert!(other.commit(id, 0).await.is_err());
+        assert_eq!(one.commit(id, 10).await.unwrap().state(), Settled);
+        assert_eq!(remaining(one, &request).await, 40, "{algorithm}");
+        assert_eq!(one.commit(id, 0).await.unwrap().state(), Already);
+        assert_eq!(remaining(one, &request).await, 40);
+        two.cut(false);
+        assert_eq!(
+            remaining(one, &request).await,
+            100,
+            "the store knows of nothing"
+        );
+    }
+}
+
+#[tokio::test]
+async fn another_instance_keeps_what_it_cannot_reach() {
+    let two = Two::new(HOURLY);
+    let [one, other] = &two.limiters;
+    let request = Request::new();
+    // Both have agreed on a seal before the store goes.
+    for limiter in [one, other] {
+        let id = reserve(limiter, &request).await;
+        assert_eq!(limiter.refund(&id).await.unwrap().state(), Settled);
+        let id = reserve(limiter, &request).await;
+        assert_eq!(one.refund(&id).await.unwrap().state(), Settled);
+    }
+    two.cut(true);
+    let id = reserve(one, &request.cost(30)).await;
+    assert_eq!(other.commit(&id, 0).await.unwrap().state(), Kept);
+    assert_eq!(remaining(one, &request).await, 20);
+    two.cut(false);
+    assert_eq!(other.commit(&id, 0).await.unwrap().state(), Kept);
+    assert_eq!(remaining(one, &request).await, 100);
+    assert_eq!(one.commit(&id, 0).await.unwrap().state(), Settled);
+}
+
+#[tokio::test]
+async fn a_commit_while_the_store_is_away_is_sent_again_and_counts_once() {
+    let two = Two::new(HOURLY);
+    let [one, other] = &two.limiters;
+    let request = Request::new();
+    let id = reserve(one, &request.cost(60)).await;
+    two.cut(true);
+    for _ in 0..3 {
+        let error = one.commit(&id, 10).await.unwrap_err();
+        assert!(matches!(&error, SettleError::Store { policy, .. } if policy == "llm"));
+    }
+    two.cut(false);
+    assert_eq!(other.commit(&id, 10).await.unwrap().state(), Settled);
+    assert_eq!(one.commit(&id, 10).await.unwrap().state(), Already);
+    assert_eq!(remaining(one, &request).await, 90);
+}
+
+#[tokio::test]
+async fn of_two_buckets_each_is_settled_once_whichever_failed_first() {
+    let two = Two::new("{ name: left, rate: 100/h }, { name: right, rate: 100/h }");
+    let [one, other] = &two.limiters;
+    let request = Request::new();
+    for (first, second) in [("left", "right"), ("right", "left")] {
+        let id = reserve(one, &request.cost(50)).await;
+        two.lose(Some(first));
+        assert!(one.commit(&id, 0).await.is_err());
+        two.lose(Some(second));
+        assert!(
+            other.commit(&id, 0).await.is_err(),
+            "the first is settled now, the second was"
+        );
+        two.lose(None);
+        assert_eq!(one.commit(&id, 0).await.unwrap().state(), Already);
+        let looked = one.check(&request.cost(0)).await.unwrap();
+        let left: Vec<u64> = looked.applied().map(|it| it.remaining()).collect();
+        assert_eq!(left, [100, 100]);
+    }
+}
+
+#[tokio::test]
+async fn a_reservation_of_part_store_and_part_here_is_settled_in_both() {
+    let two = Two::new("{ name: left, rate: 100/h }, { name: right, rate: 100/h }");
+    let [one, _] = &two.limiters;
+    let request = Request::new();
+    two.lose(Some("right"));
+    let reserved = one.reserve(&request.cost(40), MINUTE).await.unwrap();
+    assert_eq!(reserved.decision().decided_by(), DecidedBy::Local);
+    let id = reserved.id().unwrap().to_owned();
+    let left = async || -> Vec<u64> {
+        let looked = one.check(&request.cost(0)).await.unwrap();
+        looked.applied().map(|it| it.remaining()).collect()
+    };
+    assert_eq!(
+        left().await,
+        [60, 10],
+        "of the store all, of this instance a half"
+    );
+    assert_eq!(one.commit(&id, 30).await.unwrap().state(), Settled);
+    assert_eq!(left().await, [70, 20]);
+    assert_eq!(one.commit(&id, 0).await.unwrap().state(), Already);
+    assert_eq!(left().await, [70, 20]);
+}
+
+#[tokio::test]
+async fn without_the_store_each_limit_does_as_it_says() {
+    let request = Request::new();
+    let two = Two::new("{ name: tokens, rate: 100/h, on_failure: allow }");
+    two.cut(true);
+    let id = reserve(&two.limiters[0], &request.cost(500)).await;
+    assert_eq!(two.limiters[0].refund(&id).await.unwrap().state(), Settled);
+    let two = Two::new("{ name: tokens, rate: 100/h, on_failure: deny }");
+    two.cut(true);
+    let refused = two.limiters[0].reserve(&request, MINUTE).await.unwrap();
+    assert!(!refused.is_allowed());
+    let two = Two::new("{ name: tokens, rate: 100/h, on_failure: error }");
+    two.cut(true);
+    let error = two.limiters[0].reserve(&request, MINUTE).await;
+    assert!(matches!(error, Err(CheckError::Store(_))));
+}
+
+/// What was refused in the store is given back there, and leaves nothing to settle.
+#[tokio::test]
+async fn a_limit_that_is_known_to_refuse_leaves_nothing_charged_here() {
+    let two = Two::new("{ name: left, rate: 10/h }, { name: right, rate: 100/h }");
+    let [one, _] = &two.limiters;
+    let request = Request::new();
+    two.lose(Some("right"));
+    let refused = one.reserve(&request.cost(40), MINUTE).await.unwrap();
+    assert!(!refused.is_allowed() && refused.id().is_none());
+    assert_eq!(refused.decision().limit(), Some("left"));
+    two.lose(None);
+    let looked = one.check(&request.cost(0)).await.unwrap();
+    let left: Vec<u64> = looked.applied().map(|it| it.remaining()).collect();
+    assert_eq!(left, [10, 100]);
+}
+
+/// Where nobody could be asked for the seal, ids are closed by one's own; and they are known still when
+/// the store is back, and another seal is agreed on.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_comes_later_brings_a_seal_and_what_was_closed_before_stays_known() {
+    let two = Two::new(HOURLY);
+    let [one, other] = &two.limiters;
+    let request = Request::new();
+    two.cut(true);
+    let early = reserve(one, &request.cost(30)).await;
+    two.cut(false);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    let late = reserve(one, &request.cost(30)).await;
+    assert_eq!(one.refund(&early).await.unwrap().state(), Settled);
+    assert_eq!(other.refund(&late).await.unwrap().state(), Settled);
+    assert!(matches!(
+        other.refund(&early).await,
+        Err(SettleError::Unknown)
+    ));
+}
+
+/// A failover may lose what was agreed on.
+#[tokio::test(start_paused = true)]
+async fn a_seal_that_the_store_has_lost_is_put_back() {
+    let two = Two::new(HOURLY);
+    let [one, other] = &two.limiters;
+    let request = Request::new();
+    let before = reserve(one, &request.cost(10)).await;
+    two.store.shared.forget_secret();
+    tokio::time::advance(Duration::from_mins(2)).await;
+    let after = reserve(one, &request.cost(10)).await;
+    assert_eq!(other.refund(&after).await.unwrap().state(), Settled);
+    assert_eq!(other.refund(&before).await.unwrap().state(), Settled);
+}
+
+/// The store is not asked again for every id that somebody makes up.
+#[tokio::test(start_paused = true)]
+async fn ids_that_are_made_up_do_not_make_us_ask_the_store() {
+    let two = Two::new(HOURLY);
+    let [one, _] = &two.limiters;
+    reserve(one, &Request::new()).await;
+    let asked = two.store.shared.secrets_asked();
+    for nth in 0..100 {
+        let made_up = format!("r1{}", "A".repeat(100 + nth));
+        assert!(matches!(
+            one.refund(&made_up).await,
+            Err(SettleError::Unknown)
+        ));
+    }
+    assert!(two.store.shared.secrets_asked() <= asked + 1);
+}
+
+#[tokio::test]
+async fn a_limiter_that_is_closed_settles_nothing() {
+    let limiter = Limiter::from_yaml(&policy(HOURLY)).unwrap();
+    let id = reserve(&limiter, &Request::new()).await;
+    limiter.close();
+    assert!(matches!(
+        limiter.refund(&id).await,
+        Err(SettleError::Closed)
+    ));
+    let closed = limiter.reserve(&Request::new(), MINUTE).await;
+    assert!(matches!(closed, Err(CheckError::Closed)));
+}

@@ -1,0 +1,316 @@
+use crate::{Here, MINUTE, policy, reserve};
+use std::time::Duration;
+use tidegate::SettleState::{Already, Expired, Settled};
+use tidegate::{CheckError, Config, Limiter, Request};
+
+const TOKENS: &str = "{ name: tokens, rate: 100/h, overdraft: 50 }";
+
+#[tokio::test]
+async fn what_was_not_used_comes_back_and_once() {
+    let here = Here::new(TOKENS);
+    let id = here.reserve(80).await;
+    assert_eq!(here.remaining(), 20);
+    assert_eq!(here.commit(&id, 30).await, Settled);
+    assert_eq!(here.remaining(), 70);
+    for actual in [30, 0, 80, 500] {
+        assert_eq!(here.commit(&id, actual).await, Already);
+        assert_eq!(here.remaining(), 70);
+    }
+}
+
+#[tokio::test]
+async fn what_comes_back_can_be_reserved_again() {
+    let here = Here::new(TOKENS);
+    for _ in 0..20 {
+        let id = here.reserve(100).await;
+        assert_eq!(here.commit(&id, 0).await, Settled);
+    }
+    assert_eq!(here.remaining(), 100);
+}
+
+#[tokio::test]
+async fn every_algorithm_gives_back_what_was_not_used() {
+    for algorithm in [
+        "token-bucket",
+        "fixed-window",
+        "sliding-window",
+        "sliding-log",
+        "bucketed-window",
+    ] {
+        let here = Here::new(&format!(
+            "{{ name: tokens, rate: 60/h, algorithm: {algorithm} }}"
+        ));
+        let (first, second) = (here.reserve(30).await, here.reserve(30).await);
+        assert_eq!(here.remaining(), 0, "{algorithm}");
+        assert_eq!(here.commit(&first, 10).await, Settled, "{algorithm}");
+        assert_eq!(here.remaining(), 20, "{algorithm}");
+        assert_eq!(here.commit(&second, 30).await, Settled, "{algorithm}");
+        assert_eq!(here.remaining(), 20, "{algorithm}");
+        assert_eq!(here.commit(&first, 0).await, Already, "{algorithm}");
+        assert_eq!(here.remaining(), 20, "{algorithm}");
+        let again = here.limiter.check_now(&Request::new().cost(20)).unwrap();
+        assert!(again.is_allowed(), "{algorithm}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_used_beyond_the_estimate_is_charged_down_to_the_overdraft() {
+    let here = Here::new(TOKENS);
+    let id = here.reserve(10).await;
+    assert_eq!(here.commit(&id, 60).await, Settled);
+    assert_eq!(here.remaining(), 40);
+    assert_eq!(here.commit(&id, 60).await, Already);
+    assert_eq!(here.remaining(), 40);
+    // Ninety beyond a bucket of forty: it goes fifty below empty, and no deeper.
+    let id = here.reserve(10).await;
+    assert_eq!(here.commit(&id, 1_000).await, Settled);
+    let refused = here.limiter.check_now(&Request::new()).unwrap();
+    let wait = refused.binding().unwrap().retry_after().unwrap();
+    assert_eq!(wait, Duration::from_hours(1) * 51 / 100);
+}
+
+/// A forced charge refuses where nothing is left, though it is made; its mark must be taken all the
+/// same.
+#[tokio::test]
+async fn an_excess_on_an_empty_bucket_is_charged_once_however_often_it_is_sent() {
+    let here = Here::new(TOKENS);
+    let id = here.reserve(100).await;
+    assert_eq!(here.commit(&id, 110).await, Settled);
+    let wait = || {
+        let refused = here.limiter.check_now(&Request::new()).unwrap();
+        refused.binding().unwrap().retry_after().unwrap()
+    };
+    let owed = wait();
+    assert_eq!(owed, Duration::from_hours(1) * 11 / 100);
+    for _ in 0..3 {
+        assert_eq!(here.commit(&id, 110).await, Already);
+        assert_eq!(wait(), owed);
+    }
+}
+
+#[tokio::test]
+async fn nothing_comes_back_after_it_has_expired_and_an_excess_is_charged_all_the_same() {
+    let windows = "{ name: tokens, rate: 100/h, overdraft: 50, algorithm: fixed-window }";
+    let here = Here::new(windows);
+    let (less, same, more) = (
+        here.reserve(20).await,
+        here.reserve(20).await,
+        here.reserve(20).await,
+    );
+    here.pass(MINUTE);
+    // The last instant counts.
+    let in_time = here.reserve(20).await;
+    here.pass(MINUTE);
+    assert_eq!(here.commit(&in_time, 0).await, Settled);
+    assert_eq!(here.remaining(), 40);
+    assert_eq!(here.commit(&less, 0).await, Expired);
+    assert_eq!(here.remaining(), 40);
+    assert_eq!(here.commit(&same, 20).await, Expired);
+    assert_eq!(here.remaining(), 40);
+    assert_eq!(here.commit(&more, 30).await, Expired);
+    assert_eq!(here.remaining(), 30);
+    assert_eq!(here.commit(&more, 30).await, Already);
+    assert_eq!(here.remaining(), 30);
+}
+
+#[tokio::test]
+async fn a_late_commit_of_all_that_was_reserved_was_told_as_settled_after_a_refund() {
+    let here = Here::new("{ name: tokens, rate: 100/h, algorithm: fixed-window }");
+    let id = here.reserve(50).await;
+    assert_eq!(here.commit(&id, 0).await, Settled);
+    // The mark of the refund is forgotten.
+    here.pass(MINUTE + Duration::from_millis(1));
+    assert_eq!(here.commit(&id, 50).await, Expired);
+}
+
+#[tokio::test]
+async fn a_mark_outlives_the_reservation() {
+    let here = Here::new("{ name: tokens, rate: 100/h, algorithm: fixed-window }");
+    let id = here.reserve(50).await;
+    assert_eq!(here.commit(&id, 10).await, Settled);
+    // Long after the mark of a commit is forgotten, the reservation has expired as well.
+    for _ in 0..30 {
+        here.pass(Duration::from_secs(7));
+        assert_ne!(here.commit(&id, 0).await, Settled);
+        assert_eq!(here.remaining(), 90);
+    }
+}
+
+#[tokio::test]
+async fn a_ttl_beyond_the_longest_is_cut_and_none_is_the_default() {
+    let here = Here::new(TOKENS);
+    let reserve = async |ttl: Option<Duration>| {
+        let reserved = here.limiter.reserve(&Request::new(), ttl).await.unwrap();
+        reserved.expires_after().unwrap()
+    };
+    assert_eq!(reserve(None).await, MINUTE);
+    assert_eq!(reserve(Some(Duration::from_hours(9))).await, 10 * MINUTE);
+    assert_eq!(reserve(Some(MINUTE / 2)).await, MINUTE / 2);
+    let never = here.limiter.reserve(&Request::new(), Duration::ZERO).await;
+    assert!(matches!(never, Err(CheckError::CannotReserve { .. })));
+}
+
+#[tokio::test]
+async fn all_limits_are_charged_or_none_and_all_are_settled() {
+    let here = Here::new(
+        "{ name: user, key: user, rate: 100/h }, { name: all, rate: 120/h }, \
+         { name: two, key: user, bands: [{ rate: 100/h, label: hour }, { rate: 500/d, label: day }] }",
+    );
+    let ann = Request::new().user("ann");
+    let bob = Request::new().user("bob");
+    let id = reserve(&here.limiter, &ann.cost(80)).await;
+    let refused = here.limiter.reserve(&bob.cost(80), MINUTE).await.unwrap();
+    assert!(!refused.is_allowed() && refused.id().is_none());
+    assert_eq!(refused.expires_after(), None);
+    assert_eq!(refused.decision().limit(), Some("all"));
+    let applied = |request: &Request<'_>| -> Vec<u64> {
+        let looked = here.limiter.check_now(&request.cost(0)).unwrap();
+        looked.applied().map(|it| it.remaining()).collect()
+    };
+    assert_eq!(
+        applied(&bob),
+        [100, 40, 100, 500],
+        "bob was charged nothing"
+    );
+    assert_eq!(here.commit(&id, 5).await, Settled);
+    assert_eq!(applied(&ann), [95, 115, 95, 495]);
+}
+
+#[tokio::test]
+async fn an_estimate_must_fit_also_where_costs_are_always_charged() {
+    let here = Here::new("{ name: tokens, rate: 100/h, charge: always, overdraft: 50 }");
+    let refused = here
+        .limiter
+        .reserve(&Request::new().cost(101), MINUTE)
+        .await;
+    assert!(!refused.unwrap().is_allowed());
+    assert_eq!(here.remaining(), 100);
+    let id = here.reserve(100).await;
+    assert_eq!(here.commit(&id, 120).await, Settled);
+    assert_eq!(here.remaining(), 0);
+}
+
+#[tokio::test]
+async fn an_estimate_of_nothing_asks_whether_anything_is_left() {
+    let here = Here::new("{ name: tokens, rate: 10/h, overdraft: 10 }");
+    let id = here.reserve(0).await;
+    assert_eq!(here.remaining(), 10);
+    // Nothing was charged, so there is no bucket to settle: what is used beside it is reported.
+    assert_eq!(here.commit(&id, 0).await, Settled);
+    here.reserve(10).await;
+    let refused = here.limiter.reserve(&Request::new().cost(0), MINUTE).await;
+    assert!(!refused.unwrap().is_allowed());
+}
+
+#[tokio::test]
+async fn what_is_only_watched_is_settled_if_it_was_charged() {
+    let here = Here::new(
+        "{ name: all, rate: 100/h }, { name: watched, rate: 30/h, mode: shadow, overdraft: 10 }",
+    );
+    let left = || -> Vec<u64> {
+        let looked = here.limiter.check_now(&Request::new().cost(0)).unwrap();
+        looked.applied().map(|it| it.remaining()).collect()
+    };
+    let fits = here.reserve(20).await;
+    let does_not = here.reserve(20).await;
+    assert_eq!(left(), [60, 10]);
+    assert_eq!(here.commit(&does_not, 0).await, Settled);
+    assert_eq!(
+        left(),
+        [80, 10],
+        "it was not charged, and nothing comes back"
+    );
+    assert_eq!(here.commit(&fits, 5).await, Settled);
+    assert_eq!(left(), [95, 25]);
+}
+
+#[tokio::test]
+async fn what_meets_no_limit_is_reserved_and_settled_without_one() {
+    let here = Here::new("{ name: a, match: [{ path: /a }], rate: 1/h }");
+    let id = reserve(&here.limiter, &Request::new().path("/b").cost(7)).await;
+    let settled = here.limiter.commit(&id, 9).await.unwrap();
+    assert_eq!((settled.estimate(), settled.actual()), (7, 9));
+    assert_eq!((settled.state(), settled.policy()), (Settled, "llm"));
+}
+
+#[tokio::test]
+async fn a_policy_that_takes_no_reservations_says_how_it_would() {
+    let limiter = Limiter::from_yaml("policies: [{ name: api, limits: [{ name: a, rate: 1/h }] }]");
+    let limiter = limiter.unwrap();
+    let error = limiter.reserve(&Request::new(), MINUTE).await.unwrap_err();
+    assert!(error.is_bad_question());
+    assert_eq!(
+        error.to_string(),
+        "policy `api` cannot reserve this: it takes no reservations; give it `reserve: 60s`, or as \
+         long as they may live"
+    );
+    assert!(limiter.check_now(&Request::new()).unwrap().is_allowed());
+}
+
+#[tokio::test]
+async fn what_an_id_cannot_carry_is_refused_before_it_is_charged() {
+    let limits: Vec<String> = (0..70)
+        .map(|nth| format!("{{ name: l{nth}, rate: 100/h }}"))
+        .collect();
+    let here = Here::new(&limits.join(", "));
+    let error = here.limiter.reserve(&Request::new(), MINUTE).await;
+    assert!(matches!(error, Err(CheckError::CannotReserve { .. })));
+    assert_eq!(here.remaining(), 100);
+}
+
+/// A rate cut by a thousand would otherwise make a thousand times the time of each unit.
+#[tokio::test]
+async fn a_reload_does_not_change_what_a_reserved_unit_is_worth() {
+    let here = Here::new("{ name: tokens, rate: 1000/h }");
+    let id = here.reserve(900).await;
+    let load = |limits: &str| {
+        let config = Config::from_yaml(&policy(limits)).unwrap();
+        here.limiter.reload(config).unwrap();
+    };
+    load("{ name: tokens, rate: 10/h }");
+    let used = here.limiter.check_now(&Request::new().cost(0)).unwrap();
+    assert_eq!(
+        used.binding().unwrap().remaining(),
+        1,
+        "a tenth of an hour is left"
+    );
+    assert_eq!(here.commit(&id, 0).await, Settled);
+    assert_eq!(here.remaining(), 10);
+    load("{ name: other, rate: 1/h }");
+    assert_eq!(
+        here.commit(&id, 0).await,
+        Already,
+        "whatever the policy is by now"
+    );
+}
+
+#[tokio::test]
+async fn a_decision_that_reserved_is_given_back_by_its_id_alone() {
+    let here = Here::new(TOKENS);
+    let reserved = here.limiter.reserve(&Request::new().cost(50), MINUTE).await;
+    let reserved = reserved.unwrap();
+    assert!(!here.limiter.give_back(reserved.decision()).await.unwrap());
+    assert_eq!(here.remaining(), 50);
+    here.limiter.refund(reserved.id().unwrap()).await.unwrap();
+    assert_eq!(here.remaining(), 100);
+}
+
+/// A full store has room for no more marks: then of all who share the one that stands in for them, one
+/// settles, and the others' estimates stand. Never more than that.
+#[tokio::test]
+async fn a_store_without_room_for_marks_gives_back_too_little_and_never_too_much() {
+    let clock = crate::clock();
+    let builder = Limiter::builder().config(crate::config("{ name: all, rate: 1000/h }"));
+    let limiter = builder.clock(clock.clone()).max_keys(1).build().unwrap();
+    let mut ids = Vec::new();
+    for _ in 0..40 {
+        ids.push(reserve(&limiter, &Request::new().cost(10)).await);
+    }
+    for _ in 0..2 {
+        for id in &ids {
+            limiter.refund(id).await.unwrap();
+        }
+    }
+    let left = crate::remaining(&limiter, &Request::new()).await;
+    assert!((600..=1_000).contains(&left), "{left}");
+}

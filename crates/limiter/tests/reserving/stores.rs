@@ -1,0 +1,149 @@
+//! Stores that schedules run over: two instances each, by one clock.
+
+use crate::{clock, config};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+use tidegate::redis::{Address, KeyTag, Mode, Options, RedisStore, Settings};
+use tidegate::{Limiter, ManualClock, MemoryStore, Store, StoreError};
+use tidegate_core::{Ask, Inspection, Quota, Reply};
+use tidegate_testkit::redis::{Cluster, Server};
+
+/// Buckets in this process that several limiters share, as if they were elsewhere.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedMemory {
+    memory: Arc<MemoryStore<ManualClock>>,
+    secret: Arc<Mutex<Option<[u8; 32]>>>,
+    secrets_asked: Arc<AtomicU32>,
+    is_far: bool,
+}
+
+impl SharedMemory {
+    /// Where it `is_far`, whoever asks has to wait.
+    pub(crate) fn new(clock: ManualClock, is_far: bool) -> Self {
+        let memory = MemoryStore::builder().clock(clock).max_keys(10_000).build();
+        Self {
+            memory: Arc::new(memory),
+            secret: Arc::default(),
+            secrets_asked: Arc::default(),
+            is_far,
+        }
+    }
+
+    /// As a failover may do.
+    pub(crate) fn forget_secret(&self) {
+        *self.secret.lock() = None;
+    }
+
+    /// How often anybody has asked for the secret.
+    pub(crate) fn secrets_asked(&self) -> u32 {
+        self.secrets_asked.load(Relaxed)
+    }
+}
+
+impl Store for SharedMemory {
+    async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+        // Somebody else may come between what is begun and what is done.
+        tokio::task::yield_now().await;
+        let reply = self.memory.decide_now(asks);
+        tokio::task::yield_now().await;
+        Ok(reply)
+    }
+
+    async fn inspect(
+        &self,
+        bucket: &[u8],
+        quota: &Quota,
+    ) -> Result<Option<Inspection>, StoreError> {
+        Ok(self.memory.inspect_now(bucket, quota))
+    }
+
+    async fn reset(&self, bucket: &[u8], quota: &Quota) -> Result<bool, StoreError> {
+        Ok(self.memory.reset_now(bucket, quota))
+    }
+
+    fn can_fail(&self) -> bool {
+        false
+    }
+
+    fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
+        (!self.is_far).then(|| self.memory.decide_now(asks))
+    }
+
+    async fn shared_secret(&self, proposal: [u8; 32]) -> Result<Option<[u8; 32]>, StoreError> {
+        self.secrets_asked.fetch_add(1, Relaxed);
+        Ok(Some(*self.secret.lock().get_or_insert(proposal)))
+    }
+}
+
+/// Two instances that share a store.
+pub(crate) struct Pair<S> {
+    pub(crate) limiters: [Limiter<S>; 2],
+    pub(crate) clock: ManualClock,
+}
+
+impl<S: Store + 'static> Pair<S> {
+    /// Each by these limits, over a store of its own making.
+    pub(crate) fn over(clock: ManualClock, limits: &str, store: impl Fn() -> S) -> Self {
+        let limiter = || {
+            let builder = Limiter::builder().config(config(limits)).max_keys(1_000);
+            let built = builder.clock(clock.clone()).build_with(store());
+            built.unwrap_or_else(|error| panic!("{error}"))
+        };
+        Self {
+            limiters: [limiter(), limiter()],
+            clock,
+        }
+    }
+
+    pub(crate) fn of(&self, nth: usize) -> &Limiter<S> {
+        &self.limiters[nth % 2]
+    }
+}
+
+/// In this process, and far.
+pub(crate) fn in_memory(limits: &str) -> Pair<SharedMemory> {
+    let clock = clock();
+    let store = SharedMemory::new(clock.clone(), true);
+    Pair::over(clock, limits, || store.clone())
+}
+
+/// No two stores of one server share keys.
+static PREFIX: AtomicU32 = AtomicU32::new(0);
+
+/// Over a server that is reached by `settings`.
+pub(crate) async fn in_redis(settings: &Settings, tag: KeyTag, limits: &str) -> Pair<RedisStore> {
+    let clock = clock();
+    let prefix = format!("tg{}:", PREFIX.fetch_add(1, Relaxed));
+    let options = Options::default()
+        .prefix(prefix)
+        .tag(tag)
+        // It goes by real time.
+        .deny_cache(0)
+        .clock(clock.clone());
+    let mut stores = Vec::new();
+    for _ in 0..2 {
+        let store = RedisStore::connect(settings.clone(), options.clone()).await;
+        stores.push(store.expect("it is there"));
+    }
+    let stores = Mutex::new(stores);
+    Pair::over(clock, limits, || stores.lock().pop().unwrap())
+}
+
+/// How to reach one server; slowly, rather than not at all.
+pub(crate) fn standalone(server: &Server) -> Settings {
+    patient(Mode::Standalone, std::slice::from_ref(server))
+}
+
+pub(crate) fn cluster(cluster: &Cluster) -> Settings {
+    patient(Mode::Cluster, cluster.nodes())
+}
+
+fn patient(mode: Mode, servers: &[Server]) -> Settings {
+    let address = |server: &Server| Address::new("127.0.0.1", server.port());
+    let patience = Duration::from_secs(10);
+    Settings::new(mode, servers.iter().map(address).collect())
+        .timeout(patience)
+        .connect_timeout(patience)
+}

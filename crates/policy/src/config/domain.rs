@@ -1,0 +1,70 @@
+//! `domain`: what Envoy's rate limit service calls a policy.
+
+use super::environment::expand;
+use super::fault::Fault;
+use super::reader::{Reader, Value};
+use super::syntax::{Kind, Place};
+use std::collections::BTreeMap;
+
+/// Domains are at most this long.
+const DOMAIN_MAX: usize = 256;
+
+/// Reads a domain.
+pub(super) fn parse(text: &str) -> Result<String, Fault> {
+    let is_long = text.chars().nth(DOMAIN_MAX).is_some();
+    if text.is_empty() || is_long || text.chars().any(char::is_control) {
+        let fault = Fault::new(format!("{} cannot be a domain", Fault::quote(text)));
+        return Err(fault.help("use 1 to 256 printable characters, as Envoy's `domain` has them"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Refuses domains that two policies have: a policy without one has its name for it.
+pub(super) fn refuse_shared(reader: &mut Reader<'_>, policies: &[Value<'_>]) {
+    let mut seen: BTreeMap<String, Place> = BTreeMap::new();
+    let mut later = Vec::new();
+    for policy in policies {
+        match (field(policy, "domain"), field(policy, "name")) {
+            (Some(domain), _) => later.push(domain),
+            // That names differ has been seen to.
+            (None, Some(name)) => {
+                if let Some(text) = text(reader, &name) {
+                    seen.insert(text, name.node.place);
+                }
+            }
+            (None, None) => {}
+        }
+    }
+    for domain in later {
+        let Some(text) = text(reader, &domain) else {
+            continue;
+        };
+        if let Some(place) = seen.get(&text) {
+            let message = format!("two policies have the domain {}", Fault::quote(&text));
+            let help = match place {
+                Place::File { line, .. } => format!(
+                    "the other is on line {line}; a policy without a domain is known by its name"
+                ),
+                Place::Variable(_) => "a policy without a domain is known by its name".to_owned(),
+            };
+            reader.error(domain.spot(), Fault::new(message).help(help));
+        } else {
+            seen.insert(text, domain.node.place);
+        }
+    }
+}
+
+/// The text of a value that has been read already, with its variables replaced.
+fn text(reader: &Reader<'_>, value: &Value<'_>) -> Option<String> {
+    let text = expand(value.node.as_text()?, reader.environment()).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// The value under a key of this map.
+fn field<'v>(value: &Value<'v>, name: &str) -> Option<Value<'v>> {
+    let Kind::Map(entries) = &value.node.kind else {
+        return None;
+    };
+    let entry = entries.iter().find(|entry| entry.key.text == name)?;
+    Some(value.child(&entry.key, &entry.value))
+}

@@ -1,0 +1,53 @@
+//! Doors that will hardly do as they stand: told once listeners and store are known.
+
+use super::fault::Fault;
+use super::listen::Listen;
+use super::reader::{Reader, Value};
+use super::store::StoreSettings;
+use super::syntax::Kind;
+use std::time::Duration;
+
+/// How long Envoy waits for its rate limit service unless told.
+const ENVOY_WAITS: Duration = Duration::from_millis(20);
+
+/// How long a store may take so that an answer, or the decision without it, is there in time.
+const IN_TIME: Duration = Duration::from_millis(10);
+
+/// Warns of doors that will hardly do, under `listen`.
+pub(super) fn warn(
+    reader: &mut Reader<'_>,
+    value: Option<&Value<'_>>,
+    listen: &Listen,
+    store: &StoreSettings,
+) {
+    let door = |name: &str| {
+        let Kind::Map(entries) = &value?.node.kind else {
+            return None;
+        };
+        let entry = entries.iter().find(|entry| entry.key.text == name)?;
+        Some(value?.child(&entry.key, &entry.value))
+    };
+    if let (Some(value), Some(_), Some(_)) = (door("grpc"), &listen.grpc, store.target.redis())
+        && store.timeout > IN_TIME
+    {
+        let fault = Fault::new(format!(
+            "Envoy waits {ENVOY_WAITS:?} for an answer unless told, and the store alone may take {:?}",
+            store.timeout
+        ));
+        let help =
+            "write `timeout: 10ms` or less in `store`, or let Envoy wait longer and leave this be";
+        reader.warn(value.key_spot(), fault.help(help));
+    }
+    if let (Some(value), Some(resp)) = (door("resp"), &listen.resp) {
+        let shows_certificate = resp.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+        let is_open = resp.token.is_none() && !shows_certificate;
+        if is_open && !resp.address.ip().is_loopback() {
+            let fault = Fault::new(format!(
+                "whoever reaches {} may take from any limit: the door asks for no token",
+                resp.address
+            ));
+            let help = "add `token_file`, or listen on 127.0.0.1";
+            reader.warn(value.key_spot(), fault.help(help));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! `replaces`: limits that do not apply where another does.
+
+use super::fault::Fault;
+use super::reader::{Reader, Value};
+use super::suggest::closest;
+use super::syntax::Kind;
+use crate::limit::Limit;
+
+/// The names under `replaces` of each limit, in `items`, as numbers of `limits`. Both are in the order
+/// written; limits that could not be read are `None`.
+pub(super) fn resolve(reader: &mut Reader<'_>, items: &[Value<'_>], limits: &mut [Option<Limit>]) {
+    for (item, number) in items.iter().zip(0..) {
+        let Kind::Map(entries) = &item.node.kind else {
+            continue;
+        };
+        let Some(entry) = entries.iter().find(|entry| entry.key.text == "replaces") else {
+            continue;
+        };
+        let value = item.child(&entry.key, &entry.value);
+        let mut replaced = Vec::new();
+        for name in reader.one_or_many(&value) {
+            if matches!(name.node.kind, Kind::Map(_) | Kind::List(_)) {
+                let fault = Fault::new("a limit is replaced by its name");
+                reader.error(name.spot(), fault.help("write the name alone: [small]"));
+                continue;
+            }
+            let Some(text) = reader.text(&name) else {
+                continue;
+            };
+            let found = named(limits, text.trim());
+            match check(limits, number, &replaced, found, text.trim()) {
+                Ok(found) => replaced.push(found),
+                Err(fault) => reader.error(name.spot(), fault),
+            }
+        }
+        if let Some(Some(limit)) = limits.get_mut(number) {
+            limit.replaces = replaced;
+        }
+    }
+}
+
+fn named(limits: &[Option<Limit>], name: &str) -> Option<usize> {
+    let mut limits = limits.iter();
+    limits.position(|limit| limit.as_ref().is_some_and(|limit| limit.name == name))
+}
+
+/// Whether the limit of this number may replace the one that was found.
+fn check(
+    limits: &[Option<Limit>],
+    number: usize,
+    replaced: &[usize],
+    found: Option<usize>,
+    name: &str,
+) -> Result<usize, Fault> {
+    let quoted = Fault::quote(name);
+    match found {
+        Some(found) if found == number => Err(Fault::new("a limit cannot replace itself")
+            .help("name another limit of this policy, or remove `replaces`")),
+        Some(found) if replaced.contains(&found) => {
+            Err(Fault::new(format!("{quoted} is there already")).help("write it once"))
+        }
+        Some(found) => Ok(found),
+        None => {
+            let others = limits
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != number);
+            let names = others.filter_map(|(_, limit)| Some(limit.as_ref()?.name.as_str()));
+            let help = match closest(name, names) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "name another limit of the same policy".to_owned(),
+            };
+            Err(Fault::new(format!("this policy has no limit {quoted}")).help(help))
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! `reserve`: a policy that takes reservations.
+
+use super::duration;
+use super::fault::Fault;
+use super::fields::RESERVE;
+use super::reader::Reader;
+use super::syntax::Kind;
+use super::table::Fields;
+use crate::limit::{Evaluate, Limit, Reserving};
+use std::time::Duration;
+
+/// Reads `reserve` of a policy: how long reservations live, or a map of it; `None` where it takes none.
+pub(super) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Reserving> {
+    let value = fields.get("reserve")?;
+    if !matches!(value.node.kind, Kind::Map(_)) {
+        let default_ttl = reader.parse(&value, length)?;
+        return Some(Reserving::new(default_ttl));
+    }
+    let fields = reader.fields(&value, &RESERVE)?;
+    let default_ttl = reader.setting(&fields, "default_ttl", length);
+    let max_ttl = reader.setting(&fields, "max_ttl", length);
+    let reserving = match (default_ttl, max_ttl) {
+        (Some(default_ttl), None) => Reserving::new(default_ttl),
+        (None, Some(max_ttl)) => Reserving {
+            default_ttl: Reserving::DEFAULT_TTL.min(max_ttl),
+            max_ttl,
+        },
+        (None, None) => Reserving::new(Reserving::DEFAULT_TTL),
+        (Some(default_ttl), Some(max_ttl)) => Reserving {
+            default_ttl,
+            max_ttl,
+        },
+    };
+    if let (true, Some(value)) = (
+        reserving.default_ttl > reserving.max_ttl,
+        fields.get("default_ttl"),
+    ) {
+        let fault = Fault::new("`default_ttl` is longer than `max_ttl`");
+        reader.error(
+            value.spot(),
+            fault.help("no reservation lives longer than `max_ttl`"),
+        );
+    }
+    Some(reserving)
+}
+
+/// Refuses what a policy cannot do beside taking reservations.
+pub(super) fn check(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    around: Evaluate,
+    limits: &[Limit],
+) {
+    let Some(value) = fields.get("reserve") else {
+        return;
+    };
+    if let Some(limit) = limits.iter().find(|limit| limit.waiting.is_some()) {
+        let fault = Fault::new(format!(
+            "a policy that takes reservations has none that wait, and requests wait for `{}`",
+            limit.name
+        ));
+        reader.error(
+            value.key_spot(),
+            fault.help("remove `reserve`, or `on_refusal: wait`"),
+        );
+    }
+    if around == Evaluate::Each {
+        let fault = Fault::new(
+            "a reservation is made in one step, and with `evaluate: each` every limit has its own",
+        );
+        reader.error(
+            value.key_spot(),
+            fault.help("remove `reserve`, or use `evaluate: all`"),
+        );
+    }
+}
+
+fn length(text: &str) -> Result<Duration, Fault> {
+    let length = Duration::from_micros(duration::parse(text)?);
+    if (Reserving::SHORTEST..=Reserving::LONGEST).contains(&length) {
+        return Ok(length);
+    }
+    let message = format!("{} is not from 1ms to 1h", Fault::quote(text));
+    Err(Fault::new(message).help("as long as the work may take, for example `60s`"))
+}

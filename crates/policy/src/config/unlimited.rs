@@ -1,0 +1,81 @@
+//! `rate: unlimited`: a limit that is none.
+
+use super::environment::expand;
+use super::fault::Fault;
+use super::reader::Reader;
+use super::syntax::Kind;
+use super::table::Fields;
+use crate::limit::{Evaluate, Limit};
+use tidegate_core::Mode;
+
+/// How the rate of a limit is written that is none.
+const UNLIMITED: &str = "unlimited";
+
+/// What says how to count, and so says nothing here.
+const NOT_COUNTED: [&str; 9] = [
+    "algorithm",
+    "align",
+    "charge",
+    "overdraft",
+    "on_refusal",
+    "max_wait",
+    "max_waiting",
+    "refundable",
+    "template",
+];
+
+/// What never comes to pass where nobody is refused, and does no harm.
+const IN_VAIN: [&str; 4] = ["key", "missing", "on_failure", "respond"];
+
+/// Whether the rate of a limit is none.
+pub(super) fn is_unlimited(reader: &Reader<'_>, fields: &Fields<'_>) -> bool {
+    let Some(Kind::Text(text)) = fields.get("rate").map(|value| &value.node.kind) else {
+        return false;
+    };
+    // What is wrong with it is told where it is read.
+    expand(text, reader.environment()).is_ok_and(|text| text.trim() == UNLIMITED)
+}
+
+/// Refuses what counts, and warns of what is in vain.
+pub(super) fn check(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+    for name in NOT_COUNTED {
+        if let Some(value) = fields.get(name) {
+            let fault = Fault::new(format!(
+                "`{name}` is for limits that count, and the rate of this one is `unlimited`"
+            ));
+            reader.error(value.key_spot(), fault.help(format!("remove `{name}`")));
+        }
+    }
+    for name in IN_VAIN {
+        if let Some(value) = fields.get(name) {
+            let fault = Fault::new(format!("`{name}` has no effect: the rate is `unlimited`"));
+            reader.warn(value.key_spot(), fault.help("remove it"));
+        }
+    }
+}
+
+/// Warns where a limit that is none changes nothing: it neither decides alone, nor has a place of its own
+/// among descriptors, nor replaces another.
+pub(super) fn warn_in_vain(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    evaluate: Evaluate,
+    limit: &Limit,
+) {
+    let matters = limit.is_met_by_each()
+        || fields.get("replaces").is_some()
+        || (evaluate == Evaluate::First && limit.mode == Mode::Enforce);
+    if let (false, Some(value)) = (matters, fields.get("rate")) {
+        let (message, help) = match evaluate {
+            Evaluate::First => (
+                "a limit that only watches, at a rate of `unlimited`, does nothing",
+                "remove `mode: shadow`, or the limit",
+            ),
+            _ => (
+                "`unlimited` lets nobody past the other limits: every one that matches must allow",
+                "use `evaluate: first`, or name with `replaces` the limits that shall not apply",
+            ),
+        };
+        reader.warn(value.spot(), Fault::new(message).help(help));
+    }
+}

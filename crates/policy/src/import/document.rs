@@ -1,0 +1,212 @@
+//! A foreign file, read with places: nothing in it is looked up, and nothing in it is obeyed.
+
+use super::SourceFile;
+use super::note::Notes;
+use crate::config::{
+    ConfigErrors, Fault, Fields, Kind, NoEnvironment, Node, Place, Problem, Reader, Table, Value,
+    read_syntax,
+};
+
+/// Keys of entries are at most this long.
+const KEY_BYTES_MAX: usize = 256;
+
+/// Values of entries are at most this long.
+const VALUE_BYTES_MAX: usize = 1024;
+
+/// A file that is being read, and what is wrong with it so far.
+#[derive(Debug)]
+pub(super) struct Document<'a> {
+    reader: Reader<'a>,
+    file: &'a str,
+    /// What messages about its form begin with.
+    trouble: &'static str,
+    pub(super) notes: &'a mut Notes,
+}
+
+/// What is wrong with several files.
+#[derive(Debug, Default)]
+pub(super) struct Wrong {
+    problems: Vec<Problem>,
+    more: usize,
+}
+
+// === impl Document ===
+
+impl<'a> Document<'a> {
+    /// The file, and what it holds if it can be read. A file that says nothing is at fault as
+    /// `nothing` says.
+    pub(super) fn open(
+        file: &'a SourceFile,
+        trouble: &'static str,
+        nothing: Fault,
+        notes: &'a mut Notes,
+    ) -> (Self, Option<Node>) {
+        let mut document = Self {
+            reader: Reader::new(&file.name, &file.text, &NoEnvironment),
+            file: &file.name,
+            trouble,
+            notes,
+        };
+        let says_nothing = nothing.message.clone();
+        let (tree, faults) = read_syntax(&file.text, nothing);
+        for (place, fault) in faults {
+            let prefix = if fault.message == says_nothing {
+                ""
+            } else {
+                trouble
+            };
+            let message = format!("{prefix}{}", fault.message);
+            let fault = Fault::new(message).maybe_help(fault.help);
+            document.reader.error((place, String::new()), fault);
+        }
+        (document, tree)
+    }
+
+    /// What the file is called.
+    pub(super) fn file(&self) -> &'a str {
+        self.file
+    }
+
+    /// Something is wrong.
+    pub(super) fn error(&mut self, spot: (Place, String), fault: Fault) {
+        self.reader.error(spot, fault);
+    }
+
+    /// Something is to be known.
+    pub(super) fn note(&mut self, place: Place, text: impl Into<String>) {
+        self.notes.add((self.file, line(place)), text);
+    }
+
+    /// The text of a scalar, as it is written; `None` where it says nothing, or is no scalar.
+    pub(super) fn text<'v>(&mut self, value: &Value<'v>) -> Option<&'v str> {
+        match &value.node.kind {
+            Kind::Text(text) if text.is_empty() => None,
+            Kind::Text(text) => Some(text),
+            Kind::Null => None,
+            _ => {
+                self.refuse(value, "a single value");
+                None
+            }
+        }
+    }
+
+    /// The fields of a map, all of which `table` must know.
+    pub(super) fn fields<'v>(
+        &mut self,
+        value: &Value<'v>,
+        table: &'static Table,
+    ) -> Option<Fields<'v>> {
+        self.reader.fields(value, table)
+    }
+
+    /// The items of a list; none where it says nothing, or is no list.
+    pub(super) fn items<'v>(&mut self, value: &Value<'v>) -> Vec<Value<'v>> {
+        match &value.node.kind {
+            Kind::List(items) => value.items(items),
+            Kind::Null => Vec::new(),
+            _ => {
+                self.refuse(value, "a list");
+                Vec::new()
+            }
+        }
+    }
+
+    /// `true` or `false`, in any of the ways of YAML; `false` where it says nothing.
+    pub(super) fn flag(&mut self, value: &Value<'_>) -> bool {
+        let Some(text) = self.text(value) else {
+            return false;
+        };
+        match text.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "on" | "y" => true,
+            "false" | "no" | "off" | "n" => false,
+            _ => {
+                let found = Fault::quote(text);
+                self.form(value, &format!("{found}; expected true or false"));
+                false
+            }
+        }
+    }
+
+    /// A whole number up to `most`.
+    pub(super) fn number(&mut self, value: &Value<'_>, most: u64) -> Option<u64> {
+        let text = self.text(value)?;
+        let starts_well = text.starts_with(|c: char| c.is_ascii_digit());
+        let digits = text.replace('_', "");
+        // A leading nought would make it octal to some.
+        let is_decimal = starts_well && (digits.len() == 1 || !digits.starts_with('0'));
+        let number = digits.parse().ok().filter(|number| *number <= most);
+        if number.is_none() || !is_decimal {
+            let found = Fault::quote(text);
+            self.form(
+                value,
+                &format!("{found}; expected a whole number from 0 to {most}"),
+            );
+            return None;
+        }
+        number
+    }
+
+    /// A value is not what was `expected`.
+    pub(super) fn refuse(&mut self, value: &Value<'_>, expected: &str) {
+        if !matches!(value.node.kind, Kind::Broken) {
+            let found = value.node.noun();
+            self.form(value, &format!("{found}; expected {expected}"));
+        }
+    }
+
+    fn form(&mut self, value: &Value<'_>, found: &str) {
+        let message = format!("{}{} is {found}", self.trouble, value.name());
+        self.error(value.spot(), Fault::new(message));
+    }
+
+    /// Adds what is wrong with it to `wrong`.
+    pub(super) fn close(self, wrong: &mut Wrong) {
+        if let Err(errors) = self.reader.finish() {
+            wrong.problems.extend_from_slice(errors.problems());
+            let untold = errors.count().saturating_sub(errors.problems().len());
+            wrong.more = wrong.more.saturating_add(untold);
+        }
+    }
+}
+
+// === impl Wrong ===
+
+impl Wrong {
+    /// Nothing, or everything that is wrong; `name` is what the whole is called.
+    pub(super) fn finish(self, name: &str) -> Result<(), ConfigErrors> {
+        if self.problems.is_empty() {
+            return Ok(());
+        }
+        Err(ConfigErrors::new(name.into(), self.problems, self.more))
+    }
+}
+
+/// Why a text cannot be the key of an entry, if it cannot: the language bounds it.
+pub(super) fn bad_key(key: &str) -> Option<Fault> {
+    let is_plain = !key.chars().any(char::is_control) && key.trim() == key;
+    if is_plain && !key.is_empty() && key.len() <= KEY_BYTES_MAX {
+        return None;
+    }
+    let fault = Fault::new(format!(
+        "{} cannot be the key of an entry",
+        Fault::quote(key)
+    ));
+    Some(fault.help("use 1 to 256 printable characters, without blanks around them"))
+}
+
+/// Why a text cannot be the value of an entry, if it cannot.
+pub(super) fn bad_value(value: &str) -> Option<Fault> {
+    if !value.chars().any(char::is_control) && value.len() <= VALUE_BYTES_MAX {
+        return None;
+    }
+    let fault = Fault::new(format!("{} cannot be a value", Fault::quote(value)));
+    Some(fault.help("use up to 1024 printable characters"))
+}
+
+/// The line of a place, from 1.
+pub(super) fn line(place: Place) -> usize {
+    match place {
+        Place::File { line, .. } => line,
+        Place::Variable(_) => 1,
+    }
+}

@@ -1,0 +1,163 @@
+//! What a map may hold.
+
+use crate::config::{Entry, Fault, Kind, Place, Value, closest};
+use crate::import::document::Document;
+
+/// Words that have a place somewhere.
+const WORDS: [&str; 16] = [
+    "domain",
+    "key",
+    "value",
+    "descriptors",
+    "rate_limit",
+    "unit",
+    "requests_per_unit",
+    "unlimited",
+    "shadow_mode",
+    "quota_mode",
+    "name",
+    "replaces",
+    "detailed_metric",
+    "value_to_metric",
+    "share_threshold",
+    "metadata",
+];
+
+/// A kind of map, and the words that have a meaning in it.
+#[derive(Debug)]
+pub(super) struct Known {
+    what: &'static str,
+    words: &'static [&'static str],
+}
+
+/// A whole file.
+pub(super) static ROOT: Known = Known {
+    what: "at the top of a file",
+    words: &["domain", "descriptors"],
+};
+
+/// An item of `descriptors`.
+pub(super) static DESCRIPTOR: Known = Known {
+    what: "in a descriptor",
+    words: &[
+        "key",
+        "value",
+        "rate_limit",
+        "descriptors",
+        "shadow_mode",
+        "quota_mode",
+        "detailed_metric",
+        "value_to_metric",
+        "share_threshold",
+        "metadata",
+    ],
+};
+
+/// `rate_limit`.
+pub(super) static RATE_LIMIT: Known = Known {
+    what: "in a `rate_limit`",
+    words: &["unit", "requests_per_unit", "unlimited", "name", "replaces"],
+};
+
+/// An item of `replaces`.
+pub(super) static REPLACES: Known = Known {
+    what: "in `replaces`",
+    words: &["name"],
+};
+
+/// The fields of one map.
+#[derive(Debug)]
+pub(super) struct Map<'v> {
+    value: Value<'v>,
+    entries: &'v [Entry],
+}
+
+impl<'v> Map<'v> {
+    /// The fields of a map. What is a word nowhere is refused; what is one elsewhere means nothing,
+    /// there as here, and is noted.
+    pub(super) fn read(
+        document: &mut Document<'_>,
+        value: &Value<'v>,
+        known: &Known,
+    ) -> Option<Self> {
+        let Kind::Map(entries) = &value.node.kind else {
+            document.refuse(value, "a map");
+            return None;
+        };
+        for entry in entries {
+            let word = entry.key.text.as_str();
+            if !WORDS.contains(&word) {
+                let spot = value.child(&entry.key, &entry.value).key_spot();
+                document.error(spot, unknown(word, known));
+            } else if !known.words.contains(&word) {
+                let what = known.what;
+                document.note(entry.key.place, format!("`{word}` means nothing {what}"));
+            }
+        }
+        Some(Self {
+            value: value.clone(),
+            entries,
+        })
+    }
+
+    /// The value of a field, if it is written.
+    pub(super) fn get(&self, name: &str) -> Option<Value<'v>> {
+        let entry = self.entries.iter().find(|entry| entry.key.text == name)?;
+        Some(self.value.child(&entry.key, &entry.value))
+    }
+
+    /// The text of a field, if it says anything.
+    pub(super) fn text(
+        &self,
+        document: &mut Document<'_>,
+        name: &str,
+    ) -> Option<(String, Value<'v>)> {
+        let value = self.get(name)?;
+        let text = document.text(&value)?;
+        Some((text.to_owned(), value))
+    }
+
+    /// Whether a field is absent, or nothing is written there.
+    pub(super) fn says_nothing(&self, name: &str) -> bool {
+        self.get(name).is_none_or(|value| match &value.node.kind {
+            Kind::Null => true,
+            Kind::Text(text) => text.is_empty(),
+            _ => false,
+        })
+    }
+
+    /// Whether a field is true.
+    pub(super) fn flag(&self, document: &mut Document<'_>, name: &str) -> bool {
+        self.get(name).is_some_and(|value| document.flag(&value))
+    }
+
+    /// Where it stands.
+    pub(super) fn spot(&self) -> (Place, String) {
+        self.value.spot()
+    }
+}
+
+fn unknown(word: &str, known: &Known) -> Fault {
+    let is_number = word.parse::<f64>().is_ok();
+    let is_text = !is_number && !matches!(word, "" | "~" | "null" | "true" | "false");
+    let message = if is_text {
+        format!("config error, unknown key '{word}'")
+    } else {
+        format!("config error, key is not of type string: {word}")
+    };
+    let meant = closest(word, known.words.iter().copied());
+    let elsewhere = || closest(word, WORDS);
+    Fault::new(message).help(match meant.or_else(elsewhere) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("{} stand {}", listed(known.words), known.what),
+    })
+}
+
+/// Such as "`a`, `b` and `c`".
+fn listed(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => quoted.concat(),
+    }
+}

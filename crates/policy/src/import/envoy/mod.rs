@@ -1,0 +1,214 @@
+//! The files of envoyproxy/ratelimit: a domain each, with a tree of descriptors.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `fields` | what a map may hold |
+//! | `descriptor` | a descriptor and those below it, flattened into what was found |
+//! | `rate` | `rate_limit`: how much, by which name, instead of whom |
+//! | `translate` | a domain as a policy |
+//!
+//! Its lookup is our own: entry by entry, the exact value before patterns in the order of the file
+//! before any value, never turning back, and only what stands at the last entry counts. So a limit
+//! is translated by the path that leads to it, and a descriptor without a limit that others would
+//! fall back from becomes one that is unlimited.
+
+mod descriptor;
+mod fields;
+mod rate;
+mod translate;
+
+use super::document::{Document, Wrong, line};
+use super::names::Names;
+use super::note::Notes;
+use super::{Imported, SourceFile};
+use crate::config::{ConfigErrors, Fault, Node, POLICIES_MAX, Place, Value};
+use descriptor::{Found, Siblings, Walk};
+use fields::{Map, ROOT};
+
+/// What messages about the form of a file begin with.
+const TROUBLE: &str = "error loading config file: ";
+
+/// The longest name of a domain.
+const DOMAIN_MAX: usize = 256;
+
+/// How files are translated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EnvoyOptions {
+    /// Several files may tell of the same domain, as with `MERGE_DOMAIN_CONFIG`.
+    pub merge_domains: bool,
+    /// Every limit counts for itself, whatever the others say: `evaluate: each` for all domains.
+    pub each: bool,
+}
+
+/// A domain, and all that was found in it.
+#[derive(Debug)]
+struct Domain {
+    name: String,
+    /// The file that told of it first, and the line.
+    place: (String, usize),
+    siblings: Siblings,
+    found: Vec<Found>,
+}
+
+/// Translates the files of envoyproxy/ratelimit, in this order; `from` is what the whole is called.
+/// Errors are of all files, at once.
+///
+/// ```
+/// use tidegate_policy::Config;
+/// use tidegate_policy::import::{EnvoyOptions, SourceFile, envoy};
+///
+/// let file = SourceFile {
+///     name: "edge.yaml".to_owned(),
+///     text: "
+/// domain: edge
+/// descriptors:
+///   - key: remote_address
+///     rate_limit: { unit: minute, requests_per_unit: 10 }
+/// "
+///     .to_owned(),
+/// };
+/// let imported = envoy("config", &[file], EnvoyOptions::default())?;
+/// let yaml = imported.to_yaml();
+/// assert!(yaml.contains("match: { descriptor: [remote_address] }"));
+/// assert!(yaml.contains("rate: 10/min"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+pub fn envoy(
+    from: &str,
+    files: &[SourceFile],
+    options: EnvoyOptions,
+) -> Result<Imported, ConfigErrors> {
+    let mut notes = Notes::default();
+    let mut wrong = Wrong::default();
+    let mut domains: Vec<Domain> = Vec::new();
+    for file in files {
+        let nothing = no_domain();
+        let (mut document, tree) = Document::open(file, TROUBLE, nothing, &mut notes);
+        if let Some(tree) = tree {
+            read(&mut document, &tree, &mut domains, options);
+        }
+        document.close(&mut wrong);
+    }
+    wrong.finish(from)?;
+    check_count(from, &domains)?;
+    let mut names = Names::without(&["none"]);
+    let mut policies = Vec::new();
+    for domain in domains {
+        policies.push(translate::policy(domain, options, &mut names, &mut notes));
+    }
+    Ok(Imported {
+        from: format!("envoyproxy/ratelimit: {from}"),
+        policies,
+        notes: notes.into_notes(),
+    })
+}
+
+fn no_domain() -> Fault {
+    Fault::new("config file cannot have empty domain")
+        .help("a file begins with `domain: NAME`, the name that Envoy's filter has")
+}
+
+/// Reads one file.
+fn read(
+    document: &mut Document<'_>,
+    tree: &Node,
+    domains: &mut Vec<Domain>,
+    options: EnvoyOptions,
+) {
+    let root = Value::root(tree);
+    let Some(map) = Map::read(document, &root, &ROOT) else {
+        return;
+    };
+    let name = map.text(document, "domain");
+    let index = match &name {
+        Some((name, value)) => domain(document, name, value, domains, options),
+        None => {
+            // What is not a text has been refused already.
+            if map.says_nothing("domain") {
+                document.error(map.spot(), no_domain());
+            }
+            None
+        }
+    };
+    let mut astray = Domain::new(String::new(), (String::new(), 1));
+    let domain = index.and_then(|index| domains.get_mut(index));
+    let domain = domain.unwrap_or(&mut astray);
+    if let Some(value) = map.get("descriptors") {
+        let mut walk = Walk::new(document, &domain.name, &mut domain.found);
+        walk.descriptors(&value, &mut domain.siblings);
+        translate::check(document, &value, domain.found.len(), &domain.name);
+    }
+}
+
+/// Which of the domains a file tells of: a new one, or one that goes on.
+fn domain(
+    document: &mut Document<'_>,
+    name: &str,
+    value: &Value<'_>,
+    domains: &mut Vec<Domain>,
+    options: EnvoyOptions,
+) -> Option<usize> {
+    let is_printable = !name.chars().any(char::is_control) && name.trim() == name;
+    if name.chars().count() > DOMAIN_MAX || !is_printable {
+        let fault = Fault::new(format!("{} cannot be a domain", Fault::quote(name)));
+        let help = format!("use up to {DOMAIN_MAX} printable characters");
+        document.error(value.spot(), fault.help(help));
+        return None;
+    }
+    if let Some(index) = domains.iter().position(|domain| domain.name == name) {
+        if options.merge_domains {
+            return Some(index);
+        }
+        let first = domains.get(index).map(|domain| domain.place.clone());
+        let (file, line) = first.unwrap_or_default();
+        let fault = Fault::new(format!("duplicate domain '{name}' in config file"));
+        let help = format!(
+            "the first is in {file}, line {line}; with `--merge-domains` several files tell of one domain"
+        );
+        document.error(value.spot(), fault.help(help));
+        return None;
+    }
+    let place = (document.file().to_owned(), line(value.node.place));
+    domains.push(Domain::new(name.to_owned(), place));
+    domains.len().checked_sub(1)
+}
+
+/// There is a domain, and there are not too many.
+fn check_count(from: &str, domains: &[Domain]) -> Result<(), ConfigErrors> {
+    let fault = match domains.len() {
+        0 => {
+            Fault::new("there is no domain here").help("name a folder with a file for each domain")
+        }
+        count if count > POLICIES_MAX => Fault::new(format!(
+            "there are {count} domains; at most {POLICIES_MAX} are supported"
+        )),
+        _ => return Ok(()),
+    };
+    let nowhere = SourceFile {
+        name: from.to_owned(),
+        text: String::new(),
+    };
+    let place = Place::File {
+        line: 1,
+        column: 1,
+        width: 1,
+    };
+    let (mut notes, mut wrong) = (Notes::default(), Wrong::default());
+    let (mut document, _) = Document::open(&nowhere, "", fault.clone(), &mut notes);
+    if domains.len() > POLICIES_MAX {
+        document.error((place, String::new()), fault);
+    }
+    document.close(&mut wrong);
+    wrong.finish(from)
+}
+
+impl Domain {
+    fn new(name: String, place: (String, usize)) -> Self {
+        Self {
+            name,
+            place,
+            siblings: Siblings::default(),
+            found: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! `rate_limit`: how much, by which name, instead of whom.
+
+use super::fields::{Map, RATE_LIMIT, REPLACES};
+use crate::config::{Fault, Kind, Value};
+use crate::import::document::{Document, line};
+
+/// How much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rate {
+    Unlimited,
+    Of { amount: u64, unit: &'static str },
+}
+
+/// A `rate_limit`.
+#[derive(Debug)]
+pub(super) struct RateLimit {
+    pub(super) rate: Rate,
+    pub(super) name: Option<String>,
+    /// Names of limits that do not count where this one is found, and the line of each.
+    pub(super) replaces: Vec<(String, usize)>,
+}
+
+/// Units, and how the language writes their length. Months have 30 days and years 365.
+const UNITS: [(&str, &str); 7] = [
+    ("second", "s"),
+    ("minute", "min"),
+    ("hour", "h"),
+    ("day", "day"),
+    ("week", "week"),
+    ("month", "30d"),
+    ("year", "365d"),
+];
+
+/// Reads a `rate_limit`; `None` where it says nothing, or cannot be read.
+pub(super) fn read(document: &mut Document<'_>, value: &Value<'_>) -> Option<RateLimit> {
+    if let Kind::Null = value.node.kind {
+        return None;
+    }
+    let map = Map::read(document, value, &RATE_LIMIT)?;
+    let unlimited = map.flag(document, "unlimited");
+    let amount = map.get("requests_per_unit");
+    let number = amount
+        .as_ref()
+        .and_then(|value| document.number(value, u32::MAX.into()));
+    let unit = unit(document, &map, unlimited);
+    let name = map.text(document, "name").map(|(name, _)| name);
+    let replaces = replaces(document, &map, name.as_deref());
+    if amount.is_none() && !unlimited {
+        document.note(
+            value.node.place,
+            "`requests_per_unit` is missing, so nothing passes, here as there",
+        );
+    }
+    let rate = match unit {
+        Some(unit) if !unlimited => Rate::Of {
+            amount: number.unwrap_or(0),
+            unit,
+        },
+        _ => Rate::Unlimited,
+    };
+    Some(RateLimit {
+        rate,
+        name,
+        replaces,
+    })
+}
+
+/// The unit, which must be there unless the limit is none.
+fn unit(document: &mut Document<'_>, map: &Map<'_>, unlimited: bool) -> Option<&'static str> {
+    let written = map.text(document, "unit");
+    let name = written.as_ref().map_or("", |(name, _)| name.as_str());
+    let known = UNITS
+        .iter()
+        .find(|(unit, _)| unit.eq_ignore_ascii_case(name));
+    let spot = match &written {
+        Some((_, value)) => value.spot(),
+        None => map.spot(),
+    };
+    match (known, unlimited) {
+        (Some(_), true) => {
+            let fault = Fault::new("should not specify rate limit unit when unlimited");
+            document.error(spot, fault.help("remove `unit`, or `unlimited`"));
+        }
+        (None, false) => {
+            let units: Vec<&str> = UNITS.iter().map(|(unit, _)| *unit).collect();
+            let fault = Fault::new(format!("invalid rate limit unit '{name}'"));
+            document.error(spot, fault.help(format!("one of {}", units.join(", "))));
+        }
+        _ => {}
+    }
+    known.map(|(_, length)| *length)
+}
+
+fn replaces(document: &mut Document<'_>, map: &Map<'_>, own: Option<&str>) -> Vec<(String, usize)> {
+    let Some(value) = map.get("replaces") else {
+        return Vec::new();
+    };
+    let mut names = Vec::new();
+    for item in document.items(&value) {
+        let Some(entry) = super::descriptor::map(document, &item, &REPLACES) else {
+            continue;
+        };
+        match entry.text(document, "name") {
+            None => {
+                let fault = Fault::new("should not have an empty replaces entry");
+                let help = "write `- name: NAME`, with the `name` of another `rate_limit`";
+                document.error(entry.spot(), fault.help(help));
+            }
+            Some((name, value)) if Some(name.as_str()) == own => {
+                let fault = Fault::new("replaces should not contain name of same descriptor");
+                document.error(value.spot(), fault.help("remove it"));
+            }
+            Some((name, value)) => names.push((name, line(value.node.place))),
+        }
+    }
+    names
+}

@@ -1,0 +1,209 @@
+//! A domain as a policy.
+
+use super::descriptor::{Found, Level};
+use super::rate::Rate;
+use super::{Domain, EnvoyOptions};
+use crate::config::{Fault, KEY_PARTS_MAX, LIMITS_MAX, Value};
+use crate::import::document::Document;
+use crate::import::draft::{KeyDraft, LimitDraft, PolicyDraft, RateDraft, Step, Whom};
+use crate::import::names::{self, Names};
+use crate::import::note::Notes;
+
+/// The name under which limits that requests bring themselves are counted.
+const OVERRIDE: &str = "override";
+
+/// What is said of every domain whose limits are decided together.
+const TOGETHER: &str = "limits of one call are decided together (`evaluate: all`): a call that one of them refuses takes nothing from the others; `--evaluate each` counts each for itself, as envoyproxy/ratelimit does";
+
+/// Whether there are not too many limits in a domain.
+pub(super) fn check(document: &mut Document<'_>, value: &Value<'_>, count: usize, domain: &str) {
+    if count > LIMITS_MAX {
+        let message =
+            format!("domain '{domain}' has {count} limits; at most {LIMITS_MAX} are supported");
+        document.error(value.key_spot(), Fault::new(message));
+    }
+}
+
+/// The policy for a domain.
+pub(super) fn policy(
+    domain: Domain,
+    options: EnvoyOptions,
+    policies: &mut Names,
+    notes: &mut Notes,
+) -> PolicyDraft {
+    let quota = domain.found.iter().find(|found| found.quota);
+    if let Some(found) = quota
+        && !options.each
+    {
+        let text = format!(
+            "`quota_mode` needs `evaluate: each`, so every limit of domain '{}' counts for itself",
+            domain.name
+        );
+        notes.add(spot(found), text);
+    }
+    let names = names_of(&domain.found);
+    let each = options.each || quota.is_some();
+    if !each {
+        notes.add((&domain.place.0, domain.place.1), TOGETHER);
+    }
+    let mut limits: Vec<LimitDraft> = domain
+        .found
+        .iter()
+        .zip(&names)
+        .map(|(found, name)| limit(found, name, notes))
+        .collect();
+    for (limit, found) in limits.iter_mut().zip(&domain.found) {
+        limit.replaces = replaced(found, &domain, &names, notes);
+    }
+    if limits.is_empty() {
+        let text = format!(
+            "domain '{}' has no descriptors: only limits that requests bring themselves count in it",
+            domain.name
+        );
+        notes.add((&domain.place.0, domain.place.1), text);
+        limits.push(nobody());
+    }
+    PolicyDraft {
+        name: policies.take(&domain.name),
+        domain: domain.name,
+        each,
+        limits,
+    }
+}
+
+fn spot(found: &Found) -> (&str, usize) {
+    (&found.place.0, found.place.1)
+}
+
+/// A policy needs a limit to be one.
+fn nobody() -> LimitDraft {
+    LimitDraft {
+        name: "none".to_owned(),
+        whom: Whom::Nobody,
+        key: KeyDraft::Global,
+        rates: Vec::new(),
+        align: "clock",
+        mode: None,
+        replaces: Vec::new(),
+    }
+}
+
+/// What the limits are called. Names that are given come first, so that none made up takes one.
+fn names_of(found: &[Found]) -> Vec<String> {
+    let mut names = Names::without(&[OVERRIDE]);
+    let given: Vec<Option<String>> = found
+        .iter()
+        .map(|found| Some(names.take(found.limit.as_ref()?.name.as_ref()?)))
+        .collect();
+    let all = given.into_iter().zip(found);
+    all.map(|(given, found)| given.unwrap_or_else(|| names.take(&made_up(found))))
+        .collect()
+}
+
+/// The path, and whether it lets everything pass.
+fn made_up(found: &Found) -> String {
+    let steps = found.path.iter().map(|level| &level.step);
+    let path = names::made_up(steps.map(|step| (step.key.as_str(), step.value.as_deref())));
+    match found.limit {
+        Some(_) => path,
+        None => format!("{path}-allowed"),
+    }
+}
+
+fn limit(found: &Found, name: &str, notes: &mut Notes) -> LimitDraft {
+    let rate = found.limit.as_ref().map(|limit| limit.rate);
+    let rates = match rate {
+        Some(Rate::Of { amount, unit }) => vec![RateDraft {
+            text: format!("{amount}/{unit}"),
+            label: None,
+        }],
+        _ => Vec::new(),
+    };
+    let mode = match (found.shadow, found.quota) {
+        _ if found.limit.is_none() => None,
+        (true, quota) => {
+            if quota {
+                let text = "`quota_mode` beside `shadow_mode` is left out: what is in shadow never refuses, and is no quota";
+                notes.add(spot(found), text);
+            }
+            Some("shadow").filter(|_| !rates.is_empty())
+        }
+        (false, true) => Some("quota"),
+        (false, false) => None,
+    };
+    LimitDraft {
+        name: name.to_owned(),
+        whom: Whom::Path(found.path.iter().map(|level| level.step.clone()).collect()),
+        key: key(&found.path),
+        rates,
+        align: "clock",
+        mode,
+        replaces: Vec::new(),
+    }
+}
+
+/// Whose bucket: one for each combination of the values that the path leaves open and that do not
+/// share.
+fn key(path: &[Level]) -> KeyDraft {
+    let mut parts = Vec::new();
+    for (at, level) in path.iter().enumerate() {
+        if level.is_open() {
+            parts.push(part(path, at, &level.step));
+        }
+    }
+    let is_shared = path.iter().any(|level| level.is_shared);
+    if parts.is_empty() {
+        KeyDraft::Global
+    } else if parts.len() > KEY_PARTS_MAX && !is_shared {
+        // What is fixed tells nobody apart, so the whole means the same.
+        KeyDraft::Descriptor
+    } else {
+        KeyDraft::Entries {
+            parts,
+            or_skip: false,
+        }
+    }
+}
+
+/// An entry, by its number where its key is there more than once.
+fn part(path: &[Level], at: usize, step: &Step) -> String {
+    let same = |level: &&Level| level.step.key == step.key;
+    // A number at the end of a key would be taken for which one of several it is.
+    if path.iter().filter(same).count() == 1 && !step.key.contains('#') {
+        return format!("descriptor:{}", step.key);
+    }
+    let before = path.iter().take(at).filter(same).count();
+    format!("descriptor:{}#{}", step.key, before.saturating_add(1))
+}
+
+/// The limits of the domain that one replaces.
+fn replaced(found: &Found, domain: &Domain, names: &[String], notes: &mut Notes) -> Vec<String> {
+    let Some(limit) = &found.limit else {
+        return Vec::new();
+    };
+    let mut replaced: Vec<String> = Vec::new();
+    for (theirs, line) in &limit.replaces {
+        let is_meant = |other: &Found| {
+            let other = other.limit.as_ref().and_then(|limit| limit.name.as_ref());
+            other == Some(theirs)
+        };
+        let all = domain.found.iter().zip(names);
+        let meant: Vec<&String> = all
+            .filter(|(other, _)| is_meant(other))
+            .map(|(_, name)| name)
+            .collect();
+        if meant.is_empty() {
+            let text = format!(
+                "`{theirs}` is the name of no limit in domain '{}', so it is replaced by none",
+                domain.name
+            );
+            notes.add((&found.place.0, *line), text);
+        }
+        for name in meant {
+            if !replaced.contains(name) {
+                replaced.push(name.clone());
+            }
+        }
+    }
+    replaced
+}

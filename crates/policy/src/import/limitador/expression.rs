@@ -1,0 +1,189 @@
+//! Conditions and variables, as far as they only compare entries of the first descriptor.
+
+/// What an expression is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    /// A name, which may have dots in it.
+    Name(String),
+    /// Text in quotes.
+    Text(String),
+    /// A whole number.
+    Number(String),
+    /// `==`, `&&`, `[`, `]`, `.`.
+    Mark(&'static str),
+}
+
+/// The entries that a condition wants, each with its value; `None` where the language cannot say it.
+pub(super) fn condition(text: &str) -> Option<Vec<(String, String)>> {
+    let tokens = tokens(text)?;
+    let parts = tokens.split(|token| *token == Token::Mark("&&"));
+    parts.map(comparison).collect()
+}
+
+/// The entry that a variable is; `None` where it is anything else.
+pub(super) fn variable(text: &str) -> Option<String> {
+    entry(&tokens(text)?)
+}
+
+/// `ENTRY == 'text'`, either way round.
+fn comparison(tokens: &[Token]) -> Option<(String, String)> {
+    let at = tokens
+        .iter()
+        .position(|token| *token == Token::Mark("=="))?;
+    let (left, right) = (tokens.get(..at)?, tokens.get(at.checked_add(1)?..)?);
+    match (left, right) {
+        (entry_tokens, [Token::Text(text)]) | ([Token::Text(text)], entry_tokens) => {
+            Some((entry(entry_tokens)?, text.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// `descriptors[0].NAME`, `descriptors[0]['NAME']`, or `NAME` alone, as it was written of old.
+fn entry(tokens: &[Token]) -> Option<String> {
+    match tokens {
+        [Token::Name(name)] => {
+            // These are what they are, and no entries.
+            let root = name.split('.').next().unwrap_or_default();
+            let is_known = matches!(
+                root,
+                "descriptors" | "limit" | "true" | "false" | "null" | "in"
+            );
+            (!is_known).then(|| name.clone())
+        }
+        [
+            Token::Name(list),
+            Token::Mark("["),
+            Token::Number(number),
+            Token::Mark("]"),
+            rest @ ..,
+        ] if list == "descriptors" && number == "0" => {
+            match rest {
+                // Further dots would look into the text.
+                [Token::Mark("."), Token::Name(name)] => {
+                    (!name.contains('.')).then(|| name.clone())
+                }
+                [Token::Mark("["), Token::Text(name), Token::Mark("]")] => Some(name.clone()),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+    .filter(|name| !name.is_empty())
+}
+
+/// Cuts an expression into tokens; `None` where something in it is none of these.
+fn tokens(text: &str) -> Option<Vec<Token>> {
+    let mut tokens = Vec::new();
+    let mut rest = text.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let (token, after) = match first {
+            '\'' | '"' => quoted(rest, first)?,
+            '0'..='9' => {
+                let (digits, after) = split(rest, |c| c.is_ascii_digit());
+                (Token::Number(digits.to_owned()), after)
+            }
+            'a'..='z' | 'A'..='Z' | '_' => {
+                let (name, after) = split(rest, |c| {
+                    c.is_ascii_alphanumeric() || matches!(c, '_' | '.')
+                });
+                (Token::Name(name.to_owned()), after)
+            }
+            _ => mark(rest)?,
+        };
+        tokens.push(token);
+        rest = after.trim_start();
+    }
+    Some(tokens)
+}
+
+fn mark(text: &str) -> Option<(Token, &str)> {
+    let marks = ["==", "&&", "[", "]", "."];
+    let found = marks
+        .into_iter()
+        .find_map(|mark| Some((mark, text.strip_prefix(mark)?)));
+    found.map(|(mark, rest)| (Token::Mark(mark), rest))
+}
+
+/// Text in quotes. What is escaped in it would have to be understood, so nothing may be.
+fn quoted(text: &str, quote: char) -> Option<(Token, &str)> {
+    let inner = text.strip_prefix(quote)?;
+    let (inside, after) = inner.split_once(quote)?;
+    // Three of a kind begin a longer text.
+    let is_plain = !inside.contains('\\') && !after.starts_with(quote);
+    is_plain.then(|| (Token::Text(inside.to_owned()), after))
+}
+
+fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
+    let end = text.find(|c: char| !belongs(c)).unwrap_or(text.len());
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{condition, variable};
+
+    #[test]
+    fn comparisons_of_entries_are_understood() {
+        for text in [
+            "descriptors[0].method == 'POST'",
+            "descriptors[0]['method'] == \"POST\"",
+            "'POST' == descriptors[0]['method']",
+            " descriptors [ 0 ] . method=='POST' ",
+            "method == 'POST'",
+        ] {
+            let expected = vec![("method".to_owned(), "POST".to_owned())];
+            assert_eq!(condition(text), Some(expected), "{text}");
+        }
+        let both = condition("descriptors[0].a == 'x && y' && req.path == '/'").unwrap();
+        assert_eq!(both[0], ("a".to_owned(), "x && y".to_owned()));
+        assert_eq!(both[1], ("req.path".to_owned(), "/".to_owned()));
+    }
+
+    #[test]
+    fn what_the_language_cannot_say_is_not_guessed_at() {
+        for text in [
+            "",
+            "true",
+            "descriptors[0].a != 'x'",
+            "descriptors[1].a == 'x'",
+            "descriptors[0].a.b == 'x'",
+            "descriptors[0].a.startsWith('x') == 'y'",
+            "descriptors[0].a == 'x' || descriptors[0].b == 'y'",
+            "descriptors[0].a == descriptors[0].b",
+            "'x' == 'x'",
+            "descriptors[0].a == 'x' &&",
+            "descriptors[0].a == 'it\\'s'",
+            "descriptors[0].a == '''x'''",
+            "descriptors[0].a == r'x'",
+            "descriptors[0].a == 1",
+            "descriptors[0].a in ['x']",
+            "limit.name == 'x'",
+            "descriptors[0]['a' == 'x'",
+            "foo == bar",
+            "a == 'x' == 'y'",
+            "!(a == 'x')",
+            "descriptors[0] == 'x'",
+            "descriptors[0][''] == 'x'",
+        ] {
+            assert_eq!(condition(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_variable_is_an_entry_alone() {
+        assert_eq!(variable("descriptors[0].user").as_deref(), Some("user"));
+        assert_eq!(variable("descriptors[0]['a b']").as_deref(), Some("a b"));
+        assert_eq!(variable("user_id").as_deref(), Some("user_id"));
+        for text in [
+            "'x'",
+            "descriptors[0]",
+            "size(user)",
+            "a + b",
+            "a == 'x'",
+            "descriptors",
+        ] {
+            assert_eq!(variable(text), None, "{text}");
+        }
+    }
+}

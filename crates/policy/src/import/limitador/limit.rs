@@ -1,0 +1,180 @@
+//! One limit.
+
+use super::expression::{condition, variable};
+use crate::config::{Fault, Fields, Shape, Table, Value, optional, required};
+use crate::import::document::{Document, bad_key, bad_value};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A limit as limitador writes it.
+static LIMIT: Table = Table {
+    what: "limit",
+    fields: &[
+        optional("id", Shape::Text("a"), "What its API calls it."),
+        required("namespace", Shape::Text("shop"), "The domain of requests."),
+        optional("name", Shape::Text("a"), "What metrics call it."),
+        required("max_value", Shape::Text("5"), "How many a window."),
+        required("seconds", Shape::Text("60"), "How long a window is."),
+        optional(
+            "conditions",
+            Shape::List(&Shape::Text("")),
+            "All of these must hold.",
+        ),
+        optional(
+            "variables",
+            Shape::List(&Shape::Text("")),
+            "A window for each combination of these.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// A limit that was read.
+#[derive(Debug)]
+pub(super) struct Read<'v> {
+    pub(super) namespace: String,
+    pub(super) name: Option<String>,
+    pub(super) amount: u64,
+    pub(super) seconds: u64,
+    /// Entries that must be there, each with its value; no value where any will do.
+    pub(super) entries: BTreeMap<String, Option<String>>,
+    pub(super) variables: BTreeSet<String>,
+    pub(super) value: Value<'v>,
+}
+
+/// Reads a limit; `None` once everything that is wrong with it has been told.
+pub(super) fn read<'v>(document: &mut Document<'_>, value: &Value<'v>) -> Option<Read<'v>> {
+    let fields = document.fields(value, &LIMIT)?;
+    let namespace = text(document, &fields, "namespace");
+    let name = fields.get("name").and_then(|value| document.text(&value));
+    let amount = number(document, &fields, "max_value", u64::MAX);
+    let seconds = number(document, &fields, "seconds", u64::MAX);
+    if seconds == Some(0) {
+        let spot = fields.get("seconds").map_or(value.spot(), |it| it.spot());
+        document.error(spot, Fault::new("a window of 0 seconds counts nothing"));
+    }
+    let variables = variables(document, &fields);
+    let entries = entries(document, &fields, variables.as_ref());
+    Some(Read {
+        namespace: namespace?,
+        name: name.map(str::to_owned),
+        amount: amount?,
+        seconds: seconds.filter(|seconds| *seconds > 0)?,
+        entries: entries?,
+        variables: variables?,
+        value: value.clone(),
+    })
+}
+
+/// The text of a field that must be there and say something.
+fn text(document: &mut Document<'_>, fields: &Fields<'_>, name: &str) -> Option<String> {
+    let value = fields.get(name)?;
+    let text = document.text(&value);
+    if text.is_none() && value.node.as_text().is_none_or(str::is_empty) {
+        let fault = Fault::new(format!("`{name}` says nothing"));
+        document.error(value.spot(), fault);
+    }
+    text.map(str::to_owned)
+}
+
+fn number(document: &mut Document<'_>, fields: &Fields<'_>, name: &str, most: u64) -> Option<u64> {
+    let value = fields.get(name)?;
+    if value.node.as_text().is_none_or(str::is_empty) {
+        document.refuse(&value, "a whole number");
+        return None;
+    }
+    document.number(&value, most)
+}
+
+fn variables(document: &mut Document<'_>, fields: &Fields<'_>) -> Option<BTreeSet<String>> {
+    let Some(list) = fields.get("variables") else {
+        return Some(BTreeSet::new());
+    };
+    let mut all = Some(BTreeSet::new());
+    for item in document.items(&list) {
+        let name = document.text(&item).and_then(variable);
+        let name = name.ok_or_else(|| foreign("descriptors[0].NAME"));
+        let name = name.and_then(|name| bad_name(&name).map_or(Ok(name), Err));
+        match (name, &mut all) {
+            (Ok(name), Some(all)) => {
+                all.insert(name);
+            }
+            (Ok(_), None) => {}
+            (Err(fault), _) => {
+                document.error(item.spot(), fault);
+                all = None;
+            }
+        }
+    }
+    all
+}
+
+/// What must be there: what the conditions compare, and the variables.
+fn entries(
+    document: &mut Document<'_>,
+    fields: &Fields<'_>,
+    variables: Option<&BTreeSet<String>>,
+) -> Option<BTreeMap<String, Option<String>>> {
+    let mut entries: BTreeMap<String, Option<String>> = BTreeMap::new();
+    let mut is_sound = true;
+    let list = fields.get("conditions");
+    for item in list.map_or_else(Vec::new, |list| document.items(&list)) {
+        let wanted = document.text(&item).and_then(condition);
+        let fault = match wanted {
+            None => Some(foreign("descriptors[0].NAME == 'VALUE'")),
+            Some(wanted) => wanted
+                .into_iter()
+                .find_map(|(name, value)| want(&mut entries, name, &value)),
+        };
+        if let Some(fault) = fault {
+            document.error(item.spot(), fault);
+            is_sound = false;
+        }
+    }
+    for name in variables.into_iter().flatten() {
+        entries.entry(name.clone()).or_insert(None);
+    }
+    is_sound.then_some(entries)
+}
+
+/// Adds an entry that must have this value, or says why that cannot be.
+fn want(
+    entries: &mut BTreeMap<String, Option<String>>,
+    name: String,
+    value: &str,
+) -> Option<Fault> {
+    if let Some(fault) = bad_name(&name).or_else(|| bad_value(value)) {
+        return Some(fault);
+    }
+    if value.is_empty() || value.contains('*') {
+        let message = format!("{} cannot be compared with here", Fault::quote(value));
+        let help =
+            "in Tidegate's language an empty value is any, and `*` stands for any characters";
+        return Some(Fault::new(message).help(help));
+    }
+    let quoted = Fault::quote(&name);
+    match entries.insert(name, Some(value.to_owned())) {
+        Some(Some(other)) if other != value => {
+            let message = format!("{quoted} cannot have two values, so this limit never applies");
+            Some(Fault::new(message).help("remove the limit, or one of the conditions"))
+        }
+        _ => None,
+    }
+}
+
+/// Why an entry cannot be named in the language, if it cannot.
+fn bad_name(name: &str) -> Option<Fault> {
+    let odd = name.contains(['*', '#']).then(|| {
+        Fault::new(format!(
+            "{} cannot be the key of an entry",
+            Fault::quote(name)
+        ))
+        .help("`*` and `#` mean something else in Tidegate's language")
+    });
+    bad_key(name).or(odd)
+}
+
+fn foreign(example: &str) -> Fault {
+    Fault::new("this expression is not in Tidegate's language").help(format!(
+        "what can be translated looks like `{example}`; see `match` in the documentation for what else there is"
+    ))
+}

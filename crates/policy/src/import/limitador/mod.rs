@@ -1,0 +1,79 @@
+//! The file of limitador: a list of limits, each with the namespace that it belongs to.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `expression` | conditions and variables, as far as they only compare entries |
+//! | `limit` | one limit |
+//! | `translate` | namespaces as policies |
+//!
+//! Of its expressions only those are understood that the language can say as well: an entry of the
+//! first descriptor is equal to a text, several of these together, and an entry as such. All others
+//! are refused, each where it stands, for a limit that applies to whom it should not is worse than none.
+
+mod expression;
+mod limit;
+mod translate;
+
+use super::document::{Document, Wrong};
+use super::note::Notes;
+use super::{Imported, SourceFile};
+use crate::config::{ConfigErrors, Fault, Kind, Value};
+
+/// Translates the file of limitador. Errors come all at once.
+///
+/// ```
+/// use tidegate_policy::import::{SourceFile, limitador};
+///
+/// let file = SourceFile {
+///     name: "limits.yaml".to_owned(),
+///     text: "
+/// - namespace: shop
+///   max_value: 5
+///   seconds: 60
+///   conditions: [\"descriptors[0]['req.method'] == 'POST'\"]
+///   variables: [\"descriptors[0].user_id\"]
+/// "
+///     .to_owned(),
+/// };
+/// let yaml = limitador(&file)?.to_yaml();
+/// assert!(yaml.contains("match: { descriptor: { req.method: POST, user_id: \"\" } }"));
+/// assert!(yaml.contains("key: descriptor:user_id"));
+/// assert!(yaml.contains("rate: 5/60s"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+pub fn limitador(file: &SourceFile) -> Result<Imported, ConfigErrors> {
+    let mut notes = Notes::default();
+    let mut wrong = Wrong::default();
+    let (mut document, tree) = Document::open(file, "", nothing(), &mut notes);
+    let mut policies = Vec::new();
+    if let Some(tree) = &tree {
+        let root = Value::root(tree);
+        let items = document.items(&root);
+        let says_nothing = match &tree.kind {
+            Kind::Null => true,
+            Kind::List(items) => items.is_empty(),
+            _ => false,
+        };
+        if says_nothing {
+            document.error(root.spot(), nothing());
+        }
+        let limits = items
+            .iter()
+            .filter_map(|item| limit::read(&mut document, item))
+            .collect();
+        policies = translate::policies(&mut document, limits);
+    }
+    document.close(&mut wrong);
+    wrong.finish(&file.name)?;
+    Ok(Imported {
+        from: format!("limitador: {}", file.name),
+        policies,
+        notes: notes.into_notes(),
+    })
+}
+
+fn nothing() -> Fault {
+    Fault::new("there are no limits here").help(
+        "expected a list of limits, each with `namespace`, `max_value`, `seconds`, `conditions` and `variables`",
+    )
+}

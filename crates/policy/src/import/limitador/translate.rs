@@ -1,0 +1,198 @@
+//! Namespaces as policies.
+
+use super::limit::Read;
+use crate::config::{BANDS_MAX, Fault, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, parse_band};
+use crate::import::document::{Document, line};
+use crate::import::draft::{KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom};
+use crate::import::names::{self, Names};
+use std::collections::BTreeSet;
+use tidegate_core::{Algorithm, Align};
+
+/// The most entries that a condition of the language names.
+const ENTRIES_MAX: usize = 16;
+
+/// Limits that differ in their windows alone: one limit with several bands.
+type Alike<'v> = Vec<Read<'v>>;
+
+/// The policies for all limits, in the order in which namespaces are first named.
+pub(super) fn policies(document: &mut Document<'_>, limits: Vec<Read<'_>>) -> Vec<PolicyDraft> {
+    let mut namespaces: Vec<(String, Vec<Alike<'_>>)> = Vec::new();
+    for limit in limits {
+        check(document, &limit);
+        let at = namespaces
+            .iter()
+            .position(|(namespace, _)| *namespace == limit.namespace);
+        let at = at.unwrap_or_else(|| {
+            namespaces.push((limit.namespace.clone(), Vec::new()));
+            namespaces.len().saturating_sub(1)
+        });
+        if let Some((_, all)) = namespaces.get_mut(at) {
+            add(document, all, limit);
+        }
+    }
+    if namespaces.len() > POLICIES_MAX {
+        refuse_too_many(document, &namespaces);
+    }
+    let mut names = Names::without(&["none"]);
+    namespaces
+        .into_iter()
+        .map(|(namespace, limits)| policy(document, &mut names, namespace, limits))
+        .collect()
+}
+
+fn refuse_too_many(document: &mut Document<'_>, namespaces: &[(String, Vec<Alike<'_>>)]) {
+    let count = namespaces.len();
+    let message = format!("there are {count} namespaces; at most {POLICIES_MAX} are supported");
+    let first = namespaces
+        .get(POLICIES_MAX)
+        .and_then(|(_, all)| all.first());
+    if let Some(limit) = first.and_then(|alike| alike.first()) {
+        document.error(limit.value.spot(), Fault::new(message));
+    }
+}
+
+/// What the language bounds.
+fn check(document: &mut Document<'_>, limit: &Read<'_>) {
+    let namespace = &limit.namespace;
+    let is_printable = !namespace.chars().any(char::is_control) && namespace.trim() == namespace;
+    let faults = [
+        (!is_printable || namespace.chars().count() > 256)
+            .then(|| "a namespace has up to 256 printable characters".to_owned()),
+        (limit.variables.len() > KEY_PARTS_MAX)
+            .then(|| format!("a limit has at most {KEY_PARTS_MAX} variables here")),
+        (limit.entries.len() > ENTRIES_MAX)
+            .then(|| format!("a limit looks at no more than {ENTRIES_MAX} entries here")),
+        parse_band(
+            &rate(limit),
+            Algorithm::FixedWindow(Align::FirstRequest),
+            None,
+        )
+        .err(),
+    ];
+    for fault in faults.into_iter().flatten() {
+        document.error(limit.value.spot(), Fault::new(fault));
+    }
+}
+
+/// Puts a limit beside those that it is like.
+fn add<'v>(document: &mut Document<'_>, all: &mut Vec<Alike<'v>>, limit: Read<'v>) {
+    let is_like = |alike: &&mut Alike<'_>| {
+        alike.first().is_some_and(|first| {
+            first.entries == limit.entries && first.variables == limit.variables
+        })
+    };
+    let Some(alike) = all.iter_mut().find(is_like) else {
+        all.push(vec![limit]);
+        return;
+    };
+    if let Some(twin) = alike.iter().find(|other| other.seconds == limit.seconds) {
+        let fault = Fault::new("this limit differs from another in `max_value` alone");
+        let help = format!(
+            "the other is on line {}; limitador keeps the later one: remove one of them",
+            line(twin.value.node.place)
+        );
+        document.error(limit.value.spot(), fault.help(help));
+    } else if alike.len() == BANDS_MAX {
+        let message = format!("more than {BANDS_MAX} limits differ in their windows alone");
+        document.error(limit.value.spot(), Fault::new(message));
+    } else {
+        alike.push(limit);
+    }
+}
+
+fn policy(
+    document: &mut Document<'_>,
+    policies: &mut Names,
+    namespace: String,
+    limits: Vec<Alike<'_>>,
+) -> PolicyDraft {
+    if let Some(alike) = limits.get(LIMITS_MAX).and_then(|alike| alike.first()) {
+        let count = limits.len();
+        let message = format!(
+            "namespace `{namespace}` has {count} limits; at most {LIMITS_MAX} are supported"
+        );
+        document.error(alike.value.spot(), Fault::new(message));
+    }
+    let mut names = Names::without(&["override"]);
+    let given: Vec<Option<String>> = limits
+        .iter()
+        .map(|alike| Some(names.take(alike.iter().find_map(|it| it.name.as_deref())?)))
+        .collect();
+    let limits = limits.into_iter().zip(given);
+    let limits = limits.map(|(alike, given)| {
+        let name = given.unwrap_or_else(|| names.take(&made_up(&alike)));
+        limit(name, alike)
+    });
+    PolicyDraft {
+        limits: limits.collect(),
+        name: policies.take(&namespace),
+        domain: namespace,
+        each: false,
+    }
+}
+
+/// Such as `req.method-POST.user_id`.
+fn made_up(alike: &[Read<'_>]) -> String {
+    let Some(first) = alike.first() else {
+        return String::new();
+    };
+    let entries = first.entries.iter();
+    let entries = entries.map(|(name, value)| (name.as_str(), value.as_deref()));
+    match names::made_up(entries) {
+        name if name.is_empty() => "all".to_owned(),
+        name => name,
+    }
+}
+
+fn limit(name: String, alike: Alike<'_>) -> LimitDraft {
+    let labels: BTreeSet<Option<String>> = alike.iter().map(label).collect();
+    let are_labels = labels.len() == alike.len() && !labels.contains(&None);
+    let rates = alike.iter().map(|limit| RateDraft {
+        text: rate(limit),
+        label: label(limit).filter(|_| are_labels),
+    });
+    let rates = rates.collect();
+    let (entries, variables) = alike
+        .into_iter()
+        .next()
+        .map(|first| (first.entries, first.variables))
+        .unwrap_or_default();
+    let parts: Vec<String> = variables
+        .iter()
+        .map(|name| format!("descriptor:{name}"))
+        .collect();
+    LimitDraft {
+        name,
+        whom: if entries.is_empty() {
+            Whom::Everybody
+        } else {
+            let pairs = entries.into_iter();
+            Whom::Holds(
+                pairs
+                    .map(|(name, value)| (name, value.unwrap_or_default()))
+                    .collect(),
+            )
+        },
+        key: if parts.is_empty() {
+            KeyDraft::Global
+        } else {
+            KeyDraft::Entries {
+                parts,
+                or_skip: true,
+            }
+        },
+        rates,
+        align: "first-request",
+        mode: None,
+        replaces: Vec::new(),
+    }
+}
+
+fn rate(limit: &Read<'_>) -> String {
+    format!("{}/{}s", limit.amount, limit.seconds)
+}
+
+/// The name of a limit, where it can be that of a band.
+fn label(limit: &Read<'_>) -> Option<String> {
+    crate::config::parse_name(limit.name.as_deref()?).ok()
+}

@@ -1,0 +1,67 @@
+//! What has no counterpart, and what is otherwise here.
+
+use std::fmt;
+
+/// Something to know about a translation that is right all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    file: String,
+    line: usize,
+    text: String,
+    /// In how many further places the same holds.
+    more: usize,
+}
+
+/// Notes, each told once.
+#[derive(Debug, Default)]
+pub(super) struct Notes(Vec<Note>);
+
+// === impl Note ===
+
+impl Note {
+    /// What there is to know.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The line where it is first so, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: note: {}", self.file, self.line, self.text)?;
+        match self.more {
+            0 => Ok(()),
+            1 => f.write_str(" (and in one more place)"),
+            more => write!(f, " (and in {more} more places)"),
+        }
+    }
+}
+
+// === impl Notes ===
+
+impl Notes {
+    /// Notes `text`; where it has been noted already, that it holds here as well.
+    pub(super) fn add(&mut self, (file, line): (&str, usize), text: impl Into<String>) {
+        let text = text.into();
+        match self.0.iter_mut().find(|note| note.text == text) {
+            Some(note) => note.more = note.more.saturating_add(1),
+            None => self.0.push(Note {
+                file: file.to_owned(),
+                line,
+                text,
+                more: 0,
+            }),
+        }
+    }
+
+    /// All of them, in the order of files that are read by name.
+    pub(super) fn into_notes(mut self) -> Vec<Note> {
+        self.0
+            .sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        self.0
+    }
+}

@@ -1,0 +1,74 @@
+//! `tidegate import envoy`, and the flags by which other commands read the same files.
+
+use super::show;
+use crate::config_file;
+use crate::config_source::Source;
+use crate::failure::Failure;
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+use tidegate_policy::import::{EnvoyOptions, envoy};
+
+/// What to translate.
+#[derive(Args, Debug)]
+pub struct ImportEnvoyArgs {
+    /// The folder with a YAML file for each domain, or one such file
+    #[arg(value_name = "DIR")]
+    pub path: PathBuf,
+    /// How limits that one call meets are decided
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Evaluate::All)]
+    pub evaluate: Evaluate,
+    /// Several files may tell of the same domain, as with `MERGE_DOMAIN_CONFIG`
+    #[arg(long)]
+    pub merge_domains: bool,
+}
+
+/// Files of envoyproxy/ratelimit, for commands that take a configuration.
+#[derive(Args, Clone, Debug, Default)]
+pub struct EnvoyArgs {
+    /// The configuration of envoyproxy/ratelimit: a folder with a YAML file for each domain, or one
+    /// such file; beside --config, its policies come after the others
+    #[arg(long, env = "TIDEGATE_ENVOY_CONFIG", value_name = "DIR")]
+    pub envoy_config: Option<PathBuf>,
+    /// How limits of --envoy-config that one call meets are decided; `all` unless told
+    #[arg(long, value_name = "HOW", value_enum, requires = "envoy_config")]
+    pub evaluate: Option<Evaluate>,
+    /// Several files of --envoy-config may tell of the same domain
+    #[arg(long, requires = "envoy_config")]
+    pub merge_domains: bool,
+}
+
+/// How limits that one call meets are decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Evaluate {
+    /// Together: a call that one of them refuses takes nothing from the others
+    All,
+    /// Each for itself, as envoyproxy/ratelimit does
+    Each,
+}
+
+impl EnvoyArgs {
+    /// Where a configuration comes from that may have a `file` of its own.
+    pub fn source<'a>(&'a self, file: Option<&'a Path>) -> Source<'a> {
+        let options = options(self.evaluate.unwrap_or(Evaluate::All), self.merge_domains);
+        Source {
+            file,
+            envoy: self.envoy_config.as_deref().map(|path| (path, options)),
+        }
+    }
+}
+
+fn options(evaluate: Evaluate, merge_domains: bool) -> EnvoyOptions {
+    EnvoyOptions {
+        merge_domains,
+        each: evaluate == Evaluate::Each,
+    }
+}
+
+/// Prints the translation.
+pub(super) fn run(args: &ImportEnvoyArgs) -> Result<(), Failure> {
+    let folder = config_file::read_all(&args.path)?;
+    let options = options(args.evaluate, args.merge_domains);
+    let name = args.path.display().to_string();
+    let imported = envoy(&name, &folder.files, options).map_err(Failure::input)?;
+    show(&imported, &folder.passed_over)
+}

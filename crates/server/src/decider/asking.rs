@@ -1,0 +1,87 @@
+//! Deciding requests, and giving back what they were charged.
+
+use super::Decider;
+use crate::telemetry::masked::Masked;
+use std::sync::Arc;
+use tidegate::{CheckError, Decision, Request, Rules, Store};
+use tracing::debug;
+
+impl<S: Store> Decider<S> {
+    /// Decides a request.
+    pub async fn decide(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+        self.decide_by(&self.rules()?, request).await
+    }
+
+    /// Decides a request by the rules by which it was found out who asks.
+    pub async fn decide_by(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Result<Decision, CheckError> {
+        let outcome = self.limiter.check_by(rules, request).await;
+        self.observe(rules, request, outcome.as_ref());
+        outcome
+    }
+
+    /// The same, if the store decides at once; `None` means that nothing was done.
+    pub fn decide_at_once(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Option<Result<Decision, CheckError>> {
+        let outcome = self.limiter.check_at_once(rules, request);
+        if let Some(outcome) = &outcome {
+            self.observe(rules, request, outcome.as_ref());
+        }
+        outcome
+    }
+
+    /// Gives back what an allowed decision charged; whether there was anything to give back.
+    pub async fn give_back(&self, decision: &Decision) -> bool {
+        match self.limiter.give_back(decision).await {
+            Ok(given) => given,
+            Err(error) => {
+                debug!(%error, "what was charged could not be given back");
+                false
+            }
+        }
+    }
+
+    /// Counts and logs what came of a request.
+    pub(super) fn observe(
+        &self,
+        rules: &Rules,
+        request: &Request<'_>,
+        outcome: Result<&Decision, &CheckError>,
+    ) {
+        match outcome {
+            Ok(decision) => {
+                self.metrics.decisions.count(decision);
+                self.metrics.without_store.count(decision);
+                if !decision.is_allowed() {
+                    log_refusal(decision);
+                }
+            }
+            Err(CheckError::Store(_)) => {
+                if let Some(policy) = rules.policy(request.policy) {
+                    self.metrics.without_store.count_error(&policy.name);
+                }
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+fn log_refusal(decision: &Decision) {
+    let Some(binding) = decision.binding() else {
+        return;
+    };
+    debug!(
+        policy = decision.policy(),
+        limit = binding.limit(),
+        band = binding.band(),
+        key = %Masked(binding.key()),
+        decided_by = decision.decided_by().as_str(),
+        "refused"
+    );
+}

@@ -1,0 +1,136 @@
+//! Decides and observes: what every door has in common behind its protocol.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | the decider itself: what it decides by, reloads, how it stands |
+//! | `asking` | deciding requests, and giving back what they were charged |
+//! | `reserving` | reserving, and settling what was reserved |
+//! | `telling` | whether a request would pass, and what it has used |
+//! | `throttling` | one bucket by a quota that the caller brings |
+
+mod asking;
+mod reserving;
+mod telling;
+mod throttling;
+
+use crate::telemetry::metrics::{Counters, Metrics};
+use crate::telemetry::store::StoreStats;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate::{AnyStore, BuildError, CheckError, Config, Limiter, Request, Rules, Store};
+use tidegate_policy::Policy;
+use tokio::time::timeout;
+
+/// How long it may take to tell other instances that this one goes.
+const FAREWELL: Duration = Duration::from_millis(200);
+
+/// Decides requests, and counts and logs what came of them. Clones are cheap and share everything.
+#[derive(Debug)]
+pub struct Decider<S = AnyStore> {
+    limiter: Limiter<S>,
+    metrics: Arc<Metrics>,
+}
+
+/// How it stands with deciding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// As it should be.
+    Sound,
+    /// The store is away, and limits go on without it.
+    Degraded,
+    /// The store is away, and nothing can pass without it.
+    Stuck,
+}
+
+impl<S> Clone for Decider<S> {
+    fn clone(&self) -> Self {
+        Self {
+            limiter: self.limiter.clone(),
+            metrics: Arc::clone(&self.metrics),
+        }
+    }
+}
+
+impl Decider {
+    /// Decides by the policies of `config`, in the store that it names, whether or not that is
+    /// there yet.
+    pub async fn start(config: Config) -> Result<Self, BuildError> {
+        let counters = Counters::new(&config.policies);
+        let limiter = Limiter::builder().config(config).start().await?;
+        Ok(Self::observed(limiter, counters))
+    }
+
+    /// Tells those who share the store that this instance goes, unless that takes long.
+    pub async fn leave(&self) {
+        // They notice anyhow, a little later.
+        timeout(FAREWELL, self.limiter.leave()).await.ok();
+    }
+}
+
+impl<S: StoreStats> Decider<S> {
+    /// Decides by `limiter`, whose policies are `policies`.
+    pub fn new(limiter: Limiter<S>, policies: &[Policy]) -> Self {
+        Self::observed(limiter, Counters::new(policies))
+    }
+
+    fn observed(limiter: Limiter<S>, counters: Counters) -> Self {
+        let metrics = Metrics::new(counters, limiter.clone());
+        Self {
+            limiter,
+            metrics: Arc::new(metrics),
+        }
+    }
+}
+
+impl<S: Store> Decider<S> {
+    /// What is decided by at present, for doors that have to find out who asks.
+    pub fn rules(&self) -> Result<Arc<Rules>, CheckError> {
+        self.limiter.rules()
+    }
+
+    /// Whether a decision may have to wait for the store.
+    pub fn waits(&self) -> bool {
+        self.limiter.waits()
+    }
+
+    /// Whether any decision may have to wait at present: for the store, or for a limit.
+    pub fn may_wait(&self) -> bool {
+        self.limiter.may_wait()
+    }
+
+    /// Decides by `config` from now on. Decisions under way keep what they began with, and are
+    /// counted all the same. An error leaves everything as it was. One at a time.
+    pub(crate) fn reload(&self, config: Config) -> Result<(), BuildError> {
+        let before = self.metrics.lay_out(&config.policies);
+        let reloaded = self.limiter.reload(config);
+        if reloaded.is_err() {
+            self.metrics.put_back(before);
+        }
+        reloaded
+    }
+
+    /// Whether a request could be decided: changes nothing, counts nothing.
+    pub fn accepts(&self, request: &Request<'_>) -> Result<(), CheckError> {
+        self.limiter.accepts(request)
+    }
+
+    /// How it stands. A store that was away is asked, for perhaps nobody else does.
+    pub async fn standing(&self) -> Standing {
+        let is_up = match self.limiter.store_health() {
+            Some(health) if !health.is_up => {
+                let probed = self.limiter.probe_store().await;
+                probed.is_none_or(|health| health.is_up)
+            }
+            _ => true,
+        };
+        match is_up {
+            true => Standing::Sound,
+            false if self.limiter.goes_on_without_store() => Standing::Degraded,
+            false => Standing::Stuck,
+        }
+    }
+
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+}

@@ -1,0 +1,81 @@
+//! Messages on the wire: five bytes before each say whether it is compressed, and how long it is.
+
+use super::status::{Code, Status};
+use bytes::{Buf, Bytes};
+
+/// What stands before a message.
+pub(super) const PREFIX: usize = 5;
+
+/// The beginning of a message that is about to be written, with room for the prefix.
+#[inline]
+pub(super) fn begin(capacity: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(PREFIX.saturating_add(capacity));
+    out.extend_from_slice(&[0; PREFIX]);
+    out
+}
+
+/// The message that was written behind what [`begin`] began.
+#[inline]
+pub(super) fn finish(mut out: Vec<u8>) -> Bytes {
+    let length = out.len().saturating_sub(PREFIX);
+    // Nothing that is written here comes near four gigabytes.
+    let length = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+    if let Some(place) = out.get_mut(1..PREFIX) {
+        place.copy_from_slice(&length);
+    }
+    out.into()
+}
+
+/// A message that `write` writes.
+pub(super) fn frame(capacity: usize, write: impl FnOnce(&mut Vec<u8>)) -> Bytes {
+    let mut out = begin(capacity);
+    write(&mut out);
+    finish(out)
+}
+
+/// The first message of `bytes`, which are cut off behind it; `None` if it is not there in whole.
+pub(super) fn next(bytes: &mut Bytes, bytes_max: usize) -> Result<Option<Bytes>, Status> {
+    let Some((prefix, rest)) = bytes.split_first_chunk::<PREFIX>() else {
+        return Ok(None);
+    };
+    let [compressed, length @ ..] = *prefix;
+    if compressed != 0 {
+        return Err(Status::new(
+            Code::Unimplemented,
+            "messages are not to be compressed",
+        ));
+    }
+    let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+    if length > bytes_max {
+        return Err(Status::new(
+            Code::ResourceExhausted,
+            format!("a message may have {bytes_max} bytes"),
+        ));
+    }
+    if rest.len() < length {
+        return Ok(None);
+    }
+    bytes.advance(PREFIX);
+    Ok(Some(bytes.split_to(length)))
+}
+
+/// The one message that a body holds.
+pub(super) fn only(body: &[u8]) -> Result<&[u8], Status> {
+    let wrong = |why: &'static str| Err(Status::new(Code::InvalidArgument, why));
+    let Some((prefix, message)) = body.split_first_chunk::<PREFIX>() else {
+        return wrong("there is no message, or its beginning is cut off");
+    };
+    let [compressed, length @ ..] = *prefix;
+    if compressed != 0 {
+        return Err(Status::new(
+            Code::Unimplemented,
+            "messages are not to be compressed",
+        ));
+    }
+    let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+    match message.len() {
+        found if found < length => wrong("the message is cut off"),
+        found if found > length => wrong("there is more than one message"),
+        _ => Ok(message),
+    }
+}

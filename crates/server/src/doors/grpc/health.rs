@@ -1,0 +1,142 @@
+//! `grpc.health.v1`: whether this server wants calls. The same as `/readyz` says.
+
+use super::body::{GrpcBody, Messages};
+use super::status::{Code, Status};
+use super::{GrpcDoor, frame, limiting};
+use crate::decider::{Decider, Standing};
+use crate::server::phase::{Phase, Watch};
+use crate::server::session::Visit;
+use crate::wire::protobuf::read::{Fields, Malformed};
+use crate::wire::protobuf::write;
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use hyper::body::Incoming;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tidegate::Store;
+use tokio::time::sleep;
+
+pub(super) const CHECK: &str = "/grpc.health.v1.Health/Check";
+pub(super) const WATCH: &str = "/grpc.health.v1.Health/Watch";
+
+/// How often those who watch are told of a store that went, or came back.
+const LOOK_TIME: Duration = Duration::from_secs(1);
+
+/// What is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Health {
+    Serving = 1,
+    NotServing = 2,
+    /// Only to those who watch: to others it is an error.
+    ServiceUnknown = 3,
+}
+
+impl<S: Store + 'static> GrpcDoor<S> {
+    pub(super) async fn check_health(&self, body: Incoming) -> Result<GrpcBody, Status> {
+        if !is_known(&self.message(body).await?)? {
+            return Err(Status::new(Code::NotFound, "there is no such service"));
+        }
+        let health = look(&self.decider, &self.phase).await;
+        Ok(GrpcBody::Message(health.message()))
+    }
+
+    pub(super) async fn watch_health(
+        &self,
+        body: Incoming,
+        visit: Visit<'_>,
+    ) -> Result<GrpcBody, Status> {
+        let is_known = is_known(&self.message(body).await?)?;
+        let watcher = Watcher {
+            decider: self.decider.clone(),
+            phase: self.phase.clone(),
+            is_known,
+            told: None,
+            looking: None,
+        };
+        Ok(GrpcBody::stream(watcher, visit.alive()))
+    }
+}
+
+/// Whether the service that is asked for is here. An empty name is all of them.
+fn is_known(body: &[u8]) -> Result<bool, Status> {
+    let service = service(frame::only(body)?)?;
+    Ok(service.is_empty() || limiting::SERVICES.contains(&service))
+}
+
+fn service(message: &[u8]) -> Result<&str, Malformed> {
+    let mut service = "";
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        if number == 1 {
+            service = value.text()?;
+        }
+    }
+    Ok(service)
+}
+
+async fn look<S: Store>(decider: &Decider<S>, phase: &Watch) -> Health {
+    match phase.now() {
+        Phase::Serving if decider.standing().await != Standing::Stuck => Health::Serving,
+        _ => Health::NotServing,
+    }
+}
+
+/// Tells how it stands, at first and whenever that changes, until the door closes.
+struct Watcher<S> {
+    decider: Decider<S>,
+    phase: Watch,
+    is_known: bool,
+    told: Option<Health>,
+    looking: Option<BoxFuture<'static, Health>>,
+}
+
+impl<S: Store + 'static> Watcher<S> {
+    /// Looks at once for the first time, and then now and then, or when the phase changes.
+    fn look(&self) -> BoxFuture<'static, Health> {
+        let (decider, mut phase) = (self.decider.clone(), self.phase.clone());
+        let (is_first, is_known) = (self.told.is_none(), self.is_known);
+        async move {
+            if !is_first {
+                tokio::select! {
+                    biased;
+                    () = phase.reaches(Phase::Draining) => return Health::NotServing,
+                    () = sleep(LOOK_TIME) => {}
+                }
+            }
+            if is_known {
+                look(&decider, &phase).await
+            } else {
+                Health::ServiceUnknown
+            }
+        }
+        .boxed()
+    }
+}
+
+impl<S: Store + 'static> Messages for Watcher<S> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Option<Status>>> {
+        loop {
+            // Whoever was told so has nothing more to hear; the connection is about to close.
+            let is_over = self.phase.now() >= Phase::Draining;
+            if is_over && self.told.is_some_and(|told| told != Health::Serving) {
+                return Poll::Ready(Err(None));
+            }
+            let mut looking = self.looking.take().unwrap_or_else(|| self.look());
+            let Poll::Ready(health) = looking.poll_unpin(context) else {
+                self.looking = Some(looking);
+                return Poll::Pending;
+            };
+            if self.told != Some(health) {
+                self.told = Some(health);
+                return Poll::Ready(Ok(health.message()));
+            }
+        }
+    }
+}
+
+impl Health {
+    fn message(self) -> Bytes {
+        frame::frame(2, |out| write::number(out, 1, u64::from(self as u8)))
+    }
+}

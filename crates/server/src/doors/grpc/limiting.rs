@@ -1,0 +1,53 @@
+//! The methods that decide: Envoy's `ShouldRateLimit`, and Kuadrant's `CheckRateLimit` and `Report`.
+//!
+//! Kuadrant's take apart what Envoy's does at once: the gateway asks before a request and tells
+//! afterwards what it took, which is how the tokens of a language model are counted.
+
+use super::body::GrpcBody;
+use super::rls::{self, Purpose, Unanswered};
+use super::status::{Code, Status};
+use super::{GrpcDoor, frame};
+use crate::doors::promptly::promptly;
+use crate::telemetry::stopwatch::Stopwatch;
+use hyper::body::Incoming;
+use tidegate::Store;
+
+pub(super) const SHOULD_RATE_LIMIT: &str =
+    "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+pub(super) const CHECK_RATE_LIMIT: &str =
+    "/kuadrant.service.ratelimit.v1.RateLimitService/CheckRateLimit";
+pub(super) const REPORT: &str = "/kuadrant.service.ratelimit.v1.RateLimitService/Report";
+
+/// The services that this server is for, by their names.
+pub(super) const SERVICES: [&str; 2] = [
+    "envoy.service.ratelimit.v3.RateLimitService",
+    "kuadrant.service.ratelimit.v1.RateLimitService",
+];
+
+/// What an answer takes, nearly always.
+const ANSWER_BYTES: usize = 120;
+
+impl<S: Store + 'static> GrpcDoor<S> {
+    pub(super) async fn limit(&self, purpose: Purpose, body: Incoming) -> Result<GrpcBody, Status> {
+        let watch = Stopwatch::start();
+        let body = self.message(body).await?;
+        let message = frame::only(&body)?;
+        let decider = &self.decider;
+        let answer = || rls::answer(decider, purpose, message, frame::begin(ANSWER_BYTES));
+        let answered = promptly(decider.may_wait(), answer).await;
+        decider.metrics().grpc.durations.observe(watch.elapsed());
+        let (_, answer) = answered?;
+        Ok(GrpcBody::Message(frame::finish(answer)))
+    }
+}
+
+impl From<Unanswered> for Status {
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Bad(why) => Self::new(Code::InvalidArgument, why),
+            Unanswered::Undecided => {
+                Self::new(Code::Unavailable, "this cannot be decided at the moment")
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! gRPC: Envoy's rate limit service, and what belongs to a gRPC server.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | from a path to a call |
+//! | `limiting` | the methods that decide: Envoy's, and Kuadrant's |
+//! | `rls`, `tell` | from their message to a decision, and from that to an answer |
+//! | `health` | `grpc.health.v1`: whether this server wants calls |
+//! | `reflection` | what services there are, for tools |
+//! | `frame`, `body`, `status` | messages, answers and ends of calls, as gRPC has them |
+
+mod body;
+mod frame;
+mod health;
+mod limiting;
+mod reflection;
+pub(super) mod rls;
+mod status;
+mod tell;
+
+use self::body::GrpcBody;
+use self::rls::Purpose;
+use self::status::{Code, GRPC, STATUS, Status};
+use super::respond::Answer;
+use super::{Door, Http2, Protocols};
+use crate::bounds::Bounds;
+use crate::decider::Decider;
+use crate::server::phase::Watch;
+use crate::server::session::Visit;
+use crate::wire::fault::quote;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use tidegate::{AnyStore, Store};
+
+const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
+
+/// gRPC.
+#[derive(Debug)]
+pub(crate) struct GrpcDoor<S = AnyStore> {
+    decider: Decider<S>,
+    bounds: Bounds,
+    phase: Watch,
+}
+
+impl<S: Store + 'static> GrpcDoor<S> {
+    pub(crate) fn new(decider: Decider<S>, bounds: Bounds, phase: Watch) -> Self {
+        Self {
+            decider,
+            bounds,
+            phase,
+        }
+    }
+
+    async fn call(&self, request: Request<Incoming>, visit: Visit<'_>) -> Result<GrpcBody, Status> {
+        match request.uri().path() {
+            limiting::SHOULD_RATE_LIMIT => self.limit(Purpose::Decide, request.into_body()).await,
+            limiting::CHECK_RATE_LIMIT => self.limit(Purpose::Test, request.into_body()).await,
+            limiting::REPORT => self.limit(Purpose::Report, request.into_body()).await,
+            health::CHECK => self.check_health(request.into_body()).await,
+            health::WATCH => self.watch_health(request.into_body(), visit).await,
+            reflection::V1 | reflection::V1_ALPHA => Ok(GrpcBody::stream(
+                reflection::Conversation::new(request.into_body()),
+                visit.alive(),
+            )),
+            path => Err(Status::new(
+                Code::Unimplemented,
+                format!("there is no method {}", quote(path)),
+            )),
+        }
+    }
+
+    /// The one message that a call brings, whole.
+    async fn message(&self, body: Incoming) -> Result<Bytes, Status> {
+        let bounds = &self.bounds;
+        let bytes_max = bounds.body_bytes.saturating_add(frame::PREFIX);
+        let body = super::body::read(body, bytes_max, bounds.body_time).await?;
+        Ok(body)
+    }
+}
+
+impl<S: Store + 'static> Door for GrpcDoor<S> {
+    type Body = GrpcBody;
+    type Memory = ();
+
+    const PROTOCOLS: Protocols = Protocols::Http2;
+    const HTTP2: Http2 = Http2::OF_PROXIES;
+
+    async fn answer(&self, request: Request<Incoming>, visit: Visit<'_>) -> Response<GrpcBody> {
+        if !is_grpc(request.headers()) {
+            return with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        }
+        if *request.method() != Method::POST {
+            return with_status(StatusCode::METHOD_NOT_ALLOWED);
+        }
+        match self.call(request, visit).await {
+            Ok(body) => {
+                let mut answer = Response::new(body);
+                answer.headers_mut().insert(CONTENT_TYPE, GRPC);
+                answer
+            }
+            Err(status) => ended(&status),
+        }
+    }
+
+    /// The server itself only ever says that a token is missing.
+    fn whole(_: Answer) -> Response<GrpcBody> {
+        ended(&Status::unauthenticated())
+    }
+
+    /// Health is for probes and load balancers, which seldom can hold a secret.
+    fn is_public(&self, request: &Request<Incoming>) -> bool {
+        matches!(request.uri().path(), health::CHECK | health::WATCH)
+    }
+
+    /// By the code of gRPC, where there is one. That nothing can be decided is not the caller's doing.
+    fn problem(answer: &Response<GrpcBody>) -> Option<u16> {
+        if answer.status().is_client_error() {
+            return Some(answer.status().as_u16());
+        }
+        let code = answer.headers().get(STATUS)?.to_str().ok()?.parse().ok()?;
+        (code != Code::Unavailable as u16).then_some(code)
+    }
+}
+
+/// Whether a request is gRPC, with messages in protobuf.
+fn is_grpc(headers: &HeaderMap) -> bool {
+    let Some(kind) = headers.get(CONTENT_TYPE) else {
+        return false;
+    };
+    let kind = kind.as_bytes();
+    if kind == GRPC.as_bytes() {
+        return true;
+    }
+    let rest = kind.strip_prefix(GRPC.as_bytes());
+    rest.is_some_and(|rest| rest.starts_with(b"+proto") || rest.starts_with(b";"))
+}
+
+/// An answer that says how a call ended, and nothing else.
+fn ended(status: &Status) -> Response<GrpcBody> {
+    let mut answer = Response::new(GrpcBody::Empty);
+    *answer.headers_mut() = status.head();
+    if status.code == Code::Unimplemented {
+        // Perhaps the message was compressed.
+        let identity = HeaderValue::from_static("identity");
+        answer.headers_mut().insert(ACCEPT_ENCODING, identity);
+    }
+    answer
+}
+
+/// An answer to what is not gRPC.
+fn with_status(status: StatusCode) -> Response<GrpcBody> {
+    let mut answer = Response::new(GrpcBody::Empty);
+    *answer.status_mut() = status;
+    answer
+}

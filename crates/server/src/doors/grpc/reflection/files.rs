@@ -1,0 +1,168 @@
+//! The descriptions of our services, by name and by what they define.
+//!
+//! `services.fds` is made by `scripts/services-fds` from the published definitions. It is read once, by
+//! the first who asks.
+
+use crate::wire::protobuf::read::{Fields, Malformed, Value};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use std::sync::LazyLock;
+
+static SERVICES: &[u8] = include_bytes!("services.fds");
+
+/// All descriptions.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    by_name: HashMap<String, &'static [u8], FixedState>,
+    by_symbol: HashMap<String, &'static [u8], FixedState>,
+}
+
+impl Files {
+    pub(super) fn all() -> &'static Self {
+        static ALL: LazyLock<Files> = LazyLock::new(|| {
+            // A test sees to it that they can be read.
+            Files::read(SERVICES).unwrap_or_default()
+        });
+        &ALL
+    }
+
+    /// The file of this name.
+    pub(super) fn named(&self, name: &str) -> Option<&'static [u8]> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The file that defines this message, enumeration, service or method.
+    pub(super) fn defining(&self, symbol: &str) -> Option<&'static [u8]> {
+        self.by_symbol.get(symbol).copied()
+    }
+
+    /// Reads a `FileDescriptorSet`.
+    fn read(set: &'static [u8]) -> Result<Self, Malformed> {
+        let mut files = Self::default();
+        let mut fields = Fields::of(set);
+        while let Some((number, value)) = fields.next()? {
+            if number == 1 {
+                files.add(value.bytes()?)?;
+            }
+        }
+        Ok(files)
+    }
+
+    /// Adds a `FileDescriptorProto`.
+    fn add(&mut self, file: &'static [u8]) -> Result<(), Malformed> {
+        let package = text(file, 2)?;
+        let mut fields = Fields::of(file);
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => {
+                    self.by_name.insert(value.text()?.to_owned(), file);
+                }
+                4 => self.message(file, package, value)?,
+                5 => {
+                    self.symbol(file, package, value)?;
+                }
+                6 => self.service(file, package, value)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a `DescriptorProto` and those within it.
+    fn message(
+        &mut self,
+        file: &'static [u8],
+        scope: &str,
+        value: Value<'_>,
+    ) -> Result<(), Malformed> {
+        let scope = self.symbol(file, scope, value)?;
+        let mut fields = Fields::of(value.bytes()?);
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                3 => self.message(file, &scope, value)?,
+                4 => {
+                    self.symbol(file, &scope, value)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a `ServiceDescriptorProto` and its methods.
+    fn service(
+        &mut self,
+        file: &'static [u8],
+        scope: &str,
+        value: Value<'_>,
+    ) -> Result<(), Malformed> {
+        let scope = self.symbol(file, scope, value)?;
+        let mut fields = Fields::of(value.bytes()?);
+        while let Some((number, value)) = fields.next()? {
+            if number == 2 {
+                self.symbol(file, &scope, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what has a name of its own, and tells its full name.
+    fn symbol(
+        &mut self,
+        file: &'static [u8],
+        scope: &str,
+        value: Value<'_>,
+    ) -> Result<String, Malformed> {
+        let name = text(value.bytes()?, 1)?;
+        let full = match scope {
+            "" => name.to_owned(),
+            scope => format!("{scope}.{name}"),
+        };
+        self.by_symbol.insert(full.clone(), file);
+        Ok(full)
+    }
+}
+
+/// The text in the field `wanted` of a message.
+fn text(message: &[u8], wanted: u32) -> Result<&str, Malformed> {
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        if number == wanted {
+            return value.text();
+        }
+    }
+    Ok("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_descriptions_can_be_read() {
+        let files = Files::read(SERVICES).unwrap();
+        let rls = files.named("envoy/service/ratelimit/v3/rls.proto").unwrap();
+        for symbol in [
+            "envoy.service.ratelimit.v3.RateLimitService",
+            "envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit",
+            "envoy.service.ratelimit.v3.RateLimitResponse.RateLimit.Unit",
+        ] {
+            assert_eq!(files.defining(symbol), Some(rls), "{symbol}");
+        }
+        assert_eq!(files.defining("envoy.service.ratelimit.v3.Nothing"), None);
+    }
+
+    #[test]
+    fn whatever_a_description_imports_is_there_as_well() {
+        let files = Files::read(SERVICES).unwrap();
+        for file in files.by_name.values() {
+            let mut fields = Fields::of(file);
+            while let Some((number, value)) = fields.next().unwrap() {
+                if number == 3 {
+                    let name = value.text().unwrap();
+                    assert!(files.named(name).is_some(), "{name}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Server reflection, `grpc.reflection.v1` and `v1alpha`: what services there are, and of what their
+//! messages are made, so that tools can call them without being told.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | the conversation: one answer to each question |
+//! | `files` | the descriptions, by name and by what they define |
+
+mod files;
+
+use super::body::Messages;
+use super::frame;
+use super::limiting::SERVICES;
+use super::status::{Code, Status};
+use crate::wire::protobuf::read::{Fields, Malformed, Value};
+use crate::wire::protobuf::write;
+use bytes::{Bytes, BytesMut};
+use files::Files;
+use http_body::Body;
+use hyper::body::Incoming;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+pub(super) const V1: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+pub(super) const V1_ALPHA: &str = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+
+/// What a question may take: a name, and not a long one.
+const QUESTION_BYTES: usize = 4 << 10;
+
+/// Questions as they come, and an answer to each. The two versions differ in nothing but their name.
+pub(super) struct Conversation {
+    questions: Incoming,
+    /// What has come and was not answered yet.
+    rest: Bytes,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug)]
+enum Question<'a> {
+    File(&'a str),
+    Symbol(&'a str),
+    Services,
+    /// Nothing that we know of.
+    Other,
+}
+
+impl Conversation {
+    pub(super) fn new(questions: Incoming) -> Self {
+        Self {
+            questions,
+            rest: Bytes::new(),
+        }
+    }
+
+    fn answer(&mut self) -> Result<Option<Bytes>, Status> {
+        let Some(question) = frame::next(&mut self.rest, QUESTION_BYTES)? else {
+            return Ok(None);
+        };
+        answer(&question).map(Some).map_err(Status::from)
+    }
+}
+
+impl Messages for Conversation {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Bytes, Option<Status>>> {
+        loop {
+            match self.answer() {
+                Ok(Some(answer)) => return Poll::Ready(Ok(answer)),
+                Ok(None) => {}
+                Err(status) => return Poll::Ready(Err(Some(status))),
+            }
+            let more = match ready!(Pin::new(&mut self.questions).poll_frame(context)) {
+                Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+                // The client has gone, or has no more questions.
+                Some(Err(_)) => return Poll::Ready(Err(None)),
+                None if self.rest.is_empty() => return Poll::Ready(Err(None)),
+                None => {
+                    let cut = Status::new(Code::InvalidArgument, "the message is cut off");
+                    return Poll::Ready(Err(Some(cut)));
+                }
+            };
+            if self.rest.is_empty() {
+                self.rest = more;
+            } else {
+                // At most a question and what came with its end.
+                let mut rest = BytesMut::from(std::mem::take(&mut self.rest));
+                rest.extend_from_slice(&more);
+                self.rest = rest.freeze();
+            }
+        }
+    }
+}
+
+fn answer(message: &[u8]) -> Result<Bytes, Malformed> {
+    let (host, question) = read(message)?;
+    let files = Files::all();
+    Ok(frame::frame(1 << 10, |out| {
+        write::bytes(out, 1, host.as_bytes());
+        write::element(out, 2, message);
+        match question {
+            Question::File(name) => file(out, files.named(name), "file"),
+            Question::Symbol(name) => file(out, files.defining(name), "symbol"),
+            Question::Services => write::message(out, 6, |out| {
+                for name in SERVICES.iter().chain(&OWN) {
+                    write::message(out, 1, |out| write::bytes(out, 1, name.as_bytes()));
+                }
+            }),
+            Question::Other => error(out, Code::Unimplemented, "this is not answered here"),
+        }
+    }))
+}
+
+/// Those that are here beside what the server is for.
+const OWN: [&str; 3] = [
+    "grpc.health.v1.Health",
+    "grpc.reflection.v1.ServerReflection",
+    "grpc.reflection.v1alpha.ServerReflection",
+];
+
+fn read(message: &[u8]) -> Result<(&str, Question<'_>), Malformed> {
+    let (mut host, mut question) = ("", Question::Other);
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        match (number, value) {
+            (1, value) => host = value.text()?,
+            (3, value) => question = Question::File(value.text()?),
+            (4, value) => question = Question::Symbol(value.text()?),
+            (5 | 6, Value::Bytes(_)) => question = Question::Other,
+            (7, Value::Bytes(_)) => question = Question::Services,
+            _ => {}
+        }
+    }
+    Ok((host, question))
+}
+
+fn file(out: &mut Vec<u8>, found: Option<&[u8]>, what: &str) {
+    match found {
+        Some(file) => write::message(out, 4, |out| write::element(out, 1, file)),
+        None => error(out, Code::NotFound, &format!("there is no such {what}")),
+    }
+}
+
+fn error(out: &mut Vec<u8>, code: Code, message: &str) {
+    write::message(out, 7, |out| {
+        write::number(out, 1, u64::from(code as u8));
+        write::bytes(out, 2, message.as_bytes());
+    });
+}

@@ -1,0 +1,148 @@
+//! How calls end.
+
+use super::super::body::BodyError;
+use crate::wire::protobuf::read::Malformed;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use std::borrow::Cow;
+use std::fmt::Write;
+
+pub(super) const GRPC: HeaderValue = HeaderValue::from_static("application/grpc");
+pub(super) const STATUS: HeaderName = HeaderName::from_static("grpc-status");
+const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+
+/// Why a call did not come to an answer. "Unknown", which is 2, is never said: a proxy that hears it
+/// can make nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    InvalidArgument = 3,
+    DeadlineExceeded = 4,
+    NotFound = 5,
+    ResourceExhausted = 8,
+    Unimplemented = 12,
+    Unavailable = 14,
+    Unauthenticated = 16,
+}
+
+/// The end of a call that has no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Status {
+    pub(super) code: Code,
+    /// For whoever wrote the client.
+    pub(super) message: Cow<'static, str>,
+}
+
+impl Code {
+    fn value(self) -> HeaderValue {
+        HeaderValue::from_static(match self {
+            Self::InvalidArgument => "3",
+            Self::DeadlineExceeded => "4",
+            Self::NotFound => "5",
+            Self::ResourceExhausted => "8",
+            Self::Unimplemented => "12",
+            Self::Unavailable => "14",
+            Self::Unauthenticated => "16",
+        })
+    }
+}
+
+impl Status {
+    pub(super) fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+        }
+    }
+
+    /// No token, or not the right one.
+    pub(super) fn unauthenticated() -> Self {
+        let message = "send the token of this door: `authorization: Bearer TOKEN`";
+        Self::new(Code::Unauthenticated, message)
+    }
+
+    /// The head of an answer that says nothing else.
+    pub(super) fn head(&self) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(3);
+        headers.insert(CONTENT_TYPE, GRPC);
+        self.add(&mut headers);
+        headers
+    }
+
+    /// The end of an answer that had begun.
+    pub(super) fn trailers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::with_capacity(2);
+        self.add(&mut headers);
+        headers
+    }
+
+    fn add(&self, headers: &mut HeaderMap) {
+        headers.insert(STATUS, self.code.value());
+        if let Ok(message) = HeaderValue::from_str(&escape(&self.message)) {
+            headers.insert(MESSAGE, message);
+        }
+    }
+}
+
+/// Escaped as `grpc-message` has to be: what is not visible ASCII, and `%`.
+fn escape(message: &str) -> Cow<'_, str> {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'%';
+    if message.bytes().all(is_plain) {
+        return message.into();
+    }
+    let mut escaped = String::with_capacity(message.len().saturating_mul(2));
+    for byte in message.bytes() {
+        if is_plain(byte) {
+            escaped.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            write!(escaped, "%{byte:02X}").ok();
+        }
+    }
+    escaped.into()
+}
+
+impl From<Malformed> for Status {
+    fn from(malformed: Malformed) -> Self {
+        Self::new(Code::InvalidArgument, malformed.words())
+    }
+}
+
+impl From<BodyError> for Status {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge => Self::new(Code::ResourceExhausted, "the message is too large"),
+            BodyError::TooSlow => {
+                Self::new(Code::DeadlineExceeded, "the message did not arrive in time")
+            }
+            BodyError::Broken => Self::new(Code::InvalidArgument, "the message ended too early"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_escaped_as_grpc_has_it() {
+        let status = Status::new(Code::NotFound, "100 % of `ü`\n");
+        let head = status.head();
+        assert_eq!(head["grpc-status"], "5");
+        assert_eq!(head["grpc-message"], "100 %25 of `%C3%BC`%0A");
+        assert_eq!(head["content-type"], "application/grpc");
+    }
+
+    #[test]
+    fn the_codes_are_those_of_grpc() {
+        for code in [
+            Code::InvalidArgument,
+            Code::DeadlineExceeded,
+            Code::NotFound,
+            Code::ResourceExhausted,
+            Code::Unimplemented,
+            Code::Unavailable,
+            Code::Unauthenticated,
+        ] {
+            assert_eq!(code.value(), (code as u8).to_string().as_str());
+        }
+    }
+}

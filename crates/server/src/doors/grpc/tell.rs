@@ -1,0 +1,118 @@
+//! From a decision to a `RateLimitResponse`.
+
+use super::rls::Purpose;
+use crate::wire::rls::write::{self, Code, CurrentLimit, Status};
+use http::HeaderMap;
+use std::time::Duration;
+use tidegate::{Applied, Decision};
+use tidegate_http::answer::{self, Correlation};
+use tidegate_policy::respond::RlsHeaders;
+use tracing::debug;
+
+/// Appends what there is to say of a call whose domain nobody has: it passes.
+pub(super) fn nothing(descriptors: usize, out: &mut Vec<u8>) -> Code {
+    write::code(out, Code::Ok);
+    for _ in 0..descriptors {
+        write::status(out, &status_without_limit(Code::Ok, 0));
+    }
+    Code::Ok
+}
+
+/// Appends what `decision` says: of the call, of each descriptor, and to the client of the proxy.
+pub(super) fn decision(decision: &Decision, purpose: Purpose, out: &mut Vec<u8>) -> Code {
+    // What was used already was used: nobody is refused.
+    let is_report = purpose == Purpose::Report;
+    let overall = code(decision.is_allowed() || is_report);
+    write::code(out, overall);
+    for nth in 0..decision.descriptors() {
+        write::status(out, &status(decision, nth, is_report));
+    }
+    let respond = decision.respond();
+    match (respond.rls, overall) {
+        (RlsHeaders::Always, Code::Ok) => {
+            let mut headers = HeaderMap::new();
+            answer::inform(decision, &mut headers);
+            add_headers(&headers, |_| true, out);
+        }
+        (RlsHeaders::Always | RlsHeaders::Refused, Code::OverLimit) => refusal(decision, out),
+        (RlsHeaders::Refused, Code::Ok) | (RlsHeaders::None, _) => {}
+    }
+    overall
+}
+
+/// Appends what the client of the proxy is shown: the answer that other doors give, but for its
+/// status, which is the proxy's.
+fn refusal(decision: &Decision, out: &mut Vec<u8>) {
+    let correlation = Correlation::made();
+    // So that the one who is asked about this id finds out what it was about.
+    let limit = decision.binding().map(|binding| binding.limit());
+    debug!(
+        correlation = correlation.as_str(),
+        limit, "refused a request"
+    );
+    let refusal = answer::refuse(decision, &correlation);
+    // These a proxy writes itself, from what the statuses say, if it is told to; twice, they would
+    // contradict each other. Whoever wants ours says `rls: always`.
+    let is_ours = decision.respond().rls == RlsHeaders::Always;
+    let is_told = |name: &str| is_ours || !name.starts_with("x-ratelimit-");
+    add_headers(refusal.headers(), is_told, out);
+    write::raw_body(out, refusal.body());
+}
+
+fn add_headers(headers: &HeaderMap, is_told: impl Fn(&str) -> bool, out: &mut Vec<u8>) {
+    let told = headers.iter().filter(|(name, _)| is_told(name.as_str()));
+    for (name, value) in told {
+        write::response_header(out, name.as_str(), value.as_bytes());
+    }
+}
+
+fn code(is_allowed: bool) -> Code {
+    if is_allowed {
+        Code::Ok
+    } else {
+        Code::OverLimit
+    }
+}
+
+fn status(decision: &Decision, nth: usize, is_report: bool) -> Status<'_> {
+    let code = code(is_report || decision.descriptor_allowed(nth));
+    let Some(applied) = decision.descriptor(nth) else {
+        let is_unlimited = decision.descriptor_unlimited(nth);
+        return status_without_limit(code, if is_unlimited { u32::MAX } else { 0 });
+    };
+    Status {
+        code,
+        limit: limit(&applied),
+        remaining: narrow(applied.remaining()),
+    }
+}
+
+fn status_without_limit(code: Code, remaining: u32) -> Status<'static> {
+    Status {
+        code,
+        limit: None,
+        remaining,
+    }
+}
+
+/// What is told of a limit: how many there can be at once, and in what time they are there again. That
+/// is `RateLimit-Policy` in other words. `None` where no band was asked.
+fn limit<'a>(applied: &Applied<'a>) -> Option<CurrentLimit<'a>> {
+    let spoken = applied.spoken()?;
+    let period = applied.period();
+    let is_refill = period == Duration::from_secs(spoken.window_s());
+    Some(CurrentLimit {
+        amount: narrow(applied.capacity()),
+        // What is there again sooner or later than after a period has none that could be named.
+        period_us: u64::try_from(period.as_micros())
+            .ok()
+            .filter(|_| is_refill)
+            .unwrap_or(0),
+        name: spoken.name(),
+        reset_s: answer::passes_after_seconds(applied),
+    })
+}
+
+fn narrow(count: u64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}

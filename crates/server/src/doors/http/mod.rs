@@ -1,0 +1,193 @@
+//! The HTTP API: `POST /v1/check`, reservations, and the way to `/v1/auth`.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | from a path to who answers |
+//! | `check` | `POST /v1/check` |
+//! | `reserve` | `POST /v1/reserve`, `/v1/commit` and `/v1/refund` |
+
+mod check;
+mod reserve;
+
+use super::promptly::promptly;
+use super::respond::{self, Answer, Whole};
+use super::{Door, auth, body, envoy_json};
+use crate::bounds::Bounds;
+use crate::decider::Decider;
+use crate::server::session::Visit;
+use crate::telemetry::stopwatch::Stopwatch;
+use crate::wire::settle::Kind;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, Method, Request};
+use hyper::body::Incoming;
+use tidegate::{AnyStore, Store};
+
+/// What one decision takes, nearly always.
+const DECISION_BYTES: usize = 192;
+
+/// The HTTP API.
+#[derive(Debug)]
+pub(crate) struct HttpDoor<S = AnyStore> {
+    decider: Decider<S>,
+    bounds: Bounds,
+}
+
+/// What is asked by `POST`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asking {
+    Check,
+    Reserve,
+    Settle(Kind),
+    /// As Envoy's rate limit service has it.
+    Envoy,
+}
+
+impl Asking {
+    /// What is asked at `path`, if anything is.
+    fn at(path: &str) -> Option<Self> {
+        Some(match path {
+            "/v1/check" => Self::Check,
+            "/v1/reserve" => Self::Reserve,
+            "/v1/commit" => Self::Settle(Kind::Commit),
+            "/v1/refund" => Self::Settle(Kind::Refund),
+            envoy_json::JSON => Self::Envoy,
+            _ => return None,
+        })
+    }
+}
+
+impl<S: Store> HttpDoor<S> {
+    pub(crate) fn new(decider: Decider<S>, bounds: Bounds) -> Self {
+        Self { decider, bounds }
+    }
+
+    async fn answer_body(&self, asking: Asking, request: Request<Incoming>) -> Answer {
+        let watch = Stopwatch::start();
+        if !is_json(request.headers()) {
+            return respond::unsupported();
+        }
+        let bounds = &self.bounds;
+        let body = body::read(request.into_body(), bounds.body_bytes, bounds.body_time).await;
+        let answer = match body {
+            Ok(body) => promptly(self.decider.may_wait(), || self.ask(asking, &body)).await,
+            Err(error) => {
+                // Lets hyper notice that nobody reads the body any more; otherwise it would go on
+                // waiting for it after the answer, and the connection would stay open.
+                tokio::task::yield_now().await;
+                return respond::no_body(error, bounds);
+            }
+        };
+        self.decider.metrics().durations.observe(watch.elapsed());
+        answer
+    }
+
+    async fn ask(&self, asking: Asking, text: &[u8]) -> Answer {
+        match asking {
+            Asking::Check => self.check(text).await,
+            // Put aside, so that checks need not carry them around.
+            Asking::Reserve => Box::pin(self.reserve(text)).await,
+            Asking::Settle(kind) => Box::pin(self.settle(text, kind)).await,
+            Asking::Envoy => Box::pin(envoy_json::answer(&self.decider, text)).await,
+        }
+    }
+}
+
+impl<S: Store + 'static> Door for HttpDoor<S> {
+    type Body = Whole;
+    type Memory = ();
+
+    fn answer_at_once(&self, request: &Request<Incoming>, visit: Visit<'_>) -> Option<Answer> {
+        if !auth::is_at(request.uri().path()) {
+            return None;
+        }
+        auth::answer_at_once(&self.decider, request, visit.peer())
+    }
+
+    async fn answer(&self, request: Request<Incoming>, visit: Visit<'_>) -> Answer {
+        match (Asking::at(request.uri().path()), request.method()) {
+            (Some(asking), &Method::POST) => self.answer_body(asking, request).await,
+            (Some(_), _) => respond::wrong_method("POST"),
+            (None, _) if request.uri().path() == envoy_json::HEALTH => {
+                envoy_json::health(&self.decider, visit.phase()).await
+            }
+            (None, _) if auth::is_at(request.uri().path()) => {
+                auth::answer(&self.decider, &self.bounds, request, visit.peer()).await
+            }
+            (None, _) => respond::not_found(
+                request.uri().path(),
+                "decisions are at POST /v1/check, and for proxies at /v1/auth",
+            ),
+        }
+    }
+
+    fn whole(answer: Answer) -> Answer {
+        answer
+    }
+
+    /// What `Authorization` holds at `/v1/auth` is the client's own, passed on by a proxy, which is
+    /// known by its address. Health is for probes, which seldom can hold a secret.
+    fn is_public(&self, request: &Request<Incoming>) -> bool {
+        let path = request.uri().path();
+        auth::is_at(path) || path == envoy_json::HEALTH
+    }
+}
+
+/// Whether the body may be JSON. Says so, says nothing, or is what `curl -d` says unless told; the
+/// body has to be JSON all the same.
+fn is_json(headers: &HeaderMap) -> bool {
+    if headers.contains_key(CONTENT_ENCODING) {
+        return false;
+    }
+    let Some(kind) = headers.get(CONTENT_TYPE) else {
+        return true;
+    };
+    let kind = kind.as_bytes();
+    let end = kind
+        .iter()
+        .position(|byte| *byte == b';')
+        .unwrap_or(kind.len());
+    let kind = kind.get(..end).unwrap_or(kind).trim_ascii();
+    let is_suffixed = kind.len().checked_sub(5).and_then(|at| kind.get(at..));
+    kind.eq_ignore_ascii_case(b"application/json")
+        || kind.eq_ignore_ascii_case(b"application/x-www-form-urlencoded")
+        || is_suffixed.is_some_and(|suffix| suffix.eq_ignore_ascii_case(b"+json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_json_is_taken() {
+        let check = |kind: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, kind.parse().unwrap());
+            is_json(&headers)
+        };
+        for kind in [
+            "application/json",
+            "Application/JSON; charset=utf-8",
+            "application/vnd.example+json",
+            "application/x-www-form-urlencoded",
+        ] {
+            assert!(check(kind), "{kind}");
+        }
+        for kind in [
+            "text/xml",
+            "multipart/form-data; boundary=json",
+            "json",
+            "+jso",
+            "",
+        ] {
+            assert!(!check(kind), "{kind}");
+        }
+        assert!(is_json(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn what_is_compressed_is_not_json() {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_ENCODING, "gzip".parse().unwrap());
+        assert!(!is_json(&headers));
+    }
+}

@@ -1,0 +1,135 @@
+//! `POST /v1/reserve`: reservations; `/v1/commit` and `/v1/refund`: what settles them.
+
+use super::{DECISION_BYTES, HttpDoor};
+use crate::doors::respond::{self, Answer};
+use crate::wire::question::{Asked, Question};
+use crate::wire::settle::{Kind, Settlement, ToSettle};
+use crate::wire::{reserve, settle};
+use futures_util::future::join_all;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate::{CheckError, Reservation, Rules, Store};
+use tidegate_http::unix_seconds;
+
+/// What one reservation takes, nearly always.
+const RESERVATION_BYTES: usize = DECISION_BYTES + 512;
+
+impl<S: Store> HttpDoor<S> {
+    /// Answers what is to be reserved.
+    pub(super) async fn reserve(&self, text: &[u8]) -> Answer {
+        let reserved = match Asked::read_reserving(text) {
+            Err(fault) => return respond::bad_question(&fault),
+            Ok(Asked::One(question)) => self
+                .reserve_one(&question)
+                .await
+                .map_err(|error| (error, None)),
+            Ok(Asked::Several(questions)) => self
+                .reserve_several(&questions)
+                .await
+                .map_err(|(error, nth)| (error, Some(nth))),
+        };
+        match reserved {
+            Ok(json) => respond::decided(json),
+            Err((error, item)) => respond::undecided(&error, item),
+        }
+    }
+
+    async fn reserve_one(&self, question: &Question<'_>) -> Result<Vec<u8>, CheckError> {
+        let rules = self.decider.rules()?;
+        let reservation = self.reserve_by(&rules, question).await?;
+        let mut json = Vec::with_capacity(RESERVATION_BYTES);
+        reserve::write(&reservation, &mut json);
+        Ok(json)
+    }
+
+    async fn reserve_by(
+        &self,
+        rules: &Arc<Rules>,
+        question: &Question<'_>,
+    ) -> Result<Reservation, CheckError> {
+        let learnt = question.learn(rules.client(), &unix_seconds);
+        let pairs = question.pairs_with(learnt.as_ref());
+        let descriptors = question.descriptors(&pairs);
+        let request = question.request(&pairs).descriptors(&descriptors);
+        self.decider.reserve(rules, &request, ttl(question)).await
+    }
+
+    /// Reserves a list, each by itself and in order, all begun at once. One that is wrong fails the list
+    /// before any is reserved, so that a list that is sent again, mended, is charged once.
+    async fn reserve_several(
+        &self,
+        questions: &[Question<'_>],
+    ) -> Result<Vec<u8>, (CheckError, usize)> {
+        let rules = self.decider.rules().map_err(|error| (error, 0))?;
+        for (nth, question) in questions.iter().enumerate() {
+            let pairs = question.pairs();
+            let request = question.request(&pairs);
+            let accepted = self
+                .decider
+                .accepts_reserving(&rules, &request, ttl(question));
+            accepted.map_err(|error| (error, nth))?;
+        }
+        let each = questions.iter();
+        let reserved = join_all(each.map(|question| self.reserve_by(&rules, question))).await;
+        let mut json = Vec::with_capacity(RESERVATION_BYTES.saturating_mul(questions.len()));
+        json.push(b'[');
+        for (nth, reservation) in reserved.into_iter().enumerate() {
+            if nth > 0 {
+                json.push(b',');
+            }
+            let reservation = reservation.map_err(|error| (error, nth))?;
+            reserve::write(&reservation, &mut json);
+        }
+        json.push(b']');
+        Ok(json)
+    }
+
+    /// Answers what settles reservations. Of a list each is told by itself what came of it: what was
+    /// settled is not undone by what could not be.
+    pub(super) async fn settle(&self, text: &[u8], kind: Kind) -> Answer {
+        let settlements = match ToSettle::read(text, kind) {
+            Err(fault) => return respond::bad_question(&fault),
+            Ok(ToSettle::One(settlement)) => {
+                return match self.settle_one(&settlement).await {
+                    Ok(settled) => {
+                        let mut json = Vec::new();
+                        settle::write(&settled, &mut json);
+                        respond::decided(json)
+                    }
+                    Err(error) => respond::unsettled(&error),
+                };
+            }
+            Ok(ToSettle::Several(settlements)) => settlements,
+        };
+        let each = settlements.iter();
+        let settled = join_all(each.map(|settlement| self.settle_one(settlement))).await;
+        let mut json = vec![b'['];
+        for (nth, settled) in settled.iter().enumerate() {
+            if nth > 0 {
+                json.push(b',');
+            }
+            match settled {
+                Ok(settled) => settle::write(settled, &mut json),
+                Err(error) => settle::write_unsettled(error, &mut json),
+            }
+        }
+        json.push(b']');
+        respond::decided(json)
+    }
+
+    async fn settle_one(
+        &self,
+        settlement: &Settlement<'_>,
+    ) -> Result<tidegate::Settled, tidegate::SettleError> {
+        let Settlement {
+            reservation,
+            actual,
+        } = settlement;
+        self.decider.commit(reservation, *actual).await
+    }
+}
+
+/// For how long, if the question says so.
+fn ttl(question: &Question<'_>) -> Option<Duration> {
+    question.ttl_ms.map(Duration::from_millis)
+}

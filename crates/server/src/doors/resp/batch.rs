@@ -1,0 +1,148 @@
+//! Commands whose answers are not there yet, and the replies around them, in order.
+
+use super::host::Host;
+use super::parse::{Command, OwnedCommand};
+use super::reply::{Protocol, Replies};
+use super::{check, throttle};
+use crate::decider::Decider;
+use futures_util::future::join_all;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use tidegate::{CheckError, Rules, Store, Throttle, Throttled};
+use tidegate_core::Quota;
+
+/// How many commands of a connection wait for the store at once.
+pub(super) const PENDING_MAX: usize = 1_024;
+
+/// The commands that wait, in order.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    pending: Vec<Pending>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    asked: Asked,
+    /// How many bytes of the other replies come before its own.
+    at: usize,
+    /// What it is to be written in, whatever a command behind it chooses.
+    protocol: Protocol,
+}
+
+/// What is asked, with all that it needs: what it was read from will be read over.
+#[derive(Debug)]
+pub(super) enum Asked {
+    Throttle(Box<OwnedThrottle>),
+    Check(OwnedCommand),
+}
+
+#[derive(Debug)]
+pub(super) struct OwnedThrottle {
+    key: SmallVec<[u8; 64]>,
+    quota: Quota,
+    quantity: u64,
+}
+
+/// What was answered.
+enum Answer {
+    Throttled(Result<Throttled, CheckError>, u64),
+    Checked(check::Decided),
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.is_empty()
+    }
+
+    /// Whether no more may wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.pending.len() >= PENDING_MAX
+    }
+
+    /// Lets `asked` wait; its reply comes behind all of `replies`.
+    pub(super) fn push(&mut self, asked: Asked, replies: &Replies) {
+        self.pending.push(Pending {
+            asked,
+            at: replies.len(),
+            protocol: replies.protocol,
+        });
+    }
+}
+
+impl Asked {
+    pub(super) fn throttle(ask: &Throttle<'_>) -> Self {
+        Self::Throttle(Box::new(OwnedThrottle {
+            key: SmallVec::from_slice(ask.key),
+            quota: *ask.quota,
+            quantity: ask.quantity,
+        }))
+    }
+
+    pub(super) fn check(command: Command<'_>) -> Self {
+        Self::Check(command.to_owned())
+    }
+
+    async fn answer<S: Store>(self, decider: &Decider<S>, rules: &Arc<Rules>) -> Answer {
+        match self {
+            Self::Throttle(owned) => {
+                let ask = Throttle {
+                    key: &owned.key,
+                    quota: &owned.quota,
+                    quantity: owned.quantity,
+                };
+                let throttled = decider.throttle(rules, &ask).await;
+                Answer::Throttled(throttled, owned.quota.capacity())
+            }
+            Self::Check(owned) => {
+                // It was read once already, and what is wrong with it answered.
+                let question = check::read(owned.as_command()).unwrap_or_default();
+                Answer::Checked(check::decide(decider, rules, &question).await)
+            }
+        }
+    }
+}
+
+impl<S: Store> Host<S> {
+    /// Waits for all that waits, and puts the replies into their order.
+    ///
+    /// All are begun in order before any is waited for, so that a store across the network hears of
+    /// them together and in that order.
+    pub(super) async fn settle(&mut self) {
+        let pending = std::mem::take(&mut self.batch.pending);
+        let Some(rules) = self.rules.clone() else {
+            return;
+        };
+        let (asked, places): (Vec<_>, Vec<_>) = pending
+            .into_iter()
+            .map(|it| (it.asked, (it.at, it.protocol)))
+            .unzip();
+        let decider = &self.door.decider;
+        let asking = asked.into_iter().map(|it| it.answer(decider, &rules));
+        let answers = join_all(asking).await;
+        let mut replies = Replies::of(self.replies.protocol);
+        let mut from = 0;
+        for ((at, protocol), answer) in places.into_iter().zip(answers) {
+            replies.append(self.replies.as_bytes().get(from..at).unwrap_or_default());
+            from = at;
+            replies.protocol = protocol;
+            self.write(&answer, &mut replies);
+        }
+        replies.append(self.replies.as_bytes().get(from..).unwrap_or_default());
+        replies.protocol = self.replies.protocol;
+        self.replies = replies;
+    }
+
+    fn write(&mut self, answer: &Answer, replies: &mut Replies) {
+        match answer {
+            Answer::Throttled(Ok(throttled), capacity) => {
+                self.tally.throttled(Some(throttled));
+                throttle::write(throttled, *capacity, replies);
+            }
+            Answer::Throttled(Err(error), _) => {
+                self.tally.throttled(None);
+                check::write_error(error, replies);
+            }
+            Answer::Checked(decided) => check::write(decided, replies),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `TG.CHECK policy [field value]…`: what `POST /v1/check` decides, without JSON.
+
+use super::parse::Command;
+use super::reply::{Protocol, Replies};
+use crate::decider::Decider;
+use crate::wire::fault::quote;
+use crate::wire::question::{PAIRS_MAX, Question};
+use std::borrow::Cow;
+use std::sync::Arc;
+use tidegate::{CheckError, Decision, Rules, Store};
+use tidegate_http::unix_seconds;
+
+const FIELDS: &str = "ip, user, api_key, method, host, path, route, cost, header:NAME, attr:NAME";
+
+/// What has a decision, or why there is none.
+pub(super) type Decided = Result<Decision, CheckError>;
+
+/// Reads a question; an empty policy is the first. What is wrong with one is told in the words in
+/// which the HTTP API tells it.
+pub(super) fn read(command: Command<'_>) -> Result<Question<'_>, String> {
+    if !command.len().is_multiple_of(2) {
+        return Err("ERR wrong number of arguments for 'tg.check' command".to_owned());
+    }
+    let mut question = Question::default();
+    let mut words = command.words().skip(1);
+    let policy = text("policy", words.next().unwrap_or_default())?;
+    question.policy = (!policy.is_empty()).then_some(policy);
+    let mut pairs = 0_usize;
+    while let Some((name, value)) = words.next().zip(words.next()) {
+        pairs = pairs.saturating_add(1);
+        if pairs > PAIRS_MAX {
+            return Err(format!("ERR more than {PAIRS_MAX} fields"));
+        }
+        set(&mut question, name, value)?;
+    }
+    Ok(question)
+}
+
+fn set<'a>(question: &mut Question<'a>, name: &'a [u8], value: &'a [u8]) -> Result<(), String> {
+    if let Some(header) = after(name, b"header:") {
+        let header = text("header", header)?;
+        let value = text(&format!("header:{header}"), value)?;
+        question.headers.push((header, value));
+        return Ok(());
+    }
+    if let Some(attribute) = after(name, b"attr:") {
+        let attribute = text("attr", attribute)?;
+        if question.attributes.iter().any(|(it, _)| *it == attribute) {
+            return Err(format!(
+                "ERR attr:{attribute}: this attribute is there twice"
+            ));
+        }
+        let value = text(&format!("attr:{attribute}"), value)?;
+        question.attributes.push((attribute, value));
+        return Ok(());
+    }
+    let lower = name.to_ascii_lowercase();
+    let field = std::str::from_utf8(&lower).unwrap_or_default();
+    let place = match field {
+        "ip" => return set_once(&mut question.ip, field, address(value)?),
+        "cost" => return set_once(&mut question.cost, field, cost(value)?),
+        "user" => &mut question.user,
+        "api_key" => &mut question.api_key,
+        "method" => &mut question.method,
+        "host" => &mut question.host,
+        "path" => &mut question.path,
+        "route" => &mut question.route,
+        _ => {
+            let name = quote(&String::from_utf8_lossy(name));
+            return Err(format!("ERR there is no field {name}; there are {FIELDS}"));
+        }
+    };
+    let value = text(field, value)?;
+    set_once(place, field, value)
+}
+
+fn set_once<T>(place: &mut Option<T>, field: &str, value: T) -> Result<(), String> {
+    if place.is_some() {
+        return Err(format!("ERR {field}: this field is there twice"));
+    }
+    *place = Some(value);
+    Ok(())
+}
+
+/// What is behind `prefix`, in any case.
+fn after<'a>(name: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
+    let (start, rest) = name.split_at_checked(prefix.len())?;
+    start.eq_ignore_ascii_case(prefix).then_some(rest)
+}
+
+fn text<'a>(field: &str, value: &'a [u8]) -> Result<Cow<'a, str>, String> {
+    match std::str::from_utf8(value) {
+        Ok(value) => Ok(Cow::Borrowed(value)),
+        Err(_) => Err(format!("ERR {field}: this is not UTF-8")),
+    }
+}
+
+fn address(value: &[u8]) -> Result<std::net::IpAddr, String> {
+    let value = text("ip", value)?;
+    let address = value.parse();
+    address.map_err(|_| format!("ERR ip: {} is not an IP address", quote(&value)))
+}
+
+fn cost(value: &[u8]) -> Result<u64, String> {
+    let value = text("cost", value)?;
+    let is_whole = value.bytes().all(|byte| byte.is_ascii_digit());
+    let cost = value.parse().ok().filter(|_| is_whole);
+    cost.ok_or_else(|| format!("ERR cost: expected a whole number, found {}", quote(&value)))
+}
+
+/// Decides a question by what it says, and by what its headers and its path tell where it does not
+/// say it; `None` if that takes waiting.
+pub(super) fn decide_at_once<S: Store>(
+    decider: &Decider<S>,
+    rules: &Arc<Rules>,
+    question: &Question<'_>,
+) -> Option<Decided> {
+    if decider.waits() {
+        return None;
+    }
+    let learnt = question.learn(rules.client(), &unix_seconds);
+    let pairs = question.pairs_with(learnt.as_ref());
+    decider.decide_at_once(rules, &question.request(&pairs))
+}
+
+/// The same, however long it takes.
+pub(super) async fn decide<S: Store>(
+    decider: &Decider<S>,
+    rules: &Arc<Rules>,
+    question: &Question<'_>,
+) -> Decided {
+    let learnt = question.learn(rules.client(), &unix_seconds);
+    let pairs = question.pairs_with(learnt.as_ref());
+    decider.decide_by(rules, &question.request(&pairs)).await
+}
+
+/// Writes a decision: a map with the names that it has in JSON, or their values in that order.
+pub(super) fn write(decided: &Decided, replies: &mut Replies) {
+    let decision = match decided {
+        Ok(decision) => decision,
+        Err(error) => return write_error(error, replies),
+    };
+    let is_resp3 = replies.protocol == Protocol::Resp3;
+    let name = |name: &str, replies: &mut Replies| {
+        if is_resp3 {
+            replies.bulk(name);
+        }
+    };
+    if is_resp3 {
+        replies.map(7);
+    } else {
+        replies.array(7);
+    }
+    let binding = decision.binding();
+    name("allowed", replies);
+    replies.boolean(decision.is_allowed());
+    name("limit", replies);
+    text_or_null(binding.as_ref().map(tidegate::Applied::limit), replies);
+    name("band", replies);
+    text_or_null(binding.as_ref().and_then(tidegate::Applied::band), replies);
+    name("remaining", replies);
+    match &binding {
+        Some(binding) => replies.natural(binding.remaining()),
+        None => absent(replies),
+    }
+    name("retry_after_ms", replies);
+    match binding.as_ref().map(|it| it.wait().as_millis()) {
+        Some(Some(wait_ms)) => replies.natural(wait_ms),
+        Some(None) => absent(replies),
+        None => replies.integer(0),
+    }
+    name("reset_ms", replies);
+    let reset = binding.map_or(0, |it| it.reset_after().as_micros().div_ceil(1_000));
+    replies.natural(u64::try_from(reset).unwrap_or(u64::MAX));
+    name("decided_by", replies);
+    replies.bulk(decision.decided_by().as_str());
+}
+
+fn text_or_null(text: Option<&str>, replies: &mut Replies) {
+    match text {
+        Some(text) => replies.bulk(text),
+        None => replies.null(),
+    }
+}
+
+/// A number that there is not: −1 where numbers cannot be absent.
+fn absent(replies: &mut Replies) {
+    match replies.protocol {
+        Protocol::Resp2 => replies.integer(-1),
+        Protocol::Resp3 => replies.null(),
+    }
+}
+
+/// Writes why there is no decision. Of the store nothing is said but that it did not tell.
+pub(super) fn write_error(error: &CheckError, replies: &mut Replies) {
+    match error {
+        CheckError::Store(_) => replies.error("TRYAGAIN the store did not answer in time"),
+        error => replies.error(format!("ERR {error}")),
+    }
+}

@@ -1,0 +1,95 @@
+//! One connection's commands and replies, whatever carries them.
+
+use super::RespDoor;
+use super::batch::Batch;
+use super::host::{Flow, Host};
+use super::intake::{Intake, KEPT_BYTES};
+use super::reply::Replies;
+use super::session::Session;
+use crate::telemetry::resp::Tally;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use tidegate::Store;
+
+/// Commands that are carried out before anybody else gets a turn.
+const COMMANDS_MAX: usize = 256;
+
+/// What is to be done next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// All that was read is answered: send it, and read on.
+    Read,
+    /// There is more to answer, but what is answered has to be sent first.
+    Write,
+    /// There is more to answer, after others had a turn.
+    Pause,
+    /// Send what is answered, and close.
+    Close,
+}
+
+/// One connection's commands and replies.
+#[derive(Debug)]
+pub(super) struct Conversation<S> {
+    pub(super) intake: Intake,
+    pub(super) host: Host<S>,
+    /// Bytes of a command, and of replies that wait to be sent.
+    pub(super) bytes_max: usize,
+}
+
+impl<S: Store> Conversation<S> {
+    pub(super) fn new(door: Arc<RespDoor<S>>, peer: IpAddr) -> Self {
+        let id = door.connections.fetch_add(1, Relaxed);
+        let is_known = door.token.is_none();
+        Self {
+            intake: Intake::new(),
+            bytes_max: door.threshold.bounds.body_bytes,
+            host: Host {
+                session: Session::new(id, peer.to_canonical(), is_known),
+                replies: Replies::default(),
+                batch: Batch::default(),
+                tally: Tally::default(),
+                rules: None,
+                door,
+            },
+        }
+    }
+
+    /// Carries out the commands that were read, as far as that goes without waiting.
+    pub(super) fn turn(&mut self) -> Turn {
+        let host = &mut self.host;
+        for _ in 0..COMMANDS_MAX {
+            if host.replies.len() >= self.bytes_max || host.batch.is_full() {
+                return Turn::Write;
+            }
+            let bounds = host.session.bounds(self.bytes_max);
+            match self.intake.next(&bounds) {
+                Ok(None) => return Turn::Read,
+                Ok(Some(command)) if command.is_empty() => {}
+                Ok(Some(command)) => {
+                    if host.execute(command) == Flow::Close {
+                        return Turn::Close;
+                    }
+                }
+                Err(fault) => {
+                    host.door.threshold.metrics.count_bad(400);
+                    host.replies.error(format!("ERR {}", fault.message()));
+                    return Turn::Close;
+                }
+            }
+        }
+        Turn::Pause
+    }
+
+    /// What was answered has been sent. The next batch is decided by whatever rules there are then.
+    pub(super) fn sent(&mut self) {
+        self.host.replies.clear(KEPT_BYTES);
+        self.host.rules = None;
+        self.add_up();
+    }
+
+    fn add_up(&mut self) {
+        let tally = std::mem::take(&mut self.host.tally);
+        self.host.door.decider.count_throttled(&tally);
+    }
+}

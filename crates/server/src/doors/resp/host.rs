@@ -1,0 +1,183 @@
+//! Carries out commands, one after the other.
+
+use super::RespDoor;
+use super::batch::{Asked, Batch};
+use super::command::{self, Kind, Spec};
+use super::parse::Command;
+use super::reply::Replies;
+use super::session::Session;
+use super::throttle::{self, Call};
+use super::{check, connection, introspect};
+use crate::telemetry::resp::Tally;
+use std::sync::Arc;
+use tidegate::{Rules, Store, Throttle};
+
+/// How many bytes of a command, and of all its arguments, an error repeats.
+const REPEATED_MAX: usize = 128;
+
+/// Whether the connection goes on after a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    GoOn,
+    Close,
+}
+
+/// The one side of a conversation that answers.
+#[derive(Debug)]
+pub(super) struct Host<S> {
+    pub(super) door: Arc<RespDoor<S>>,
+    pub(super) session: Session,
+    pub(super) replies: Replies,
+    pub(super) batch: Batch,
+    pub(super) tally: Tally,
+    /// What is decided by, from the first decision of a batch to its last.
+    pub(super) rules: Option<Arc<Rules>>,
+}
+
+impl<S: Store> Host<S> {
+    /// Carries out a command, or puts it into the batch where the store has to be waited for.
+    #[inline]
+    pub(super) fn execute(&mut self, command: Command<'_>) -> Flow {
+        let Some(spec) = command::find(command.word(0)) else {
+            return self.unknown(command);
+        };
+        self.tally.command(Some(spec.kind));
+        if spec.kind == Kind::Throttle && self.session.is_known {
+            return self.throttle(command);
+        }
+        self.execute_unusual(spec, command)
+    }
+
+    fn execute_unusual(&mut self, spec: &Spec, command: Command<'_>) -> Flow {
+        if let Err(message) = check_form(spec, command) {
+            self.replies.error(message);
+            return Flow::GoOn;
+        }
+        if !self.session.is_known && !spec.is_public {
+            self.door.threshold.metrics.count_bad(401);
+            self.replies.error("NOAUTH Authentication required.");
+            return Flow::GoOn;
+        }
+        match spec.kind {
+            Kind::Throttle => return self.throttle(command),
+            Kind::Check => return self.check(command),
+            Kind::Quit => {
+                self.replies.simple("OK");
+                return Flow::Close;
+            }
+            Kind::Ping => connection::ping(command, &mut self.replies),
+            Kind::Echo => self.replies.bulk(command.word(1)),
+            Kind::Select => connection::select(command, &mut self.replies),
+            Kind::Hello => self.hello(command),
+            Kind::Auth => self.auth(command),
+            Kind::Client => self.client(command),
+            Kind::Reset => self.reset(),
+            Kind::Command => introspect::command(command, &mut self.replies),
+            Kind::Config => introspect::config(command, &mut self.replies),
+            Kind::Info => introspect::info(command, &mut self.replies),
+        }
+        Flow::GoOn
+    }
+
+    #[inline]
+    fn throttle(&mut self, command: Command<'_>) -> Flow {
+        let call = match Call::read(command, &mut self.session.quotas) {
+            Ok(call) => call,
+            Err(wrong) => {
+                self.replies.error(wrong.to_string());
+                return Flow::GoOn;
+            }
+        };
+        let Some(rules) = self.door.rules(&mut self.rules) else {
+            return Flow::Close;
+        };
+        let ask = Throttle {
+            key: call.key,
+            quota: call.quota,
+            quantity: call.quantity,
+        };
+        match self.door.decider.throttle_at_once(rules, &ask) {
+            Some(throttled) => {
+                self.tally.throttled(Some(&throttled));
+                throttle::write(&throttled, call.quota.capacity(), &mut self.replies);
+            }
+            None => self.batch.push(Asked::throttle(&ask), &self.replies),
+        }
+        Flow::GoOn
+    }
+
+    fn check(&mut self, command: Command<'_>) -> Flow {
+        let question = match check::read(command) {
+            Ok(question) => question,
+            Err(message) => {
+                self.replies.error(message);
+                return Flow::GoOn;
+            }
+        };
+        let Some(rules) = self.door.rules(&mut self.rules) else {
+            return Flow::Close;
+        };
+        match check::decide_at_once(&self.door.decider, rules, &question) {
+            Some(decided) => check::write(&decided, &mut self.replies),
+            None => self.batch.push(Asked::check(command), &self.replies),
+        }
+        Flow::GoOn
+    }
+
+    #[cold]
+    fn unknown(&mut self, command: Command<'_>) -> Flow {
+        self.tally.command(None);
+        let name = command.word(0);
+        // A browser that was led here by somebody else: what it says is not what its user wants.
+        if name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:") {
+            self.door.threshold.metrics.count_bad(400);
+            return Flow::Close;
+        }
+        let mut message = b"ERR unknown command '".to_vec();
+        message.extend_from_slice(shortened(name, REPEATED_MAX));
+        message.extend_from_slice(b"', with args beginning with: ");
+        let mut room = REPEATED_MAX;
+        for word in command.words().skip(1) {
+            if room == 0 {
+                break;
+            }
+            let word = shortened(word, room);
+            message.push(b'\'');
+            message.extend_from_slice(word);
+            message.extend_from_slice(b"' ");
+            // Quotes and the blank count as well.
+            room = room.saturating_sub(word.len().saturating_add(3));
+        }
+        self.replies.error(message);
+        Flow::GoOn
+    }
+}
+
+/// Whether a command has as many words as it may, and a subcommand that there is.
+fn check_form(spec: &Spec, command: Command<'_>) -> Result<(), String> {
+    let wrong = |name: &str, of: &str| {
+        Err(format!(
+            "ERR wrong number of arguments for '{name}{of}' command"
+        ))
+    };
+    if !spec.subcommands.is_empty() && command.len() > 1 {
+        let Some(sub) = spec.subcommand(command.word(1)) else {
+            let name = shortened(command.word(1), REPEATED_MAX);
+            return Err(format!(
+                "ERR unknown subcommand '{}'. Try {} HELP.",
+                String::from_utf8_lossy(name),
+                spec.name.to_uppercase()
+            ));
+        };
+        if !command::fits(sub.arity, command.len()) {
+            return wrong(spec.name, &format!("|{}", sub.name));
+        }
+    } else if !command::fits(spec.arity, command.len()) {
+        return wrong(spec.name, "");
+    }
+    Ok(())
+}
+
+pub(super) fn shortened(word: &[u8], bytes_max: usize) -> &[u8] {
+    word.get(..bytes_max).unwrap_or(word)
+}

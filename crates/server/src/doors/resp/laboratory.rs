@@ -1,0 +1,77 @@
+//! A conversation without a socket: bytes in, bytes out. For tests and for fuzzing.
+
+use super::RespDoor;
+use super::conversation::{Conversation, Turn};
+use crate::bounds::Bounds;
+use crate::decider::Decider;
+use crate::server::phase::Phase;
+use crate::server::reception::Threshold;
+use crate::server::token::Token;
+use crate::telemetry::metrics::DoorMetrics;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use tidegate::{Secret, Store};
+
+/// A connection to a door of its own.
+#[derive(Debug)]
+pub struct Laboratory<S> {
+    talk: Conversation<S>,
+    is_closed: bool,
+}
+
+impl<S: Store + 'static> Laboratory<S> {
+    /// Answers by `decider`, whoever says `password`, if there is one.
+    pub fn new(decider: Decider<S>, password: Option<&str>) -> Self {
+        let threshold = Threshold {
+            name: "resp",
+            bounds: Bounds::default(),
+            metrics: DoorMetrics::default(),
+            closes_in: Phase::Draining,
+        };
+        let token = password.map(|it| Token::new(Secret::new(it)));
+        let door = RespDoor::new(threshold, decider, token);
+        let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        Self {
+            talk: Conversation::new(Arc::new(door), peer),
+            is_closed: false,
+        }
+    }
+
+    /// Reads `bytes`, and appends to `replies` what is answered. Only for a store that decides at
+    /// once and limits that nobody waits for: what would have to wait is not answered.
+    pub fn feed(&mut self, bytes: &[u8], replies: &mut Vec<u8>) {
+        if self.is_closed {
+            return;
+        }
+        let mut rest = bytes;
+        loop {
+            // As a socket would: no more at once than there is room for.
+            let room = self.talk.intake.room(self.talk.bytes_max);
+            let free = room.capacity().saturating_sub(room.len());
+            let (now, later) = rest.split_at(free.min(rest.len()));
+            room.extend_from_slice(now);
+            rest = later;
+            loop {
+                let turn = self.talk.turn();
+                replies.extend_from_slice(self.talk.host.replies.as_bytes());
+                self.talk.sent();
+                match turn {
+                    Turn::Read => break,
+                    Turn::Write | Turn::Pause => {}
+                    Turn::Close => {
+                        self.is_closed = true;
+                        return;
+                    }
+                }
+            }
+            if rest.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Whether the connection has been closed.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+}

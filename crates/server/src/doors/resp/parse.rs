@@ -1,0 +1,420 @@
+//! From bytes to commands: multibulk and inline, as Redis reads them, within bounds.
+//!
+//! Nothing is copied of a multibulk command: its words are places in what was read. A command that
+//! arrives in pieces is not read from its start again with each of them.
+
+use memchr::memchr;
+use smallvec::SmallVec;
+use std::borrow::Cow;
+
+/// Bytes of an inline command, and of a line that says how long something is.
+const LINE_BYTES_MAX: usize = 16 << 10;
+
+/// Words whose places are kept for the next command; a command may have more.
+const WORDS_KEPT: usize = 64;
+
+/// How large a command may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Words of a command.
+    pub words: usize,
+    /// Bytes of a word.
+    pub word_bytes: usize,
+    /// Bytes of a whole command.
+    pub command_bytes: usize,
+    /// Whether these are the bounds of somebody who has not logged in; then the errors say so.
+    pub is_stranger: bool,
+}
+
+impl Bounds {
+    /// For whoever may ask.
+    pub fn of_client(command_bytes: usize) -> Self {
+        Self {
+            words: 1_024,
+            word_bytes: command_bytes,
+            command_bytes,
+            is_stranger: false,
+        }
+    }
+
+    /// For whoever has not logged in yet.
+    pub fn of_stranger(command_bytes: usize) -> Self {
+        Self {
+            words: 10,
+            word_bytes: command_bytes.min(16 << 10),
+            command_bytes,
+            is_stranger: true,
+        }
+    }
+}
+
+/// How far reading came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parsed {
+    /// A command, perhaps of no words at all, which took this many bytes. [`Parser::command`] has it.
+    Command(usize),
+    /// There has to be more to read.
+    More,
+}
+
+/// What is wrong with what was read. There is no telling where the next command begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(Cow<'static, str>);
+
+impl Fault {
+    /// The words for it, without `ERR`.
+    pub fn message(&self) -> &str {
+        &self.0
+    }
+}
+
+const fn fault(message: &'static str) -> Fault {
+    Fault(Cow::Borrowed(message))
+}
+
+const BAD_COUNT: Fault = fault("Protocol error: invalid multibulk length");
+const BAD_LENGTH: Fault = fault("Protocol error: invalid bulk length");
+const STRANGE_COUNT: Fault = fault("Protocol error: unauthenticated multibulk length");
+const STRANGE_LENGTH: Fault = fault("Protocol error: unauthenticated bulk length");
+const LONG_COUNT: Fault = fault("Protocol error: too big mbulk count string");
+const LONG_LENGTH: Fault = fault("Protocol error: too big bulk count string");
+const LONG_INLINE: Fault = fault("Protocol error: too big inline request");
+const UNBALANCED: Fault = fault("Protocol error: unbalanced quotes in request");
+
+/// Where a word is.
+type Place = (u32, u32);
+
+/// Reads commands, one at a time, and remembers how far it came with one that is not complete.
+#[derive(Debug, Default)]
+pub struct Parser {
+    /// Where reading goes on, from the command's first byte; 0 where none has begun.
+    at: usize,
+    /// Bytes from `at` on that were searched for the end of a line in vain.
+    searched: usize,
+    /// Words that are still to come of a multibulk command.
+    missing: usize,
+    /// How long the next word is, once that is known.
+    length: Option<usize>,
+    /// The words so far.
+    places: SmallVec<[Place; 8]>,
+    /// The words of an inline command, which may have been quoted.
+    unquoted: Vec<u8>,
+    is_inline: bool,
+}
+
+/// The words of a command. The first is its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Command<'a> {
+    text: &'a [u8],
+    places: &'a [Place],
+}
+
+/// A command that needs nothing of what it was read from.
+#[derive(Debug)]
+pub(super) struct OwnedCommand {
+    text: Vec<u8>,
+    places: SmallVec<[Place; 8]>,
+}
+
+impl OwnedCommand {
+    pub(super) fn as_command(&self) -> Command<'_> {
+        Command {
+            text: &self.text,
+            places: &self.places,
+        }
+    }
+}
+
+impl<'a> Command<'a> {
+    /// How many words it has.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether it has none, so that there is nothing to answer.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// A word, from 0; an empty one where there is none.
+    #[inline]
+    pub fn word(&self, nth: usize) -> &'a [u8] {
+        self.places.get(nth).map_or(&[], |place| self.at(*place))
+    }
+
+    /// All words.
+    pub fn words(self) -> impl ExactSizeIterator<Item = &'a [u8]> + Clone {
+        self.places.iter().map(move |place| self.at(*place))
+    }
+
+    /// The same, on its own.
+    pub(super) fn to_owned(self) -> OwnedCommand {
+        let mut text = Vec::new();
+        let mut places = SmallVec::new();
+        for word in self.words() {
+            let start = place(text.len());
+            text.extend_from_slice(word);
+            places.push((start, place(text.len())));
+        }
+        OwnedCommand { text, places }
+    }
+
+    #[inline]
+    fn at(&self, (start, end): Place) -> &'a [u8] {
+        // Lossless: a usize has no fewer bits here.
+        self.text.get(start as usize..end as usize).unwrap_or(&[])
+    }
+}
+
+impl Parser {
+    /// Reads the next command. `text` begins with its first byte; after [`Parsed::More`] it has to be
+    /// the same text with more behind it.
+    #[inline]
+    pub fn parse(&mut self, text: &[u8], bounds: &Bounds) -> Result<Parsed, Fault> {
+        if self.at == 0 {
+            self.forget();
+            match text.first() {
+                None => return Ok(Parsed::More),
+                Some(b'*') => {
+                    let Some((count, next)) = self.count(text, bounds)? else {
+                        return Ok(Parsed::More);
+                    };
+                    self.is_inline = false;
+                    self.missing = count;
+                    self.go_on(next);
+                }
+                Some(_) => return self.parse_inline(text),
+            }
+        }
+        while self.missing > 0 {
+            let Some(next) = self.word(text, bounds)? else {
+                return Ok(Parsed::More);
+            };
+            self.missing = self.missing.saturating_sub(1);
+            self.go_on(next);
+        }
+        Ok(self.done(self.at))
+    }
+
+    /// The command that was read last, from `text`, which is what it was read from.
+    #[inline]
+    pub fn command<'a>(&'a self, text: &'a [u8]) -> Command<'a> {
+        Command {
+            text: if self.is_inline { &self.unquoted } else { text },
+            places: &self.places,
+        }
+    }
+
+    /// Forgets the last command; what a large one took is not kept.
+    #[inline]
+    fn forget(&mut self) {
+        self.places.clear();
+        if self.places.capacity() > WORDS_KEPT {
+            self.places = SmallVec::new();
+        }
+    }
+
+    #[inline]
+    fn go_on(&mut self, at: usize) {
+        self.at = at;
+        self.searched = 0;
+    }
+
+    #[inline]
+    fn done(&mut self, used: usize) -> Parsed {
+        self.go_on(0);
+        Parsed::Command(used)
+    }
+
+    /// How many words there are, and where the first begins.
+    #[inline]
+    fn count(&mut self, text: &[u8], bounds: &Bounds) -> Result<Option<(usize, usize)>, Fault> {
+        let Some((count, next)) = self.number(text, bounds, LONG_COUNT)? else {
+            return Ok(None);
+        };
+        let count = match count.ok_or(BAD_COUNT)? {
+            ..0 => 0,
+            count => usize::try_from(count).map_err(|_| BAD_COUNT)?,
+        };
+        if count > bounds.words {
+            let is_large = i32::try_from(count).is_err();
+            return Err(if bounds.is_stranger && !is_large {
+                STRANGE_COUNT
+            } else {
+                BAD_COUNT
+            });
+        }
+        Ok(Some((count, next)))
+    }
+
+    /// Reads a word, and tells where the next begins.
+    #[inline]
+    fn word(&mut self, text: &[u8], bounds: &Bounds) -> Result<Option<usize>, Fault> {
+        let length = match self.length {
+            Some(length) => length,
+            None => match text.get(self.at) {
+                None => return Ok(None),
+                Some(b'$') => {
+                    let Some((length, next)) = self.number(text, bounds, LONG_LENGTH)? else {
+                        return Ok(None);
+                    };
+                    let length = allowed_length(length, next, bounds)?;
+                    self.length = Some(length);
+                    self.go_on(next);
+                    length
+                }
+                Some(other) => return Err(not_a_length(*other)),
+            },
+        };
+        let end = self.at.saturating_add(length);
+        // As Redis does, the two bytes behind a word are skipped and not looked at.
+        let next = end.saturating_add(2);
+        if text.len() < next {
+            return Ok(None);
+        }
+        self.places.push((place(self.at), place(end)));
+        self.length = None;
+        Ok(Some(next))
+    }
+
+    /// The number behind the byte at `at`, or `None` if it is none; and where the line behind it ends.
+    #[inline]
+    fn number(
+        &mut self,
+        text: &[u8],
+        bounds: &Bounds,
+        too_long: Fault,
+    ) -> Result<Option<(Option<i64>, usize)>, Fault> {
+        let start = self.at.saturating_add(1);
+        let rest = text.get(start..).unwrap_or(&[]);
+        // Nearly always it is one digit or two and the end of a line.
+        match rest {
+            [digit @ b'0'..=b'9', b'\r', _, ..] => {
+                let number = i64::from(digit - b'0');
+                return Ok(Some((Some(number), start.saturating_add(3))));
+            }
+            [tens @ b'1'..=b'9', ones @ b'0'..=b'9', b'\r', _, ..] => {
+                let number = i64::from(tens - b'0') * 10 + i64::from(ones - b'0');
+                return Ok(Some((Some(number), start.saturating_add(4))));
+            }
+            _ => {}
+        }
+        let mut number = 0_i64;
+        for (nth, byte) in rest.iter().take(5).enumerate() {
+            match byte {
+                b'0'..=b'9' => number = number * 10 + i64::from(byte - b'0'),
+                b'\r' if nth > 0 && rest.len() > nth.saturating_add(1) => {
+                    let is_padded = nth > 1 && rest.first() == Some(&b'0');
+                    let next = start.saturating_add(nth).saturating_add(2);
+                    return Ok(Some(((!is_padded).then_some(number), next)));
+                }
+                _ => break,
+            }
+        }
+        self.odd_number(text, bounds, too_long)
+    }
+
+    /// The same for whatever is longer, negative, incomplete or no number at all.
+    #[cold]
+    fn odd_number(
+        &mut self,
+        text: &[u8],
+        bounds: &Bounds,
+        too_long: Fault,
+    ) -> Result<Option<(Option<i64>, usize)>, Fault> {
+        let start = self.at.saturating_add(1);
+        let from = start.saturating_add(self.searched);
+        let rest = text.get(from..).unwrap_or(&[]);
+        match memchr(b'\r', rest) {
+            Some(found) if rest.len() > found.saturating_add(1) => {
+                let end = from.saturating_add(found);
+                let number = strict_number(text.get(start..end).unwrap_or(&[]));
+                Ok(Some((number, end.saturating_add(2))))
+            }
+            found => {
+                // The byte behind the return may be yet to come; it is found again.
+                self.searched = from
+                    .saturating_add(found.unwrap_or(rest.len()))
+                    .saturating_sub(start);
+                self.more(text, bounds.command_bytes, too_long)
+            }
+        }
+    }
+
+    /// More is needed, unless a line that does not end is too long by now.
+    fn more<T>(&self, text: &[u8], bytes_max: usize, too_long: Fault) -> Result<Option<T>, Fault> {
+        if self.searched > LINE_BYTES_MAX || text.len() >= bytes_max {
+            return Err(too_long);
+        }
+        Ok(None)
+    }
+
+    #[cold]
+    fn parse_inline(&mut self, text: &[u8]) -> Result<Parsed, Fault> {
+        let rest = text.get(self.searched..).unwrap_or(&[]);
+        let Some(found) = memchr(b'\n', rest) else {
+            self.searched = text.len();
+            return match self.more::<()>(text, usize::MAX, LONG_INLINE) {
+                Ok(_) => Ok(Parsed::More),
+                Err(fault) => Err(fault),
+            };
+        };
+        let end = self.searched.saturating_add(found);
+        if end > LINE_BYTES_MAX {
+            return Err(LONG_INLINE);
+        }
+        let line = text.get(..end).unwrap_or(&[]);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        self.is_inline = true;
+        super::inline::split(line, &mut self.unquoted, &mut self.places).ok_or(UNBALANCED)?;
+        Ok(self.done(end.saturating_add(1)))
+    }
+}
+
+/// A place in a command, whose bytes are bounded far below 2^32.
+#[inline]
+pub(super) fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+fn allowed_length(length: Option<i64>, next: usize, bounds: &Bounds) -> Result<usize, Fault> {
+    let length = length.and_then(|length| usize::try_from(length).ok());
+    let length = length.ok_or(BAD_LENGTH)?;
+    if length > bounds.word_bytes {
+        return Err(if bounds.is_stranger && length <= 512 << 20 {
+            STRANGE_LENGTH
+        } else {
+            BAD_LENGTH
+        });
+    }
+    if next.saturating_add(length).saturating_add(2) > bounds.command_bytes {
+        return Err(BAD_LENGTH);
+    }
+    Ok(length)
+}
+
+#[cold]
+fn not_a_length(found: u8) -> Fault {
+    let found = match found {
+        b'\r' | b'\n' => ' ',
+        found if found.is_ascii() => char::from(found),
+        _ => '?',
+    };
+    Fault(Cow::Owned(format!(
+        "Protocol error: expected '$', got '{found}'"
+    )))
+}
+
+/// A number as Redis takes it: no plus, no zeros before it, nothing around it.
+pub(super) fn strict_number(text: &[u8]) -> Option<i64> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    let is_canonical = match digits {
+        [b'0'] => text.len() == 1,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    let text = std::str::from_utf8(text).ok().filter(|_| is_canonical)?;
+    text.parse().ok()
+}

@@ -1,0 +1,83 @@
+//! Quotas that were made of a call's parameters, kept for the next call.
+//!
+//! Callers bring the same few with every call. To make one takes longer than to decide by it.
+
+use tidegate::Throttle;
+use tidegate_core::{Quota, QuotaError};
+
+/// How many are kept; a power of two.
+const KEPT: usize = 8;
+
+/// What a quota is made of: burst, count, and period in seconds.
+pub(super) type Parameters = (u64, u64, u64);
+
+type Kept = (Parameters, Quota);
+
+/// The quotas of one connection, each in the one place where it can be.
+#[derive(Debug, Default)]
+pub(super) struct Quotas {
+    /// Made when the first is needed.
+    kept: Option<Box<[Option<Kept>; KEPT]>>,
+}
+
+impl Quotas {
+    /// The quota of these parameters, or why there can be none.
+    #[inline]
+    pub(super) fn of(&mut self, parameters: Parameters) -> Result<&Quota, QuotaError> {
+        let kept = self.kept.get_or_insert_with(|| Box::new([None; KEPT]));
+        let Some(slot) = kept.get_mut(place(parameters)) else {
+            // `place` is within bounds.
+            return Err(QuotaError::NoPeriod);
+        };
+        if !matches!(slot, Some((known, _)) if *known == parameters) {
+            let (burst, count, period_s) = parameters;
+            *slot = Some((parameters, Throttle::quota(burst, count, period_s)?));
+        }
+        match slot {
+            Some((_, quota)) => Ok(quota),
+            // It was put there above.
+            None => Err(QuotaError::NoPeriod),
+        }
+    }
+}
+
+/// Where a quota is kept. All three parameters take part, for callers often vary only one of them.
+#[inline]
+fn place((burst, count, period_s): Parameters) -> usize {
+    const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mixed = burst
+        .wrapping_mul(3)
+        .wrapping_add(count.wrapping_mul(5))
+        .wrapping_add(period_s.wrapping_mul(7))
+        .wrapping_mul(ODD);
+    usize::try_from(mixed >> 61).unwrap_or_default() & (KEPT - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_is_that_of_its_parameters_whatever_was_kept_before() {
+        let mut quotas = Quotas::default();
+        for round in 0..3_u64 {
+            for n in 1..50_u64 {
+                let parameters = (n, n % 7 + 1, n % 5 + round + 1);
+                let quota = *quotas.of(parameters).unwrap();
+                let (burst, count, period_s) = parameters;
+                assert_eq!(quota, Throttle::quota(burst, count, period_s).unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn parameters_that_make_no_quota_do_so_every_time_and_spoil_nothing() {
+        let mut quotas = Quotas::default();
+        let sound = (1, 1, 1);
+        let wrong = (u64::MAX, 1, 1);
+        for _ in 0..2 {
+            assert!(quotas.of(sound).is_ok());
+            assert!(quotas.of(wrong).is_err());
+        }
+    }
+}

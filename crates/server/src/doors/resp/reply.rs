@@ -1,0 +1,197 @@
+//! Replies, in whichever version of the protocol a client speaks.
+
+/// The version of the protocol.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// What everybody speaks until told otherwise.
+    #[default]
+    Resp2,
+    /// With maps, booleans and a null of its own.
+    Resp3,
+}
+
+impl Protocol {
+    /// Its number.
+    pub fn number(self) -> i64 {
+        match self {
+            Self::Resp2 => 2,
+            Self::Resp3 => 3,
+        }
+    }
+}
+
+/// Replies that wait to be sent, in order.
+#[derive(Debug, Default)]
+pub struct Replies {
+    /// What they are written in from here on.
+    pub protocol: Protocol,
+    out: Vec<u8>,
+}
+
+impl Replies {
+    /// Replies in `protocol`.
+    pub fn of(protocol: Protocol) -> Self {
+        Self {
+            protocol,
+            out: Vec::new(),
+        }
+    }
+
+    /// All that was written.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.out
+    }
+
+    /// How many bytes that is.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    /// Forgets what was sent; room for more than `kept` bytes is given back.
+    pub fn clear(&mut self, kept: usize) {
+        self.out.clear();
+        self.out.shrink_to(kept);
+    }
+
+    /// `+text`: words of our own, without ends of lines.
+    pub fn simple(&mut self, text: &str) {
+        self.line(b'+', text.as_bytes());
+    }
+
+    /// `-message`. What is in it of a client's may hold ends of lines: they become blanks.
+    pub fn error(&mut self, message: impl AsRef<[u8]>) {
+        let mut message = message.as_ref();
+        while let [before @ .., b'\r' | b'\n'] = message {
+            message = before;
+        }
+        self.out.push(b'-');
+        self.out.extend(message.iter().map(|byte| match byte {
+            b'\r' | b'\n' => b' ',
+            other => *other,
+        }));
+        self.end();
+    }
+
+    /// `:number`
+    #[inline]
+    pub fn integer(&mut self, number: i64) {
+        // Most are a yes, a no, or nothing to wait for.
+        if let digit @ 0..=9 = number {
+            // Lossless: it is a digit.
+            let digit = u8::try_from(digit).unwrap_or_default();
+            return self
+                .out
+                .extend_from_slice(&[b':', b'0' + digit, b'\r', b'\n']);
+        }
+        if number == -1 {
+            return self.out.extend_from_slice(b":-1\r\n");
+        }
+        self.out.push(b':');
+        self.out
+            .extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+        self.end();
+    }
+
+    /// A list of integers.
+    #[inline]
+    pub fn integers<const N: usize>(&mut self, numbers: [i64; N]) {
+        self.array(N);
+        for number in numbers {
+            self.integer(number);
+        }
+    }
+
+    /// The same as [`integer`](Self::integer); what is too large is the largest.
+    pub fn natural(&mut self, number: u64) {
+        self.integer(i64::try_from(number).unwrap_or(i64::MAX));
+    }
+
+    /// `$length` and the bytes.
+    pub fn bulk(&mut self, bytes: impl AsRef<[u8]>) {
+        let bytes = bytes.as_ref();
+        self.head(b'$', bytes.len());
+        self.out.extend_from_slice(bytes);
+        self.end();
+    }
+
+    /// A text for people, of several lines.
+    pub fn verbatim(&mut self, text: &str) {
+        if self.protocol == Protocol::Resp2 {
+            return self.bulk(text);
+        }
+        self.head(b'=', text.len().saturating_add(4));
+        self.out.extend_from_slice(b"txt:");
+        self.out.extend_from_slice(text.as_bytes());
+        self.end();
+    }
+
+    /// Nothing.
+    pub fn null(&mut self) {
+        self.out.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"$-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    /// Yes or no; 1 or 0 where there is no such thing.
+    pub fn boolean(&mut self, is_true: bool) {
+        match (self.protocol, is_true) {
+            (Protocol::Resp2, _) => self.integer(is_true.into()),
+            (Protocol::Resp3, true) => self.line(b'#', b"t"),
+            (Protocol::Resp3, false) => self.line(b'#', b"f"),
+        }
+    }
+
+    /// A list: the next `len` replies are in it.
+    #[inline]
+    pub fn array(&mut self, len: usize) {
+        self.head(b'*', len);
+    }
+
+    /// A list in which nothing comes twice and order does not matter.
+    pub fn set(&mut self, len: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.head(b'*', len),
+            Protocol::Resp3 => self.head(b'~', len),
+        }
+    }
+
+    /// A map: the next `pairs` pairs of replies are in it. A list of twice as many where there is no
+    /// such thing.
+    pub fn map(&mut self, pairs: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.head(b'*', pairs.saturating_mul(2)),
+            Protocol::Resp3 => self.head(b'%', pairs),
+        }
+    }
+
+    /// Replies that were written elsewhere.
+    pub fn append(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    #[inline]
+    fn head(&mut self, kind: u8, len: usize) {
+        self.out.push(kind);
+        self.out
+            .extend_from_slice(itoa::Buffer::new().format(len).as_bytes());
+        self.end();
+    }
+
+    fn line(&mut self, kind: u8, text: &[u8]) {
+        self.out.push(kind);
+        self.out.extend_from_slice(text);
+        self.end();
+    }
+
+    #[inline]
+    fn end(&mut self) {
+        self.out.extend_from_slice(b"\r\n");
+    }
+}

@@ -1,0 +1,281 @@
+//! Reads, answers, writes: one write for all the commands that one read has brought.
+
+use super::RespDoor;
+use super::conversation::{Conversation, Turn};
+use crate::bounds::Bounds;
+use crate::server::reception::{Arrival, Held, Wire};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use std::future::poll_fn;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::ready;
+use std::time::Duration;
+use tidegate::Store;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tracing::debug;
+
+/// How often a connection is looked at before it is given up.
+const LOOKS: u32 = 5;
+
+/// How long a client may go on sending after it was told that this is the end, and how much.
+const LINGER_TIME: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 256 << 10;
+
+/// Why a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// The client has gone, or nothing is to be had from it.
+    Gone,
+    /// We end it, and the client may be speaking.
+    Closed,
+}
+
+/// Why nobody waits for a client any longer.
+#[derive(Clone, Copy, Debug)]
+enum Call {
+    Idle,
+    Closing,
+}
+
+/// Serves a connection until it ends, is idle for too long, or the door closes.
+pub(super) async fn serve<S: Store + 'static, I: Wire, O: Held>(
+    door: Arc<RespDoor<S>>,
+    stream: I,
+    arrival: Arrival<O>,
+) {
+    let Arrival {
+        peer,
+        mut phase,
+        open,
+        ..
+    } = arrival;
+    let bounds = door.threshold.bounds;
+    let closes_in = door.threshold.closes_in;
+    let beats = AtomicU64::new(0);
+    // Asked only when one of them has something to say, and not with every read.
+    let calls = FuturesUnordered::from_iter([async {
+        tokio::select! {
+            biased;
+            () = idle(&beats, bounds.resp_idle_time) => Call::Idle,
+            () = phase.reaches(closes_in) => Call::Closing,
+        }
+    }]);
+    let mut line = Line {
+        stream,
+        talk: Conversation::new(door, peer),
+        bounds,
+        calls: pin!(calls),
+        beats: &beats,
+        patience: None,
+        farewell: None,
+    };
+    let end = line.speak().await;
+    line.talk.sent();
+    if end == End::Closed {
+        linger(&mut line.stream).await;
+    }
+    drop(line);
+    drop(open);
+}
+
+/// A connection and all that its end depends on.
+struct Line<'a, S, I, C> {
+    stream: I,
+    talk: Conversation<S>,
+    bounds: Bounds,
+    calls: Pin<&'a mut C>,
+    /// Reads so far.
+    beats: &'a AtomicU64,
+    /// Which command there was half of last, and until when the rest of it may come.
+    patience: Option<(u64, Instant)>,
+    /// Once the door closes: until when commands that are on their way are answered.
+    farewell: Option<Instant>,
+}
+
+impl<S, I, C> Line<'_, S, I, C>
+where
+    S: Store,
+    I: Wire,
+    C: futures_util::Stream<Item = Call>,
+{
+    async fn speak(&mut self) -> End {
+        loop {
+            let mut turn = self.talk.turn();
+            if turn == Turn::Pause {
+                tokio::task::consume_budget().await;
+                continue;
+            }
+            if !self.talk.host.batch.is_empty() {
+                match self.settle().await {
+                    // There may be a whole command by now.
+                    Ok(true) if turn == Turn::Read => turn = Turn::Write,
+                    Ok(_) => {}
+                    Err(end) => return end,
+                }
+            }
+            if let Err(error) = self.write().await {
+                debug!(%error, "a connection broke");
+                return End::Gone;
+            }
+            self.talk.sent();
+            match turn {
+                Turn::Close => return End::Closed,
+                Turn::Read => match self.read().await {
+                    Ok(0) => return End::Gone,
+                    Ok(_) => {}
+                    Err(end) => return end,
+                },
+                Turn::Write | Turn::Pause => {}
+            }
+        }
+    }
+
+    /// Reads whatever comes next; 0 bytes are the end.
+    async fn read(&mut self) -> Result<usize, End> {
+        let bytes_max = self.talk.bytes_max;
+        let partial = self.talk.intake.partial();
+        if partial.is_some() || self.farewell.is_some() {
+            return self.read_until(partial).await;
+        }
+        let room = self.talk.intake.room(bytes_max);
+        tokio::select! {
+            biased;
+            read = self.stream.read_buf(room) => {
+                self.beats.store(self.beats.load(Relaxed).wrapping_add(1), Relaxed);
+                return read.map_err(|error| broken(&error));
+            }
+            call = self.calls.next() => match call {
+                Some(Call::Closing) => {}
+                Some(Call::Idle) | None => {
+                    debug!("closed an idle connection");
+                    return Err(End::Gone);
+                }
+            },
+        }
+        // A client may have sent a command that is still on its way. It is answered; no word of the
+        // protocol says that it was the last.
+        self.farewell = Some(Instant::now() + self.bounds.farewell_time);
+        self.read_until(None).await
+    }
+
+    /// The same while half a command is there, or the door closes: for a bounded time.
+    async fn read_until(&mut self, partial: Option<u64>) -> Result<usize, End> {
+        let patience = match (partial, self.patience) {
+            // From when it began: a client gains no time by sending a byte now and then.
+            (Some(now), Some((before, until))) if now == before => until,
+            _ => Instant::now() + self.bounds.body_time,
+        };
+        self.patience = partial.map(|partial| (partial, patience));
+        let until = self.farewell.map_or(patience, |it| it.min(patience));
+        let room = self.talk.intake.room(self.talk.bytes_max);
+        match timeout_at(until, self.stream.read_buf(room)).await {
+            Ok(read) => read.map_err(|error| broken(&error)),
+            Err(_) if self.farewell.is_none() => {
+                debug!("closed a connection in the middle of a command");
+                Err(End::Closed)
+            }
+            Err(_) => Err(End::Closed),
+        }
+    }
+
+    /// Waits for what the store or a limit has to be waited for. Meanwhile it is read on, so that it
+    /// is known when the client has gone: then those who wait make place. Tells whether anything was
+    /// read.
+    async fn settle(&mut self) -> Result<bool, End> {
+        let Conversation {
+            intake,
+            host,
+            bytes_max,
+        } = &mut self.talk;
+        let mut settling = pin!(host.settle());
+        let mut has_read = false;
+        while intake.has_room(*bytes_max) {
+            tokio::select! {
+                biased;
+                () = &mut settling => return Ok(has_read),
+                read = self.stream.read_buf(intake.room(*bytes_max)) => match read {
+                    Ok(0) => {
+                        // Perhaps it has only stopped speaking, and listens still.
+                        let time_max = self.bounds.farewell_time;
+                        let settled = timeout(time_max, settling).await;
+                        return settled.map(|()| has_read).map_err(|_| End::Gone);
+                    }
+                    Ok(_) => has_read = true,
+                    Err(error) => return Err(broken(&error)),
+                },
+            }
+        }
+        settling.await;
+        Ok(has_read)
+    }
+
+    /// Sends all replies. A client that does not take them for too long has gone.
+    async fn write(&mut self) -> io::Result<()> {
+        let mut rest = self.talk.host.replies.as_bytes();
+        if rest.is_empty() {
+            return Ok(());
+        }
+        let mut stream = Pin::new(&mut self.stream);
+        let mut writing = poll_fn(|context| {
+            while !rest.is_empty() {
+                let written = ready!(stream.as_mut().poll_write(context, rest))?;
+                if written == 0 {
+                    return io::Result::Err(io::ErrorKind::WriteZero.into()).into();
+                }
+                rest = rest.get(written..).unwrap_or_default();
+            }
+            stream.as_mut().poll_flush(context)
+        });
+        // Nearly always the system takes it at once, and no timer is needed.
+        if let Some(written) = (&mut writing).now_or_never() {
+            return written;
+        }
+        match timeout(self.bounds.idle_time, writing).await {
+            Ok(written) => written,
+            Err(_) => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+/// Waits until nothing was read for `time_max`, or up to a fifth longer. It looks now and then, so
+/// that a read costs no timer.
+async fn idle(beats: &AtomicU64, time_max: Duration) {
+    let mut seen = beats.load(Relaxed);
+    let mut looks = 0;
+    while looks < LOOKS {
+        sleep(time_max / LOOKS).await;
+        let now = beats.load(Relaxed);
+        looks = if now == seen { looks + 1 } else { 0 };
+        seen = now;
+    }
+}
+
+/// Tells the client that this is the end, and throws away what it still says, for a while: a socket
+/// that is closed with something unread may take the last reply with it.
+async fn linger<I: Wire>(stream: &mut I) {
+    if stream.shutdown().await.is_err() {
+        return;
+    }
+    let mut space = [0; 4 << 10];
+    let mut thrown_away = 0_usize;
+    let until = Instant::now() + LINGER_TIME;
+    while thrown_away < LINGER_BYTES {
+        tokio::select! {
+            read = stream.read(&mut space) => match read {
+                Ok(0) | Err(_) => return,
+                Ok(read) => thrown_away = thrown_away.saturating_add(read),
+            },
+            () = sleep_until(until) => return,
+        }
+    }
+}
+
+/// Clients that go away are everyday business.
+fn broken(error: &io::Error) -> End {
+    debug!(%error, "a connection broke");
+    End::Gone
+}

@@ -1,0 +1,53 @@
+//! What is remembered of a connection.
+
+use super::parse::Bounds;
+use super::quotas::Quotas;
+use std::net::IpAddr;
+
+/// Bytes of a connection's name, and of the name and version of a library.
+pub(super) const NAME_BYTES_MAX: usize = 64;
+
+/// What is remembered of a connection, from its first command to its last.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// The number of the connection, by which clients tell theirs apart.
+    pub(super) id: u64,
+    pub(super) peer: IpAddr,
+    /// Whether it needs no password, or has said it.
+    pub(super) is_known: bool,
+    pub(super) name: Box<str>,
+    pub(super) library: Box<str>,
+    pub(super) library_version: Box<str>,
+    pub(super) quotas: Quotas,
+}
+
+impl Session {
+    pub(super) fn new(id: u64, peer: IpAddr, is_known: bool) -> Self {
+        Self {
+            id,
+            peer,
+            is_known,
+            name: Box::default(),
+            library: Box::default(),
+            library_version: Box::default(),
+            quotas: Quotas::default(),
+        }
+    }
+
+    /// How large its commands may be, within `command_bytes`.
+    #[inline]
+    pub(super) fn bounds(&self, command_bytes: usize) -> Bounds {
+        if self.is_known {
+            Bounds::of_client(command_bytes)
+        } else {
+            Bounds::of_stranger(command_bytes)
+        }
+    }
+}
+
+/// A name that a client may give: printable, without blanks, and short.
+pub(super) fn name(text: &[u8]) -> Option<&str> {
+    let is_sound = text.iter().all(|byte| (b'!'..=b'~').contains(byte));
+    let text = std::str::from_utf8(text).ok()?;
+    (is_sound && text.len() <= NAME_BYTES_MAX).then_some(text)
+}

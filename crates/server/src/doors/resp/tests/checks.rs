@@ -1,0 +1,121 @@
+//! `TG.CHECK`.
+
+use super::kit::{answer, ask, bulk, laboratory, line};
+
+#[test]
+fn a_decision_is_a_list_or_a_map() {
+    let mut laboratory = laboratory();
+    let check = line("tg.check api ip 192.0.2.1");
+    assert_eq!(
+        ask(&mut laboratory, &check),
+        "*7\r\n:1\r\n$10\r\nper-client\r\n$13\r\n1/min burst 2\r\n:1\r\n:0\r\n:60000\r\n$5\r\nstore\r\n"
+    );
+    ask(&mut laboratory, &check);
+    ask(&mut laboratory, &line("hello 3"));
+    assert_eq!(
+        ask(&mut laboratory, &check),
+        "%7\r\n$7\r\nallowed\r\n#f\r\n$5\r\nlimit\r\n$10\r\nper-client\r\n$4\r\nband\r\n\
+         $13\r\n1/min burst 2\r\n$9\r\nremaining\r\n:0\r\n$14\r\nretry_after_ms\r\n:60000\r\n\
+         $8\r\nreset_ms\r\n:120000\r\n$10\r\ndecided_by\r\n$5\r\nstore\r\n"
+    );
+}
+
+#[test]
+fn what_never_passes_and_what_no_limit_meets() {
+    let never = "tg.check api ip 192.0.2.1 cost 3";
+    let nothing = "tg.check api path /x";
+    let mut laboratory = laboratory();
+    let said = ask(&mut laboratory, &line(never));
+    assert!(said.contains("\r\n:2\r\n:-1\r\n:0\r\n"), "{said}");
+    let none = "*7\r\n:1\r\n$-1\r\n$-1\r\n:-1\r\n:0\r\n:0\r\n$5\r\nstore\r\n";
+    assert_eq!(ask(&mut laboratory, &line(nothing)), none);
+    ask(&mut laboratory, &line("hello 3"));
+    let said = ask(&mut laboratory, &line(never));
+    assert!(said.contains("retry_after_ms\r\n_\r\n"), "{said}");
+    let said = ask(&mut laboratory, &line(nothing));
+    assert!(
+        said.contains("limit\r\n_\r\n") && said.contains("remaining\r\n_\r\n"),
+        "{said}"
+    );
+}
+
+#[test]
+fn every_field_reaches_the_policy_in_any_case() {
+    let mut laboratory = laboratory();
+    let said = ask(&mut laboratory, &line("TG.CHECK api USER ann Cost 4"));
+    assert!(
+        said.contains("per-user") && said.contains(":6\r\n"),
+        "{said}"
+    );
+    let said = ask(
+        &mut laboratory,
+        &line("tg.check api PATH /keyed attr:team red"),
+    );
+    assert!(said.contains("keyed"), "{said}");
+    let said = ask(&mut laboratory, &line("tg.check api path /keyed"));
+    assert!(
+        said.starts_with("*7\r\n:0\r\n$5\r\nkeyed\r\n$-1\r\n"),
+        "{said}"
+    );
+    // An empty policy is the first.
+    let said = ask(&mut laboratory, &bulk(&["tg.check", "", "user", "bob"]));
+    assert!(said.contains("per-user"), "{said}");
+    let all = "tg.check other ip ::1 user a api_key b method GET host h path / route r header:X-A 1 \
+               header:X-A 2 attr:a 1 attr:b 2 cost 0";
+    assert!(ask(&mut laboratory, &line(all)).starts_with("*7\r\n:1\r\n$3\r\nall\r\n"));
+}
+
+#[test]
+fn what_is_wrong_with_a_question_is_said() {
+    for (words, expected) in [
+        (
+            "tg.check api ip 192.0.2",
+            "ip: `192.0.2` is not an IP address",
+        ),
+        (
+            "tg.check api cost x",
+            "cost: expected a whole number, found `x`",
+        ),
+        (
+            "tg.check api cost -1",
+            "cost: expected a whole number, found `-1`",
+        ),
+        (
+            "tg.check api cost +1",
+            "cost: expected a whole number, found `+1`",
+        ),
+        (
+            "tg.check api user a user b",
+            "user: this field is there twice",
+        ),
+        (
+            "tg.check api attr:a 1 attr:a 1",
+            "attr:a: this attribute is there twice",
+        ),
+        (
+            "tg.check api foo x",
+            "there is no field `foo`; there are ip, user, api_key, method, host, path, route, \
+             cost, header:NAME, attr:NAME",
+        ),
+        (
+            "tg.check nosuch",
+            "there is no policy `nosuch`; there is `api`, `other`",
+        ),
+    ] {
+        assert_eq!(
+            answer(&line(words)),
+            format!("-ERR {expected}\r\n"),
+            "{words}"
+        );
+    }
+    let many = "user".to_owned() + &" header:x 1".repeat(257);
+    let said = answer(&line(&format!(
+        "tg.check api {}",
+        many.strip_prefix("user ").unwrap()
+    )));
+    assert_eq!(said, "-ERR more than 256 fields\r\n");
+    let mut replies = Vec::new();
+    let bytes = b"*4\r\n$8\r\ntg.check\r\n$3\r\napi\r\n$4\r\nuser\r\n$1\r\n\xff\r\n";
+    laboratory().feed(bytes, &mut replies);
+    assert_eq!(replies, b"-ERR user: this is not UTF-8\r\n");
+}

@@ -1,0 +1,181 @@
+//! Reservations and what became of them, counted by policy.
+
+use arc_swap::ArcSwap;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tidegate::{CheckError, Reservation, SettleError, Settled};
+use tidegate_policy::Policy;
+
+/// What comes of reserving.
+const OUTCOMES: [&str; 3] = ["allowed", "refused", "error"];
+
+/// What comes of settling: the words of [`SettleState`](tidegate::SettleState), and that the store
+/// could not tell.
+const STATES: [&str; 5] = ["settled", "already", "expired", "kept", "error"];
+
+/// Counters for every policy that takes reservations, laid out when a configuration takes effect.
+#[derive(Debug)]
+pub(crate) struct Reservations {
+    /// Replaced whole by a reload; policies that stay keep their counters.
+    policies: ArcSwap<Layout>,
+    /// Ids that nobody has made, and which therefore belong to no policy.
+    unknown: AtomicU64,
+}
+
+/// In the order written; then the policies that only the configuration before had, as with other
+/// [decisions](super::decisions::Layout).
+pub(crate) type Layout = Vec<PolicyCounts>;
+
+#[derive(Debug)]
+pub(crate) struct PolicyCounts {
+    name: Box<str>,
+    is_current: bool,
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// In the order of [`OUTCOMES`].
+    reserved: [AtomicU64; OUTCOMES.len()],
+    /// In the order of [`STATES`].
+    settled: [AtomicU64; STATES.len()],
+}
+
+impl Reservations {
+    pub(crate) fn new(policies: &[Policy]) -> Self {
+        Self {
+            policies: ArcSwap::from_pointee(laid_out(policies, &[])),
+            unknown: AtomicU64::new(0),
+        }
+    }
+
+    /// Lays them out for `policies`, which are about to take effect, and tells how they were.
+    pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<Layout> {
+        let before = self.policies.load_full();
+        self.policies.store(Arc::new(laid_out(policies, &before)));
+        before
+    }
+
+    /// Puts a layout back, because nothing came of those policies.
+    pub(crate) fn put_back(&self, layout: Arc<Layout>) {
+        self.policies.store(layout);
+    }
+
+    /// Counts what came of reserving by a policy. What was asked wrongly is not counted here.
+    pub(crate) fn count(&self, policy: &str, reserved: &Result<Reservation, CheckError>) {
+        let outcome = match reserved {
+            Ok(reservation) if reservation.is_allowed() => "allowed",
+            Ok(_) => "refused",
+            Err(error) if error.is_bad_question() => return,
+            Err(_) => "error",
+        };
+        self.with(policy, |counts| add(&OUTCOMES, &counts.reserved, outcome));
+    }
+
+    /// Counts what came of settling.
+    pub(crate) fn count_settled(&self, settled: &Result<Settled, SettleError>) {
+        let (policy, state) = match settled {
+            Ok(settled) => (settled.policy(), settled.state().as_str()),
+            Err(SettleError::Store { policy, .. }) => (policy.as_str(), "error"),
+            Err(SettleError::Unknown) => {
+                self.unknown.fetch_add(1, Relaxed);
+                return;
+            }
+            Err(_) => return,
+        };
+        self.with(policy, |counts| add(&STATES, &counts.settled, state));
+    }
+
+    fn with(&self, policy: &str, add: impl FnOnce(&Counts)) {
+        let policies = self.policies.load();
+        if let Some(policy) = policies.iter().find(|it| *it.name == *policy) {
+            add(&policy.counts);
+        }
+    }
+
+    fn encode_each<const N: usize>(
+        &self,
+        encoder: &mut MetricEncoder<'_>,
+        (label, words): (&str, &[&str; N]),
+        counters: impl Fn(&Counts) -> &[AtomicU64; N],
+    ) -> fmt::Result {
+        for policy in &*self.policies.load_full() {
+            for (word, counter) in words.iter().zip(counters(&policy.counts)) {
+                let labels = [("policy", &*policy.name), (label, word)];
+                let count = ConstCounter::new(counter.load(Relaxed));
+                count.encode(encoder.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add(words: &[&str], counters: &[AtomicU64], word: &str) {
+    let counters = words.iter().zip(counters);
+    for (_, counter) in counters.filter(|(other, _)| **other == word) {
+        counter.fetch_add(1, Relaxed);
+    }
+}
+
+fn laid_out(policies: &[Policy], before: &[PolicyCounts]) -> Layout {
+    let reserving = || {
+        policies
+            .iter()
+            .filter(|policy| policy.reserving().is_some())
+    };
+    let current = reserving().map(|policy| {
+        let mut before = before.iter();
+        let known = before.find(|it| *it.name == *policy.name);
+        PolicyCounts {
+            name: policy.name.as_str().into(),
+            is_current: true,
+            counts: known.map_or_else(Arc::default, |it| Arc::clone(&it.counts)),
+        }
+    });
+    let is_gone =
+        |it: &&PolicyCounts| it.is_current && !reserving().any(|policy| *policy.name == *it.name);
+    let gone = before.iter().filter(is_gone).map(|it| PolicyCounts {
+        name: it.name.clone(),
+        is_current: false,
+        counts: Arc::clone(&it.counts),
+    });
+    current.chain(gone).collect()
+}
+
+impl Collector for Reservations {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        if self.policies.load().is_empty() {
+            // Nobody reserves, and these would be noise.
+            return Ok(());
+        }
+        let help = "Reservations asked for, by policy and by what came of it.";
+        let mut reserved =
+            encoder.encode_descriptor("reservations", help, None, MetricType::Counter)?;
+        self.encode_each(&mut reserved, ("outcome", &OUTCOMES), |it| &it.reserved)?;
+        let help = "Commits and refunds, by policy and by how it stood with the reservation; unknown \
+                    ones belong to no policy.";
+        let mut settled =
+            encoder.encode_descriptor("settlements", help, None, MetricType::Counter)?;
+        self.encode_each(&mut settled, ("state", &STATES), |it| &it.settled)?;
+        let unknown = ConstCounter::new(self.unknown.load(Relaxed));
+        unknown.encode(settled.encode_family(&[("policy", ""), ("state", "unknown")])?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate::SettleState;
+
+    #[test]
+    fn every_state_has_its_counter() {
+        for state in SettleState::ALL {
+            assert!(STATES.contains(&state.as_str()), "{state:?}");
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The fields of a message, borrowed from the bytes that it came in.
+//!
+//! Nothing is copied, nothing is recursive, and every step consumes at least one byte, so that
+//! reading takes no longer than the message is long.
+
+use super::kind;
+use std::fmt;
+
+/// The highest number that a field may have.
+const NUMBER_MAX: u64 = (1 << 29) - 1;
+
+/// What is wrong with a message. The words are for whoever wrote the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed(pub(crate) &'static str);
+
+impl Malformed {
+    /// What is wrong, in words.
+    pub fn words(self) -> &'static str {
+        self.0
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+/// One field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value<'a> {
+    /// A whole number, a truth value or one of an enumeration.
+    Varint(u64),
+    /// Text, bytes, or a message.
+    Bytes(&'a [u8]),
+    /// Of a kind that none of our messages has.
+    Other,
+}
+
+/// What is left to read of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fields<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn of(message: &'a [u8]) -> Self {
+        Self { rest: message }
+    }
+
+    /// The next field, or `None` at the end.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<(u32, Value<'a>)>, Malformed> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.varint()?;
+        let number = number(tag)?;
+        let value = match tag & 7 {
+            kind::VARINT => Value::Varint(self.varint()?),
+            kind::BYTES => Value::Bytes(self.bytes()?),
+            other => self.skip(other, number)?,
+        };
+        Ok(Some((number, value)))
+    }
+
+    #[inline]
+    fn varint(&mut self) -> Result<u64, Malformed> {
+        // Nearly all of them: tags, lengths, and small numbers.
+        if let Some((&byte, rest)) = self.rest.split_first()
+            && byte < 0x80
+        {
+            self.rest = rest;
+            return Ok(byte.into());
+        }
+        self.long_varint()
+    }
+
+    fn long_varint(&mut self) -> Result<u64, Malformed> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let Some((&byte, rest)) = self.rest.split_first() else {
+                return Err(Malformed("a number is cut off"));
+            };
+            self.rest = rest;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                break;
+            }
+            value |= bits << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        Err(Malformed("a number has more than 64 bits"))
+    }
+
+    #[inline]
+    fn bytes(&mut self) -> Result<&'a [u8], Malformed> {
+        let length = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
+        self.take(length)
+    }
+
+    #[inline]
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
+        let split = self.rest.split_at_checked(length);
+        let (bytes, rest) = split.ok_or(Malformed("a field is cut off"))?;
+        self.rest = rest;
+        Ok(bytes)
+    }
+
+    /// Passes over what none of our messages has, and newer ones may.
+    #[cold]
+    fn skip(&mut self, wire: u64, number: u32) -> Result<Value<'a>, Malformed> {
+        match wire {
+            kind::FIXED_64 => self.take(8).map(|_| Value::Other),
+            kind::FIXED_32 => self.take(4).map(|_| Value::Other),
+            kind::GROUP => self.skip_group(number),
+            kind::GROUP_END => Err(Malformed("a group ends that had not begun")),
+            _ => Err(Malformed("a field is of no known kind")),
+        }
+    }
+
+    /// Groups may hold groups: those that are open are remembered, up to as many as anybody has.
+    fn skip_group(&mut self, first: u32) -> Result<Value<'a>, Malformed> {
+        const DEPTH_MAX: usize = 32;
+        let mut open = smallvec::SmallVec::<[u32; DEPTH_MAX]>::new();
+        open.push(first);
+        while let Some(&innermost) = open.last() {
+            let tag = self.varint()?;
+            let number = number(tag)?;
+            match tag & 7 {
+                kind::VARINT => {
+                    self.varint()?;
+                }
+                kind::BYTES => {
+                    self.bytes()?;
+                }
+                kind::GROUP if open.len() >= DEPTH_MAX => {
+                    return Err(Malformed("groups are nested too deeply"));
+                }
+                kind::GROUP => open.push(number),
+                kind::GROUP_END if number == innermost => {
+                    open.pop();
+                }
+                other => {
+                    self.skip(other, number)?;
+                }
+            }
+        }
+        Ok(Value::Other)
+    }
+}
+
+fn number(tag: u64) -> Result<u32, Malformed> {
+    let number = tag >> 3;
+    if number == 0 || number > NUMBER_MAX {
+        return Err(Malformed("a field has a number that there is not"));
+    }
+    Ok(u32::try_from(number).unwrap_or(u32::MAX))
+}
+
+impl<'a> Value<'a> {
+    /// The number of a field that is one.
+    #[inline]
+    pub(crate) fn varint(self) -> Result<u64, Malformed> {
+        match self {
+            Self::Varint(value) => Ok(value),
+            Self::Bytes(_) | Self::Other => Err(WRONG_KIND),
+        }
+    }
+
+    /// The same for one of 32 bits: what is above them is cut off, as protobuf has it.
+    #[inline]
+    pub(crate) fn narrow(self) -> Result<u32, Malformed> {
+        let value = self.varint()? & u64::from(u32::MAX);
+        Ok(u32::try_from(value).unwrap_or(u32::MAX))
+    }
+
+    /// The bytes, or the message, of a field that is that.
+    #[inline]
+    pub(crate) fn bytes(self) -> Result<&'a [u8], Malformed> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Varint(_) | Self::Other => Err(WRONG_KIND),
+        }
+    }
+
+    /// The text of a field that is text.
+    #[inline]
+    pub(crate) fn text(self) -> Result<&'a str, Malformed> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| Malformed("a text is not UTF-8"))
+    }
+}
+
+const WRONG_KIND: Malformed = Malformed("a field is of another kind than it should be");

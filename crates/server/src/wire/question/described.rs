@@ -1,0 +1,209 @@
+//! Descriptors: lists of entries by which a proxy describes a request.
+
+use crate::wire::fault::Fault;
+use crate::wire::json::{Reader, Result};
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+use tidegate::{Descriptor, Hits, ToldLimit};
+
+/// How many descriptors a question may have.
+pub const DESCRIPTORS_MAX: usize = 64;
+
+/// How many entries a descriptor may have.
+pub const ENTRIES_MAX: usize = 32;
+
+/// The descriptors of a question; most have none, and then it takes no memory.
+#[derive(Default)]
+pub struct Described<'a> {
+    list: Vec<One>,
+    /// Those of all of them, one after the other.
+    entries: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+/// One descriptor.
+struct One {
+    entries: Range<usize>,
+    hits: Hits,
+    limit: Option<ToldLimit>,
+}
+
+impl<'a> Described<'a> {
+    /// Reads a list of `{"entries": [{"key", "value"}], "hits", "limit": {"amount", "period_ms"}}`.
+    pub(super) fn read(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+        if reader.null()? {
+            return Ok(());
+        }
+        reader.list(|reader, nth| {
+            bounded(reader, nth, DESCRIPTORS_MAX, "descriptors")?;
+            self.read_one(reader)
+        })
+    }
+
+    fn read_one(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+        let (at, start) = (reader.at(), self.entries.len());
+        let mut entries = Once::default();
+        let (mut hits, mut limit) = (Once::default(), Once::default());
+        reader.object(|reader, name| match &**name {
+            "entries" => entries.set(reader, |reader| self.read_entries(reader)),
+            "hits" => hits.set(reader, read_hits),
+            "limit" => limit.set(reader, read_limit),
+            _ => unknown(reader, "entries, hits, limit"),
+        })?;
+        if self.entries.len() == start {
+            let message = "expected at least one entry, found none";
+            return Err(Fault::new(at, message).within("entries"));
+        }
+        self.list.push(One {
+            entries: start..self.entries.len(),
+            hits: hits.0.flatten().unwrap_or_default(),
+            limit: limit.0.flatten(),
+        });
+        Ok(())
+    }
+
+    fn read_entries(&mut self, reader: &mut Reader<'a>) -> Result<()> {
+        reader.list(|reader, nth| {
+            bounded(reader, nth, ENTRIES_MAX, "entries")?;
+            let at = reader.at();
+            let (mut key, mut value) = (Once::default(), Once::default());
+            reader.object(|reader, name| match &**name {
+                "key" => key.set(reader, Reader::string),
+                "value" => value.set(reader, Reader::string),
+                _ => unknown(reader, "key, value"),
+            })?;
+            let missing = |name| Fault::new(at, "expected a string, found none").within(name);
+            let key: Cow<'a, str> = key.0.ok_or_else(|| missing("key"))?;
+            if key.is_empty() {
+                return Err(Fault::new(at, "expected a name, found ``").within("key"));
+            }
+            let value = value.0.ok_or_else(|| missing("value"))?;
+            self.entries.push((key, value));
+            Ok(())
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// All entries, as [`descriptors`](Self::descriptors) needs them.
+    pub(super) fn entries(&self) -> Vec<(&str, &str)> {
+        let entries = self.entries.iter();
+        entries.map(|(key, value)| (&**key, &**value)).collect()
+    }
+
+    /// The descriptors as the limiter takes them; `entries` are their own.
+    pub(super) fn descriptors<'r>(&self, entries: &'r [(&'r str, &'r str)]) -> Vec<Descriptor<'r>> {
+        let descriptor = |one: &One| Descriptor {
+            entries: entries.get(one.entries.clone()).unwrap_or_default(),
+            hits: one.hits,
+            limit: one.limit,
+        };
+        self.list.iter().map(descriptor).collect()
+    }
+}
+
+// By hand: entries may be secrets.
+impl fmt::Debug for Described<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Described")
+            .field("count", &self.list.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A field that may be there once.
+struct Once<T>(Option<T>);
+
+impl<T> Default for Once<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> Once<T> {
+    fn set<'a>(
+        &mut self,
+        reader: &mut Reader<'a>,
+        read: impl FnOnce(&mut Reader<'a>) -> Result<T>,
+    ) -> Result<()> {
+        if self.0.is_some() {
+            return Err(Fault::new(reader.at(), "this field is there twice"));
+        }
+        self.0 = Some(read(reader)?);
+        Ok(())
+    }
+}
+
+/// Reads how much a descriptor takes; what is negative is given back.
+fn read_hits(reader: &mut Reader<'_>) -> Result<Option<Hits>> {
+    if reader.null()? {
+        return Ok(None);
+    }
+    if reader.peek() != Some(b'-') {
+        return reader.whole().map(|hits| Some(Hits::Take(hits)));
+    }
+    let at = reader.at();
+    let number = reader.number()?;
+    match number.strip_prefix('-').map(str::parse) {
+        Some(Ok(0)) => Ok(Some(Hits::Take(0))),
+        Some(Ok(hits)) => Ok(Some(Hits::GiveBack(hits))),
+        _ => {
+            let message = format!(
+                "expected a whole number from -{most} to {most}, found {number}",
+                most = u64::MAX
+            );
+            Err(Fault::new(at, message))
+        }
+    }
+}
+
+/// Reads the limit that a descriptor brings.
+fn read_limit(reader: &mut Reader<'_>) -> Result<Option<ToldLimit>> {
+    if reader.null()? {
+        return Ok(None);
+    }
+    let at = reader.at();
+    let (mut amount, mut period_us) = (Once::default(), Once::default());
+    reader.object(|reader, name| match &**name {
+        "amount" => amount.set(reader, Reader::whole),
+        "period_ms" => period_us.set(reader, read_period),
+        _ => unknown(reader, "amount, period_ms"),
+    })?;
+    let missing = |name| Fault::new(at, "expected a whole number, found none").within(name);
+    Ok(Some(ToldLimit {
+        amount: amount.0.ok_or_else(|| missing("amount"))?,
+        period_us: period_us.0.ok_or_else(|| missing("period_ms"))?,
+    }))
+}
+
+/// Reads milliseconds, as microseconds.
+fn read_period(reader: &mut Reader<'_>) -> Result<u64> {
+    let at = reader.at();
+    let period_us = reader.whole()?.checked_mul(1_000).filter(|it| *it > 0);
+    period_us.ok_or_else(|| {
+        let message = format!("expected from 1 to {} milliseconds", u64::MAX / 1_000);
+        Fault::new(at, message)
+    })
+}
+
+fn bounded(reader: &Reader<'_>, nth: usize, most: usize, what: &str) -> Result<()> {
+    if nth == most {
+        let message = format!("more than {most} {what}");
+        return Err(Fault::new(reader.at(), message));
+    }
+    Ok(())
+}
+
+#[cold]
+fn unknown(reader: &Reader<'_>, known: &str) -> Result<()> {
+    let message = format!("there is no such field; there are {known}");
+    Err(Fault::new(reader.at(), message))
+}

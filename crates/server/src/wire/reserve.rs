@@ -1,0 +1,58 @@
+//! A reservation, as JSON.
+
+use super::answer;
+use super::json::write_string;
+use tidegate::Reservation;
+
+/// Writes a reservation: what [a decision](answer::write) has and, if it is to let pass,
+/// `"reservation"`, its id, and `"expires_ms"`, how long it lives.
+pub fn write(reservation: &Reservation, out: &mut Vec<u8>) {
+    answer::write(reservation.decision(), out);
+    let (Some(id), Some(ttl)) = (reservation.id(), reservation.expires_after()) else {
+        return;
+    };
+    // Within the object that was just closed.
+    out.pop();
+    out.extend_from_slice(b",\"reservation\":");
+    write_string(id, out);
+    out.extend_from_slice(b",\"expires_ms\":");
+    // Rounded down, so that nobody comes too late.
+    let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+    out.extend_from_slice(itoa::Buffer::new().format(ttl_ms).as_bytes());
+    out.push(b'}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate::{Limiter, Request};
+
+    #[test]
+    fn a_reservation_is_a_decision_with_an_id_and_a_refusal_is_one_without() {
+        let limiter = Limiter::from_yaml(
+            "policies: [{ name: api, reserve: 90s, limits: [{ name: all, rate: 1/h }] }]",
+        );
+        let limiter = limiter.expect("the policy is sound");
+        let rules = limiter.rules().expect("it is open");
+        let reserve = || {
+            let reserved = limiter.reserve_at_once(&rules, &Request::new(), None);
+            let reserved = reserved.expect("memory answers").expect("it may");
+            let mut out = Vec::new();
+            write(&reserved, &mut out);
+            let text = String::from_utf8(out).expect("an answer is text");
+            let id = reserved.id().map(str::to_owned);
+            (text, id)
+        };
+        let (allowed, id) = reserve();
+        let id = id.expect("there was room");
+        assert_eq!(
+            allowed,
+            format!(
+                r#"{{"allowed":true,"limit":"all","band":"1/h","remaining":0,"retry_after_ms":0,"reset_ms":3600000,"reservation":"{id}","expires_ms":90000}}"#
+            )
+        );
+        let (refused, id) = reserve();
+        assert!(id.is_none() && refused.starts_with(r#"{"allowed":false,"limit":"all""#));
+        assert!(!refused.contains("reservation") && refused.ends_with('}'));
+    }
+}

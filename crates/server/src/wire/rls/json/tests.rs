@@ -1,0 +1,118 @@
+use super::{of_response, to_request};
+use crate::wire::rls::read::Call;
+use crate::wire::rls::write::{self, Code, CurrentLimit, Status};
+use tidegate_policy::{Hits, ToldLimit};
+
+#[test]
+fn the_example_of_envoys_own_service_is_read() {
+    let message = to_request(
+        br#"{"domain": "dummy", "descriptors": [{"entries": [{"key": "one_per_day", "value": "something"}]}]}"#,
+    );
+    let message = message.unwrap();
+    let call = Call::read(&message).unwrap();
+    let descriptors = call.descriptors().unwrap();
+    assert_eq!((call.domain, call.cost()), ("dummy", 1));
+    assert_eq!(descriptors[0].entries, [("one_per_day", "something")]);
+}
+
+#[test]
+fn both_spellings_names_and_numbers_and_texts_are_read() {
+    let spellings: [&[u8]; 2] = [
+        br#"{"domain":"d","hitsAddend":"7","descriptors":[
+            {"entries":[{"key":"a","value":"\u00fc"}],"limit":{"requestsPerUnit":5,"unit":"HOUR"},"hitsAddend":"0"},
+            {"entries":null,"hitsAddend":3,"isNegativeHits":true}]}"#,
+        br#"{"domain":"d","hits_addend":7.0,"descriptors":[
+            {"entries":[{"key":"a","value":"\u00fc"}],"limit":{"requests_per_unit":"5","unit":3},"hits_addend":0},
+            {"hits_addend":3e0,"is_negative_hits":true}]}"#,
+    ];
+    for text in spellings {
+        let message = to_request(text).unwrap();
+        let call = Call::read(&message).unwrap();
+        let descriptors = call.descriptors().unwrap();
+        assert_eq!(call.cost(), 7);
+        assert_eq!(descriptors[0].entries, [("a", "ü")]);
+        assert_eq!(descriptors[0].hits, Hits::Take(0));
+        let limit = ToldLimit {
+            amount: 5,
+            period_us: 3_600_000_000,
+        };
+        assert_eq!(descriptors[0].limit, Some(limit));
+        assert_eq!(descriptors[1].hits, Hits::GiveBack(3));
+        assert!(descriptors[1].entries.is_empty());
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let told = |text: &str| to_request(text.as_bytes()).unwrap_err().to_string();
+    let cases = [
+        (r#"{"domian":"d"}"#, "domian: there is no such field"),
+        (
+            r#"{"hitsAddend":-1}"#,
+            "hitsAddend: expected a whole number",
+        ),
+        (
+            r#"{"hitsAddend":4294967296}"#,
+            "hitsAddend: expected a whole",
+        ),
+        (
+            r#"{"hitsAddend":1.5}"#,
+            "hitsAddend: expected a whole number",
+        ),
+        (
+            r#"{"hits_addend":1,"hitsAddend":1}"#,
+            "hitsAddend: this field is there twice",
+        ),
+        (
+            r#"{"descriptors":[{"entries":[{"key":1}]}]}"#,
+            "descriptors[0].entries[0].key: expected a string",
+        ),
+        (
+            r#"{"descriptors":[{"limit":{"unit":"FORTNIGHT"}}]}"#,
+            "expected one of UNKNOWN, SECOND",
+        ),
+        (
+            r#"{"descriptors":[{"isNegativeHits":1}]}"#,
+            "expected true or false",
+        ),
+        ("{} {}", "expected nothing more"),
+    ];
+    for (text, part) in cases {
+        assert!(told(text).contains(part), "{text}: {}", told(text));
+    }
+}
+
+#[test]
+fn a_response_is_written_as_protobuf_has_it() {
+    let mut message = Vec::new();
+    write::code(&mut message, Code::OverLimit);
+    let limit = CurrentLimit {
+        amount: 5,
+        period_us: 60_000_000,
+        name: "per-user",
+        reset_s: 42,
+    };
+    write::status(
+        &mut message,
+        &Status {
+            code: Code::OverLimit,
+            limit: Some(limit),
+            remaining: 0,
+        },
+    );
+    write::status(
+        &mut message,
+        &Status {
+            code: Code::Ok,
+            limit: None,
+            remaining: u32::MAX,
+        },
+    );
+    write::response_header(&mut message, "retry-after", b"42");
+    write::raw_body(&mut message, b"{}");
+    let json = String::from_utf8(of_response(&message)).unwrap();
+    assert_eq!(
+        json,
+        r#"{"overallCode":"OVER_LIMIT","statuses":[{"code":"OVER_LIMIT","currentLimit":{"name":"per-user","requestsPerUnit":5,"unit":"MINUTE"},"durationUntilReset":"42s"},{"code":"OK","limitRemaining":4294967295}],"responseHeadersToAdd":[{"key":"retry-after","value":"42"}],"rawBody":"e30="}"#
+    );
+}

@@ -1,0 +1,197 @@
+//! `RateLimitRequest`, borrowed from the bytes that it came in.
+//!
+//! In one pass, without a copy: texts stay where they are, and lists of the usual length need no
+//! allocation. What protobuf says of fields that come twice holds: of a number or a text the last
+//! one counts, and messages are laid over one another.
+
+use super::unit;
+use crate::wire::protobuf::read::{Fields, Malformed, Value};
+use smallvec::SmallVec;
+use std::ops::Range;
+use tidegate_policy::{Descriptor, Hits, ToldLimit};
+
+/// Descriptors of one call.
+pub const DESCRIPTORS_MAX: usize = 128;
+/// Entries of one descriptor.
+pub const ENTRIES_MAX: usize = 64;
+
+/// What is asked.
+#[derive(Clone, Debug, Default)]
+pub struct Call<'a> {
+    /// Whose limits.
+    pub domain: &'a str,
+    /// How much each descriptor takes that does not say so itself; 0 if absent.
+    pub hits: u32,
+    pub(super) entries: SmallVec<[(&'a str, &'a str); 8]>,
+    pub(super) descriptors: SmallVec<[Described; 4]>,
+}
+
+/// One descriptor: the places of its entries, and what it says besides.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Described {
+    pub(super) entries: Range<usize>,
+    pub(super) hits: Option<u64>,
+    pub(super) is_negative: bool,
+    pub(super) limit: Option<Override>,
+}
+
+/// A limit that the call brings itself: how many per unit, by the unit's number.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Override {
+    pub(super) requests_per_unit: u32,
+    pub(super) unit: u32,
+}
+
+/// Descriptors as the limiter takes them.
+pub type Descriptors<'a> = SmallVec<[Descriptor<'a>; 4]>;
+
+/// What is wrong with a call that could be read: to the letter what Envoy's own service says, where
+/// it says it.
+const NO_DOMAIN: Malformed = Malformed("rate limit domain must not be empty");
+const NO_DESCRIPTORS: Malformed = Malformed("rate limit descriptor list must not be empty");
+const NO_UNIT: Malformed = Malformed("the limit of a descriptor has no unit that is known");
+const TOO_MANY_DESCRIPTORS: Malformed = Malformed("a call may have 128 descriptors");
+const TOO_MANY_ENTRIES: Malformed = Malformed("a descriptor may have 64 entries");
+
+impl<'a> Call<'a> {
+    /// Reads a message.
+    pub fn read(message: &'a [u8]) -> Result<Self, Malformed> {
+        let mut call = Self::default();
+        let mut fields = Fields::of(message);
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => call.domain = value.text()?,
+                2 => call.descriptor(value.bytes()?)?,
+                3 => call.hits = value.narrow()?,
+                _ => {}
+            }
+        }
+        Ok(call)
+    }
+
+    /// How much each descriptor takes that does not say so itself.
+    pub fn cost(&self) -> u64 {
+        self.hits.max(1).into()
+    }
+
+    /// The descriptors as the limiter takes them, or what is wrong with the call.
+    pub fn descriptors(&self) -> Result<Descriptors<'_>, Malformed> {
+        if self.domain.is_empty() {
+            return Err(NO_DOMAIN);
+        }
+        if self.descriptors.is_empty() {
+            return Err(NO_DESCRIPTORS);
+        }
+        let each = self.descriptors.iter();
+        each.map(|descriptor| {
+            Ok(Descriptor {
+                entries: self
+                    .entries
+                    .get(descriptor.entries.clone())
+                    .unwrap_or_default(),
+                hits: descriptor.hits(self.cost()),
+                limit: descriptor.limit.map(Override::told).transpose()?,
+            })
+        })
+        .collect()
+    }
+
+    fn descriptor(&mut self, message: &'a [u8]) -> Result<(), Malformed> {
+        let begin = self.entries.len();
+        let mut described = Described::default();
+        let mut fields = Fields::of(message);
+        while let Some((number, value)) = fields.next()? {
+            match number {
+                1 => {
+                    let pair = entry(value.bytes()?)?;
+                    self.entry(begin, pair)?;
+                }
+                2 => described.limit = Some(limit(described.limit, value.bytes()?)?),
+                3 => described.hits = Some(wrapped(described.hits, value)?),
+                4 => described.is_negative = value.varint()? != 0,
+                _ => {}
+            }
+        }
+        described.entries = begin..self.entries.len();
+        self.add(described)
+    }
+
+    /// Adds an entry to the descriptor whose entries begin at `begin`.
+    pub(super) fn entry(
+        &mut self,
+        begin: usize,
+        pair: (&'a str, &'a str),
+    ) -> Result<(), Malformed> {
+        if self.entries.len().saturating_sub(begin) >= ENTRIES_MAX {
+            return Err(TOO_MANY_ENTRIES);
+        }
+        self.entries.push(pair);
+        Ok(())
+    }
+
+    pub(super) fn add(&mut self, described: Described) -> Result<(), Malformed> {
+        if self.descriptors.len() >= DESCRIPTORS_MAX {
+            return Err(TOO_MANY_DESCRIPTORS);
+        }
+        self.descriptors.push(described);
+        Ok(())
+    }
+}
+
+fn entry(message: &[u8]) -> Result<(&str, &str), Malformed> {
+    let mut pair = ("", "");
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        match number {
+            1 => pair.0 = value.text()?,
+            2 => pair.1 = value.text()?,
+            _ => {}
+        }
+    }
+    Ok(pair)
+}
+
+fn limit(before: Option<Override>, message: &[u8]) -> Result<Override, Malformed> {
+    let mut told = before.unwrap_or_default();
+    let mut fields = Fields::of(message);
+    while let Some((number, value)) = fields.next()? {
+        match number {
+            1 => told.requests_per_unit = value.narrow()?,
+            2 => told.unit = value.narrow()?,
+            _ => {}
+        }
+    }
+    Ok(told)
+}
+
+/// A number in a message of its own, which tells 0 from nothing.
+fn wrapped(before: Option<u64>, value: Value<'_>) -> Result<u64, Malformed> {
+    let mut wrapped = before.unwrap_or_default();
+    let mut fields = Fields::of(value.bytes()?);
+    while let Some((number, value)) = fields.next()? {
+        if number == 1 {
+            wrapped = value.varint()?;
+        }
+    }
+    Ok(wrapped)
+}
+
+impl Described {
+    /// How much it takes, where the call takes `cost`.
+    fn hits(&self, cost: u64) -> Hits {
+        match (self.hits, self.is_negative) {
+            (hits, true) => Hits::GiveBack(hits.unwrap_or(cost)),
+            (Some(hits), false) => Hits::Take(hits),
+            (None, false) => Hits::AsRequest,
+        }
+    }
+}
+
+impl Override {
+    fn told(self) -> Result<ToldLimit, Malformed> {
+        Ok(ToldLimit {
+            amount: self.requests_per_unit.into(),
+            period_us: unit::period_us(self.unit).ok_or(NO_UNIT)?,
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! Requests that take nothing, or several, or what they have used: `hits_addend` of a route.
+
+use crate::kit::application::{ANSWER_HEADER, ANSWER_WITH};
+use crate::kit::{Site, Wanted};
+use tidegate_testkit::redis::until;
+
+#[test]
+fn a_request_that_takes_nothing_passes_as_long_as_something_is_left() {
+    let Some(site) = Site::open(&Wanted::default()) else {
+        return;
+    };
+    let ann = ["x-user: ann"];
+    for _ in 0..5 {
+        let reply = site.ask("GET /look", &ann);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        assert_eq!(reply.header("x-ratelimit-remaining"), Some("3"));
+    }
+    for _ in 0..3 {
+        assert_eq!(site.ask("GET /", &ann).status, 200);
+    }
+    assert_eq!(site.ask("GET /look", &ann).status, 429);
+}
+
+#[test]
+fn a_request_takes_what_its_route_says_of_each_descriptor() {
+    let Some(site) = Site::open(&Wanted::default()) else {
+        return;
+    };
+    let both = ["x-user: ann", "x-plan: gold"];
+    assert_eq!(site.ask("GET /three", &both).status, 200);
+    assert_eq!(
+        (site.left("user", "ann"), site.left("plan", "gold")),
+        (0, 99)
+    );
+
+    let bob = ["x-user: bob", "x-plan: gold"];
+    assert_eq!(site.ask("GET /", &bob).status, 200);
+    assert_eq!(site.ask("GET /three", &bob).status, 429);
+    // Two are left: what was refused took none of them, nor of the plan.
+    assert_eq!(
+        (site.left("user", "bob"), site.left("plan", "gold")),
+        (2, 98)
+    );
+}
+
+#[test]
+fn what_was_used_is_charged_afterwards_and_refuses_the_next() {
+    let Some(site) = Site::open(&Wanted::default()) else {
+        return;
+    };
+    let used = |tokens: u32| format!("{ANSWER_HEADER}: x-tokens: {tokens}");
+    let ask = |tokens| site.ask("POST /tokens", &["x-user: ann", &used(tokens)]);
+    assert_eq!(ask(5).status, 200);
+    // Envoy tells what was used after the client has its answer.
+    until("5 of 20 are charged", || site.left("tokens", "ann") == 15);
+    // More than is left, and nobody knew it before.
+    assert_eq!(ask(500).status, 200);
+    until("nothing is left", || site.left("tokens", "ann") == 0);
+    let reply = ask(1);
+    assert_eq!(reply.status, 429, "{reply:?}");
+    assert_eq!(reply.header("x-envoy-ratelimited"), Some("true"));
+    assert_eq!(site.application.asked(), ["POST /tokens"; 2]);
+    // It is in debt: 485 units at 20 a day.
+    let wait: u32 = reply.header("retry-after").unwrap().parse().unwrap();
+    assert!(wait > 20 * 86_400, "{wait}");
+    assert_eq!(site.left("tokens", "bob"), 20);
+}
+
+#[test]
+fn an_application_that_fails_is_charged_what_it_says() {
+    let Some(site) = Site::open(&Wanted::default()) else {
+        return;
+    };
+    let fails = format!("{ANSWER_WITH}: 500");
+    let used = format!("{ANSWER_HEADER}: x-tokens: 7");
+    let reply = site.ask("POST /tokens", &["x-user: ann", &fails, &used]);
+    assert_eq!(reply.status, 500);
+    until("7 of 20 are charged", || site.left("tokens", "ann") == 13);
+}

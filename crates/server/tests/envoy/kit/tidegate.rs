@@ -1,0 +1,70 @@
+//! The program, which can be made to hang, to go and to come back.
+
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tidegate_testkit::redis::{Port, Process, until};
+
+/// A `tidegate` that keeps its addresses.
+pub(crate) struct Tidegate {
+    config: PathBuf,
+    http: Port,
+    grpc: Port,
+    process: Option<Process>,
+}
+
+impl Tidegate {
+    /// One with a configuration file, started.
+    pub(crate) fn start(config: &Path) -> Self {
+        let mut tidegate = Self {
+            config: config.to_owned(),
+            http: Port::lease(),
+            grpc: Port::lease(),
+            process: None,
+        };
+        tidegate.come_back();
+        tidegate
+    }
+
+    /// Where it is asked for decisions by HTTP.
+    pub(crate) fn http(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.http.number()).into()
+    }
+
+    /// Where Envoy asks.
+    pub(crate) fn grpc(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.grpc.number()).into()
+    }
+
+    /// From now on it takes connections and says nothing.
+    pub(crate) fn hang(&self) {
+        let process = self.process.as_ref().unwrap();
+        process.signal("STOP");
+        process.await_stopped();
+    }
+
+    /// It goes on where it stood.
+    pub(crate) fn go_on(&self) {
+        self.process.as_ref().unwrap().signal("CONT");
+    }
+
+    /// It is gone at once, without a word.
+    pub(crate) fn go(&mut self) {
+        self.process = None;
+    }
+
+    /// It starts, and what was in its memory it has forgotten.
+    pub(crate) fn come_back(&mut self) {
+        let (http, grpc) = (self.http(), self.grpc());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+        command.args(["serve", "--admin", "127.0.0.1:0"]);
+        command.args(["--http", &http.to_string()]);
+        command.args(["--grpc", &grpc.to_string()]);
+        command.arg("--config").arg(&self.config).env_clear();
+        let process = self.process.insert(Process::spawn(&mut command));
+        until("Tidegate listens", || {
+            assert!(!process.has_ended(), "Tidegate does not start");
+            TcpStream::connect(http).is_ok() && TcpStream::connect(grpc).is_ok()
+        });
+    }
+}

