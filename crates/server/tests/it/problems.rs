@@ -31,8 +31,7 @@ async fn check(request: &str, status: u16, title: &str, detail: &str) {
 
 #[tokio::test]
 async fn bad_questions_say_what_is_wrong_and_where() {
-    let fields =
-        "there are policy, ip, user, api_key, method, host, path, route, headers, attributes, cost, descriptors";
+    let fields = "there are policy, ip, user, api_key, method, host, path, route, headers, attributes, cost, descriptors";
     for (body, detail) in [
         ("", "expected an object, found the end"),
         (
