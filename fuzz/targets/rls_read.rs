@@ -30,7 +30,10 @@ fn check(call: &Call<'_>, request: &RateLimitRequest) {
     assert_eq!(call.hits, request.hits_addend);
     let Ok(descriptors) = call.descriptors() else {
         let has_no_unit = |unit: i32| !(1..=7).contains(&unit);
-        let mut limits = request.descriptors.iter().filter_map(|it| it.limit.as_ref());
+        let mut limits = request
+            .descriptors
+            .iter()
+            .filter_map(|it| it.limit.as_ref());
         assert!(
             request.domain.is_empty()
                 || request.descriptors.is_empty()

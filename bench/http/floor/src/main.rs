@@ -83,7 +83,10 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
         let mut response = Response::default();
         if request.uri().path() == TOLD_PATH {
             let fields = TOLD.map(|(name, value)| {
-                (HeaderName::from_static(name), HeaderValue::from_static(value))
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                )
             });
             response.headers_mut().extend(fields);
         }

@@ -150,12 +150,8 @@ async fn at_a_rate(args: &Args, callers: &[Caller], rate: f64, found: &Shared) {
         if due >= end {
             break;
         }
-        let (caller, found, key, at) = (
-            caller.clone(),
-            Rc::clone(found),
-            draw.below(args.keys),
-            due,
-        );
+        let (caller, found, key, at) =
+            (caller.clone(), Rc::clone(found), draw.below(args.keys), due);
         tasks.push(tokio::task::spawn_local(async move {
             one(&caller, key, at, &found).await;
         }));
