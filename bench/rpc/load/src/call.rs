@@ -34,8 +34,8 @@ impl Caller {
         let mut framed = BytesMut::from(&[0_u8][..]);
         framed.extend_from_slice(&u32::try_from(message.len())?.to_be_bytes());
         framed.extend_from_slice(message);
-        let windows = framed.windows(PLACE.len());
-        let place = windows.enumerate().filter(|(_, it)| *it == PLACE).last();
+        let mut windows = framed.windows(PLACE.len()).enumerate();
+        let place = windows.rfind(|(_, it)| *it == PLACE);
         Ok(Self {
             sender,
             // What Envoy sends, as far as it differs from call to call or not.

@@ -98,7 +98,7 @@ async fn run(args: Args) -> Result<()> {
         "p50_ms": at(0.5),
         "p99_ms": at(0.99),
         "p999_ms": at(0.999),
-        "first": first.iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
+        "first": hex(first),
     });
     #[expect(clippy::print_stdout, reason = "this is what it is for")]
     {
@@ -192,6 +192,11 @@ impl Draw {
         self.0 ^= self.0 << 17;
         self.0 % bound
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    digits.collect::<Vec<_>>().concat()
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
