@@ -81,6 +81,12 @@ pub enum Op {
         /// The last instant, by the store's clock, at which it comes back.
         by: Timestamp,
     },
+    /// Asks whether the limit is closed to the subject, as a [`Op::Test`] of one unit does, and
+    /// closes it where the limit refuses: where an enforced take or forced charge of the same
+    /// [`Ask::limit`] does so, one unit is charged here, if there is one. So the first refusal blocks
+    /// whoever asked for as long as the quota ([`Quota::block`]) says, and those that follow do not
+    /// prolong it. A cost that can never pass blocks nobody; neither does a shadow.
+    Block,
 }
 
 /// What giving back needs to know of a charge. [`Reply::receipt`](crate::Reply::receipt) makes one.

@@ -46,7 +46,7 @@ pub(crate) fn decide_plainly<M: Meter>(
 ///
 /// Tells whether the request passes, and what each ask's bucket answered. What is given back is
 /// given back first, and in any case. Where the request does not pass, no bucket has changed but
-/// for that and for forced charges that refused themselves. Asks without a place, or with one that
+/// for that, for forced charges that refused themselves, and for blocks of limits that refused. Asks without a place, or with one that
 /// is not there, are passed over; that is a bug of the store.
 pub fn decide(
     asks: &[Ask<'_>],
@@ -96,6 +96,9 @@ pub fn decide(
             outcome.mark = bucket.give_back(ask.quota, receipt, now);
         }
     }
+    if !passed {
+        block(asks, places, (buckets, &mut outcomes), now);
+    }
     for ((ask, place), outcome) in asks.iter().zip(places).zip(outcomes.iter_mut()) {
         if let Some(bucket) = buckets.get(*place) {
             let wait = match ask.op {
@@ -115,13 +118,46 @@ pub fn decide(
     (passed, outcomes)
 }
 
+/// Charges the blocks of those limits that refuse, unless they are in force already.
+fn block(
+    asks: &[Ask<'_>],
+    places: &[usize],
+    (buckets, outcomes): (&mut [Bucket], &mut Outcomes),
+    now: Timestamp,
+) {
+    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
+        if let (Op::Block, Mode::Enforce, Some(bucket)) =
+            (ask.op, ask.mode, buckets.get_mut(*place))
+            && is_refused(asks, outcomes, ask.limit)
+            && let Some(outcome) = outcomes.get_mut(i)
+        {
+            if bucket.wait(ask.quota, 1, now).is_none() {
+                bucket.charge(ask.quota, 1, now);
+            }
+            outcome.wait = bucket.wait(ask.quota, 1, now);
+        }
+    }
+}
+
+/// Whether a limit refuses what is taken of it, and waiting would help. What can never pass is
+/// somebody's mistake, and nobody came too often.
+fn is_refused(asks: &[Ask<'_>], outcomes: &[Outcome], limit: u16) -> bool {
+    let taken = asks.iter().zip(outcomes).filter(|(ask, _)| {
+        ask.limit == limit
+            && ask.mode == Mode::Enforce
+            && matches!(ask.op, Op::Take(_) | Op::Force(_))
+    });
+    let longest = taken.map(|(_, outcome)| outcome.wait).max();
+    longest.is_some_and(|wait| !wait.is_none() && !wait.is_never())
+}
+
 /// Whether the i-th ask is charged: `passed` if all enforced asks have room, `taken` if at least
 /// all that are not forced have.
 fn is_charged(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool, taken: bool) -> bool {
     let Some(ask) = asks.get(i) else { return false };
     match (ask.op, ask.mode) {
         // What is given back has been already, or is in its turn.
-        (Op::GiveBack(_) | Op::Return { .. } | Op::Look | Op::Test(_), _) => false,
+        (Op::GiveBack(_) | Op::Return { .. } | Op::Look | Op::Test(_) | Op::Block, _) => false,
         (Op::Force(_), Mode::Enforce) => taken,
         (Op::Take(_), Mode::Enforce) => passed,
         (_, Mode::Shadow) => {
@@ -154,7 +190,7 @@ fn cost_beside(asks: &[Ask<'_>], places: &[usize], i: usize) -> u64 {
         .filter(|(j, (ask, other))| Some(*other) == place && comes_first(*j, ask.mode))
         .fold(0, |sum, (_, (ask, _))| match ask.op {
             Op::Take(cost) | Op::Force(cost) => cost.saturating_add(sum),
-            Op::Look | Op::Test(_) | Op::GiveBack(_) | Op::Return { .. } => sum,
+            Op::Look | Op::Test(_) | Op::GiveBack(_) | Op::Return { .. } | Op::Block => sum,
         })
 }
 
@@ -164,6 +200,7 @@ fn wait<M: Meter>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp
         Op::Look | Op::GiveBack(_) | Op::Return { .. } | Op::Take(0) | Op::Force(0) => Wait::NONE,
         Op::Test(cost) if cost > LOG_COST_MAX && cost > quota.cost_max() => Wait::NEVER,
         Op::Test(cost) => bucket.wait(quota, cost.max(1).saturating_add(beside), now),
+        Op::Block => bucket.wait(quota, beside.saturating_add(1), now),
         Op::Take(cost) if cost > LOG_COST_MAX && cost > quota.cost_max() => Wait::NEVER,
         Op::Take(cost) => bucket.wait(quota, cost.saturating_add(beside), now),
         // It is taken in any case; what it asks is whether anything is left.
@@ -183,11 +220,12 @@ fn credited(op: Op, now: Timestamp) -> Option<Receipt> {
 #[inline]
 fn apply<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) {
     match op {
-        // What is given back has been already, or is in its turn.
+        // What is given back has been already, or is in its turn; a block is charged by a refusal.
         Op::Look
         | Op::Test(_)
         | Op::GiveBack(_)
         | Op::Return { .. }
+        | Op::Block
         | Op::Take(0)
         | Op::Force(0) => {}
         Op::Take(cost) => bucket.charge(quota, cost, now),

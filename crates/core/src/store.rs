@@ -15,7 +15,7 @@ use std::future::Future;
 /// `tidegate-testkit` turns these into tests (`store_laws!`) that every store must pass.
 ///
 /// 1. *All or nothing.* A request is decided against all its buckets in one atomic step. If an
-///    enforced bucket refuses, no bucket is charged (but see law 9).
+///    enforced bucket refuses, no bucket is charged (but see laws 9 and 16).
 /// 2. *Never over.* No interleaving of any number of callers admits more than the quotas allow.
 /// 3. *One clock.* A request is decided at one instant, [`Reply::at`], read where the state is
 ///    kept; instants never run backwards.
@@ -25,7 +25,8 @@ use std::future::Future;
 ///    kept for ever.
 /// 6. *Honest refusals.* [`Outcome::wait`](crate::Outcome::wait) is the earliest moment at which
 ///    the same cost would pass if nobody else came; one tick earlier it would not.
-/// 7. *Free refusals.* Being refused costs nothing: the state after a refusal is the state before.
+/// 7. *Free refusals.* Being refused costs nothing: the state after a refusal is the state before,
+///    but for blocks (law 16).
 /// 8. *Shadows are silent.* A shadow bucket never refuses a request, and is charged only if the
 ///    request passes and its whole limit would have allowed it.
 /// 9. *Force charges.* An enforced [`Op::Force`](crate::Op::Force) is charged, even where it refuses
@@ -43,6 +44,11 @@ use std::future::Future;
 ///     store that cannot decide both in one step says so.
 /// 15. *Testing is free.* An [`Op::Test`](crate::Op::Test) answers what a take of that cost would,
 ///     refusals included, and takes nothing.
+/// 16. *The first refusal blocks.* An enforced [`Op::Block`](crate::Op::Block) refuses while a unit
+///     is charged to its bucket, and one is charged exactly where an enforced take or forced charge
+///     of the same limit refuses although waiting would help, and the bucket has one. It then
+///     answers as it is left. No pass, look, test or shadow, and nothing that is given back, blocks.
+///     What is to be blocked must lie with its block, or the store must see to both by itself.
 pub trait Store: Send + Sync {
     /// Decides `asks` in one step.
     fn decide(&self, asks: &[Ask<'_>]) -> impl Future<Output = Result<Reply, StoreError>> + Send;

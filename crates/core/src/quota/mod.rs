@@ -7,8 +7,10 @@
 //! | [`queue`] | taking a place in the debt of a token bucket, and when its turn comes |
 //! | `numbers` | a quota as numbers, to be carried elsewhere |
 //! | `share` | a part of a quota, for one instance of several |
+//! | `block` | for how long a refusal closes a limit |
 //! | `error` | why it cannot |
 
+mod block;
 mod error;
 mod numbers;
 pub mod queue;

@@ -6,6 +6,7 @@
     reason = "the helpers of tests fail by panicking, as tests do"
 )]
 
+mod blocks; // the first refusal of a limit closes it, and nothing else does
 mod clock_back; // a clock that runs backwards: refuses longer, never over, and not for ever
 mod coarse; // quotas too large for microseconds
 mod envelope; // what passes in any interval

@@ -218,5 +218,5 @@ impl<C: Clock> MemoryStore<C> {
 
 /// Whether the ask can have changed nothing, now or later.
 pub(super) fn is_look(ask: &Ask<'_>, outcome: &Outcome) -> bool {
-    matches!(ask.op, Op::Look | Op::Take(0) | Op::Test(_)) || outcome.wait.is_never()
+    matches!(ask.op, Op::Look | Op::Take(0) | Op::Test(_) | Op::Block) || outcome.wait.is_never()
 }

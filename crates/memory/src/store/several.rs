@@ -7,7 +7,8 @@
 //! 3. Else make it binding. Hold the stripes of keys that have no slot yet and claim one for each;
 //!    lock the shards of records; lock the words. Each kind in rising order, and the kinds in this
 //!    order, by everybody, so nobody waits in a circle. A new key that finds no room goes to its
-//!    limit's overflow bucket, in the last shard, while the place that it does not have is held.
+//!    limit's overflow bucket, in the last shard, while the place that it does not have is held; a
+//!    block that finds none is not kept.
 //! 4. If a word is not as it was in step 2, or there are records, decide anew on what is locked.
 //! 5. Write and unlock.
 //!
@@ -20,7 +21,7 @@ use crate::sync::MutexGuard;
 use crate::table::Place;
 use crate::word;
 use smallvec::SmallVec;
-use tidegate_core::{Ask, Bucket, Clock, Meter, Outcomes, Quota, Reply, Timestamp, step};
+use tidegate_core::{Ask, Bucket, Clock, Meter, Op, Outcomes, Quota, Reply, Timestamp, step};
 
 /// Requests over this many buckets need no allocation.
 const INLINE: usize = 4;
@@ -51,6 +52,19 @@ enum Home {
     Record,
     /// Nowhere: there is no room, and the limit's overflow bucket stands in.
     Overflow,
+    /// Nowhere, and nothing stands in: there is no room for a block, and it is not kept. Its limit
+    /// holds all the same, and nobody is blocked because others were.
+    Unkept,
+}
+
+impl Home {
+    /// Where a bucket is for which there is no room.
+    fn without_room(ask: &Ask<'_>) -> Self {
+        match ask.op {
+            Op::Block => Self::Unkept,
+            _ => Self::Overflow,
+        }
+    }
 }
 
 /// A request's targets, and which of them each ask means.
@@ -212,6 +226,7 @@ impl<C: Clock> MemoryStore<C> {
                         self.put_overflow(shard, &target.ask, bucket, now);
                     }
                 }
+                Home::Unkept => {}
             }
         }
         Ok(reply)
@@ -279,7 +294,7 @@ impl<C: Clock> MemoryStore<C> {
                         *seen = word;
                     }
                 }
-                Err(_) => target.home = Home::Overflow,
+                Err(_) => target.home = Home::without_room(&target.ask),
             }
         }
         (guards, late)
@@ -302,7 +317,7 @@ impl<C: Clock> MemoryStore<C> {
                 && let Some(shard) = shard_in(&mut shards, shard)
                 && !shard.has_room(target.fingerprint, Entrance::IfRoom, now)
             {
-                target.home = Home::Overflow;
+                target.home = Home::without_room(&target.ask);
             }
         }
         let turned_away = |target: &Target<'_>| target.home == Home::Overflow;
@@ -358,7 +373,7 @@ impl<C: Clock> MemoryStore<C> {
             .map(|(target, word)| match target.home {
                 Home::Word { .. } => self.unpack(*word, target.quota),
                 Home::Record => self.take_record(target, &mut held.shards, now),
-                Home::Overflow => Bucket::new(target.quota),
+                Home::Overflow | Home::Unkept => Bucket::new(target.quota),
             })
             .collect();
         // Last, because new records begin with copies of these.

@@ -283,3 +283,30 @@ fn similar_names_spread_over_the_whole_table_whatever_the_seed() {
         assert_eq!(admitted, 1_000, "in round {round}");
     }
 }
+
+/// Who is blocked while there is no room for it is refused by the limit alone, and nobody is blocked
+/// in their place.
+#[test]
+fn a_full_store_blocks_nobody_for_others() {
+    let (quota, block) = (narrow(2), Quota::block(5 * MINUTE_US).unwrap());
+    let (store, clock) = store(1);
+    for subject in 0..3_000 {
+        let hourly = Quota::new(1, 60 * MINUTE_US).build().unwrap();
+        take(&store, "filler", subject, &hourly);
+    }
+    let decide = |subject: u64| {
+        let name = name("api", subject);
+        let take = ask(&name, "api", &quota);
+        let block = Ask {
+            op: Op::Block,
+            quota: &block,
+            ..take
+        };
+        store.decide_now(&[take, block])
+    };
+    for subject in 0..3 {
+        assert_eq!(decide(subject).passed, subject < 2, "they share the limit");
+    }
+    clock.advance_micros(MINUTE_US);
+    assert!(decide(2).passed && decide(3).passed, "and no block");
+}

@@ -50,7 +50,7 @@ pub fn law_4_nothing_lost_but_for(subject: &impl Subject, but_for: impl Fn(&Quot
     }
 }
 
-fn answer(outcome: &Outcome) -> ModelAnswer {
+pub(super) fn answer(outcome: &Outcome) -> ModelAnswer {
     ModelAnswer {
         allowed: outcome.is_allowed(),
         remaining: outcome.remaining,
@@ -60,7 +60,7 @@ fn answer(outcome: &Outcome) -> ModelAnswer {
 }
 
 /// A quota of a few units, in core's words and in the model's.
-fn quota(dice: &mut Dice) -> (Quota, ModelQuota) {
+pub(super) fn quota(dice: &mut Dice) -> (Quota, ModelQuota) {
     let pick = |dice: &mut Dice, from: &[u64]| {
         let place = dice.roll(u64::try_from(from.len()).unwrap_or(1));
         usize::try_from(place)
@@ -108,11 +108,11 @@ fn quota(dice: &mut Dice) -> (Quota, ModelQuota) {
 }
 
 /// Numbers that look random and are the same in every run.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
     /// Rolls a number below `sides`.
-    fn roll(&mut self, sides: u64) -> u64 {
+    pub(super) fn roll(&mut self, sides: u64) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)

@@ -25,6 +25,7 @@
 )]
 
 mod against_the_model;
+mod blocking;
 mod concurrent;
 mod queue;
 mod reserving;
@@ -34,6 +35,11 @@ mod subject;
 mod unknown;
 
 pub use against_the_model::{law_4_nothing_lost, law_4_nothing_lost_but_for};
+pub use blocking::{
+    law_16_a_refused_force_blocks, law_16_a_reset_lifts_the_block, law_16_blocks_as_the_model_does,
+    law_16_blocks_as_the_model_does_but_for, law_16_nothing_else_blocks,
+    law_16_the_first_refusal_blocks,
+};
 pub use concurrent::{law_1_all_or_nothing_under_contention, law_2_never_over};
 pub use queue::law_10_places_can_be_left;
 pub use reserving::{
@@ -87,6 +93,11 @@ macro_rules! store_laws {
             law_13_a_mark_is_taken_once
             law_14_returning_waits_for_its_turn
             law_15_a_test_takes_nothing
+            law_16_a_refused_force_blocks
+            law_16_a_reset_lifts_the_block
+            law_16_blocks_as_the_model_does
+            law_16_nothing_else_blocks
+            law_16_the_first_refusal_blocks
             reset_makes_as_good_as_new
         }
     };

@@ -10,6 +10,7 @@
 
 mod bucketed_window;
 mod fixed_window;
+mod limits;
 mod sliding_log;
 mod sliding_window;
 #[cfg(test)]
@@ -21,6 +22,8 @@ use std::cmp::Reverse;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, ToPrimitive, Zero};
+
+pub use limits::{ModelLimit, decide_limits};
 
 use bucketed_window::BucketedWindow;
 use fixed_window::FixedWindow;

@@ -1,0 +1,47 @@
+//! For how long a refusal closes a limit to whoever was refused.
+
+use super::{Algorithm, Align, Quota, QuotaError};
+
+/// No band that anybody names is called so: names have no `#`.
+const LABEL: &str = "#block";
+
+const OPENED_BY_A_REFUSAL: Algorithm = Algorithm::FixedWindow(Align::FirstRequest);
+
+impl Quota {
+    /// What an [`Op::Block`](crate::Op::Block) is asked by, under the name of its limit's bucket: one
+    /// refusal, and the limit is closed for `length_us` microseconds. Whatever the length, it is the
+    /// same band.
+    ///
+    /// ```
+    /// use tidegate_core::{Ask, Bucket, Op, Quota, Timestamp, step};
+    ///
+    /// let (quota, block) = (Quota::new(1, 1_000_000).build()?, Quota::block(300_000_000)?);
+    /// let asks = [
+    ///     Ask::take(b"a", &quota, 1),
+    ///     Ask { op: Op::Block, ..Ask::look(b"a", &block) },
+    /// ];
+    /// let mut buckets = [Bucket::new(&quota), Bucket::new(&block)];
+    /// let mut passes = |ms: u64| {
+    ///     let now = Timestamp::from_millis(1_700_000_000_000 + ms);
+    ///     step::decide(&asks, &[0, 1], &mut buckets, now).0
+    /// };
+    /// assert!(passes(0));
+    /// assert!(!passes(1), "too soon, and blocked from now on");
+    /// assert!(!passes(300_000));
+    /// assert!(passes(300_001));
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    pub fn block(length_us: u64) -> Result<Self, QuotaError> {
+        Self::new(1, length_us)
+            .algorithm(OPENED_BY_A_REFUSAL)
+            .label(LABEL)
+            .build()
+    }
+
+    /// Whether it is a [block](Self::block), and not one of a limit's own bands.
+    pub fn is_block(&self) -> bool {
+        self.algorithm == OPENED_BY_A_REFUSAL
+            && self.amount == 1
+            && Self::block(self.period_us()).is_ok_and(|block| block.id == self.id)
+    }
+}

@@ -1,0 +1,275 @@
+//! Blocks: the first refusal of a limit closes it, and nothing else does.
+
+use crate::world::{Spec, algorithm, as_model, fine_spec_of, start_us};
+use proptest::prelude::*;
+use tidegate_core::{
+    Algorithm, Align, Ask, Bucket, Mode, Op, Outcomes, Quota, Receipt, Timestamp, Wait, step,
+};
+use tidegate_testkit::model::{ModelAlgorithm, ModelBucket, ModelLimit, ModelQuota, decide_limits};
+
+const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
+const LENGTH_US: u64 = 300_000_000;
+
+fn window(amount: u64) -> Quota {
+    Quota::new(amount, 1_000_000)
+        .algorithm(Algorithm::FixedWindow(Align::FirstRequest))
+        .overdraft(5)
+        .build()
+        .unwrap()
+}
+
+fn ask(quota: &Quota, op: Op, limit: u16) -> Ask<'_> {
+    Ask {
+        op,
+        limit,
+        ..Ask::look(b"", quota)
+    }
+}
+
+fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket]) -> (bool, Outcomes) {
+    step::decide(asks, places, buckets, START)
+}
+
+fn used(bucket: &Bucket) -> u64 {
+    match bucket {
+        Bucket::Fixed(window) => window.used,
+        _ => panic!("a window"),
+    }
+}
+
+#[test]
+fn a_block_is_a_band_of_its_own_whatever_its_length() {
+    let block = Quota::block(LENGTH_US).unwrap();
+    assert_eq!(block.id(), Quota::block(1).unwrap().id());
+    assert!(block.is_block() && block.is_narrow());
+    let fixed = Algorithm::FixedWindow(Align::FirstRequest);
+    let named = Quota::new(1, LENGTH_US).algorithm(fixed).label("block");
+    for other in [named.build().unwrap(), window(1)] {
+        assert_ne!(other.id(), block.id());
+        assert!(!other.is_block());
+    }
+    assert!(Quota::block(0).is_err());
+}
+
+#[test]
+fn each_limit_that_refuses_is_blocked_and_no_other() {
+    let (full, roomy, block) = (window(1), window(9), Quota::block(LENGTH_US).unwrap());
+    let asks = [
+        ask(&full, Op::Take(1), 0),
+        ask(&block, Op::Block, 0),
+        ask(&roomy, Op::Take(1), 1),
+        ask(&block, Op::Block, 1),
+        ask(&full, Op::Force(1), 2),
+        ask(&block, Op::Block, 2),
+    ];
+    let mut buckets: Vec<Bucket> = asks.iter().map(|ask| Bucket::new(ask.quota)).collect();
+    let places: Vec<usize> = (0..asks.len()).collect();
+    let at = |used| {
+        Bucket::Fixed(tidegate_core::algorithm::FixedWindow {
+            start: START.as_micros(),
+            used,
+        })
+    };
+    (buckets[0], buckets[4]) = (at(1), at(1));
+    let (passed, outcomes) = decide(&asks, &places, &mut buckets);
+    assert!(!passed);
+    let counted: Vec<u64> = buckets.iter().map(used).collect();
+    assert_eq!(
+        counted,
+        [1, 1, 0, 0, 1, 1],
+        "a take refuses: none is forced"
+    );
+    let waits: Vec<Wait> = outcomes
+        .iter()
+        .skip(1)
+        .step_by(2)
+        .map(|it| it.wait)
+        .collect();
+    let whole = Wait::from_micros(LENGTH_US);
+    assert_eq!(waits, [whole, Wait::NONE, whole]);
+}
+
+/// Two descriptors may meet the same limit with the same subject.
+#[test]
+fn a_block_that_two_ask_for_is_charged_once() {
+    let (full, block) = (window(3), Quota::block(LENGTH_US).unwrap());
+    let asks = [
+        ask(&full, Op::Take(1), 0),
+        ask(&block, Op::Block, 0),
+        ask(&full, Op::Force(1), 1),
+        ask(&block, Op::Block, 1),
+    ];
+    let mut buckets = [Bucket::new(&full), Bucket::new(&block)];
+    decide(&[ask(&full, Op::Take(3), 0)], &[0], &mut buckets);
+    let (passed, outcomes) = decide(&asks, &[0, 1, 0, 1], &mut buckets);
+    assert!(!passed);
+    assert_eq!(used(&buckets[1]), 1);
+    assert_eq!(outcomes[1], outcomes[3]);
+    assert_eq!(outcomes[1].wait.as_micros(), Some(LENGTH_US));
+}
+
+#[test]
+fn a_band_that_can_never_pass_keeps_its_limit_from_being_blocked() {
+    let (full, small, block) = (window(5), window(2), Quota::block(LENGTH_US).unwrap());
+    let mut buckets = [&full, &small, &block].map(Bucket::new);
+    decide(&[ask(&full, Op::Take(5), 0)], &[0], &mut buckets);
+    let never = [
+        ask(&full, Op::Take(3), 0),
+        ask(&small, Op::Take(3), 0),
+        ask(&block, Op::Block, 0),
+    ];
+    let (passed, outcomes) = decide(&never, &[0, 1, 2], &mut buckets);
+    assert!(!passed && outcomes[2].is_allowed());
+    // It is another limit's.
+    let never = [
+        never[0],
+        Ask {
+            limit: 1,
+            ..never[1]
+        },
+        never[2],
+    ];
+    let (_, outcomes) = decide(&never, &[0, 1, 2], &mut buckets);
+    assert_eq!(outcomes[2].wait.as_micros(), Some(LENGTH_US));
+}
+
+#[test]
+fn what_is_returned_beside_a_block_that_is_not_in_force_comes_back() {
+    let (full, block) = (window(1), Quota::block(LENGTH_US).unwrap());
+    let mut buckets = [&full, &block, &full].map(Bucket::new);
+    for place in [0, 2] {
+        decide(&[ask(&full, Op::Take(1), 0)], &[place], &mut buckets);
+    }
+    let receipt = Receipt::by_the_clock(START, 1);
+    let asks = [
+        ask(&full, Op::Force(1), 0),
+        ask(&block, Op::Block, 0),
+        ask(&full, Op::Return { receipt, by: START }, 1),
+    ];
+    for expected in [0, 1] {
+        decide(&[ask(&full, Op::Take(1), 0)], &[2], &mut buckets);
+        let (passed, _) = decide(&asks, &[0, 1, 2], &mut buckets);
+        assert!(!passed);
+        assert_eq!(
+            used(&buckets[2]),
+            expected,
+            "first it is opened, then in force"
+        );
+        assert_eq!(used(&buckets[0]), 2, "forced once");
+    }
+}
+
+fn limit() -> impl Strategy<Value = (Vec<Spec>, Option<u64>)> {
+    let specs = prop::collection::vec(fine_spec_of(algorithm()), 1..3);
+    let length = prop_oneof![
+        1 => Just(None),
+        2 => (1..=50_u64).prop_map(Some),
+        2 => (1..=400_000_000_u64).prop_map(Some),
+    ];
+    (specs, length)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn limits_that_block_are_decided_as_by_the_model(
+        limits in prop::collection::vec(limit(), 1..4),
+        start_us in start_us(),
+        trace in prop::collection::vec((0..4_u8, 0..400_u64, 0..=4_u64), 1..30),
+    ) {
+        let mut quotas: Vec<(u16, Quota, Op)> = Vec::new();
+        let mut models: Vec<(Vec<ModelBucket>, Option<ModelBucket>)> = Vec::new();
+        for (nth, (specs, length)) in (0..).zip(&limits) {
+            let bands = specs.iter().map(|spec| (nth, spec.fine().unwrap(), Op::Look));
+            quotas.extend(bands);
+            let block = length.map(|length| Quota::block(length).unwrap());
+            quotas.extend(block.map(|block| (nth, block, Op::Block)));
+            let of_block = |block: Quota| ModelBucket::new(ModelQuota {
+                algorithm: ModelAlgorithm::FixedWindow,
+                amount: 1,
+                period_us: block.period_us(),
+                burst: 1,
+                overdraft: 0,
+            });
+            let bands = specs.iter().map(|spec| ModelBucket::new(spec.model()));
+            models.push((bands.collect(), block.map(of_block)));
+        }
+        let places: Vec<usize> = (0..quotas.len()).collect();
+        let mut buckets: Vec<Bucket> = quotas.iter().map(|(_, it, _)| Bucket::new(it)).collect();
+        let mut now_us = start_us;
+        let mut last_us = 0;
+        for (kind, pause, cost) in trace {
+            now_us += match kind {
+                0 => 0,
+                1 => pause,
+                2 => pause * 1_000_000,
+                _ => last_us,
+            };
+            let asks: Vec<Ask<'_>> = quotas.iter().map(|(limit, quota, op)| {
+                let op = if *op == Op::Block { Op::Block } else { Op::Take(cost) };
+                ask(quota, op, *limit)
+            }).collect();
+            let now = Timestamp::from_micros(now_us);
+            let (passed, outcomes) = step::decide(&asks, &places, &mut buckets, now);
+            let mut all: Vec<ModelLimit<'_>> = models.iter_mut().map(|(bands, block)| ModelLimit {
+                bands: bands.iter_mut().collect(),
+                block: block.as_mut(),
+            }).collect();
+            let (expected, answers) = decide_limits(&mut all, now_us, cost);
+            prop_assert_eq!(passed, expected);
+            last_us = outcomes.iter().filter_map(|it| it.wait.as_micros()).max().unwrap_or(0);
+            let outcomes: Vec<_> = outcomes.iter().map(|outcome| as_model(*outcome)).collect();
+            prop_assert_eq!(outcomes, answers);
+        }
+    }
+
+    /// Blocks beside anything: whatever they say of themselves, the others are answered and charged
+    /// as without them, unless one is in force.
+    #[test]
+    fn a_block_that_is_not_in_force_changes_nothing_for_the_others(
+        before in prop::collection::vec(0..=3_u64, 3),
+        shape in prop::collection::vec((0..3_usize, 0..=4_u64, 0..6_u8, 0..2_u16), 1..6),
+    ) {
+        let (quotas, block) = ([window(3), window(2), window(4)], Quota::block(9).unwrap());
+        let mut with: Vec<Bucket> = quotas.iter().map(Bucket::new).collect();
+        for (bucket, (quota, cost)) in with.iter_mut().zip(quotas.iter().zip(before)) {
+            step::decide_one(quota, bucket, Op::Force(cost), START);
+        }
+        let mut without = with.clone();
+        with.extend([Bucket::new(&block), Bucket::new(&block)]);
+        let asks: Vec<Ask<'_>> = shape.iter().map(|(place, cost, kind, limit)| Ask {
+            mode: if *kind == 0 { Mode::Shadow } else { Mode::Enforce },
+            ..ask(&quotas[*place], match kind {
+                1 => Op::Test(*cost),
+                2 => Op::Force(*cost),
+                3 => Op::Look,
+                _ => Op::Take(*cost),
+            }, *limit)
+        }).collect();
+        let places: Vec<usize> = shape.iter().map(|(place, ..)| *place).collect();
+        let (passed, plain) = decide(&asks, &places, &mut without);
+        let mut blocking = asks.clone();
+        blocking.extend([0, 1].map(|limit| ask(&block, Op::Block, limit)));
+        let mut more = places;
+        more.extend([3, 4]);
+        let (still, outcomes) = decide(&blocking, &more, &mut with);
+        prop_assert_eq!(still, passed);
+        prop_assert_eq!(&outcomes[..asks.len()], &plain[..]);
+        prop_assert_eq!(&with[..3], &without[..]);
+        // What a forced charge is told in the end is how long to wait now that it is charged.
+        let is_forced = |ask: &Ask<'_>| matches!(ask.op, Op::Force(_));
+        if asks.len() > 1 && asks.iter().any(is_forced) {
+            return Ok(());
+        }
+        for (limit, bucket) in (0..).zip(&with[3..]) {
+            let charges = asks.iter().zip(plain.iter()).filter(|(ask, _)| {
+                let is_charge = matches!(ask.op, Op::Take(_) | Op::Force(_));
+                ask.limit == limit && ask.mode == Mode::Enforce && is_charge
+            });
+            let longest = charges.map(|(_, outcome)| outcome.wait).max().unwrap_or(Wait::NONE);
+            let blocks = longest != Wait::NONE && longest != Wait::NEVER;
+            prop_assert_eq!(used(bucket), u64::from(blocks));
+        }
+    }
+}
