@@ -42,6 +42,17 @@ pub(crate) fn decide_plainly<M: Meter>(
     Outcome::of(wait, bucket.reading(quota, now))
 }
 
+/// What a step came to.
+#[derive(Clone, Debug)]
+pub struct Stepped {
+    /// Whether the request passes: every enforced ask had room.
+    pub passed: bool,
+    /// Whether at least all that are not forced had, so that forced charges were made.
+    pub taken: bool,
+    /// What each ask's bucket answered.
+    pub outcomes: Outcomes,
+}
+
 /// Decides a request: `places[i]` says which of `buckets` the i-th ask means.
 ///
 /// Tells whether the request passes, and what each ask's bucket answered. What is given back is
@@ -54,6 +65,17 @@ pub fn decide(
     buckets: &mut [Bucket],
     now: Timestamp,
 ) -> (bool, Outcomes) {
+    let stepped = decide_telling(asks, places, buckets, now);
+    (stepped.passed, stepped.outcomes)
+}
+
+/// [`decide`], which also tells what was charged of a request that does not pass.
+pub fn decide_telling(
+    asks: &[Ask<'_>],
+    places: &[usize],
+    buckets: &mut [Bucket],
+    now: Timestamp,
+) -> Stepped {
     debug_assert_eq!(asks.len(), places.len(), "every ask has a place");
     let mut outcomes = Outcomes::new();
     for (ask, place) in asks.iter().zip(places) {
@@ -115,7 +137,11 @@ pub fn decide(
             }
         }
     }
-    (passed, outcomes)
+    Stepped {
+        passed,
+        taken,
+        outcomes,
+    }
 }
 
 /// Charges the blocks of those limits that refuse, unless they are in force already.
@@ -200,11 +226,10 @@ fn wait<M: Meter>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp
         Op::Look | Op::GiveBack(_) | Op::Return { .. } | Op::Take(0) | Op::Force(0) => Wait::NONE,
         Op::Test(cost) if cost > LOG_COST_MAX && cost > quota.cost_max() => Wait::NEVER,
         Op::Test(cost) => bucket.wait(quota, cost.max(1).saturating_add(beside), now),
-        Op::Block => bucket.wait(quota, beside.saturating_add(1), now),
         Op::Take(cost) if cost > LOG_COST_MAX && cost > quota.cost_max() => Wait::NEVER,
         Op::Take(cost) => bucket.wait(quota, cost.saturating_add(beside), now),
-        // It is taken in any case; what it asks is whether anything is left.
-        Op::Force(_) => bucket.wait(quota, beside.saturating_add(1), now),
+        // Taken in any case, or where others refuse: what it asks is whether anything is left.
+        Op::Force(_) | Op::Block => bucket.wait(quota, beside.saturating_add(1), now),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::rules::Rules;
 use crate::waiting::Room;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use tidegate_core::{Ask, Op, Outcome, Receipt, Reply};
+use tidegate_core::{Ask, Op, Outcome, Quota, Receipt, Reply};
 use tidegate_policy::config::LocalShare;
 use tidegate_policy::matching::{Met, Scratch};
 use tidegate_policy::{Evaluate, Limit, OnFailure, Request};
@@ -16,7 +16,8 @@ use tidegate_policy::{Evaluate, Limit, OnFailure, Request};
 /// A request that a store has to decide.
 pub(crate) struct Question<'a> {
     pub(crate) scene: Scene<'a>,
-    /// Every band of every limit met; most requests need no allocation.
+    /// Every band of every limit met, and after them its block, if it has one; most requests need no
+    /// allocation.
     pub(crate) asks: SmallVec<[Ask<'a>; 4]>,
     /// Whether a limit met may make the request wait.
     pub(crate) may_wait: bool,
@@ -84,7 +85,7 @@ impl<'a> Question<'a> {
         Ok(Prepared::Ask(question))
     }
 
-    /// Asks for every band of every limit met.
+    /// Asks for every band of every limit met, and whether it is closed to the subject.
     #[inline]
     fn ask(&mut self, request: &Request<'_>, purpose: Purpose) {
         let scene = &self.scene;
@@ -93,15 +94,19 @@ impl<'a> Question<'a> {
                 continue;
             };
             let op = purpose.op(request, limit, met.descriptor);
+            let ask = |quota: &'a Quota, op: Op| Ask {
+                bucket: scene.meeting.bucket(met),
+                scope: met.subject.start.saturating_sub(met.bucket.start),
+                quota,
+                op,
+                limit: u16::try_from(nth).unwrap_or(u16::MAX),
+                mode: limit.mode,
+            };
             for band in scene.bands(met) {
-                self.asks.push(Ask {
-                    bucket: scene.meeting.bucket(met),
-                    scope: met.subject.start.saturating_sub(met.bucket.start),
-                    quota: &band.quota,
-                    op,
-                    limit: u16::try_from(nth).unwrap_or(u16::MAX),
-                    mode: limit.mode,
-                });
+                self.asks.push(ask(&band.quota, op));
+            }
+            if let Some(block) = scene.block(met) {
+                self.asks.push(ask(block, blocking(op)));
             }
         }
     }
@@ -178,12 +183,17 @@ impl<'a> Question<'a> {
         self.asks.iter().zip(outcomes).all(of_limit)
     }
 
-    /// For each ask, the limit met, the limit itself, and the number of its band.
+    /// For each ask, the limit met, the limit itself, and the number of its band; that of a block comes
+    /// after its limit's.
     fn numbers(&self) -> impl Iterator<Item = (&'a Met, &'a Limit, usize)> {
         let scene = self.scene;
-        let of = move |met: &'a Met| Some((met, scene.limit(met)?, scene.bands(met).len()));
+        let of = move |met: &'a Met| {
+            let blocks = usize::from(scene.block(met).is_some());
+            let asks = scene.bands(met).len().saturating_add(blocks);
+            Some((met, scene.limit(met)?, asks))
+        };
         let limits = scene.meeting.met.iter().filter_map(of);
-        limits.flat_map(|(met, limit, bands)| (0..bands).map(move |band| (met, limit, band)))
+        limits.flat_map(|(met, limit, asks)| (0..asks).map(move |band| (met, limit, band)))
     }
 
     /// The limits met, each with its number among them.
@@ -240,6 +250,14 @@ fn charges_waiting(scene: &Scene<'_>, request: &Request<'_>, purpose: Purpose) -
         let limit = scene.limit(met).filter(|limit| limit.waiting.is_some());
         limit.is_some_and(|limit| is_charge(purpose.op(request, limit, met.descriptor)))
     })
+}
+
+/// What is asked of the block of a limit of which `op` is: nothing where that cannot be refused.
+fn blocking(op: Op) -> Op {
+    match op {
+        Op::Take(_) | Op::Force(_) | Op::Test(_) => Op::Block,
+        _ => Op::Look,
+    }
 }
 
 fn is_charge(op: Op) -> bool {

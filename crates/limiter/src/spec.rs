@@ -36,6 +36,7 @@ pub struct LimitSpec {
     mode: Mode,
     waiting: Option<Duration>,
     max_waiting: Option<u32>,
+    block: Duration,
     refundable: bool,
     on_failure: Option<OnFailure>,
     refusal: Option<Arc<Refusal>>,
@@ -58,6 +59,7 @@ impl LimitSpec {
             mode: Mode::default(),
             waiting: None,
             max_waiting: None,
+            block: Duration::ZERO,
             refundable: false,
             on_failure: None,
             refusal: None,
@@ -151,6 +153,14 @@ impl LimitSpec {
         self
     }
 
+    /// Closes the limit, for `length`, to whoever it refuses: whatever the bucket holds, they are refused
+    /// until then, and asking again does not prolong it. From a millisecond to 365 days; zero is no
+    /// block. See [`Decision::blocked_for`](crate::Decision::blocked_for).
+    pub fn block(mut self, length: Duration) -> Self {
+        self.block = length;
+        self
+    }
+
     /// Lets charges be [given back](crate::Limiter::give_back).
     pub fn refundable(mut self) -> Self {
         self.refundable = true;
@@ -237,6 +247,17 @@ impl LimitSpec {
         }))
     }
 
+    /// What a refusal closes it by, if it does.
+    fn blocking(&self) -> Result<Option<Band>, String> {
+        if self.block.is_zero() || self.mode == Mode::Shadow {
+            return Ok(None);
+        }
+        if self.waiting.is_some() {
+            return Err("a request that waits cannot be blocked; remove `.wait(..)` or `.block(..)`".into());
+        }
+        Band::blocking(self.block).map(Some)
+    }
+
     pub(crate) fn compile(self) -> Result<Limit, BuildError> {
         let refuse = |reason: String| BuildError::Limit {
             name: self.name.clone(),
@@ -249,6 +270,7 @@ impl LimitSpec {
         }
         let conditions = self.conditions().map_err(refuse)?;
         let waiting = self.waiting().map_err(refuse)?;
+        let block = self.blocking().map_err(refuse)?;
         let mut bands: Vec<Band> = Vec::new();
         for text in &self.bands {
             let band = match waiting {
@@ -284,6 +306,7 @@ impl LimitSpec {
             replaces: Vec::new(),
             charge_always: false,
             waiting,
+            block,
             refundable: self.refundable,
             on_failure: self.on_failure,
             refusal: self.refusal,

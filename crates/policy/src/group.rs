@@ -125,13 +125,16 @@ impl Policy {
     /// The same for descriptors that differ from each other by `mark`.
     fn slots_for(&self, index: usize, limit: &Limit, tag: Tag, mark: &str) -> BTreeSet<String> {
         let mark = |part: &KeyPart| if part.is_of_descriptor() { mark } else { "" };
-        let Some(template) = &limit.template else {
+        let packed = || {
             let marks: String = limit.key.iter().map(mark).collect();
-            return BTreeSet::from([match tag {
+            match tag {
                 Tag::Subject => key_as_written(&limit.key) + &marks,
                 Tag::Policy if self.is_joined() => format!("policy {}", self.origin(index)),
                 Tag::Policy => "the policy".to_owned(),
-            }]);
+            }
+        };
+        let Some(template) = &limit.template else {
+            return BTreeSet::from([packed()]);
         };
         let subject = subject_of(&limit.key, |part| {
             format!("<{}{}>", part_as_written(part), mark(part))
@@ -144,7 +147,12 @@ impl Policy {
                 band: band_name(band),
             })
         });
-        names.map(|name| hash_tag(&name).to_owned()).collect()
+        // A block is packed in every layout.
+        let block = limit.block.as_ref().map(|_| packed());
+        names
+            .map(|name| hash_tag(&name).to_owned())
+            .chain(block)
+            .collect()
     }
 }
 

@@ -10,6 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Algorithm, Mode, Quota};
 
+/// The shortest block: clients are told of nothing shorter.
+const SHORTEST_BLOCK: Duration = Duration::from_millis(1);
+
+/// The longest: who is to be kept out for longer is to be kept out otherwise.
+const LONGEST_BLOCK: Duration = Duration::from_hours(365 * 24);
+
 /// Whom it applies to, whose bucket, how much.
 #[derive(Clone, Debug)]
 #[expect(
@@ -43,6 +49,9 @@ pub struct Limit {
     pub charge_always: bool,
     /// How requests wait that do not fit; absent where they are refused.
     pub waiting: Option<Waiting>,
+    /// For how long the first refusal closes it to whoever was refused; absent where it closes
+    /// nothing. Its quota is a [block](Quota::block).
+    pub block: Option<Band>,
     /// Whether charges may be given back.
     pub refundable: bool,
     /// What to do when the store cannot tell; the store's own setting where absent.
@@ -180,6 +189,24 @@ pub struct Band {
 }
 
 impl Band {
+    /// What a [block](Limit::block) of this length is asked by; `text` is the length as written.
+    pub(crate) fn block(text: &str, length_us: u64) -> Result<Self, String> {
+        let length = Duration::from_micros(length_us);
+        let quota = Quota::block(length_us).ok();
+        let quota = quota.filter(|_| (SHORTEST_BLOCK..=LONGEST_BLOCK).contains(&length));
+        Ok(Self {
+            text: text.to_owned(),
+            label: Some("block".to_owned()),
+            quota: quota.ok_or_else(|| format!("`{text}` is not from 1ms to 365d"))?,
+        })
+    }
+
+    /// The same of a length of time.
+    pub fn blocking(length: Duration) -> Result<Self, String> {
+        let length_us = u64::try_from(length.as_micros()).unwrap_or(u64::MAX);
+        Self::block(&format!("{length:?}"), length_us)
+    }
+
     /// A band from text such as `10/s burst 50`, without a label. The error says what is wrong and
     /// what would be right.
     pub fn parse(text: &str, algorithm: Algorithm) -> Result<Self, String> {

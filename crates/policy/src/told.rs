@@ -30,6 +30,7 @@ pub(crate) fn hidden() -> Limit {
         replaces: Vec::new(),
         charge_always: false,
         waiting: None,
+        block: None,
         refundable: true,
         on_failure: None,
         refusal: None,

@@ -1,6 +1,7 @@
 //! Tidegate's buckets in Redis or Valkey: any number of instances share them and together admit
 //! exactly what the policy allows, in one round trip.
 
+mod apart;
 mod clock;
 mod connection;
 mod deny;

@@ -1,7 +1,10 @@
 //! Refusing without asking Redis, where it would refuse as well.
+//!
+//! A refusal that blocks has something to write. So a request with blocks is refused here only if none
+//! of them can be charged: each is known to be in force, or what is asked of its limit can never pass.
 
 use crate::deny::{DenyCache, Known};
-use crate::request::{Request, RequestOp};
+use crate::request::{OwnedAsk, Request, RequestOp};
 use smallvec::SmallVec;
 use tidegate_core::{Bucket, Meter, Mode, Op, Outcome, Quota, Reply, Timestamp, Wait};
 use tokio::time::Instant;
@@ -15,9 +18,26 @@ pub(crate) struct Knowledge {
     pub(crate) at: Timestamp,
     /// One for each ask, in order.
     pub(crate) outcomes: SmallVec<[Outcome; 4]>,
+    /// Limits with a block of which it is not known that it is in force.
+    open: SmallVec<[u16; 2]>,
+    /// Limits of which more is asked than can ever pass.
+    hopeless: SmallVec<[u16; 2]>,
 }
 
 impl Knowledge {
+    /// Whether Redis would refuse, and charge no block.
+    pub(crate) fn is_free_refusal(&self) -> bool {
+        self.refused && self.open.iter().all(|limit| self.hopeless.contains(limit))
+    }
+
+    /// What is known of this and of another part of the same request.
+    pub(crate) fn and(&mut self, other: &Self) {
+        self.refused |= other.refused;
+        self.at = self.at.max(other.at);
+        self.open.extend_from_slice(&other.open);
+        self.hopeless.extend_from_slice(&other.hopeless);
+    }
+
     /// What is known, or `None` where Redis has to be told in any case.
     pub(crate) fn of(deny: &DenyCache, request: &Request, now: Instant) -> Option<Self> {
         let mut knowledge = Self::default();
@@ -25,6 +45,7 @@ impl Knowledge {
             let cost = match ask.op {
                 RequestOp::Engine(Op::Take(cost)) => cost,
                 RequestOp::Engine(Op::Test(cost)) => cost.max(1),
+                RequestOp::Engine(Op::Block) => 1,
                 RequestOp::Engine(Op::Look | Op::Force(_)) => 0,
                 // It is given back in any case, or only Redis can tell.
                 _ => return None,
@@ -40,8 +61,21 @@ impl Knowledge {
             };
             knowledge.at = knowledge.at.max(seen);
             knowledge.outcomes.push(outcome);
+            knowledge.note_block(ask, &outcome);
         }
         Some(knowledge)
+    }
+
+    fn note_block(&mut self, ask: &OwnedAsk, outcome: &Outcome) {
+        match (ask.op, ask.mode) {
+            (RequestOp::Engine(Op::Block), Mode::Enforce) if outcome.is_allowed() => {
+                self.open.push(ask.limit);
+            }
+            (RequestOp::Engine(Op::Take(cost)), Mode::Enforce) if cost > ask.quota.cost_max() => {
+                self.hopeless.push(ask.limit);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -50,7 +84,7 @@ pub(crate) fn refuse(deny: &DenyCache, request: &Request, now: Instant) -> Optio
     if deny.is_empty() {
         return None;
     }
-    let known = Knowledge::of(deny, request, now).filter(|known| known.refused)?;
+    let known = Knowledge::of(deny, request, now).filter(Knowledge::is_free_refusal)?;
     let outcomes = known.outcomes.into_iter().collect();
     Some(Reply::new(known.at, false, outcomes))
 }
@@ -108,5 +142,61 @@ mod tests {
         }
         let receipt = Receipt::by_the_clock(at, 1);
         assert!(ask(Op::Return { receipt, by: at }).is_none());
+    }
+
+    /// Whatever is remembered of the limit itself: its first refusal has a block to charge.
+    #[test]
+    fn a_refusal_that_may_charge_a_block_is_left_to_redis() {
+        let quota = Quota::new(1, 3_600_000_000).build().unwrap();
+        let block = Quota::block(3_600_000_000).unwrap();
+        let at = Timestamp::from_millis(1_700_000_000_000);
+        let (deny, key, sent) = (DenyCache::new(10), Key::from_slice(b"a"), Instant::now());
+        let remember = |quota: &Quota| {
+            let mut bucket = Bucket::new(quota);
+            step::decide_one(quota, &mut bucket, Op::Take(1), at);
+            let outcome = step::decide_one(quota, &mut bucket, Op::Take(1), at);
+            let refused = Refused {
+                key: &key,
+                quota,
+                cost: 1,
+                outcome,
+                bucket: &bucket,
+            };
+            deny.remember(&refused, at, sent);
+        };
+        let ask = |quota: &Quota, op, limit| OwnedAsk {
+            key: 0,
+            quota: *quota,
+            op: RequestOp::Engine(op),
+            limit,
+            mode: Mode::Enforce,
+        };
+        let decide = |asks: &[OwnedAsk]| {
+            let mut request = Request::default();
+            request.keys.push(key.clone());
+            request.asks.extend_from_slice(asks);
+            refuse(&deny, &request, sent)
+        };
+        remember(&quota);
+        let take = ask(&quota, Op::Take(1), 0);
+        assert!(decide(&[take]).is_some());
+        assert!(decide(&[take, ask(&block, Op::Block, 0)]).is_none());
+        assert!(
+            decide(&[take, ask(&block, Op::Block, 1)]).is_none(),
+            "it may be the first there"
+        );
+        let never = ask(&quota, Op::Take(2), 0);
+        assert!(decide(&[never, ask(&block, Op::Block, 0)]).is_some());
+        assert!(decide(&[never, ask(&block, Op::Block, 1)]).is_none());
+        let watched = OwnedAsk {
+            mode: Mode::Shadow,
+            ..ask(&block, Op::Block, 0)
+        };
+        assert!(decide(&[take, watched]).is_some());
+
+        remember(&block);
+        let reply = decide(&[take, ask(&block, Op::Block, 0)]).expect("it is in force");
+        assert_eq!(reply.outcomes[1].wait.as_micros(), Some(3_600_000_000));
+        assert!(decide(&[ask(&quota, Op::Force(1), 0), ask(&block, Op::Block, 0)]).is_some());
     }
 }

@@ -5,7 +5,11 @@
 //! the others get back what was charged, as far as that is safe (`Op::GiveBack`); what came between
 //! was refused where it need not have been, but nothing was admitted that should not. Only a charge
 //! that Redis has acknowledged is given back, and at most once: another try might give back twice.
+//!
+//! A limit that refuses charges its block in its own step; one whose buckets lie in several slots, in
+//! a step thereafter (see [`apart`](crate::apart)).
 
+use crate::apart;
 use crate::lane::Answer;
 use crate::plan::{Group, Groups};
 use crate::request::{OwnedAsk, Request, RequestOp};
@@ -30,9 +34,9 @@ pub(crate) async fn reserve(shared: &Arc<Shared>, groups: Groups) -> Result<Repl
 }
 
 /// What became of a group: its answer, or why there is none.
-struct Part {
-    group: Group,
-    answer: Result<Answer, StoreError>,
+pub(crate) struct Part {
+    pub(crate) group: Group,
+    pub(crate) answer: Result<Answer, StoreError>,
 }
 
 async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, StoreError> {
@@ -43,9 +47,13 @@ async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, StoreErro
         wants_before: true,
     };
     // All are on their way before the first is waited for.
-    let pending: SmallVec<[_; 4]> = groups
-        .iter()
-        .map(|group| shared.send(group.slot, group.request.clone(), options))
+    let apart = apart::find(&groups);
+    let pending: SmallVec<[_; 4]> = (0..)
+        .zip(&groups)
+        .map(|(nth, group)| {
+            let request = apart::only_ask(&group.request, nth, &apart);
+            shared.send(group.slot, request, options)
+        })
         .collect();
     let mut parts: SmallVec<[Part; 4]> = SmallVec::new();
     for (group, pending) in groups.into_iter().zip(pending) {
@@ -56,6 +64,9 @@ async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, StoreErro
         parts.push(Part { group, answer });
     }
     if let Some(error) = take_error(&mut parts) {
+        return Err(error.with_answers(answers(&parts), hold(shared, &parts)));
+    }
+    if let Err(error) = apart::charge(shared, &mut parts, &apart, options).await {
         return Err(error.with_answers(answers(&parts), hold(shared, &parts)));
     }
     let verdict = Verdict::of(&parts);
@@ -100,6 +111,8 @@ impl Verdict {
                 .get(nth)
                 .is_some_and(|it| !it.is_allowed());
             match ask.mode {
+                // Its limit has refused, which is counted there.
+                Mode::Enforce if refuses && is_just_blocked(ask, answer, nth) => {}
                 Mode::Enforce if refuses => {
                     verdict.passed = false;
                     verdict.taken &= matches!(ask.op, RequestOp::Engine(Op::Force(_)));
@@ -147,9 +160,15 @@ impl Verdict {
     }
 }
 
+/// Whether an ask that refuses is a block that was not in force before.
+fn is_just_blocked(ask: &OwnedAsk, answer: &Answer, nth: usize) -> bool {
+    let before = answer.before.as_ref().and_then(|before| before.get(nth));
+    ask.op == RequestOp::Engine(Op::Block) && before.is_some_and(|before| before.remaining > 0)
+}
+
 impl Part {
     /// The asks of a group that answered, with the answer and their numbers in the group.
-    fn asks(&self) -> impl Iterator<Item = (&OwnedAsk, &Answer, usize)> {
+    pub(crate) fn asks(&self) -> impl Iterator<Item = (&OwnedAsk, &Answer, usize)> {
         let answer = self.answer.as_ref().ok();
         let asks = self.group.request.asks.iter();
         asks.enumerate()
@@ -167,7 +186,8 @@ fn is_charged(ask: &OwnedAsk, answer: &Answer, part: &Part, nth: usize) -> bool 
         (RequestOp::Engine(Op::Force(cost)), Mode::Enforce) => {
             let mut refusing = asks.iter().enumerate().filter(|(nth, other)| {
                 let is_force = matches!(other.op, RequestOp::Engine(Op::Force(_)));
-                other.mode == Mode::Enforce && !is_force && !allows(*nth)
+                let is_free = is_force || is_just_blocked(other, answer, *nth);
+                other.mode == Mode::Enforce && !is_free && !allows(*nth)
             });
             cost > 0 && refusing.next().is_none()
         }

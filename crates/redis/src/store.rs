@@ -275,16 +275,15 @@ async fn forget_on_change(shared: std::sync::Weak<Shared>, mut changes: watch::R
 /// Refuses a request on several slots, if Redis would.
 fn refuse_groups(deny: &DenyCache, groups: &[Group], now: Instant) -> Option<Reply> {
     let mut placed: SmallVec<[(u16, Outcome); 8]> = SmallVec::new();
-    let (mut refused, mut at) = (false, Timestamp::default());
+    let mut all = Knowledge::default();
     for group in groups {
         let known = Knowledge::of(deny, &group.request, now)?;
-        refused |= known.refused;
-        at = at.max(known.at);
+        all.and(&known);
         placed.extend(group.places.iter().copied().zip(known.outcomes));
     }
     placed.sort_by_key(|(place, _)| *place);
-    refused.then(|| {
+    all.is_free_refusal().then(|| {
         let outcomes = placed.into_iter().map(|(_, outcome)| outcome);
-        Reply::new(at, false, outcomes.collect())
+        Reply::new(all.at, false, outcomes.collect())
     })
 }

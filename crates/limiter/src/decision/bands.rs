@@ -2,6 +2,7 @@
 
 use super::{NOTHING, Scene};
 use smallvec::SmallVec;
+use std::cmp::Reverse;
 use tidegate_core::{Mode, Outcome, Wait};
 use tidegate_policy::Limit;
 use tidegate_policy::matching::{Meeting, Met};
@@ -30,6 +31,8 @@ pub(super) struct Bands<'m> {
     best: Option<(usize, Wait, u64)>,
     /// The limit met that it belongs to.
     met: Option<&'m Met>,
+    /// For how long the longest block refuses, in microseconds; 0 where none does.
+    pub(super) blocked_us: u64,
 }
 
 impl Entry {
@@ -81,8 +84,8 @@ impl<'m> Bands<'m> {
             .push(Entry::without_band(met.limit, met.descriptor, wait));
     }
 
-    /// Adds what was answered: one of `outcomes` for each band of each limit met, `None` where nobody
-    /// was asked. Reported is only what `counts`, by the number among the limits met.
+    /// Adds what was answered: one of `outcomes` for each band of each limit met and then for its block,
+    /// `None` where nobody was asked. Reported is only what `counts`, by the number among the limits met.
     // Part of every decision, and for stores that always answer all, `Option` is to vanish.
     #[inline]
     pub(super) fn add(
@@ -101,6 +104,7 @@ impl<'m> Bands<'m> {
                 self.entries.push(Entry::unlimited(met));
                 continue;
             }
+            let first = self.entries.len();
             for (band, outcome) in (0..).zip(outcomes.by_ref().take(bands.len())) {
                 let Some(outcome) = outcome else {
                     continue;
@@ -118,6 +122,53 @@ impl<'m> Bands<'m> {
                     descriptor: met.descriptor.unwrap_or(NO_DESCRIPTOR),
                     outcome,
                 });
+            }
+            if scene.block(met).is_some()
+                && let Some(Some(block)) = outcomes.next()
+                && !block.is_allowed()
+            {
+                self.block(met, first, &block, |outcome| counts(nth, limit, outcome));
+            }
+        }
+    }
+
+    /// A limit is closed: of its bands, which begin at `first`, the one that says most about it is told
+    /// to refuse until it is open again.
+    #[cold]
+    fn block(
+        &mut self,
+        met: &'m Met,
+        first: usize,
+        block: &Outcome,
+        counts: impl Fn(&Outcome) -> bool,
+    ) {
+        let bands = self.entries.iter().enumerate().skip(first);
+        let tells_most = bands.min_by_key(|(_, entry)| {
+            let Outcome { wait, remaining, .. } = entry.outcome;
+            (Reverse(wait), remaining)
+        });
+        let number = tells_most.map_or(first, |(number, _)| number);
+        if self.entries.len() <= number {
+            // Nobody knows how its bands are.
+            let entry = Entry::without_band(met.limit, met.descriptor, block.wait);
+            self.entries.push(Entry { band: 0, ..entry });
+        }
+        let Some(entry) = self.entries.get_mut(number) else {
+            return;
+        };
+        let outcome = Outcome {
+            remaining: 0,
+            wait: entry.outcome.wait.max(block.wait),
+            reset_us: entry.outcome.reset_us.max(block.reset_us),
+            mark: entry.outcome.mark,
+        };
+        entry.outcome = outcome;
+        if counts(&outcome) {
+            let left_us = block.wait.as_micros().unwrap_or(u64::MAX);
+            self.blocked_us = self.blocked_us.max(left_us);
+            if self.best.is_none_or(|best| binds(false, &outcome, best)) {
+                self.best = Some((number, outcome.wait, outcome.remaining));
+                self.met = Some(met);
             }
         }
     }

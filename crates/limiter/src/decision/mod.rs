@@ -58,6 +58,8 @@ pub struct Decision {
     brought: Option<Arc<Brought>>,
     /// How long the request was held back, in microseconds.
     waited_us: u64,
+    /// For how long the longest block refuses, in microseconds; 0 where none does.
+    blocked_us: u64,
 }
 
 /// No band is reported.
@@ -123,6 +125,7 @@ impl Decision {
             charges: None,
             brought: scene.brought.cloned(),
             waited_us: 0,
+            blocked_us: bands.blocked_us,
         }
     }
 
@@ -146,6 +149,7 @@ impl Decision {
             decided_by: pieces.decided_by,
             binding: bands.binding(),
             key: bands.key(&scene.meeting),
+            blocked_us: bands.blocked_us,
             bands: bands.entries,
             ..Self::blank(scene)
         }
@@ -186,6 +190,7 @@ impl Decision {
             charges: None,
             brought: scene.brought.cloned(),
             waited_us: 0,
+            blocked_us: 0,
         }
     }
 
@@ -285,6 +290,32 @@ impl Decision {
     /// it passed at once, or was refused.
     pub fn waited(&self) -> Duration {
         Duration::from_micros(self.waited_us)
+    }
+
+    /// Whether it is refused because a limit is closed to whoever asked (`block`): by this refusal, if
+    /// it is the first, or by an earlier one.
+    pub fn is_blocked(&self) -> bool {
+        self.blocked_for().is_some()
+    }
+
+    /// For how long a limit is closed to whoever asked, if that refuses; of several, the longest. It is
+    /// not prolonged by asking again.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidegate::{LimitSpec, Limiter, Request};
+    ///
+    /// let login = LimitSpec::new("login").band("5/s").block(Duration::from_secs(300));
+    /// let limiter = Limiter::builder().limit(login).build()?;
+    /// assert!(limiter.check_now(&Request::new().cost(5))?.is_allowed());
+    /// let refused = limiter.check_now(&Request::new())?;
+    /// assert_eq!(refused.blocked_for(), Some(Duration::from_secs(300)));
+    /// assert!(limiter.check_now(&Request::new())?.is_blocked());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn blocked_for(&self) -> Option<Duration> {
+        let is_blocked = !self.allowed && self.blocked_us > 0;
+        is_blocked.then(|| Duration::from_micros(self.blocked_us))
     }
 
     fn policy_rules(&self) -> Option<&Policy> {

@@ -3,6 +3,7 @@
 use super::Brought;
 use crate::rules::Rules;
 use std::sync::Arc;
+use tidegate_core::{Mode, Quota};
 use tidegate_policy::matching::{Meeting, Met};
 use tidegate_policy::{Band, Limit, Policy};
 
@@ -40,6 +41,14 @@ impl<'a> Scene<'a> {
             Some(limit) => &limit.bands,
             None => self.bands_brought(met),
         }
+    }
+
+    /// What a refusal by a limit that is met closes it by, if it does: asked after its bands.
+    #[inline]
+    pub(crate) fn block(&self, met: &Met) -> Option<&'a Quota> {
+        let limit = self.policy.limits.get(met.limit)?;
+        let block = limit.block.as_ref()?;
+        (limit.mode == Mode::Enforce && !limit.is_unlimited()).then_some(&block.quota)
     }
 
     #[cold]

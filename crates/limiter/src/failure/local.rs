@@ -53,13 +53,19 @@ impl Local {
 
     /// Decides `asks` in one step, at `share` of their quotas.
     pub(super) fn decide(&self, asks: &[Ask<'_>], share: Share) -> Reply {
+        let closed: SmallVec<[u64; 4]> = asks.iter().map(|ask| self.closed_us(ask)).collect();
+        let is_closed = closed.iter().any(|left_us| *left_us > 0);
         let quotas: SmallVec<[Quota; 4]> = asks
             .iter()
             .map(|ask| ask.quota.at_share(share.numerator, share.denominator))
             .collect();
         let shared = asks.iter().zip(&quotas);
-        let shared: SmallVec<[Ask<'_>; 4]> =
-            shared.map(|(ask, quota)| Ask { quota, ..*ask }).collect();
+        let shared = shared.map(|(ask, quota)| {
+            // Where a limit is closed, nothing is charged.
+            let op = if is_closed { Op::Look } else { ask.op };
+            Ask { quota, op, ..*ask }
+        });
+        let shared: SmallVec<[Ask<'_>; 4]> = shared.collect();
         for (ask, local) in asks.iter().zip(&shared) {
             self.begin(ask, local, share);
         }
@@ -71,7 +77,26 @@ impl Local {
                 outcome.wait = Wait::from_micros(COME_BACK_US);
             }
         }
+        for (left_us, outcome) in closed.iter().zip(reply.outcomes.iter_mut()) {
+            if *left_us > 0 {
+                outcome.remaining = 0;
+                outcome.wait = Wait::from_micros(*left_us);
+                outcome.reset_us = *left_us;
+                reply.passed = false;
+            }
+        }
         reply
+    }
+
+    /// For how long the store has closed a limit, if `ask` is for its block and it still is: to the
+    /// microsecond, for a block that began anew here would be longer than it was said to be.
+    fn closed_us(&self, ask: &Ask<'_>) -> u64 {
+        match (ask.op, self.known.get(ask)) {
+            (Op::Block, Some(heard)) if heard.remaining == 0 && ask.mode == Mode::Enforce => {
+                heard.instant.since(self.clock.now())
+            }
+            _ => 0,
+        }
     }
 
     /// Settles what was charged here: `asks` are at the share by which it was.
@@ -85,6 +110,9 @@ impl Local {
     /// One that is as good as new is not there either. It lacks nothing any more by then, for it
     /// began to refill no earlier than what is known, and with no less to refill.
     fn begin(&self, ask: &Ask<'_>, local: &Ask<'_>, share: Share) {
+        if ask.quota.is_block() {
+            return;
+        }
         let is_there = || {
             let inspected = self.store.inspect_now(ask.bucket, local.quota);
             inspected.is_some()

@@ -223,11 +223,13 @@ impl<'r> Terms<'r> {
             ask.op = match ask.op {
                 Op::Take(cost @ 1..) | Op::Force(cost @ 1..) => Op::Take(cost),
                 Op::GiveBack(_) => Op::Look,
+                // Who asks whether anything is left is told so of a limit that is closed, too.
+                _ if ask.quota.is_block() => Op::Block,
                 _ => Op::Test(1),
             };
         }
-        let asks = &question.asks;
-        let names = asks.iter().map(|ask| ask.bucket);
+        let bands = question.asks.iter().filter(|ask| ask.op != Op::Block);
+        let names = bands.map(|ask| ask.bucket);
         if !Payload::fits(&self.policy.name, names) {
             let why = "this request meets more limits than a reservation's id can carry";
             return Err(CheckError::cannot_reserve(self.policy, why));

@@ -266,6 +266,11 @@ pub(super) static LIMIT: Table = Table {
             "How many may wait at once, in one process; 1000 unless told.",
         ),
         optional(
+            "block",
+            Text("5m"),
+            "For how long the first refusal closes it to whoever was refused, 1ms to 365d; 0, which is none, unless told.",
+        ),
+        optional(
             "on_failure",
             Word(&ON_FAILURE),
             "What to do when the store does not answer in time; as the store says unless told.",

@@ -1,6 +1,7 @@
 //! A limit: whom it applies to, whose bucket, how much.
 
 use super::band::{self, Counting};
+use super::block;
 use super::condition;
 use super::descriptor;
 use super::fault::Fault;
@@ -72,6 +73,7 @@ pub(super) fn read(
         replaces: Vec::new(),
         charge_always: counted.charge_always,
         waiting: counted.waiting,
+        block: counted.block,
         refundable: counted.refundable,
         on_failure,
         refusal,
@@ -136,6 +138,7 @@ struct Counted {
     algorithm: Algorithm,
     charge_always: bool,
     waiting: Option<Waiting>,
+    block: Option<Band>,
     refundable: bool,
 }
 
@@ -165,6 +168,7 @@ fn counted(
         algorithm,
         charge_always,
         waiting,
+        block: block::read(reader, fields, mode, waiting.is_some()),
         refundable: counting.refundable,
     }
 }

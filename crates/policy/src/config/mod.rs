@@ -6,7 +6,7 @@
 //! | `overrides`, `environment` | what variables and files have to say |
 //! | `table`, `fields`, `words` | the language: every field and every word, told once |
 //! | `reader` | walks the tree and collects what is wrong |
-//! | `listen`, `doors`, `store`, `client`, `respond`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `unlimited`, `waiting`, `replaces` | its parts |
+//! | `listen`, `doors`, `store`, `client`, `respond`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
 //! | `rate`, `duration`, `size`, `host`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
@@ -16,6 +16,7 @@
 
 mod alone;
 mod band;
+mod block;
 mod client;
 mod condition;
 mod descriptor;

@@ -12,7 +12,7 @@ use tidegate_core::Mode;
 const UNLIMITED: &str = "unlimited";
 
 /// What says how to count, and so says nothing here.
-const NOT_COUNTED: [&str; 9] = [
+const NOT_COUNTED: [&str; 10] = [
     "algorithm",
     "align",
     "charge",
@@ -20,6 +20,7 @@ const NOT_COUNTED: [&str; 9] = [
     "on_refusal",
     "max_wait",
     "max_waiting",
+    "block",
     "refundable",
     "template",
 ];

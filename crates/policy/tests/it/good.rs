@@ -159,6 +159,28 @@ fn every_field_arrives() {
 }
 
 #[test]
+fn a_block_is_as_long_as_written_and_0_is_none() {
+    let block = |written: &str| {
+        let text = format!(
+            "policies: [{{ name: p, limits: [{{ name: l, rate: 1/s{written} }}] }}]"
+        );
+        let config = Config::parse(&text, "x", &NoEnvironment).unwrap_or_else(|e| panic!("{e}"));
+        assert!(config.warnings().is_empty());
+        let block = config.policies[0].limits[0].block.clone();
+        block.map(|block| {
+            assert!(block.quota.is_block());
+            (block.text, block.quota.period_us())
+        })
+    };
+    for none in ["", ", block: 0", ", block: 0s", ", block: '0'"] {
+        assert_eq!(block(none), None, "{none}");
+    }
+    assert_eq!(block(", block: 5m"), Some(("5m".to_owned(), 300_000_000)));
+    let charged = block(", charge: always, block: 365 days");
+    assert_eq!(charged, Some(("365 days".to_owned(), 31_536_000_000_000)));
+}
+
+#[test]
 fn a_limit_that_waits_has_places_and_all_of_its_policy_can_be_given_back() {
     let text = "policies:
   - name: p

@@ -309,16 +309,24 @@ impl<'a> Replay<'a> {
                 mode: ask.mode,
             });
         }
-        let (passed, mut outcomes) = step::decide(&asks, places, &mut self.buckets, self.at);
+        let before = self.blocks(&asks, places);
+        let stepped = step::decide_telling(&asks, places, &mut self.buckets, self.at);
+        let (passed, mut outcomes) = (stepped.passed, stepped.outcomes);
         if self.call.is_open {
             self.round(places, &mut outcomes);
         }
         if self.tracks {
             for (i, place) in places.iter().enumerate() {
-                if is_applied(&asks, &outcomes, i, (passed, self.at))
+                let taken = (passed, stepped.taken);
+                if is_applied(&asks, &outcomes, (i, taken), self.at)
                     && let Some(touched) = self.touched.get_mut(*place)
                 {
                     *touched = true;
+                }
+            }
+            for (place, bucket) in before {
+                if let Some(touched) = self.touched.get_mut(place) {
+                    *touched |= self.buckets.get(place) != Some(&bucket);
                 }
             }
         }
@@ -326,6 +334,18 @@ impl<'a> Replay<'a> {
             self.renew(&asks, places);
         }
         Reply::new(self.at, passed, outcomes)
+    }
+
+    /// The blocks of a request as they are, where it matters whether they are charged.
+    fn blocks(&self, asks: &[Ask<'_>], places: &[usize]) -> SmallVec<[(usize, Bucket); 1]> {
+        let mut blocks = SmallVec::new();
+        for (ask, place) in asks.iter().zip(places) {
+            if let (true, Op::Block, Some(bucket)) = (self.tracks, ask.op, self.buckets.get(*place))
+            {
+                blocks.push((*place, bucket.clone()));
+            }
+        }
+        blocks
     }
 
     /// Windows that were opened begin as the open layout writes them down.
@@ -371,25 +391,20 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Whether the i-th ask did anything to its bucket at `now`; see core's `step`.
+/// Whether the i-th ask did anything to its bucket at `now`, where the request passed or at least was
+/// taken; see core's `step`. Of a block its state tells.
 fn is_applied(
     asks: &[Ask<'_>],
     outcomes: &[Outcome],
-    i: usize,
-    (passed, now): (bool, Timestamp),
+    (i, (passed, taken)): (usize, (bool, bool)),
+    now: Timestamp,
 ) -> bool {
     let Some(ask) = asks.get(i) else { return false };
-    let taken = || {
-        asks.iter().zip(outcomes).all(|(other, outcome)| {
-            let is_force = matches!(other.op, Op::Force(_));
-            other.mode == Mode::Shadow || is_force || outcome.is_allowed()
-        })
-    };
     match (ask.op, ask.mode) {
         (Op::GiveBack(_), _) => true,
-        (Op::Return { by, .. }, _) => now <= by && taken(),
-        (Op::Take(0) | Op::Force(0) | Op::Look | Op::Test(_), _) => false,
-        (Op::Force(_), Mode::Enforce) => taken(),
+        (Op::Return { by, .. }, _) => now <= by && taken,
+        (Op::Take(0) | Op::Force(0) | Op::Look | Op::Test(_) | Op::Block, _) => false,
+        (Op::Force(_), Mode::Enforce) => taken,
         (_, Mode::Enforce) => passed,
         (_, Mode::Shadow) => {
             let mut limit = asks

@@ -26,6 +26,7 @@ const GIVE_BACK: u8 = 3;
 const DROP: u8 = 4;
 const SWITCH: u8 = 5;
 const RETURN: u8 = 6;
+const BLOCK: u8 = 7;
 
 /// Appends a quota.
 pub(super) fn push_quota(program: &mut Vec<u8>, quota: &Quota) {
@@ -141,7 +142,7 @@ struct Row {
     need: u64,
     /// What is taken or given back.
     units: u64,
-    /// When it was taken.
+    /// When it was taken; of a limit that blocks, its number and one more.
     at: u64,
     /// What else is known of what is given back: until when it was owed, what had been credited then,
     /// and what of it lies behind.
@@ -197,6 +198,7 @@ fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
         Op::Take(cost) if cost > 0 => Row {
             need: need_at_once(cost),
             units: units(cost),
+            at: blocked(request, ask),
             ..Row::of(TAKE)
         },
         // A look that may refuse.
@@ -207,7 +209,20 @@ fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
         Op::Force(cost) if cost > 0 => Row {
             need: need(cost_beside(request, i).saturating_add(1)),
             units: units(cost),
+            at: blocked(request, ask),
             ..Row::of(FORCE)
+        },
+        Op::Block => match blocked(request, ask) {
+            0 => Row {
+                need: need_at_once(1),
+                ..Row::of(LOOK)
+            },
+            at => Row {
+                need: need_at_once(1),
+                units: units(1),
+                at,
+                ..Row::of(BLOCK)
+            },
         },
         Op::GiveBack(receipt) => Row::giving(GIVE_BACK, units(receipt.cost), receipt),
         Op::Return { receipt, by } => Row {
@@ -215,6 +230,41 @@ fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
             ..Row::giving(RETURN, units(receipt.cost), receipt)
         },
         _ => Row::of(LOOK),
+    }
+}
+
+/// What tells the script that a refusal of `ask` charges a block, or that it is that block: the number
+/// of their limit and one more. 0 where no refusal does: there is no block, or what is asked of the
+/// limit can never pass.
+fn blocked(request: &Request, ask: &OwnedAsk) -> u64 {
+    let of_limit = |(_, other): &(usize, &OwnedAsk)| {
+        other.limit == ask.limit && other.mode == Mode::Enforce && ask.mode == Mode::Enforce
+    };
+    let is_block = |ask: &OwnedAsk| ask.op == RequestOp::Engine(Op::Block);
+    if !request.asks.iter().any(is_block) {
+        return 0;
+    }
+    let mut limit = request.asks.iter().enumerate().filter(of_limit);
+    let mut same = request.asks.iter().enumerate().filter(of_limit);
+    let blocks = limit.any(|(_, ask)| is_block(ask));
+    if blocks && !same.any(|(i, ask)| never_passes(request, i, ask)) {
+        u64::from(ask.limit).saturating_add(1)
+    } else {
+        0
+    }
+}
+
+/// Whether no wait helps what is taken; see core's `step`.
+fn never_passes(request: &Request, i: usize, ask: &OwnedAsk) -> bool {
+    let quota = &ask.quota;
+    let together = |cost: u64| cost.saturating_add(cost_beside(request, i));
+    match ask.op {
+        RequestOp::Engine(Op::Take(cost)) if cost > 0 => {
+            let too_large = cost > LOG_COST_MAX && cost > quota.cost_max();
+            too_large || together(cost) > quota.capacity()
+        }
+        RequestOp::Engine(Op::Force(cost)) if cost > 0 => together(1) > quota.capacity(),
+        _ => false,
     }
 }
 

@@ -64,6 +64,7 @@ fn remember(
         let cost = match ask.op {
             RequestOp::Engine(Op::Take(cost)) => cost,
             RequestOp::Engine(Op::Test(cost)) => cost.max(1),
+            RequestOp::Engine(Op::Block) => 1,
             _ => 0,
         };
         let key = request.keys.get(usize::from(ask.key));

@@ -145,6 +145,11 @@ impl OpenLayout {
     /// The key of a bucket on its way to the script, unless the bucket is packed. `prefix` is for
     /// buckets of limits that are not known.
     pub(crate) fn key(&self, prefix: &[u8], bucket: &[u8], quota: &Quota) -> Option<Key> {
+        // No document knows blocks, and under a name without the band it would be taken for the
+        // limit's own.
+        if quota.is_block() {
+            return None;
+        }
         let whose = Whose::of(bucket);
         let limit = self.limits.get(whose.policy_and_limit());
         let form = match quota.algorithm() {

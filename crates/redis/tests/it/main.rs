@@ -1,5 +1,6 @@
 //! The store against real servers, which the tests start themselves.
 
+mod blocks;
 mod connection;
 mod connection_log;
 mod exact;

@@ -40,6 +40,9 @@ macro_rules! open_laws {
                 law_11_in_order
                 law_11_twice_is_twice
                 law_15_a_test_takes_nothing
+                law_16_a_reset_lifts_the_block
+                law_16_nothing_else_blocks
+                law_16_the_first_refusal_blocks
                 reset_makes_as_good_as_new
                 $($law)*
             }
@@ -48,6 +51,12 @@ macro_rules! open_laws {
             fn law_4_nothing_lost_but_for_whole_seconds() {
                 let subject = super::world($settings, $fields);
                 laws::law_4_nothing_lost_but_for(&subject, is_coarse);
+            }
+
+            #[test]
+            fn law_16_blocks_as_the_model_does_but_for_whole_seconds() {
+                let subject = super::world($settings, $fields);
+                laws::law_16_blocks_as_the_model_does_but_for(&subject, is_coarse);
             }
         }
     };
@@ -68,6 +77,7 @@ open_laws!(
     law_10_loans_come_back
     law_13_a_mark_is_taken_once
     law_14_returning_waits_for_its_turn
+    law_16_a_refused_force_blocks
 );
 open_laws!(
     nanos,
@@ -76,8 +86,10 @@ open_laws!(
     law_10_loans_come_back
     law_13_a_mark_is_taken_once
     law_14_returning_waits_for_its_turn
+    law_16_a_refused_force_blocks
 );
-// Nothing keeps a mark and its bucket in one slot here.
+// Nothing keeps a mark and its bucket in one slot here, nor a block: what was forced below empty beside
+// one stays, for nobody knows how much of it there was.
 open_laws!(
     cluster,
     world::cluster(world::shared_cluster()),

@@ -21,6 +21,7 @@ pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String
     lines.extend(bands.map(|band| band::explain(band, limit.charge_always)));
     lines.extend(charge(limit));
     lines.extend(waiting(limit));
+    lines.extend(block(limit));
     lines.extend(respond::refusal(limit));
     // In this process there is nothing that could fail to answer.
     if let Some(redis) = config.store.target.redis() {
@@ -86,6 +87,14 @@ fn waiting(limit: &Limit) -> Option<String> {
     Some(format!(
         "Requests that do not fit wait, up to {}, {order}; {at_most}.",
         words::time(waiting.max_wait)
+    ))
+}
+
+fn block(limit: &Limit) -> Option<String> {
+    let block = limit.block.as_ref()?;
+    let length = words::period(block.quota.period_us());
+    Some(format!(
+        "Who is refused is refused for {length} from then on, whatever the bucket holds."
     ))
 }
 

@@ -19,6 +19,7 @@ pub(super) fn limit(name: &str) -> Limit {
         replaces: Vec::new(),
         charge_always: false,
         waiting: None,
+        block: None,
         refundable: false,
         on_failure: None,
         refusal: None,

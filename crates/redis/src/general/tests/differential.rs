@@ -3,7 +3,8 @@
 use super::kit::{Bench, new_key};
 use super::reference::Reference;
 use super::world::{ALL, Act, AskSpec, CallSpec, Cost, Pause, RequestSpec, USUAL, WINDOWS};
-use super::world::{band, lending_band, lending_trace, start_us, trace, usual_trace};
+use super::world::{band, block, blocking_trace, lending_band, lending_trace};
+use super::world::{start_us, trace, usual_trace};
 use crate::general::{answer, encode};
 use crate::record;
 use crate::request::{Key, OwnedAsk, Request, RequestOp};
@@ -88,6 +89,7 @@ impl Walk {
             Act::Take(cost) => Op::Take(self.cost(cost, key, quota)),
             Act::Force(cost) => Op::Force(self.cost(cost, key, quota)),
             Act::Test(cost) => Op::Test(self.cost(cost, key, quota)),
+            Act::Block => Op::Block,
             Act::GiveBack(pick) => match self.taken.len() {
                 0 => Op::Look,
                 len => Op::GiveBack(self.taken[pick % len]),
@@ -338,6 +340,17 @@ fn the_usual_requests_are_answered_and_stored_alike() {
 fn buckets_that_lend_are_answered_and_stored_alike() {
     let bands = lending_band().prop_map(|band| vec![band]);
     run_over(1_500, bands, lending_trace(60));
+}
+
+#[test]
+fn limits_that_block_are_answered_and_stored_alike() {
+    let bands = (
+        band("a", &ALL, LIFETIME_US_MAX),
+        band("b", &USUAL, LIFETIME_US_MAX),
+        block(),
+    );
+    let bands = bands.prop_map(|(a, b, block)| vec![a, b, block]);
+    run_over(2_500, bands, blocking_trace(12));
 }
 
 #[test]

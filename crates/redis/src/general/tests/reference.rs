@@ -5,7 +5,8 @@ use crate::record::{self, Record};
 use crate::request::{Key, Request, RequestOp};
 use crate::script::record_id;
 use std::collections::BTreeMap;
-use tidegate_core::{Ask, Bucket, Meter, Mode, Op, Outcome, Quota, Reply, Timestamp, step};
+use tidegate_core::step::{self, Stepped};
+use tidegate_core::{Ask, Bucket, Meter, Mode, Op, Outcome, Quota, Reply, Timestamp};
 
 /// What Redis should hold.
 #[derive(Default)]
@@ -59,11 +60,13 @@ impl Reference {
         }
         let asks: Vec<Ask<'_>> = request.asks.iter().filter_map(as_ask).collect();
         let reply = if asks.len() == request.asks.len() {
-            let (passed, outcomes) = step::decide(&asks, &places, &mut buckets, now);
+            let before = buckets.clone();
+            let stepped = step::decide_telling(&asks, &places, &mut buckets, now);
             for (i, place) in places.iter().enumerate() {
-                held[*place].touched |= is_applied(&asks, &outcomes, i, (passed, now));
+                let is_blocked = asks[i].op == Op::Block && buckets[*place] != before[*place];
+                held[*place].touched |= is_blocked || is_applied(&asks, &stepped, i, now);
             }
-            Reply::new(now, passed, outcomes)
+            Reply::new(now, stepped.passed, stepped.outcomes)
         } else {
             let reading = buckets[0].reading(&held[0].quota, now);
             buckets[0] = Bucket::new(&held[0].quota);
@@ -103,31 +106,22 @@ fn as_ask(ask: &crate::request::OwnedAsk) -> Option<Ask<'_>> {
     })
 }
 
-/// Whether an ask did anything to its bucket.
-fn is_applied(
-    asks: &[Ask<'_>],
-    outcomes: &[Outcome],
-    i: usize,
-    (passed, now): (bool, Timestamp),
-) -> bool {
+/// Whether an ask did anything to its bucket; of a block its state tells.
+fn is_applied(asks: &[Ask<'_>], stepped: &Stepped, i: usize, now: Timestamp) -> bool {
     let ask = &asks[i];
-    let refuses = |other: &Ask<'_>, outcome: &Outcome| {
-        other.mode == Mode::Enforce && !matches!(other.op, Op::Force(_)) && !outcome.is_allowed()
-    };
     match ask.op {
         Op::GiveBack(_) => true,
-        Op::Return { by, .. } => {
-            now <= by && !asks.iter().zip(outcomes).any(|(a, o)| refuses(a, o))
-        }
-        Op::Take(0) | Op::Force(0) | Op::Look | Op::Test(_) => false,
+        Op::Return { by, .. } => now <= by && stepped.taken,
+        Op::Take(0) | Op::Force(0) | Op::Look | Op::Test(_) | Op::Block => false,
         _ if ask.mode == Mode::Shadow => {
-            passed
+            let outcomes = stepped.outcomes.iter();
+            stepped.passed
                 && asks.iter().zip(outcomes).all(|(other, outcome)| {
                     other.mode == Mode::Enforce || other.limit != ask.limit || outcome.is_allowed()
                 })
         }
-        Op::Force(_) => !asks.iter().zip(outcomes).any(|(a, o)| refuses(a, o)),
-        _ => passed,
+        Op::Force(_) => stepped.taken,
+        _ => stepped.passed,
     }
 }
 

@@ -283,6 +283,8 @@ pub(super) enum Act {
     Take(Cost),
     Force(Cost),
     Test(Cost),
+    /// Is charged where its limit refuses.
+    Block,
     /// Gives back one of the charges so far.
     GiveBack(usize),
     /// Gives back so many 256ths of one of the charges so far, in its turn, and by so many
@@ -302,6 +304,7 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
         10 => cost().prop_map(Act::Take),
         3 => cost().prop_map(Act::Force),
         2 => cost().prop_map(Act::Test),
+        3 => Just(Act::Block),
         3 => any::<usize>().prop_map(Act::GiveBack),
         3 => (any::<usize>(), 0..=256_u64, -2..=3_i64)
             .prop_map(|(pick, part, by)| Act::Return(pick, part, by)),
@@ -428,6 +431,48 @@ fn usual_spec() -> impl Strategy<Value = RequestSpec> {
             distinct: true,
         }
     })
+}
+
+/// A block as it is before and after the policy was changed: the same band, of another length.
+pub(super) fn block() -> impl Strategy<Value = [Quota; 2]> {
+    (period_us(), period_us()).prop_filter_map("must be representable", |(old, new)| {
+        Some([Quota::block(old).ok()?, Quota::block(new).ok()?])
+    })
+}
+
+/// Calls of requests that meet one or two limits of one or two bands each, beside which, as the third
+/// band, is a block.
+pub(super) fn blocking_trace(calls: usize) -> impl Strategy<Value = Vec<CallSpec>> {
+    let act = prop_oneof![
+        8 => cost().prop_map(Act::Take),
+        3 => cost().prop_map(Act::Force),
+        1 => cost().prop_map(Act::Test),
+        1 => Just(Act::Look),
+    ];
+    let limit = (0..3_usize, act, 1..=2_usize, 0..8_u8, 0..8_u8);
+    let limits = prop::collection::vec(limit, 1..=2);
+    let times = prop_oneof![4 => Just(1_usize), 1 => 2..=9_usize];
+    let request = (limits, 0..40_u8, times).prop_map(|(limits, version, times)| RequestSpec {
+        asks: (0..)
+            .zip(limits)
+            .flat_map(|(limit, (key, act, bands, shadow, open))| {
+                let ask = move |band, act| AskSpec {
+                    key,
+                    band,
+                    act,
+                    shadow: shadow == 0,
+                    limit,
+                };
+                let block = (open > 0).then(|| ask(2, Act::Block));
+                (0..bands).map(move |band| ask(band, act)).chain(block)
+            })
+            .collect(),
+        version: usize::from(version == 0),
+        times,
+        distinct: false,
+    });
+    let requests = prop::collection::vec(request, 1..=4);
+    prop::collection::vec((pause(), requests), 1..=calls)
 }
 
 /// Calls of requests of the usual kind.

@@ -68,10 +68,10 @@ local function class_of(k)
 end
 
 -- An ask: 1 key, 2 operation, 3 offset, 4 quota, 5 shadow (0, or 1 more than the limit), 6 need (the
--- room that must be there; 0 asks nothing), 7 units to take, 8 when they were taken, 9 what else a
--- receipt says: until when they were owed, what had been credited then, what of it lies behind; and
+-- room that must be there; 0 asks nothing), 7 units to take, 8 when they were taken, or what a limit
+-- with a block is known by (0 where a refusal charges none), 9 what else a receipt says: until when they were owed, what had been credited then, what of it lies behind; and
 -- until when they come back, where they do so in their turn and not in any case.
-local LOOK, TAKE, FORCE, GIVE_BACK, DROP, SWITCH, RETURN = 0, 1, 2, 3, 4, 5, 6
+local LOOK, TAKE, FORCE, GIVE_BACK, DROP, SWITCH, RETURN, BLOCK = 0, 1, 2, 3, 4, 5, 6, 7
 
 local shapes = {}
 local has_switch = false

@@ -35,9 +35,9 @@ end
 
 -- Anything else. What is given back is given back first, and in any case; what is returned, last, and
 -- only if it is taken. `passed`: all enforced asks have room; `taken`: at least all that are not
--- forced have.
+-- forced have; `refusing`: limits that refuse and have a block, which is charged last of all.
 local function decide(asks)
-  local passed, taken, failed, gives = true, true, nil, false
+  local passed, taken, failed, gives, refusing = true, true, nil, false, nil
   for i = 1, #asks do
     local ask = asks[i]
     local op = ask[2]
@@ -60,8 +60,13 @@ local function decide(asks)
         failed = failed or {}
         failed[ask[5]] = true
       else
+        local op = ask[2]
         passed = false
-        if ask[2] ~= FORCE then taken = false end
+        if op ~= FORCE then taken = false end
+        if ask[8] > 0 and op ~= BLOCK then
+          refusing = refusing or {}
+          refusing[ask[8]] = true
+        end
       end
     end
   end
@@ -85,6 +90,16 @@ local function decide(asks)
       -- These come last.
       gives = true
       give_back(at_key[ask[1]] + ask[3], ask[4], ask[7], ask[8], ask[9])
+    end
+  end
+  if refusing then
+    for i = 1, #asks do
+      local ask = asks[i]
+      if ask[2] == BLOCK and refusing[ask[8]] then
+        local p = at_key[ask[1]] + ask[3]
+        -- One that is in force is not prolonged.
+        if ask[7] <= room[p] then charge(p, ask[4], ask[7]) end
+      end
     end
   end
   if gives then

@@ -124,6 +124,7 @@ fn alone(policy: &str, limit: &Limit) -> Policy {
         replaces: Vec::new(),
         charge_always: limit.charge_always,
         waiting: None,
+        block: None,
         refundable: limit.refundable,
         on_failure: limit.on_failure,
         refusal: None,

@@ -1,0 +1,45 @@
+//! `block`: for how long the first refusal closes a limit to whoever was refused.
+
+use super::duration;
+use super::fault::Fault;
+use super::reader::Reader;
+use super::table::Fields;
+use crate::limit::Band;
+use tidegate_core::Mode;
+
+/// Reads for how long, for a limit of this mode, for which requests may wait; `None` where no refusal
+/// closes it.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    mode: Mode,
+    waits: bool,
+) -> Option<Band> {
+    let value = fields.get("block")?;
+    let block = reader.parse(&value, length)??;
+    if mode == Mode::Shadow {
+        let fault = Fault::new("`block` has no effect: a limit that only watches refuses nobody")
+            .help("remove `block`, or `mode: shadow`");
+        reader.warn(value.key_spot(), fault);
+        return None;
+    }
+    if waits {
+        let fault = Fault::new("a request that waits comes again by itself: it cannot be blocked")
+            .help("remove `block`, or `on_refusal: wait`");
+        reader.error(value.key_spot(), fault);
+    }
+    Some(block)
+}
+
+/// A length of time; `0` is none at all.
+fn length(text: &str) -> Result<Option<Band>, Fault> {
+    if text.trim() == "0" {
+        return Ok(None);
+    }
+    match duration::parse(text)? {
+        0 => Ok(None),
+        length_us => Band::block(text.trim(), length_us).map(Some).map_err(|message| {
+            Fault::new(message).help("for example `5m`; 0 is no block at all")
+        }),
+    }
+}

@@ -1,0 +1,163 @@
+//! Blocks in a store that remembers refusals, batches requests and spreads them over slots.
+
+use crate::world::{self, own_prefix, runtime};
+use tidegate_core::{Ask, Op, Outcome, Quota, Reply, Store};
+use tidegate_redis::{Layout, OpenLayout, Options, RedisStore, Settings, Tag};
+
+const HOUR_US: u64 = 3_600_000_000;
+
+/// By the server's clock, and with all that a store remembers.
+fn store(settings: Settings, options: Options) -> RedisStore {
+    let options = options.prefix(own_prefix());
+    runtime()
+        .block_on(RedisStore::connect(settings, options))
+        .expect("the server is there")
+}
+
+fn quota() -> Quota {
+    Quota::new(2, HOUR_US).build().expect("it can be")
+}
+
+fn block() -> Quota {
+    Quota::block(HOUR_US).expect("it can be")
+}
+
+fn asks<'a>(bucket: &'a [u8], (quota, block): (&'a Quota, &'a Quota), cost: u64) -> [Ask<'a>; 2] {
+    [
+        Ask::take(bucket, quota, cost),
+        Ask {
+            op: Op::Block,
+            ..Ask::look(bucket, block)
+        },
+    ]
+}
+
+async fn decide(store: &RedisStore, asks: &[Ask<'_>]) -> Reply {
+    store.decide(asks).await.expect("a healthy store answers")
+}
+
+fn is_blocked(reply: &Reply) -> bool {
+    !reply.outcomes.last().is_some_and(Outcome::is_allowed)
+}
+
+#[test]
+fn a_remembered_refusal_never_stands_in_for_the_first_that_blocks() {
+    let store = store(
+        world::standalone(world::shared_server()),
+        Options::default(),
+    );
+    let (quota, block) = (quota(), block());
+    runtime().block_on(async {
+        let bucket = b"api/all/x";
+        let [take, _] = asks(bucket, (&quota, &block), 2);
+        assert!(decide(&store, &[take]).await.passed);
+        // Somebody else, by a policy without a block, has been refused: it is remembered here.
+        for _ in 0..2 {
+            assert!(!decide(&store, &[take]).await.passed);
+        }
+        let here = store.stats().refused_here.get();
+        assert_eq!(here, 1);
+        let blocking = asks(bucket, (&quota, &block), 1);
+        assert!(is_blocked(&decide(&store, &blocking).await));
+        assert_eq!(store.stats().refused_here.get(), here, "Redis was asked");
+        let kept = store.inspect(bucket, &block).await.expect("an answer");
+        assert!(kept.is_some(), "and has charged the block");
+        // From now on it is known here.
+        let again = decide(&store, &blocking).await;
+        assert!(is_blocked(&again));
+        assert_eq!(store.stats().refused_here.get(), here + 1);
+        let wait_us = again.outcomes[1].wait.as_micros().expect("it ends");
+        assert!((1..=HOUR_US).contains(&wait_us), "{wait_us}");
+        // Lifted, it is asked for again, and the bucket refuses as before.
+        assert!(store.reset(bucket, &block).await.expect("an answer"));
+        assert!(store.reset(bucket, &quota).await.expect("an answer"));
+        assert!(decide(&store, &blocking).await.passed);
+    });
+}
+
+#[test]
+fn of_many_at_once_two_pass_and_one_block_is_charged() {
+    let settings = || world::standalone(world::shared_server());
+    let options = || Options::default().prefix("tgmany:");
+    let stores: Vec<RedisStore> = (0..2)
+        .map(|_| {
+            let connect = RedisStore::connect(settings(), options());
+            runtime().block_on(connect).expect("the server is there")
+        })
+        .collect();
+    let (quota, block) = (quota(), block());
+    let passed = runtime().block_on(async {
+        let mut under_way = tokio::task::JoinSet::new();
+        for nth in 0..400 {
+            let store = stores[nth % 2].clone();
+            under_way.spawn(async move {
+                let asks = asks(b"api/all/many", (&quota, &block), 1);
+                decide(&store, &asks).await
+            });
+        }
+        let replies = under_way.join_all().await;
+        let blocked = replies.iter().filter(|reply| is_blocked(reply)).count();
+        let passed = replies.iter().filter(|reply| reply.passed).count();
+        assert_eq!(blocked + passed, 400);
+        passed
+    });
+    assert_eq!(passed, 2);
+    let kept = runtime().block_on(stores[0].inspect(b"api/all/many", &block));
+    assert!(kept.expect("an answer").is_some());
+}
+
+/// On a Cluster each limit's block lies with it, whatever else of the request lies elsewhere.
+#[test]
+fn on_a_cluster_each_limit_that_refuses_blocks_by_itself() {
+    for tag in [Tag::Subject, Tag::Policy] {
+        each_limit_blocks(Options::default().tag(tag));
+    }
+    each_limit_blocks(Options::default().layout(Layout::Open(OpenLayout::new())));
+}
+
+fn each_limit_blocks(options: Options) {
+    let store = store(world::cluster(world::shared_cluster()), options);
+    let (block, roomy) = (block(), Quota::new(1_000, HOUR_US).refundable(true));
+    let roomy = roomy.build().expect("it can be");
+    let tight = Quota::new(1, HOUR_US)
+        .refundable(true)
+        .label("tight")
+        .build();
+    let tight = tight.expect("it can be");
+    let names: Vec<String> = (0..8)
+        .map(|nth| format!("api/{nth}/subject-{nth}"))
+        .collect();
+    let all = |cost: u64| -> Vec<Ask<'_>> {
+        let limits = (0_u16..).zip(&names);
+        limits
+            .flat_map(|(limit, name)| {
+                // Every other limit has a second band, which refuses.
+                let [take, block] = asks(name.as_bytes(), (&roomy, &block), cost);
+                let tight = Ask::take(name.as_bytes(), &tight, cost);
+                let second = limit.is_multiple_of(2).then_some(tight);
+                let asks = [Some(take), second, Some(block)].into_iter().flatten();
+                asks.map(move |ask| Ask { limit, ..ask })
+            })
+            .collect()
+    };
+    runtime().block_on(async {
+        assert!(decide(&store, &all(1)).await.passed);
+        let refused = decide(&store, &all(1)).await;
+        assert!(!refused.passed);
+        for (ask, outcome) in all(1).iter().zip(refused.outcomes.iter()) {
+            if ask.op == Op::Block {
+                let expected = ask.limit.is_multiple_of(2).then_some(HOUR_US);
+                let wait = outcome.wait.as_micros().filter(|us| *us > 0);
+                assert_eq!(wait, expected, "limit {}", ask.limit);
+                let kept = store.inspect(ask.bucket, &block).await.expect("an answer");
+                assert_eq!(kept.is_some(), expected.is_some(), "limit {}", ask.limit);
+            }
+        }
+        // What can never pass blocks nobody else.
+        assert!(!decide(&store, &all(1_001)).await.passed);
+        for name in names.iter().skip(1).step_by(2) {
+            let kept = store.inspect(name.as_bytes(), &block).await;
+            assert!(kept.expect("an answer").is_none(), "{name}");
+        }
+    });
+}
