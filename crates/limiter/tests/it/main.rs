@@ -6,6 +6,8 @@
     reason = "a test fails by panicking, its helpers as well"
 )]
 
+/// The first refusal, and for how long.
+mod blocks;
 /// Building limiters, and what is refused.
 mod building;
 /// What a decision says.

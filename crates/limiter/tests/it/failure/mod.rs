@@ -1,5 +1,7 @@
 //! What happens when the store cannot tell.
 
+/// What is blocked while the store is away.
+mod blocks;
 /// N instances cut off: what they admit above the policy, and what flaps do not add.
 mod bounds;
 /// Policies that routes join.

@@ -1,0 +1,251 @@
+use std::time::Duration;
+use tidegate::{
+    Descriptor, Hits, LimitSpec, Limiter, ManualClock, MemoryStore, Request, Store, Timestamp,
+};
+use tidegate_core::Quota;
+use tidegate_testkit::laws::block_on;
+
+type Local = Limiter<MemoryStore<ManualClock>>;
+
+const FIVE_MINUTES: Duration = Duration::from_secs(300);
+
+fn limiter(limits: &str) -> (Local, ManualClock) {
+    configured(&format!("policies: [{{ name: api, limits: [{limits}] }}]"))
+}
+
+fn configured(yaml: &str) -> (Local, ManualClock) {
+    let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
+    let builder = Limiter::builder().clock(clock.clone()).yaml(yaml);
+    let limiter = builder.expect("a sound configuration").build();
+    (limiter.expect("a limiter"), clock)
+}
+
+fn user(name: &str) -> Request<'_> {
+    Request::new().user(name)
+}
+
+/// Whether a block is kept of a bucket.
+fn is_kept(limiter: &Local, bucket: &str) -> bool {
+    let block = Quota::block(1_000_000).expect("it can be");
+    let kept = block_on(limiter.store().inspect(bucket.as_bytes(), &block));
+    kept.expect("an answer").is_some()
+}
+
+const PER_USER: &str = "{ name: per-user, key: user, rate: 2/s, block: 5m }";
+
+#[test]
+fn the_first_refusal_blocks_for_exactly_its_length_however_often_it_is_asked() {
+    let (limiter, clock) = limiter(PER_USER);
+    for _ in 0..2 {
+        let passed = limiter.check_now(&user("ann")).unwrap();
+        assert!(passed.is_allowed() && !passed.is_blocked());
+        assert_eq!(passed.applied().count(), 1, "the block is no band");
+    }
+    assert!(!is_kept(&limiter, "api/per-user/user:ann"));
+    for passed_s in 0..300 {
+        let refused = limiter.check_now(&user("ann")).unwrap();
+        let left = FIVE_MINUTES - Duration::from_secs(passed_s);
+        assert!(!refused.is_allowed());
+        assert_eq!(refused.blocked_for(), Some(left));
+        let binding = refused.binding().unwrap();
+        assert_eq!(binding.retry_after(), Some(left));
+        assert_eq!(
+            (binding.limit(), binding.band(), binding.capacity()),
+            ("per-user", Some("2/s"), 2)
+        );
+        assert_eq!((binding.remaining(), binding.key()), (0, "user:ann"));
+        assert_eq!(binding.reset_after(), left.max(binding.reset_after()));
+        assert_eq!(refused.applied().count(), 1);
+        clock.advance_micros(1_000_000);
+    }
+    let passed = limiter.check_now(&user("ann").cost(2)).unwrap();
+    assert!(passed.is_allowed(), "nothing was charged meanwhile");
+    assert_eq!(passed.blocked_for(), None);
+}
+
+#[test]
+fn nobody_else_is_blocked_and_no_name_that_a_client_chooses_names_a_block() {
+    let (limiter, _) = limiter(PER_USER);
+    let others = ["victim", "victim:block", "victim#block", "x#block", "#block"];
+    assert!(limiter.check_now(&user("ann").cost(2)).unwrap().is_allowed());
+    assert!(limiter.check_now(&user("ann")).unwrap().is_blocked());
+    for other in others {
+        let passed = limiter.check_now(&user(other).cost(2)).unwrap();
+        assert!(passed.is_allowed(), "{other}");
+    }
+    // Whoever is called like that blocks nobody but themselves.
+    for other in &others[1..] {
+        assert!(limiter.check_now(&user(other)).unwrap().is_blocked());
+    }
+    assert!(!is_kept(&limiter, "api/per-user/user:victim"));
+    assert!(limiter.check_now(&user("victim")).unwrap().is_blocked());
+}
+
+#[test]
+fn a_band_that_somebody_calls_block_is_not_the_block() {
+    let band = "{ rate: 1/h, label: block }";
+    let (limiter, clock) = limiter(&format!(
+        "{{ name: all, algorithm: fixed-window, bands: [{band}, 100/s], block: 5m }}"
+    ));
+    assert!(limiter.check_now(&Request::new()).unwrap().is_allowed());
+    assert!(!is_kept(&limiter, "api/all/global"));
+    let refused = limiter.check_now(&Request::new()).unwrap();
+    assert_eq!(refused.blocked_for(), Some(FIVE_MINUTES));
+    let hour = Some(Duration::from_secs(3_600));
+    assert_eq!(refused.binding().unwrap().retry_after(), hour, "the longer");
+    clock.advance_micros(300_000_000);
+    let refused = limiter.check_now(&Request::new()).unwrap();
+    assert_eq!(refused.blocked_for(), Some(FIVE_MINUTES), "the next first");
+}
+
+#[test]
+fn a_reset_of_its_block_lifts_it() {
+    let (limiter, _) = limiter(PER_USER);
+    limiter.check_now(&user("ann").cost(2)).unwrap();
+    assert!(limiter.check_now(&user("ann")).unwrap().is_blocked());
+    let rules = limiter.rules().unwrap();
+    let limit = &rules.policy(None).unwrap().limits[0];
+    let bands = limit.bands.iter().chain(&limit.block);
+    for band in bands {
+        let reset = block_on(limiter.store().reset(b"api/per-user/user:ann", &band.quota));
+        assert!(reset.unwrap());
+    }
+    assert!(limiter.check_now(&user("ann").cost(2)).unwrap().is_allowed());
+}
+
+#[test]
+fn none_is_none_and_who_only_watches_looks_or_tests_blocks_nobody() {
+    for limit in [
+        "{ name: l, rate: 1/h, block: 0 }",
+        "{ name: l, rate: 1/h, mode: shadow, block: 5m }",
+    ] {
+        let (limiter, _) = limiter(limit);
+        for _ in 0..3 {
+            assert!(!limiter.check_now(&Request::new()).unwrap().is_blocked());
+        }
+        assert!(!is_kept(&limiter, "api/l/global"), "{limit}");
+    }
+    let (limiter, clock) = limiter("{ name: l, rate: 1/s, block: 5m }");
+    assert!(limiter.check_now(&Request::new()).unwrap().is_allowed());
+    let look = limiter.check_now(&Request::new().cost(0)).unwrap();
+    assert!(look.is_allowed());
+    let tested = block_on(limiter.test(&Request::new())).unwrap();
+    assert!(!tested.is_allowed() && !tested.is_blocked());
+    let never = limiter.check_now(&Request::new().cost(2)).unwrap();
+    assert!(!never.is_allowed() && !never.is_blocked());
+    assert!(!is_kept(&limiter, "api/l/global"));
+    clock.advance_micros(1_000_000);
+    assert!(limiter.check_now(&Request::new()).unwrap().is_allowed());
+
+    // Who is blocked would not pass, and is told so; a look is not refused.
+    assert!(limiter.check_now(&Request::new()).unwrap().is_blocked());
+    clock.advance_micros(1_000_000);
+    let tested = block_on(limiter.test(&Request::new())).unwrap();
+    let left = Some(FIVE_MINUTES - Duration::from_secs(1));
+    assert_eq!((tested.is_allowed(), tested.blocked_for()), (false, left));
+    let look = limiter.check_now(&Request::new().cost(0)).unwrap();
+    assert!(look.is_allowed() && !look.is_blocked());
+}
+
+#[test]
+fn what_is_reported_as_used_blocks_where_nothing_was_left() {
+    let (limiter, clock) = limiter("{ name: l, rate: 2/h, block: 5m }");
+    let report = || block_on(limiter.report(&Request::new())).unwrap();
+    assert!(report().is_allowed() && report().is_allowed());
+    assert_eq!(report().blocked_for(), Some(FIVE_MINUTES));
+    clock.advance_micros(1);
+    let left = FIVE_MINUTES - Duration::from_micros(1);
+    assert_eq!(report().blocked_for(), Some(left));
+}
+
+#[test]
+fn each_limit_that_refuses_is_blocked_and_the_others_are_not_charged() {
+    let (limiter, clock) = limiter(
+        "{ name: a, rate: 1/s, block: 1m }, { name: b, rate: 1/s, block: 5m }, \
+         { name: c, rate: 9/h, block: 1h }, { name: d, rate: 9/h }",
+    );
+    assert!(limiter.check_now(&Request::new()).unwrap().is_allowed());
+    let refused = limiter.check_now(&Request::new()).unwrap();
+    assert_eq!(refused.limit(), Some("b"), "the longest");
+    assert_eq!(refused.blocked_for(), Some(FIVE_MINUTES));
+    let kept = ["a", "b", "c", "d"].map(|limit| is_kept(&limiter, &format!("api/{limit}/global")));
+    assert_eq!(kept, [true, true, false, false]);
+    let bands: Vec<(bool, u64)> = refused
+        .applied()
+        .map(|band| (band.is_allowed(), band.remaining()))
+        .collect();
+    assert_eq!(bands, [(false, 0), (false, 0), (true, 8), (true, 8)]);
+    // Meanwhile `a` is open again; `b` refuses alone.
+    clock.advance_micros(60_000_000);
+    let refused = limiter.check_now(&Request::new()).unwrap();
+    let allowed: Vec<bool> = refused.applied().map(|band| band.is_allowed()).collect();
+    assert_eq!(allowed, [true, false, true, true]);
+    assert_eq!(refused.blocked_for(), Some(Duration::from_secs(240)));
+}
+
+#[test]
+fn limits_that_count_by_themselves_block_by_themselves() {
+    let (limiter, _) = configured(
+        "
+policies:
+  - name: api
+    evaluate: each
+    limits:
+      - { name: a, match: { descriptor: [a] }, key: descriptor:a, rate: 1/s, block: 5m, mode: quota }
+      - { name: b, match: { descriptor: [b] }, key: descriptor:b, rate: 3/s, block: 1h, mode: quota }
+",
+    );
+    let of = |entries| Descriptor {
+        entries,
+        hits: Hits::AsRequest,
+        limit: None,
+    };
+    let described = [of(&[("a", "x")]), of(&[("b", "y")])];
+    let check = || {
+        let request = Request::new().descriptors(&described);
+        limiter.check_now(&request).unwrap()
+    };
+    assert!(check().is_allowed());
+    for _ in 0..2 {
+        let decision = check();
+        assert!(decision.is_allowed() && !decision.is_blocked(), "one is enough");
+        assert!(!decision.descriptor_allowed(0) && decision.descriptor_allowed(1));
+        let first = decision.descriptor(0).unwrap();
+        assert_eq!(first.retry_after(), Some(FIVE_MINUTES));
+    }
+    let refused = check();
+    assert_eq!(refused.limit(), Some("a"), "the one that allows first");
+    assert_eq!(refused.blocked_for(), Some(FIVE_MINUTES));
+}
+
+#[test]
+fn what_is_reserved_is_refused_while_it_is_blocked() {
+    let (limiter, clock) = configured(
+        "policies: [{ name: llm, reserve: 60s, limits: [{ name: t, rate: 9/s, block: 5m }] }]",
+    );
+    let reserve = |cost| block_on(limiter.reserve(&Request::new().cost(cost), None)).unwrap();
+    assert!(reserve(9).id().is_some());
+    assert!(reserve(1).id().is_none());
+    clock.advance_micros(9_000_000);
+    for cost in [0, 1] {
+        let refused = reserve(cost);
+        assert!(refused.id().is_none(), "{cost}");
+        let left = Some(FIVE_MINUTES - Duration::from_secs(9));
+        assert_eq!(refused.decision().blocked_for(), left, "{cost}");
+    }
+}
+
+#[test]
+fn a_block_in_code_is_checked_when_the_limiter_is_built() {
+    let spec = || LimitSpec::new("l").band("1/s");
+    let build = |spec: LimitSpec| Limiter::builder().limit(spec).build();
+    assert!(build(spec().block(Duration::ZERO)).is_ok());
+    assert!(build(spec().block(FIVE_MINUTES).shadow()).is_ok());
+    for wrong in [
+        spec().block(Duration::from_micros(1)),
+        spec().block(Duration::from_hours(366 * 24)),
+        spec().block(FIVE_MINUTES).wait(Duration::from_secs(1)),
+    ] {
+        assert!(build(wrong).is_err());
+    }
+}
