@@ -253,7 +253,9 @@ impl LimitSpec {
             return Ok(None);
         }
         if self.waiting.is_some() {
-            return Err("a request that waits cannot be blocked; remove `.wait(..)` or `.block(..)`".into());
+            return Err(
+                "a request that waits cannot be blocked; remove `.wait(..)` or `.block(..)`".into(),
+            );
         }
         Band::blocking(self.block).map(Some)
     }

@@ -144,7 +144,9 @@ impl<'m> Bands<'m> {
     ) {
         let bands = self.entries.iter().enumerate().skip(first);
         let tells_most = bands.min_by_key(|(_, entry)| {
-            let Outcome { wait, remaining, .. } = entry.outcome;
+            let Outcome {
+                wait, remaining, ..
+            } = entry.outcome;
             (Reverse(wait), remaining)
         });
         let number = tells_most.map_or(first, |(number, _)| number);

@@ -56,10 +56,9 @@ pub struct Decision {
     charges: Option<Arc<Charges>>,
     /// What the request brought itself; absent where it brought nothing.
     brought: Option<Arc<Brought>>,
-    /// How long the request was held back, in microseconds.
-    waited_us: u64,
-    /// For how long the longest block refuses, in microseconds; 0 where none does.
-    blocked_us: u64,
+    /// Of a request that passes, how long it was held back; of one that does not, for how long the
+    /// longest block refuses it. In microseconds; 0 where there was no such time.
+    held_us: u64,
 }
 
 /// No band is reported.
@@ -124,8 +123,7 @@ impl Decision {
             bands: bands.entries,
             charges: None,
             brought: scene.brought.cloned(),
-            waited_us: 0,
-            blocked_us: bands.blocked_us,
+            held_us: if reply.passed { 0 } else { bands.blocked_us },
         }
     }
 
@@ -149,7 +147,7 @@ impl Decision {
             decided_by: pieces.decided_by,
             binding: bands.binding(),
             key: bands.key(&scene.meeting),
-            blocked_us: bands.blocked_us,
+            held_us: if pieces.allowed { 0 } else { bands.blocked_us },
             bands: bands.entries,
             ..Self::blank(scene)
         }
@@ -189,8 +187,7 @@ impl Decision {
             bands: SmallVec::new(),
             charges: None,
             brought: scene.brought.cloned(),
-            waited_us: 0,
-            blocked_us: 0,
+            held_us: 0,
         }
     }
 
@@ -202,7 +199,7 @@ impl Decision {
 
     /// The same decision, for which the request was held back for `waited`.
     pub(crate) fn after(mut self, waited: Duration) -> Self {
-        self.waited_us = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
+        self.held_us = u64::try_from(waited.as_micros()).unwrap_or(u64::MAX);
         self
     }
 
@@ -289,7 +286,8 @@ impl Decision {
     /// How long a limit held the request back before it let it pass (`on_refusal: wait`); zero where
     /// it passed at once, or was refused.
     pub fn waited(&self) -> Duration {
-        Duration::from_micros(self.waited_us)
+        let waited_us = if self.allowed { self.held_us } else { 0 };
+        Duration::from_micros(waited_us)
     }
 
     /// Whether it is refused because a limit is closed to whoever asked (`block`): by this refusal, if
@@ -314,8 +312,8 @@ impl Decision {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn blocked_for(&self) -> Option<Duration> {
-        let is_blocked = !self.allowed && self.blocked_us > 0;
-        is_blocked.then(|| Duration::from_micros(self.blocked_us))
+        let is_blocked = !self.allowed && self.held_us > 0;
+        is_blocked.then(|| Duration::from_micros(self.held_us))
     }
 
     fn policy_rules(&self) -> Option<&Policy> {

@@ -7,7 +7,7 @@ use tidegate_testkit::laws::block_on;
 
 type Local = Limiter<MemoryStore<ManualClock>>;
 
-const FIVE_MINUTES: Duration = Duration::from_secs(300);
+const FIVE_MINUTES: Duration = Duration::from_mins(5);
 
 fn limiter(limits: &str) -> (Local, ManualClock) {
     configured(&format!("policies: [{{ name: api, limits: [{limits}] }}]"))
@@ -44,7 +44,7 @@ fn the_first_refusal_blocks_for_exactly_its_length_however_often_it_is_asked() {
     assert!(!is_kept(&limiter, "api/per-user/user:ann"));
     for passed_s in 0..300 {
         let refused = limiter.check_now(&user("ann")).unwrap();
-        let left = FIVE_MINUTES - Duration::from_secs(passed_s);
+        let left = Duration::from_secs(300 - passed_s);
         assert!(!refused.is_allowed());
         assert_eq!(refused.blocked_for(), Some(left));
         let binding = refused.binding().unwrap();
@@ -66,8 +66,19 @@ fn the_first_refusal_blocks_for_exactly_its_length_however_often_it_is_asked() {
 #[test]
 fn nobody_else_is_blocked_and_no_name_that_a_client_chooses_names_a_block() {
     let (limiter, _) = limiter(PER_USER);
-    let others = ["victim", "victim:block", "victim#block", "x#block", "#block"];
-    assert!(limiter.check_now(&user("ann").cost(2)).unwrap().is_allowed());
+    let others = [
+        "victim",
+        "victim:block",
+        "victim#block",
+        "x#block",
+        "#block",
+    ];
+    assert!(
+        limiter
+            .check_now(&user("ann").cost(2))
+            .unwrap()
+            .is_allowed()
+    );
     assert!(limiter.check_now(&user("ann")).unwrap().is_blocked());
     for other in others {
         let passed = limiter.check_now(&user(other).cost(2)).unwrap();
@@ -91,7 +102,7 @@ fn a_band_that_somebody_calls_block_is_not_the_block() {
     assert!(!is_kept(&limiter, "api/all/global"));
     let refused = limiter.check_now(&Request::new()).unwrap();
     assert_eq!(refused.blocked_for(), Some(FIVE_MINUTES));
-    let hour = Some(Duration::from_secs(3_600));
+    let hour = Some(Duration::from_hours(1));
     assert_eq!(refused.binding().unwrap().retry_after(), hour, "the longer");
     clock.advance_micros(300_000_000);
     let refused = limiter.check_now(&Request::new()).unwrap();
@@ -110,7 +121,12 @@ fn a_reset_of_its_block_lifts_it() {
         let reset = block_on(limiter.store().reset(b"api/per-user/user:ann", &band.quota));
         assert!(reset.unwrap());
     }
-    assert!(limiter.check_now(&user("ann").cost(2)).unwrap().is_allowed());
+    assert!(
+        limiter
+            .check_now(&user("ann").cost(2))
+            .unwrap()
+            .is_allowed()
+    );
 }
 
 #[test]
@@ -141,7 +157,7 @@ fn none_is_none_and_who_only_watches_looks_or_tests_blocks_nobody() {
     assert!(limiter.check_now(&Request::new()).unwrap().is_blocked());
     clock.advance_micros(1_000_000);
     let tested = block_on(limiter.test(&Request::new())).unwrap();
-    let left = Some(FIVE_MINUTES - Duration::from_secs(1));
+    let left = Some(Duration::from_secs(299));
     assert_eq!((tested.is_allowed(), tested.blocked_for()), (false, left));
     let look = limiter.check_now(&Request::new().cost(0)).unwrap();
     assert!(look.is_allowed() && !look.is_blocked());
@@ -154,7 +170,7 @@ fn what_is_reported_as_used_blocks_where_nothing_was_left() {
     assert!(report().is_allowed() && report().is_allowed());
     assert_eq!(report().blocked_for(), Some(FIVE_MINUTES));
     clock.advance_micros(1);
-    let left = FIVE_MINUTES - Duration::from_micros(1);
+    let left = Duration::from_micros(299_999_999);
     assert_eq!(report().blocked_for(), Some(left));
 }
 
@@ -180,7 +196,7 @@ fn each_limit_that_refuses_is_blocked_and_the_others_are_not_charged() {
     let refused = limiter.check_now(&Request::new()).unwrap();
     let allowed: Vec<bool> = refused.applied().map(|band| band.is_allowed()).collect();
     assert_eq!(allowed, [true, false, true, true]);
-    assert_eq!(refused.blocked_for(), Some(Duration::from_secs(240)));
+    assert_eq!(refused.blocked_for(), Some(Duration::from_mins(4)));
 }
 
 #[test]
@@ -208,7 +224,10 @@ policies:
     assert!(check().is_allowed());
     for _ in 0..2 {
         let decision = check();
-        assert!(decision.is_allowed() && !decision.is_blocked(), "one is enough");
+        assert!(
+            decision.is_allowed() && !decision.is_blocked(),
+            "one is enough"
+        );
         assert!(!decision.descriptor_allowed(0) && decision.descriptor_allowed(1));
         let first = decision.descriptor(0).unwrap();
         assert_eq!(first.retry_after(), Some(FIVE_MINUTES));
@@ -230,7 +249,7 @@ fn what_is_reserved_is_refused_while_it_is_blocked() {
     for cost in [0, 1] {
         let refused = reserve(cost);
         assert!(refused.id().is_none(), "{cost}");
-        let left = Some(FIVE_MINUTES - Duration::from_secs(9));
+        let left = Some(Duration::from_secs(291));
         assert_eq!(refused.decision().blocked_for(), left, "{cost}");
     }
 }

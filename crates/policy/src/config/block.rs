@@ -38,8 +38,8 @@ fn length(text: &str) -> Result<Option<Band>, Fault> {
     }
     match duration::parse(text)? {
         0 => Ok(None),
-        length_us => Band::block(text.trim(), length_us).map(Some).map_err(|message| {
-            Fault::new(message).help("for example `5m`; 0 is no block at all")
-        }),
+        length_us => Band::block(text.trim(), length_us)
+            .map(Some)
+            .map_err(|message| Fault::new(message).help("for example `5m`; 0 is no block at all")),
     }
 }

@@ -161,9 +161,8 @@ fn every_field_arrives() {
 #[test]
 fn a_block_is_as_long_as_written_and_0_is_none() {
     let block = |written: &str| {
-        let text = format!(
-            "policies: [{{ name: p, limits: [{{ name: l, rate: 1/s{written} }}] }}]"
-        );
+        let text =
+            format!("policies: [{{ name: p, limits: [{{ name: l, rate: 1/s{written} }}] }}]");
         let config = Config::parse(&text, "x", &NoEnvironment).unwrap_or_else(|e| panic!("{e}"));
         assert!(config.warnings().is_empty());
         let block = config.policies[0].limits[0].block.clone();

@@ -1,7 +1,7 @@
 //! Deny cache: a "no" that Redis would give as well, given here.
 //!
 //! Nothing but time and a reset makes a bucket that refuses refuse less, and a refusal writes
-//! nothing. So the state that refused tells for how long it goes on refusing: at least until the
+//! nothing (but for blocks, which `refuse` looks after). So the state that refused tells for how long it goes on refusing: at least until the
 //! instant *before the question was sent* plus the wait, for Redis decided after that. A "yes" is
 //! never remembered.
 //!

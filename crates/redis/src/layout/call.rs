@@ -5,7 +5,8 @@ use crate::request::{Key, Request, RequestOp};
 use tidegate_core::{Algorithm, Op, Quota};
 
 /// The price of a unit under each quota and what an empty bucket owes (`I7` each; a queue may owe
-/// more than that, which the documents know nothing of), then for each key its form (`B`) and, if it is a
+/// more than that, which the documents know nothing of), and whether it is a block, whose windows begin
+/// when they do and not with a second (`B`); then for each key its form (`B`) and, if it is a
 /// field, the field (`I2` and so many bytes).
 pub(crate) fn push_forms(quotas: &[Quota], keys: &[Key]) -> Vec<u8> {
     let mut forms = Vec::with_capacity(16);
@@ -14,6 +15,7 @@ pub(crate) fn push_forms(quotas: &[Quota], keys: &[Key]) -> Vec<u8> {
         for number in [price, quota.capacity().saturating_mul(price)] {
             forms.extend_from_slice(number.to_le_bytes().get(..7).unwrap_or_default());
         }
+        forms.push(u8::from(quota.is_block()));
     }
     for key in keys {
         let key = OpenKey::read(key);

@@ -300,3 +300,55 @@ policies:
         assert_eq!(server.command(&["DBSIZE"]).int(), 0, "{layout}");
     }
 }
+
+/// One limit that blocks, of which Ann has used all, and more.
+async fn blocked(server: &Server, store: &str) -> Operated {
+    let operated = Operated::by(format!(
+        "
+store: {{ url: '{}', {store} timeout: 10s }}
+policies:
+  - name: api
+    limits: [{{ name: per-user, key: user, rate: 2/h, block: 1h }}]
+",
+        server.url()
+    ));
+    let limiter = operated.limiter().await;
+    take(&limiter, ann().cost(2)).await;
+    let refused = limiter.check(&ann()).await.unwrap();
+    assert!(refused.is_blocked());
+    operated
+}
+
+#[tokio::test]
+async fn who_is_blocked_is_seen_to_be_and_a_reset_lifts_it() {
+    let bucket = "api/per-user/user:ann";
+    let one = ["reset", bucket];
+    let alone = ["reset", bucket, "--band", "block"];
+    let all = ["reset", "--limit", "per-user", "--all", "--yes"];
+    for (store, words, left) in [
+        ("", &one[..], 2),
+        ("", &alone, 0),
+        ("", &all, 2),
+        ("layout: open,", &one, 2),
+        ("layout: open,", &alone, 0),
+        ("layout: open,", &all, 2),
+    ] {
+        let server = Server::start();
+        let operated = blocked(&server, store).await;
+        let seen = operated.json(&["inspect", bucket]).await;
+        let left_ms = seen["blocked_for_ms"].as_u64().unwrap();
+        assert!((1..=3_600_000).contains(&left_ms), "{seen}");
+        assert_eq!(seen["bands"].as_array().unwrap().len(), 1, "{seen}");
+        let shown = operated.run(&["inspect", bucket]).await.stdout;
+        assert!(shown.contains("\nblocked for 3"), "{shown}");
+
+        let ended = operated.run(words).await;
+        assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+        let seen = operated.json(&["inspect", bucket]).await;
+        assert!(
+            seen["blocked_for_ms"].is_null(),
+            "{store} {words:?}: {seen}"
+        );
+        assert_eq!(seen["bands"][0]["remaining"], left, "{store} {words:?}");
+    }
+}

@@ -69,6 +69,31 @@ fn time_never_runs_backwards() {
 }
 
 #[test]
+fn a_limit_that_blocks_is_closed_for_its_length_from_the_first_refusal_on() {
+    let config = CONFIG.replace("burst 2 }", "burst 2, block: 5m }");
+    let at = [0, 0, 0, 1_000, 299_999, 300_000, 300_000, 300_000];
+    let text = at.map(line).join("\n");
+    let simulated = simulation::run(&config, text.as_bytes());
+    simulated.ended.unwrap();
+    let refused = |left_ms: u64| {
+        format!(
+            r#"{{"allowed":false,"limit":"per-client","band":"1/s burst 2","remaining":0,"retry_after_ms":{left_ms},"reset_ms":{left_ms}}}"#
+        )
+    };
+    let expected = [
+        FIRST,
+        SECOND,
+        &refused(300_000),
+        &refused(299_000),
+        &refused(1),
+        FIRST,
+        SECOND,
+        &refused(300_000),
+    ];
+    assert_eq!(simulated.out, expected.join("\n") + "\n");
+}
+
+#[test]
 fn a_bad_line_of_a_trace_is_an_error_and_nothing_before_it_is_lost() {
     for (bad, expected) in [
         (

@@ -3,9 +3,10 @@ use std::time::Duration;
 use tidegate::{DecidedBy, Request};
 use tidegate_testkit::laws::block_on;
 
-const BLOCKING: &str = "policies: [{name: a, limits: [{name: x, key: user, rate: 4/s, block: 5m}]}]";
+const BLOCKING: &str =
+    "policies: [{name: a, limits: [{name: x, key: user, rate: 4/s, block: 5m}]}]";
 
-const FIVE_MINUTES: Duration = Duration::from_secs(300);
+const FIVE_MINUTES: Duration = Duration::from_mins(5);
 
 #[test]
 fn what_the_store_has_blocked_stays_so_until_then_and_no_longer() {
@@ -17,7 +18,7 @@ fn what_the_store_has_blocked_stays_so_until_then_and_no_longer() {
     for passed_s in 60..300 {
         let refused = instance.ask();
         assert_eq!(refused.decided_by(), DecidedBy::Local);
-        let left = FIVE_MINUTES - Duration::from_secs(passed_s);
+        let left = Duration::from_secs(300 - passed_s);
         assert_eq!(refused.blocked_for(), Some(left));
         assert_eq!(refused.binding().unwrap().retry_after(), Some(left));
         instance.clock.advance_micros(1_000_000);
@@ -44,7 +45,8 @@ fn without_the_store_the_first_refusal_blocks_here() {
 
 #[test]
 fn a_group_that_did_not_answer_leaves_the_block_of_another_in_force() {
-    let two = "policies: [{name: a, limits: [{name: x, rate: 4/s, block: 5m}, {name: y, rate: 9/h}]}]";
+    let two =
+        "policies: [{name: a, limits: [{name: x, rate: 4/s, block: 5m}, {name: y, rate: 9/h}]}]";
     let instance = Instance::new(two);
     assert!(instance.ask_for(4).is_allowed());
     assert!(instance.ask().is_blocked());

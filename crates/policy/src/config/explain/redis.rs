@@ -184,12 +184,17 @@ fn joined_advice(tag: Tag, policy: &Policy, groups: &[Group]) -> String {
 pub(super) fn keys(redis: &RedisSettings, policy: &Policy, limit: &Limit) -> String {
     let subject = subject_of(&limit.key, |part| sample(part).to_owned());
     let (policy, name) = (&policy.name, &limit.name);
+    let prefix = &redis.prefix;
+    let packed = match redis.tag {
+        Tag::Subject => format!("`{prefix}{{{subject}}}{policy}/{name}`"),
+        Tag::Policy => format!("`{prefix}{{{policy}}}{name}/{subject}`"),
+    };
     let Some(template) = &limit.template else {
-        let prefix = &redis.prefix;
-        return match redis.tag {
-            Tag::Subject => format!("Key in Redis: `{prefix}{{{subject}}}{policy}/{name}`."),
-            Tag::Policy => format!("Key in Redis: `{prefix}{{{policy}}}{name}/{subject}`."),
-        };
+        return format!("Key in Redis: {packed}.");
+    };
+    let block = match limit.block {
+        Some(_) => format!(" Its block: {packed}."),
+        None => String::new(),
     };
     let names = limit.bands.iter().map(|band| {
         let name = template.render(&KeyOf {
@@ -210,10 +215,10 @@ pub(super) fn keys(redis: &RedisSettings, policy: &Policy, limit: &Limit) -> Str
         Algorithm::FixedWindow(_) => {
             let mut field = String::new();
             push_key(&mut field, &subject);
-            format!("{keys} in Redis: {names} (a hash, field `{field}`).")
+            format!("{keys} in Redis: {names} (a hash, field `{field}`).{block}")
         }
-        Algorithm::SlidingLog => format!("{keys} in Redis: {names} (a sorted set)."),
-        _ => format!("{keys} in Redis: {names} (a hash)."),
+        Algorithm::SlidingLog => format!("{keys} in Redis: {names} (a sorted set).{block}"),
+        _ => format!("{keys} in Redis: {names} (a hash).{block}"),
     }
 }
 

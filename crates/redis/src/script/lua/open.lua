@@ -1,8 +1,8 @@
 -- The open layout: keys and values as the documents of earlier systems show them. After the packed
 -- layout, whose form it keeps for what has no other.
 --
--- The last argument: the price of a unit under each quota and what an empty bucket owes (I7 each),
--- then for each key its form (B) and, if it is a field of a hash, the field (I2 length, bytes).
+-- The last argument: the price of a unit under each quota and what an empty bucket owes (I7 each), and
+-- whether it is a block (B), then for each key its form (B) and, if it is a field of a hash, the field (I2 length, bytes).
 --
 -- A form brings three functions. fetch(k, q) tells what is under a key: nothing (false), a value that
 -- also goes into the reply, 0 for what is of another type, or an error of the server's. enter(p, q,
@@ -13,11 +13,16 @@ local floor, ceil, insert = math.floor, math.ceil, table.insert
 
 local PACKED, MILLIS, NANOS, SET, WINDOW = 0, 1, 2, 3, 4
 
--- A quota: 10 price, 13 what an empty bucket owes. Where there is a queue, full is more than that.
+-- A quota: 10 price, 13 what an empty bucket owes, 15 whether it is a block. Where there is a queue, full
+-- is more than that.
 local form_of, field_of = {}, {}
 do
   local forms, at = ARGV[#ARGV], 1
-  for i = 1, quota_count do quotas[i][10], quotas[i][13], at = unpack('<I7I7', forms, at) end
+  for i = 1, quota_count do
+    local q, block = quotas[i]
+    q[10], q[13], block, at = unpack('<I7I7B', forms, at)
+    q[15] = block == 1
+  end
   for k = 1, key_count do
     form_of[k], at = unpack('<I1', forms, at)
     if form_of[k] == WINDOW then

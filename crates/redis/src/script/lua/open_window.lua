@@ -10,7 +10,8 @@ local SWEPT, SWEPT_MAX = 8, 64
 if has[FIXED] then
   local exact_opening, exact_give_back = opening, give_back_fixed
 
-  local function is_whole(q) return q[5] % SECOND == 0 end
+  -- A block is packed, and begins when it does.
+  local function is_whole(q) return q[5] % SECOND == 0 and not q[15] end
 
   function opening(q)
     local start = exact_opening(q)

@@ -24,18 +24,29 @@ pub(crate) fn place_of(store: &RedisStore, named: &Named, band: &Band) -> Place 
 /// Patterns, in the words of `SCAN`, that match every key of a limit, and of no other limit.
 pub(crate) fn keys_of_all(redis: &RedisSettings, policy: &str, limit: &Limit) -> Vec<String> {
     if limit.template.is_none() {
-        let (prefix, name) = (escape_glob(&redis.prefix), &limit.name);
-        return vec![match redis.tag {
-            // No subject holds a brace.
-            Tag::Subject => format!("{prefix}{{*}}{policy}/{name}"),
-            Tag::Policy => format!("{prefix}{{{policy}}}{name}/*"),
-        }];
+        return vec![packed(redis, policy, limit)];
     }
     let patterns = limit.bands.iter();
     let patterns = patterns.filter_map(|band| glob(policy, limit, Some(band_name(band))));
     let mut patterns: Vec<String> = patterns.collect();
     patterns.dedup();
     patterns
+}
+
+/// The same for what blocks whoever was refused by a limit, where that has keys of its own: it is packed
+/// in every layout.
+pub(crate) fn keys_of_blocks(redis: &RedisSettings, policy: &str, limit: &Limit) -> Option<String> {
+    let is_apart = limit.block.is_some() && limit.template.is_some();
+    is_apart.then(|| packed(redis, policy, limit))
+}
+
+fn packed(redis: &RedisSettings, policy: &str, limit: &Limit) -> String {
+    let (prefix, name) = (escape_glob(&redis.prefix), &limit.name);
+    match redis.tag {
+        // No subject holds a brace.
+        Tag::Subject => format!("{prefix}{{*}}{policy}/{name}"),
+        Tag::Policy => format!("{prefix}{{{policy}}}{name}/*"),
+    }
 }
 
 /// Text as it is, in the words of `SCAN` and `ACL`.

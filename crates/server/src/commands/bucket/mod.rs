@@ -13,7 +13,7 @@ mod keys;
 mod name;
 mod pattern;
 
-pub(super) use keys::{Place, escape_glob, keys_of_all, place_of};
+pub(super) use keys::{Place, escape_glob, keys_of_all, keys_of_blocks, place_of};
 pub(super) use pattern::{glob, is_only_of};
 
 use crate::failure::Failure;
@@ -44,7 +44,7 @@ pub struct BucketArgs {
     /// `api-key=…`, `header:x-tenant=acme`, or the values alone, in order
     #[arg(long, value_name = "PART=VALUE", requires = "limit", num_args = 1..)]
     pub key: Vec<String>,
-    /// One band only, by its label or as it is written
+    /// One band only, by its label or as it is written; `block` for what blocks alone
     #[arg(long, value_name = "BAND")]
     pub band: Option<String>,
 }
@@ -106,6 +106,12 @@ impl Named {
         bands.filter(|band| self.is_meant(band)).collect()
     }
 
+    /// What a refusal closes the limit by, if it does and that is meant.
+    pub(super) fn block(&self) -> Option<&Band> {
+        let block = self.limit()?.block.as_ref()?;
+        self.is_meant(block).then_some(block)
+    }
+
     /// Whether some bands are not meant.
     pub(super) fn is_partial(&self) -> bool {
         self.band.is_some()
@@ -122,10 +128,10 @@ impl Named {
         let Some(limit) = self.limit() else {
             return Err(Failure::runtime("a policy without a limit"));
         };
-        if !self.bands().is_empty() {
+        if !self.bands().is_empty() || self.block().is_some() {
             return Ok(());
         }
-        let names = limit.bands.iter();
+        let names = limit.bands.iter().chain(&limit.block);
         let names = names.map(|band| band.label.as_ref().unwrap_or(&band.text));
         Err(Failure::input(format!(
             "limit `{}` has no band `{}`; it has {}",

@@ -17,6 +17,9 @@ pub(super) struct Sight {
     pub(super) policy: String,
     pub(super) limit: String,
     pub(super) subject: String,
+    /// For how much longer the limit is closed to the subject; absent where it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) blocked_for_ms: Option<u64>,
     pub(super) bands: Vec<BandSight>,
     pub(super) keys: Vec<KeySight>,
 }
@@ -69,6 +72,17 @@ pub(super) async fn look(store: &RedisStore, named: &Named) -> Result<Sight, Fai
             keys.push(place.key);
         }
     }
+    let mut blocked_for_ms = None;
+    if let Some(block) = named.block() {
+        let place = place_of(store, named, block);
+        let seen = store.inspect(named.bucket.as_bytes(), &block.quota).await;
+        let seen = seen.map_err(|error| failure(&error, &place.key))?;
+        let sight = band_sight(block, seen, &place);
+        blocked_for_ms = sight.retry_after_ms.filter(|left| *left > 0);
+        if !keys.contains(&place.key) {
+            keys.push(place.key);
+        }
+    }
     let mut key_sights = Vec::new();
     for key in &keys {
         key_sights.push(key_sight(store.connection(), key).await?);
@@ -81,6 +95,7 @@ pub(super) async fn look(store: &RedisStore, named: &Named) -> Result<Sight, Fai
             .map(|limit| limit.name.clone())
             .unwrap_or_default(),
         subject: named.subject().to_owned(),
+        blocked_for_ms,
         bands,
         keys: key_sights,
     })

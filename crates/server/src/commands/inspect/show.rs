@@ -6,7 +6,11 @@ use std::fmt::Write;
 
 /// A table of the bands, and what is known of the keys below it.
 pub(super) fn text(sight: &Sight) -> String {
-    let mut text = format!("bucket {}\n\n", sight.bucket);
+    let mut text = format!("bucket {}\n", sight.bucket);
+    if let Some(left) = sight.blocked_for_ms {
+        let _ = writeln!(text, "blocked for {}", seconds(left));
+    }
+    text.push('\n');
     let head = [
         "band",
         "algorithm",

@@ -3,7 +3,7 @@
 use super::ResetArgs;
 use super::audit::{self, Reset};
 use super::confirm::confirm;
-use crate::commands::bucket::{is_only_of, keys_of_all, policy_name};
+use crate::commands::bucket::{is_only_of, keys_of_all, keys_of_blocks, policy_name};
 use crate::commands::redis_store;
 use crate::failure::Failure;
 use crate::simulate::table::grouped;
@@ -39,6 +39,7 @@ pub(super) fn run(
         policy: &policy,
         limit,
         is_dry: args.dry_run,
+        is_sure: limit.template.is_none(),
         forgotten: 0,
         left: 0,
     };
@@ -49,6 +50,10 @@ pub(super) fn run(
         let mut walked = Ok(());
         for pattern in &patterns {
             walked = walked.and(walk.along(store.connection(), pattern).await);
+        }
+        if let Some(pattern) = keys_of_blocks(redis, &policy, limit) {
+            walk.is_sure = true;
+            walked = walked.and(walk.along(store.connection(), &pattern).await);
         }
         store.connection().close().await;
         walked
@@ -96,6 +101,8 @@ struct Walk<'a> {
     policy: &'a str,
     limit: &'a Limit,
     is_dry: bool,
+    /// Whether the pattern matches no other limit's keys, as in the packed layout.
+    is_sure: bool,
     forgotten: u64,
     /// Keys that may be another limit's.
     left: u64,
@@ -121,9 +128,8 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// In the packed layout the pattern matches no other limit's keys.
     fn is_ours(&self, key: &[u8]) -> bool {
-        self.limit.template.is_none()
+        self.is_sure
             || str::from_utf8(key)
                 .is_ok_and(|key| is_only_of(self.config, self.policy, &self.limit.name, key))
     }

@@ -15,8 +15,8 @@ use clap::Args;
 /// What to forget.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A bucket that is reset is as good as new. Instances that remember a refusal of it forget that
-within a second.
+A bucket that is reset is as good as new, and whoever its limit has blocked is blocked no more.
+Instances that remember a refusal of it forget that within a second.
 
 Every reset is logged to standard error, at `info`: who asked, for what, and how many buckets or
 keys were forgotten.

@@ -54,7 +54,7 @@ pub(super) fn run(
 async fn forget(store: &RedisStore, named: &Named, is_dry: bool) -> Result<u64, Failure> {
     let mut forgotten = 0;
     let mut done: Vec<Place> = Vec::new();
-    for band in named.bands() {
+    for band in named.bands().into_iter().chain(named.block()) {
         let place = place_of(store, named, band);
         if done.contains(&place) && is_whole(named, &place) {
             continue;
