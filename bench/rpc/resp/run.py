@@ -2,12 +2,15 @@
 """CL.THROTTLE under load: Tidegate, redis-cell in Redis, and throttlecrab-server, in one run.
 
 Servers run on one core and redis-benchmark on another. All servers are up all the time and are loaded
-in turn, round after round, so that whatever else the machine does meanwhile hits all of them alike.
+in turn, round after round, so that whatever else the machine does meanwhile hits all of them alike. Then
+each is called at a fixed rate by `rpc/load`, in rounds as well, and these latencies are told by themselves:
+redis-benchmark asks again when it was answered, and so spares a server that stalls.
 """
 
 import argparse
 import contextlib
 import csv
+import json
 import os
 import subprocess
 import sys
@@ -16,12 +19,14 @@ import tempfile
 BENCH = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, BENCH)
 
-from contenders import contenders
+from contenders import contenders, encoded
 from support import figures
 from support.processes import Failed, Server, free_port, pinned
 
 DEPTHS = [1, 16, 64]
+AT_A_RATE = "paced"
 HEADER = ["server", "depth", "calls/s", "±", "p50 ms", "p99 ms", "CPU µs/call", "±", "CPU ×", "stolen"]
+PACED = ["server", "calls/s", "p50 ms", "p99 ms", "p99.9 ms", "(min-max)", "CPU µs/call", "±", "failed"]
 
 
 def options():
@@ -34,18 +39,22 @@ def options():
     add("--calls", type=int, help="calls of a round at depth 1; more at greater depths")
     add("--connections", type=int, default=50)
     add("--keys", type=int, default=10_000)
+    add("--rate", type=int, default=10_000, help="calls a second at the fixed rate")
+    add("--seconds", type=float, help="length of a round at the fixed rate; default: 4")
     add("--only", metavar="NAMES", help="servers whose name contains one of these, by commas")
     add("--depths", metavar="NUMBERS", default=",".join(map(str, DEPTHS)))
     add("--json", metavar="FILE", help="write every round to this file")
     add("--server-core", type=int, default=0)
     add("--load-core", type=int, default=1)
     add("--tidegate", metavar="PROGRAM", default=f"{main}/target/release/tidegate")
+    add("--load", metavar="PROGRAM", default=f"{BENCH}/target/release/tidegate-bench-rpc-load")
     add("--throttlecrab", metavar="PROGRAM", default="throttlecrab-server")
     add("--redis-server", metavar="PROGRAM", default="redis-server")
     add("--redis-cell", metavar="FILE", default="libredis_cell.so", help="the module")
     parsed = parser.parse_args()
     parsed.rounds = parsed.rounds or (1 if parsed.quick else 5)
     parsed.calls = parsed.calls or (20_000 if parsed.quick else 150_000)
+    parsed.seconds = parsed.seconds or (1 if parsed.quick else 4)
     return parsed
 
 
@@ -74,6 +83,25 @@ def load(server, command, depth, settings):
     }
 
 
+def paced(server, contender, settings):
+    """One round at the fixed rate for one server."""
+    message = encoded(contender.call).encode().hex()
+    arguments = [settings.load, "--resp", "--port", server.port, "--message", message]
+    arguments += ["--connections", settings.connections, "--keys", settings.keys]
+    arguments += ["--seconds", settings.seconds, "--rate", settings.rate]
+    arguments += ["--gives-way"] if contender.redis else []
+    cpu_before = server.cpu_s()
+    ran = subprocess.run(
+        pinned(settings.load_core, arguments), capture_output=True, text=True, check=False
+    )
+    if ran.returncode:
+        raise Failed(f"the load: {ran.stderr.strip()[-300:]}")
+    found = json.loads(ran.stdout)
+    if found["failed"] * 1_000 > found["requests"]:
+        raise Failed(f"{found['failed']} of {found['requests']} calls failed: {found['why']}")
+    return found | {"cpu_us": (server.cpu_s() - cpu_before) / found["requests"] * 1e6}
+
+
 def measure_all(settings, folder):
     """Rounds of everybody that is there, and a remark about everybody else."""
     rounds, remarks = {}, {}
@@ -96,14 +124,35 @@ def measure_all(settings, folder):
             except Failed as failed:
                 remarks[name] = f"failed: {failed}"
                 continue
-            servers[name] = (server, contender.call)
+            servers[name] = (server, contender)
         for number in range(settings.rounds):
-            for depth in depths:
-                for name, (server, call) in servers.items():
-                    print(f"\rround {number + 1}: {name:24} {depth:3}", end="", file=sys.stderr)
-                    rounds.setdefault((name, depth), []).append(load(server, call, depth, settings))
+            for depth in [*depths, AT_A_RATE]:
+                for name, (server, contender) in servers.items():
+                    print(f"\rround {number + 1}: {name:24} {depth:6}", end="", file=sys.stderr)
+                    found = (
+                        paced(server, contender, settings)
+                        if depth == AT_A_RATE
+                        else load(server, contender.call, depth, settings)
+                    )
+                    rounds.setdefault((name, depth), []).append(found)
         print("\r" + " " * 50 + "\r", end="", file=sys.stderr)
     return rounds, remarks
+
+
+def row(name, found):
+    """One line of the table of the fixed rate."""
+    worst = [each["p999_ms"] for each in found]
+    return [
+        name,
+        f"{figures.median(found, 'requests_per_s'):.0f}",
+        f"{figures.median(found, 'p50_ms'):.3f}",
+        f"{figures.median(found, 'p99_ms'):.3f}",
+        f"{figures.median(found, 'p999_ms'):.3f}",
+        f"({min(worst):.3f}-{max(worst):.3f})",
+        f"{figures.median(found, 'cpu_us'):.2f}",
+        figures.percent(figures.spread(found, "cpu_us")),
+        f"{sum(each['failed'] for each in found)}",
+    ]
 
 
 def main():
@@ -111,8 +160,9 @@ def main():
     settings = options()
     with tempfile.TemporaryDirectory() as folder:
         rounds, remarks = measure_all(settings, folder)
+    pipelined = {each: found for each, found in rounds.items() if each[1] != AT_A_RATE}
     rows = []
-    for (name, depth), found in sorted(rounds.items(), key=lambda it: (it[0][1], it[0][0])):
+    for (name, depth), found in sorted(pipelined.items(), key=lambda it: (it[0][1], it[0][0])):
         cpu = figures.median(found, "cpu_us")
         ours = rounds.get(("tidegate", depth))
         ratio = cpu / figures.median(ours, "cpu_us") if ours else None
@@ -130,7 +180,11 @@ def main():
                 figures.percent(max(each["stolen"] for each in found)),
             ]
         )
+    print(figures.machine())
     figures.print_table(HEADER, rows)
+    print(f"\nAt {settings.rate} calls a second; a call's time begins when it was due:\n")
+    paced_rows = [row(name, found) for (name, depth), found in rounds.items() if depth == AT_A_RATE]
+    figures.print_table(PACED, paced_rows)
     for name, remark in remarks.items():
         print(f"{name}: {remark}")
     if settings.json:

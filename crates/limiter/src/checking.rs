@@ -8,15 +8,16 @@ use crate::purpose::Purpose;
 use crate::question::{Buffers, Prepared, Question};
 use crate::rules::Rules;
 use crate::waiting;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::sync::Arc;
 use tidegate_core::{Clock, Store};
 use tidegate_memory::MemoryStore;
 use tidegate_policy::Request;
 
 thread_local! {
-    // Buffers that stay warm, so that a decision allocates nothing.
-    static BUFFERS: RefCell<Buffers> = RefCell::default();
+    // Buffers that stay warm, so that a decision allocates nothing. Taken and put back: what is decided
+    // while they are lent would be handed out through this, and copied thrice.
+    static BUFFERS: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
 }
 
 impl<S: Store> Limiter<S> {
@@ -157,27 +158,40 @@ impl<S: Store> Limiter<S> {
         if self.waits() {
             return None;
         }
-        BUFFERS.with_borrow_mut(|buffers| {
-            let prepared = Question::prepare(rules, request, purpose, buffers);
-            // Looked at where it is: it is large, and moving it would be a good part of a decision.
-            if let Ok(Prepared::Ask(question)) = &prepared {
-                if question.may_wait && may_wait {
-                    return None;
-                }
-                // Among those who wait, charges are made in the order of their instants.
-                let _in_order = question.is_in_line.then(|| self.giving().credits.hold());
-                if question.is_apart() {
-                    return each::decide_at_once(self, question).map(Ok);
-                }
-                let reply = self.store().decide_at_once(&question.asks);
-                return reply.as_ref().map(|reply| Ok(question.answer(reply)));
+        let mut buffers = BUFFERS.take().unwrap_or_default();
+        let decided = self.decide_with(rules, request, (purpose, may_wait), &mut buffers);
+        BUFFERS.set(Some(buffers));
+        decided
+    }
+
+    #[inline]
+    fn decide_with(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+        (purpose, may_wait): (Purpose, bool),
+        buffers: &mut Buffers,
+    ) -> Option<Result<Decision, CheckError>> {
+        let mut prepared = Question::begin(rules, request, purpose, buffers);
+        // Looked at where it is: it is large, and moving it would be a good part of a decision.
+        if let Ok(Prepared::Ask(question)) = &mut prepared {
+            if question.may_wait && may_wait {
+                return None;
             }
-            match prepared {
-                Ok(Prepared::Decided(decision)) => Some(Ok(decision)),
-                Ok(Prepared::Ask(_)) => None,
-                Err(error) => Some(Err(error)),
+            question.ask(request, purpose);
+            // Among those who wait, charges are made in the order of their instants.
+            let _in_order = question.is_in_line.then(|| self.giving().credits.hold());
+            if question.is_apart() {
+                return each::decide_at_once(self, question).map(Ok);
             }
-        })
+            let reply = self.store().decide_at_once(&question.asks);
+            return Some(Ok(question.answer(reply.as_ref()?)));
+        }
+        match prepared {
+            Ok(Prepared::Decided(decision)) => Some(Ok(decision)),
+            Ok(Prepared::Ask(_)) => None,
+            Err(error) => Some(Err(error)),
+        }
     }
 
     async fn check_waiting(
@@ -187,7 +201,11 @@ impl<S: Store> Limiter<S> {
         purpose: Purpose,
     ) -> Result<Decision, CheckError> {
         let mut buffers = Buffers::default();
-        match Question::prepare(rules, request, purpose, &mut buffers)? {
+        let prepared = Question::prepare(rules, request, purpose, &mut buffers)?;
+        if purpose == Purpose::Pass {
+            prepared.count(rules, request);
+        }
+        match prepared {
             Prepared::Ask(question) if question.may_wait => waiting::decide(self, &question).await,
             Prepared::Ask(question) if question.is_apart() => each::decide(self, &question).await,
             Prepared::Ask(question) => self.ask(&question).await,

@@ -30,19 +30,65 @@ pub(crate) fn decide_at_once<S: Store>(
     heard.conclude().ok()
 }
 
-/// Decides by any store. All steps are under way together, so that they take no longer than one; a
-/// store across the network is asked for them in their order.
+/// Decides by any store. All steps are under way together, so that they take no longer than one, but for
+/// those that mean the same bucket: they wait for each other, in the order of the request.
 pub(crate) async fn decide<S: Store>(
     limiter: &Limiter<S>,
     question: &Question<'_>,
 ) -> Result<Decision, CheckError> {
-    let asked = steps(question).map(|asks| limiter.store().decide(asks));
+    let asked = lines(question).into_iter();
+    let asked = asked.map(|line| decide_in_turn(limiter.store(), line));
     let replies = join(asked).await;
+    let mut replies: Vec<_> = replies.into_iter().flatten().collect();
+    replies.sort_by_key(|(nth, _)| *nth);
     let mut heard = Heard::new(question);
-    for (asks, reply) in steps(question).zip(replies) {
+    for (asks, (_, reply)) in steps(question).zip(replies) {
         heard.add(asks, settle(limiter, question, asks, reply));
     }
     heard.conclude()
+}
+
+/// Steps that mean the same bucket, in order, each with its number in the request.
+type Line<'q> = SmallVec<[(usize, &'q [Ask<'q>]); 1]>;
+
+/// The steps of a request, by what they mean. Nearly always each is alone.
+fn lines<'q>(question: &'q Question<'_>) -> Vec<Line<'q>> {
+    let bucket = |asks: &'q [Ask<'q>]| asks.first().map(|ask| ask.bucket);
+    let mut lines: Vec<Line<'q>> = Vec::new();
+    for (nth, asks) in steps(question).enumerate() {
+        // Few enough to look at each. All bands of a limit share their bucket.
+        let is_same = |line: &&mut Line<'q>| {
+            let first = line.first();
+            first.is_some_and(|(_, first)| bucket(first) == bucket(asks))
+        };
+        match lines.iter_mut().find(is_same) {
+            Some(line) => line.push((nth, asks)),
+            None => lines.push(Line::from_iter([(nth, asks)])),
+        }
+    }
+    lines
+}
+
+/// Decides one step after the other. Where the store cannot tell of one, those behind it are not asked:
+/// they would be decided out of turn, and each might take as long to fail.
+async fn decide_in_turn<S: Store>(
+    store: &S,
+    line: Line<'_>,
+) -> SmallVec<[(usize, Result<Reply, StoreError>); 1]> {
+    let mut replies = SmallVec::new();
+    let mut failed = None;
+    for (nth, asks) in line {
+        let reply = match failed {
+            Some(kind) => Err(StoreError::transient(
+                "what was asked of the same bucket before it was not answered",
+            )
+            .with_kind(kind)),
+            None => store.decide(asks).await,
+        };
+        failed = reply.as_ref().err().map(StoreError::kind);
+        replies.push((nth, reply));
+    }
+    replies
 }
 
 /// The asks of each limit met.

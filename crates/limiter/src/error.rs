@@ -24,6 +24,16 @@ pub enum BuildError {
         /// What is wrong with it, and what would be right.
         reason: String,
     },
+    /// Limits written in code cannot take reservations as they are to.
+    Reserve {
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// A rate that a plan has told cannot be by the limits of the new configuration.
+    Plans {
+        /// Whose rate, for which limit, and why.
+        reason: String,
+    },
     /// The configuration has a policy `default`, and there are limits in code, which would be a
     /// second one that nobody reaches.
     TwoDefaults,
@@ -52,6 +62,8 @@ impl fmt::Display for BuildError {
             Self::Config(errors) => errors.fmt(f),
             Self::Read { path, .. } => write!(f, "cannot read {}", path.display()),
             Self::Limit { name, reason } => write!(f, "limit `{name}`: {reason}"),
+            Self::Reserve { reason } => write!(f, "reservations of limits in code: {reason}"),
+            Self::Plans { reason } => write!(f, "plans: {reason}"),
             Self::TwoDefaults => f.write_str(
                 "the configuration has a policy `default`, which is where limits in code belong, \
                  so that these would never be reached; give the policy another name",

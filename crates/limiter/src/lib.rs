@@ -34,13 +34,17 @@
 mod any;
 mod build;
 mod checking;
+mod counting;
 mod decision;
 mod each;
 mod error;
 mod failure;
 mod giving;
+mod guarding;
+mod known;
 mod limiter;
 mod naming;
+mod planning;
 mod process;
 mod purpose;
 mod question;
@@ -54,10 +58,15 @@ mod waiting;
 
 pub use any::AnyStore;
 pub use build::Builder;
+#[cfg(feature = "redis")]
+pub use counting::Banned;
+pub use counting::CountingStatus;
 pub use decision::{Applied, DecidedBy, Decision};
 pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
+pub use known::ListStatus;
 pub use limiter::Limiter;
+pub use planning::{FilePlans, LoadPlans, LoadedPlans, PlanState, PlansError};
 pub use process::ProcessEnvironment;
 pub use reserving::{Reservation, SettleError, SettleState, Settled};
 pub use rules::Rules;
@@ -72,6 +81,8 @@ pub use tidegate_memory::{MemoryStore, Stats as MemoryStats, SystemClock};
 pub use tidegate_policy::config::{
     Environment, LocalShare, NoEnvironment, Problem, Secret, Severity, StoreSettings, StoreTarget,
 };
+pub use tidegate_policy::guard::{Effect, Guard, Guards, Reason};
+pub use tidegate_policy::plan;
 pub use tidegate_policy::respond;
 pub use tidegate_policy::{
     Client, Config, ConfigErrors, Descriptor, Evaluate, Hits, KeyPart, Missing, OnFailure, Policy,

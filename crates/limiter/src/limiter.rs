@@ -2,10 +2,15 @@
 
 use crate::any::AnyStore;
 use crate::build::{Builder, Told};
+use crate::counting::Counting;
+#[cfg(feature = "redis")]
+use crate::counting::Retired;
 use crate::error::{BuildError, CheckError};
 use crate::failure::Failover;
 use crate::giving::Giving;
+use crate::known::{Known, Sources};
 use crate::naming::Naming;
+use crate::planning::PlanSources;
 use crate::reserving::Reserving;
 use crate::rules::Rules;
 use crate::waiting::{Lines, Rooms, WaitingAt};
@@ -57,6 +62,13 @@ pub(crate) struct Shared<S> {
     giving: Giving,
     lines: Lines,
     reserving: Reserving,
+    /// From where the lists of guards are read.
+    sources: Sources,
+    /// How the sources of plans are.
+    plan_sources: PlanSources,
+    /// What has counted addresses before a reload.
+    #[cfg(feature = "redis")]
+    retired: Retired,
 }
 
 /// Numbers of limiters, each of this process once.
@@ -105,6 +117,8 @@ impl<S: Store> Limiter<S> {
         let owner = OWNERS.fetch_add(1, Relaxed);
         rules.owner = owner;
         rules.rooms = Rooms::of(&rules.policies, None);
+        rules.known = Known::of(&rules.guards, rules.keys.address, None);
+        rules.counting = Counting::of(rules.addresses.take(), rules.keys.address, None);
         Self {
             shared: Arc::new(Shared {
                 rules: ArcSwap::from_pointee(rules),
@@ -118,6 +132,10 @@ impl<S: Store> Limiter<S> {
                 giving: Giving::default(),
                 lines: Lines::default(),
                 reserving: Reserving::default(),
+                sources: Sources::default(),
+                plan_sources: PlanSources::default(),
+                #[cfg(feature = "redis")]
+                retired: Retired::default(),
             }),
         }
     }
@@ -130,6 +148,10 @@ impl<S: Store> Limiter<S> {
     /// [`local_share`](Builder::local_share), and all of [`store`](Builder::store). Limits in code
     /// stay, as the policy `default` after those of `config`. Should `config` have one of this name,
     /// it is an error, and what runs goes on.
+    ///
+    /// Lists of guards that keep their name, their subject and where they come from go on as they are.
+    /// Others that are in files are read at once, and those in Redis by whoever
+    /// [keeps](Self::keep_lists) them.
     ///
     /// Of the store's settings in `config` only `on_failure`, `local_share` and `key_secret` are
     /// looked at, and of listeners none. Keys of the open layout are named by its templates.
@@ -150,12 +172,18 @@ impl<S: Store> Limiter<S> {
     pub fn reload(&self, config: Config) -> Result<(), BuildError> {
         let mut rules = self.shared.told.rules(Some(config))?;
         rules.owner = self.shared.owner;
-        rules.rooms = Rooms::of(&rules.policies, Some(&self.shared.rules.load()));
+        let before = self.shared.rules.load_full();
+        rules.rooms = Rooms::of(&rules.policies, Some(&before));
+        rules.known = Known::of(&rules.guards, rules.keys.address, Some(&before.known));
+        let counting = before.counting.as_ref();
+        rules.counting = Counting::of(rules.addresses.take(), rules.keys.address, counting);
         rules.prepare(&self.shared.store);
-        if let Some(naming) = &self.shared.naming {
-            naming.follow(&rules.policies);
-        }
-        self.shared.rules.store(Arc::new(rules));
+        #[cfg(feature = "redis")]
+        let now = rules.counting.clone();
+        self.shared.replace(rules)?;
+        #[cfg(feature = "redis")]
+        self.shared.retired.note(counting, now.as_ref());
+        self.shared.sources.reloaded();
         Ok(())
     }
 
@@ -223,6 +251,20 @@ impl<S: Store> Limiter<S> {
     }
 }
 
+impl<S> Shared<S> {
+    /// Lets `rules` be what is decided by, with what plans said last.
+    fn replace(&self, rules: Rules) -> Result<(), BuildError> {
+        let last = self.rules.load_full();
+        let replaced = self.plan_sources.carry_over(&last, rules, |rules| {
+            if let Some(naming) = &self.naming {
+                naming.follow(&rules.policies);
+            }
+            self.rules.store(Arc::new(rules));
+        });
+        replaced.map_err(|reason| BuildError::Plans { reason })
+    }
+}
+
 impl<S> Limiter<S> {
     pub(crate) fn downgrade(&self) -> Weak<Shared<S>> {
         Arc::downgrade(&self.shared)
@@ -243,6 +285,10 @@ impl<S> Limiter<S> {
         self.shared.owner == owner
     }
 
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.shared.sources
+    }
+
     pub(crate) fn giving(&self) -> &Giving {
         &self.shared.giving
     }
@@ -253,6 +299,15 @@ impl<S> Limiter<S> {
 
     pub(crate) fn reserving(&self) -> &Reserving {
         &self.shared.reserving
+    }
+
+    pub(crate) fn plan_sources(&self) -> &PlanSources {
+        &self.shared.plan_sources
+    }
+
+    #[cfg(feature = "redis")]
+    pub(crate) fn retired(&self) -> &Retired {
+        &self.shared.retired
     }
 
     pub(crate) fn failover(&self) -> Option<&Failover> {

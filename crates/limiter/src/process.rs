@@ -56,6 +56,32 @@ impl Environment for ProcessEnvironment {
         }
         Ok(text)
     }
+
+    fn has_file(&self, path: &str) -> Result<(), String> {
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let about = file.metadata().map_err(|error| error.to_string())?;
+        if about.is_dir() {
+            return Err("it is a folder".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// The most that a list in a file may hold: a dozen million addresses.
+const LIST_BYTES_MAX: u64 = 256 << 20;
+
+/// What a file holds that lists whom a guard knows, or why it cannot be read.
+pub(crate) fn list_file(path: &str) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| {
+        // A folder can be opened, and read only in vain.
+        file.take(LIST_BYTES_MAX + 1).read_to_end(&mut bytes)
+    });
+    read.map_err(|error| format!("{path} cannot be read: {error}"))?;
+    if bytes.len() as u64 > LIST_BYTES_MAX {
+        return Err(format!("{path} is longer than 256 MiB"));
+    }
+    Ok(bytes)
 }
 
 /// The configuration in a file; what it names is looked up in `environment`.

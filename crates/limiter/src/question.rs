@@ -1,8 +1,9 @@
 //! From a request to what is asked of the store, and from its reply to a decision.
 
-use crate::decision::{Brought, Decision, Pieces, Scene};
+use crate::decision::{Brought, Charged, Decision, Pieces, Scene};
 use crate::error::CheckError;
 use crate::giving::{Charge, Charges};
+use crate::planning::Planned;
 use crate::purpose::Purpose;
 use crate::rules::Rules;
 use crate::waiting::Room;
@@ -10,8 +11,9 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use tidegate_core::{Ask, Op, Outcome, Quota, Receipt, Reply};
 use tidegate_policy::config::LocalShare;
+use tidegate_policy::guard::{GuardScratch, Outcome as Guarded};
 use tidegate_policy::matching::{Met, Scratch};
-use tidegate_policy::{Evaluate, Limit, OnFailure, Request};
+use tidegate_policy::{Evaluate, Limit, OnFailure, Reason, Request};
 
 /// A request that a store has to decide.
 pub(crate) struct Question<'a> {
@@ -30,19 +32,32 @@ pub(crate) struct Question<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     scratch: Scratch,
+    guards: GuardScratch,
     brought: Option<Arc<Brought>>,
+    planned: Option<Arc<Planned>>,
 }
 
 /// What is to be done about a request.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "looked at where it is, and most often the large one"
-)]
 pub(crate) enum Prepared<'a> {
     /// Ask the store.
     Ask(Question<'a>),
-    /// Nothing: no limit applies, or one refuses for want of an identity.
+    /// Nothing: a guard decides, no limit applies, or one refuses for want of an identity.
     Decided(Decision),
+}
+
+impl Prepared<'_> {
+    /// Counts the request by its address, if addresses are counted. Once a request; and only a store that
+    /// waits has where to count.
+    #[inline]
+    pub(crate) fn count(&self, rules: &Rules, request: &Request<'_>) {
+        if let Some(counting) = &rules.counting {
+            let is_kept_out = match self {
+                Self::Ask(_) => false,
+                Self::Decided(decision) => decision.reason() == Reason::Blacklisted,
+            };
+            counting.count(request.ip, is_kept_out);
+        }
+    }
 }
 
 impl<'a> Question<'a> {
@@ -53,41 +68,73 @@ impl<'a> Question<'a> {
         purpose: Purpose,
         buffers: &'a mut Buffers,
     ) -> Result<Prepared<'a>, CheckError> {
+        let mut prepared = Self::begin(rules, request, purpose, buffers)?;
+        if let Prepared::Ask(question) = &mut prepared {
+            question.ask(request, purpose);
+        }
+        Ok(prepared)
+    }
+
+    /// The same, but what is asked is left to [`ask`](Self::ask): a question is large, and whoever has
+    /// it where it stays spares moving it about.
+    pub(crate) fn begin(
+        rules: &'a Arc<Rules>,
+        request: &Request<'_>,
+        purpose: Purpose,
+        buffers: &'a mut Buffers,
+    ) -> Result<Prepared<'a>, CheckError> {
         let (number, policy) = rules.find(request)?;
+        let mut watched = 0;
+        // What has been used already has been used, whoever it was.
+        if !rules.guards.is_empty() && purpose != Purpose::Report {
+            let verdict = rules.ask_guards(request, &mut buffers.guards);
+            if verdict.outcome != Guarded::Pass {
+                let decision = Decision::guarded(rules, number, request, verdict);
+                return Ok(Prepared::Decided(decision));
+            }
+            watched = verdict.watched;
+        }
         if !request.descriptors.is_empty() || buffers.brought.is_some() {
             buffers.brought = Brought::of(policy, request.descriptors)?;
         }
-        let meeting = policy.meet(request, &rules.keys, &mut buffers.scratch);
+        let planned = if policy.is_planned() {
+            Some(rules.planned.follow(&mut buffers.planned))
+        } else {
+            // Not kept for those who do not ask: it may be large, and outdated.
+            buffers.planned = None;
+            None
+        };
+        let tables = planned.map_or(&[][..], |planned| planned.tables());
+        let meeting = policy.meet_with(request, &rules.keys, tables, &mut buffers.scratch);
         let scene = Scene {
             rules,
             number,
             policy,
             meeting,
             brought: buffers.brought.as_ref(),
+            planned,
             descriptors: u16::try_from(request.descriptors.len()).unwrap_or(u16::MAX),
+            watched,
         };
-        if let Some(limit) = meeting.refused {
-            let refused = Decision::identity_missing(&scene, limit);
+        if let Some(refused) = meeting.refused {
+            let refused = Decision::identity_missing(&scene, refused);
             return Ok(Prepared::Decided(refused));
         }
         if meeting.met.iter().all(|met| scene.bands(met).is_empty()) {
             return Ok(Prepared::Decided(Decision::unlimited(&scene)));
         }
         let is_in_line = policy.waits() && charges_waiting(&scene, request, purpose);
-        let mut question = Self {
+        Ok(Prepared::Ask(Self {
             scene,
             asks: SmallVec::new(),
             may_wait: is_in_line && purpose == Purpose::Pass && policy.evaluate != Evaluate::Each,
             is_in_line,
-        };
-        // Written where they are kept: they are large, and moving them would cost more than they do.
-        question.ask(request, purpose);
-        Ok(Prepared::Ask(question))
+        }))
     }
 
     /// Asks for every band of every limit met, and whether it is closed to the subject.
     #[inline]
-    fn ask(&mut self, request: &Request<'_>, purpose: Purpose) {
+    pub(crate) fn ask(&mut self, request: &Request<'_>, purpose: Purpose) {
         let scene = &self.scene;
         for (nth, met) in scene.meeting.met.iter().enumerate() {
             let Some(limit) = scene.limit(met) else {
@@ -111,16 +158,31 @@ impl<'a> Question<'a> {
         }
     }
 
+    #[inline]
     pub(crate) fn answer(&self, reply: &Reply) -> Decision {
-        if self.is_refundable() && reply.passed {
-            return self.conclude(reply, self.charges(reply));
+        if reply.passed && (self.is_refundable() || self.scene.policy.warns()) {
+            return self.answer_in_full(reply);
         }
+        // Nothing is done to it here: it is large, and whoever takes hold of it has to move it.
         Decision::new(&self.scene, reply)
+    }
+
+    /// The same with what may be given back, and with what is warned of.
+    fn answer_in_full(&self, reply: &Reply) -> Decision {
+        let mut decision = Decision::new(&self.scene, reply);
+        if self.is_refundable() {
+            decision.charge(self.charges(reply));
+        }
+        self.warn(&mut decision);
+        decision
     }
 
     /// The decision that `reply` amounts to, which has charged `charges`.
     pub(crate) fn conclude(&self, reply: &Reply, charges: Arc<Charges>) -> Decision {
-        Decision::new(&self.scene, reply).with_charges(charges)
+        let mut decision = Decision::new(&self.scene, reply);
+        decision.charge(charges);
+        self.warn(&mut decision);
+        decision
     }
 
     /// What a reply that passes has charged and may be given back.
@@ -151,15 +213,17 @@ impl<'a> Question<'a> {
                     limit: met.limit,
                     band: match (self.scene.brought, met.descriptor) {
                         // What a request brings is known by its descriptor.
-                        (Some(_), Some(nth)) if limit.bands.is_empty() => usize::from(nth),
+                        (Some(_), Some(nth)) if self.scene.is_hidden(met) => usize::from(nth),
                         _ => band,
                     },
+                    rate: met.planned.rate(),
                     receipt,
                 });
             }
         }
         let charges = Charges::new(Arc::clone(self.scene.rules), self.scene.number, charges);
-        Arc::new(charges.bringing(self.scene.brought.cloned()))
+        let charges = charges.bringing(self.scene.brought.cloned());
+        Arc::new(charges.planned(self.scene.planned.cloned()))
     }
 
     /// Whether charges of any limit of the policy may be given back.
@@ -223,7 +287,30 @@ impl<'a> Question<'a> {
 
     /// The decision where the store did not answer, or only in part.
     pub(crate) fn piece(&self, pieces: &Pieces<'_>) -> Decision {
-        Decision::pieced(&self.scene, pieces)
+        let mut decision = Decision::pieced(&self.scene, pieces);
+        self.warn(&mut decision);
+        decision
+    }
+
+    /// Lets a decision tell the bands that its charges have brought to what their limits warn of.
+    fn warn(&self, decision: &mut Decision) {
+        if !self.scene.policy.warns() || !decision.is_allowed() {
+            return;
+        }
+        let charged = self.asks.iter().zip(self.numbers());
+        let charged = charged.filter_map(|(ask, (met, limit, band))| {
+            let (Op::Take(cost) | Op::Force(cost)) = ask.op else {
+                return None;
+            };
+            Some(Charged {
+                met,
+                band,
+                cost,
+                capacity: ask.quota.capacity(),
+                warn: limit.warn?,
+            })
+        });
+        decision.warn(charged);
     }
 
     /// Whether the limit met of this number was met by a descriptor, which is told of it by itself.

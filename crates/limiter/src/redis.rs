@@ -71,7 +71,7 @@ pub fn open_layout(policies: &[Policy]) -> OpenLayout {
             let Some(template) = &limit.template else {
                 continue;
             };
-            let bands = limit.bands.iter();
+            let bands = limit.shapes().iter();
             let bands = bands.map(|band| (band.quota.id(), band_name(band).to_owned()));
             let open = OpenLimit {
                 template: template.pieces().iter().map(piece).collect(),
@@ -104,7 +104,7 @@ pub struct SharedStore {
     pub heartbeat: Option<Heartbeat>,
 }
 
-fn connection(redis: &RedisSettings) -> Settings {
+pub(crate) fn connection(redis: &RedisSettings) -> Settings {
     let addresses = redis.addresses.iter();
     let addresses = addresses.map(|it| Address::new(it.host.clone(), it.port));
     let mode = match &redis.mode {

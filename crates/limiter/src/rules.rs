@@ -1,14 +1,20 @@
 //! What a limiter decides by: the policies of one version of a configuration.
 
+use crate::counting::Counting;
 use crate::error::CheckError;
+use crate::known::Known;
+use crate::planning::Present;
 use crate::waiting::Rooms;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use tidegate_core::{Mode, Store};
+use tidegate_policy::addresses::Addresses;
 use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::{Client, Config, Limit, OnFailure, Policy, Request, Tag};
+use tidegate_policy::plan::PlanSource;
+use tidegate_policy::{Client, Config, Guards, Limit, OnFailure, Policy, Request, Tag};
 
 /// What a limiter decides by: the policies of one version of a configuration, and who asks. Never
 /// changes; a reload replaces it whole.
@@ -34,6 +40,14 @@ pub struct Rules {
     /// Where they are: doors look them up several times a request.
     by_name: Numbers,
     by_domain: Numbers,
+    /// Who may not pass at all, and whom no limit applies to.
+    pub(crate) guards: Guards,
+    /// What those know, and what else changes without a reload; nothing before they are a limiter's.
+    pub(crate) known: Known,
+    /// How addresses are to be counted.
+    pub(crate) addresses: Option<Addresses>,
+    /// Who counts them; nobody before they are a limiter's.
+    pub(crate) counting: Option<Arc<Counting>>,
     pub(crate) client: Client,
     pub(crate) keys: KeyRules,
     /// What a limit does without the store, unless it says otherwise.
@@ -44,6 +58,11 @@ pub struct Rules {
     pub(crate) owner: u64,
     /// Where requests wait; none before they are a limiter's.
     pub(crate) rooms: Rooms,
+    /// Where rates come from that are not written.
+    pub(crate) plans: Vec<PlanSource>,
+    /// What they say at present. It changes apart from all the rest, and a decision keeps the version
+    /// that it began with.
+    pub(crate) planned: Present,
 }
 
 /// The numbers of policies, by a name of theirs. Of two of one name, the first is meant.
@@ -57,6 +76,10 @@ impl Rules {
             policies: Vec::new(),
             by_name: Numbers::default(),
             by_domain: Numbers::default(),
+            guards: Guards::default(),
+            known: Known::default(),
+            addresses: None,
+            counting: None,
             keys: KeyRules {
                 address: client.address_rules(),
                 secret: store.hash_key(),
@@ -66,11 +89,17 @@ impl Rules {
             local_share: store.local_share,
             owner: 0,
             rooms: Rooms::default(),
+            plans: Vec::new(),
+            planned: Present::default(),
         }
     }
 
     /// Adds one more policy, after all others.
-    pub(crate) fn push(&mut self, policy: Policy) {
+    pub(crate) fn push(&mut self, mut policy: Policy) {
+        policy.guarded_by(&self.guards);
+        if self.addresses.is_some() {
+            policy.count_addresses();
+        }
         let number = self.policies.len();
         let name = policy.name.as_str().into();
         self.by_name.entry(name).or_insert(number);
@@ -80,6 +109,11 @@ impl Rules {
             self.by_domain.entry(domain).or_insert(number);
         }
         self.policies.push(policy);
+    }
+
+    /// The guards, which are asked before any limit.
+    pub fn guards(&self) -> &Guards {
+        &self.guards
     }
 
     /// Who asks: how identities are found out.
@@ -192,8 +226,8 @@ impl Rules {
 
 /// Lets the store give back what it has charged. Callers can give back no more than before.
 fn keep_credits(limit: Option<&mut Limit>) {
-    for band in limit.into_iter().flat_map(|limit| &mut limit.bands) {
-        band.quota = band.quota.with_refundable(true);
+    if let Some(limit) = limit {
+        limit.keep_credits();
     }
 }
 
@@ -202,6 +236,9 @@ impl From<Config> for Rules {
         let mut rules = Self {
             keys: config.key_rules(),
             client: config.client,
+            plans: config.plans,
+            guards: config.guards,
+            addresses: config.addresses,
             ..Self::empty(&config.store)
         };
         config

@@ -313,6 +313,8 @@ impl LimitSpec {
             on_failure: self.on_failure,
             refusal: self.refusal,
             template: None,
+            plan: None,
+            warn: None,
         })
     }
 }

@@ -139,7 +139,7 @@ impl Policy {
         let subject = subject_of(&limit.key, |part| {
             format!("<{}{}>", part_as_written(part), mark(part))
         });
-        let names = limit.bands.iter().map(|band| {
+        let names = limit.shapes().iter().map(|band| {
             template.render(&KeyOf {
                 policy: self.origin(index),
                 limit: &limit.name,

@@ -4,10 +4,14 @@
 //! |---|---|
 //! | [`policy`] | a policy as compiled |
 //! | [`limit`] | its limits: conditions, keys, bands |
+//! | [`addresses`] | counting addresses, and banning |
+//! | [`alerts`] | whom to tell when something needs a person |
+//! | [`plan`] | rates that come from elsewhere, for each subject its own |
 //! | `told` | limits that requests bring themselves |
 //! | [`config`] | a whole configuration, from YAML or JSON, with every error at once |
 //! | [`template`] | how the keys of a limit are named in the open layout |
 //! | [`group`] | which limits are decided in one place |
+//! | [`guard`] | lists of those who may not pass at all, or whom no limit applies to |
 //! | [`import`] | configurations of other limiters, told in our own language |
 //! | [`request`] | what is known of a request |
 //! | [`route`] | where a gateway sends requests |
@@ -15,12 +19,16 @@
 //! | [`respond`] | what a client is told |
 //! | [`matching`] | from a request to the limits it meets, and the keys of their buckets |
 
+pub mod addresses;
+pub mod alerts;
 pub mod client;
 pub mod config;
 pub mod group;
+pub mod guard;
 pub mod import;
 pub mod limit;
 pub mod matching;
+pub mod plan;
 pub mod policy;
 pub mod request;
 pub mod respond;
@@ -31,6 +39,7 @@ mod told;
 pub use client::Client;
 pub use config::{Config, ConfigErrors};
 pub use group::{Group, Tag};
+pub use guard::{Guard, Guards, Reason};
 pub use limit::{Band, Condition, KeyPart, Limit, Missing, OnFailure, Waiting};
 pub use matching::{Meeting, Scratch};
 pub use policy::{Evaluate, Policy, Reserving};

@@ -1,6 +1,7 @@
 //! A limit as compiled: what the configuration means, with nothing left to look up.
 
 use crate::matching::{DescriptorPattern, HostPattern, PathPattern};
+use crate::plan::Plan;
 pub use crate::policy::{Evaluate, Policy, Reserving};
 use crate::respond::Refusal;
 use crate::template::Template;
@@ -61,12 +62,43 @@ pub struct Limit {
     /// How its keys are named where the store keeps them in the open layout; absent where it keeps
     /// them packed.
     pub template: Option<Template>,
+    /// Where its rate comes from, where it is not written; [`bands`](Self::bands) then holds at most
+    /// the one for those whom the plan does not know.
+    pub plan: Option<Plan>,
+    /// Tells of a band when so many of a hundred parts of it are used.
+    pub warn: Option<u8>,
 }
 
 impl Limit {
     /// Whether it says of no amount that it is too much (`rate: unlimited`).
     pub fn is_unlimited(&self) -> bool {
-        self.bands.is_empty()
+        self.bands.is_empty() && self.plan.is_none()
+    }
+
+    /// Lets its buckets remember what giving back needs. Its bands stay the same bands.
+    pub fn keep_credits(&mut self) {
+        for band in &mut self.bands {
+            band.quota = band.quota.with_refundable(true);
+        }
+        if let Some(plan) = &mut self.plan {
+            plan.counting.refundable = true;
+        }
+    }
+
+    /// Lets units of it be lent.
+    pub(crate) fn lend(&mut self) {
+        for band in &mut self.bands {
+            band.quota = band.quota.with_lending(true);
+        }
+        if let Some(plan) = &mut self.plan {
+            plan.lends = true;
+        }
+    }
+
+    /// Everything that it looks at to find whose bucket, and whose rate.
+    pub(crate) fn identities(&self) -> impl Iterator<Item = &KeyPart> {
+        let subject = self.plan.iter().map(|plan| &plan.subject);
+        self.key.iter().chain(subject)
     }
 
     /// Whether single descriptors meet it, each by its entries: then one request may meet it several
@@ -81,7 +113,7 @@ impl Limit {
 
     /// Whether anything of a descriptor tells its buckets apart.
     pub(crate) fn counts_by_descriptor(&self) -> bool {
-        self.key.iter().any(KeyPart::is_of_descriptor)
+        self.identities().any(KeyPart::is_of_descriptor)
     }
 }
 
@@ -161,6 +193,8 @@ pub enum KeyPart {
         /// Which of several with this key, counted from 1. Where absent, there must be one only.
         nth: Option<u8>,
     },
+    /// The group that the subject of the limit's plan belongs to.
+    Group,
     /// Nothing: one bucket for all.
     Global,
 }
@@ -239,7 +273,7 @@ pub enum OnFailure {
 }
 
 /// How addresses become keys.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AddressRules {
     /// IPv6 addresses count by this many leading bits.
     pub ipv6_prefix: u8,
@@ -262,6 +296,31 @@ impl AddressRules {
                 let mask = u128::MAX.checked_shl(128 - bits).unwrap_or(0);
                 IpAddr::V6((u128::from(v6) & mask).into())
             }
+        }
+    }
+
+    /// What lists and maps call the address that `address` counts as: IPv6 with its prefix.
+    ///
+    /// ```
+    /// use tidegate_policy::limit::AddressRules;
+    ///
+    /// let rules = AddressRules { ipv6_prefix: 64 };
+    /// assert_eq!(rules.member("::ffff:192.0.2.1".parse()?), "192.0.2.1");
+    /// assert_eq!(rules.member("2001:db8::17".parse()?), "2001:db8::/64");
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
+    pub fn member(self, address: IpAddr) -> String {
+        match self.subject(address) {
+            IpAddr::V6(v6) if self.ipv6_prefix < 128 => format!("{v6}/{}", self.ipv6_prefix),
+            subject => subject.to_string(),
+        }
+    }
+
+    /// The same for what people write, which may be a network too; `None` where it is neither.
+    pub fn member_of(self, text: &str) -> Option<String> {
+        match text.parse() {
+            Ok(address) => Some(self.member(address)),
+            Err(_) => Some(text.parse::<IpNet>().ok()?.trunc().to_string()),
         }
     }
 }

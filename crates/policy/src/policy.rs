@@ -1,6 +1,6 @@
 //! A policy as compiled: its limits, and what they have in common.
 
-use crate::limit::Limit;
+use crate::limit::{Band, Limit};
 use crate::matching::Matcher;
 use crate::respond::{Respond, Spoken, speak};
 use crate::told;
@@ -9,6 +9,10 @@ use std::time::Duration;
 
 /// A named list of limits.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is something that its limits have or have not, whatever else they have"
+)]
 pub struct Policy {
     /// Its name; of one that was joined, the names of all, `a+b`.
     pub name: String,
@@ -37,6 +41,10 @@ pub struct Policy {
     waits: bool,
     /// Whether charges of any limit may be given back.
     refundable: bool,
+    /// Whether any limit has its rate from a plan.
+    planned: bool,
+    /// Whether any limit tells when it is nearly used up.
+    warns: bool,
 }
 
 /// How the limits of a policy come together.
@@ -85,6 +93,12 @@ impl Reserving {
     }
 }
 
+impl From<Duration> for Reserving {
+    fn from(default_ttl: Duration) -> Self {
+        Self::new(default_ttl)
+    }
+}
+
 // === impl Policy ===
 
 impl Policy {
@@ -110,6 +124,8 @@ impl Policy {
             matcher,
             waits: limits.iter().any(is_waiting),
             refundable: limits.iter().any(|limit| limit.refundable),
+            planned: limits.iter().any(|limit| limit.plan.is_some()),
+            warns: limits.iter().any(|limit| limit.warn.is_some()),
             limits,
         };
         if policy.waits {
@@ -124,10 +140,13 @@ impl Policy {
         self.refundable = true;
         for limit in &mut self.limits {
             limit.refundable = true;
-            for band in &mut limit.bands {
-                band.quota = band.quota.with_refundable(true);
-            }
+            limit.keep_credits();
         }
+    }
+
+    /// Tells that requests are counted by address, so that doors find it out whatever limits look at.
+    pub fn count_addresses(&mut self) {
+        self.matcher.read_address();
     }
 
     /// Whether any limit makes requests wait instead of refusing them.
@@ -175,9 +194,7 @@ impl Policy {
         self.reserving = reserving;
         if reserving.is_some() {
             self.make_refundable();
-            for band in self.limits.iter_mut().flat_map(|limit| &mut limit.bands) {
-                band.quota = band.quota.with_lending(true);
-            }
+            self.limits.iter_mut().for_each(Limit::lend);
         }
         self
     }
@@ -230,6 +247,8 @@ impl Policy {
             origins: policies.iter().map(origin).collect(),
             waits: policies.iter().any(|it| it.waits),
             refundable: policies.iter().any(|it| it.refundable),
+            planned: policies.iter().any(|it| it.planned),
+            warns: policies.iter().any(|it| it.warns),
             limits,
         })
     }
@@ -262,6 +281,24 @@ impl Policy {
     /// What clients are told.
     pub fn respond(&self) -> &Respond {
         &self.respond
+    }
+
+    /// How header fields spell a band that a plan told for a limit of this number.
+    pub fn planned_spoken(&self, limit: usize, band: &Band) -> Option<Spoken> {
+        let name = self.spoken(limit, 0)?.name().to_owned();
+        Some(Spoken::new(name, &band.quota))
+    }
+
+    /// Whether any limit has its rate from a plan.
+    #[inline]
+    pub fn is_planned(&self) -> bool {
+        self.planned
+    }
+
+    /// Whether any limit tells when it is nearly used up.
+    #[inline]
+    pub fn warns(&self) -> bool {
+        self.warns
     }
 
     /// How header fields spell a band, by the numbers of its limit and of itself.

@@ -35,6 +35,8 @@ pub(crate) fn hidden() -> Limit {
         on_failure: None,
         refusal: None,
         template: None,
+        plan: None,
+        warn: None,
     }
 }
 

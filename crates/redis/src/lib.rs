@@ -2,6 +2,9 @@
 //! exactly what the policy allows, in one round trip.
 
 mod apart;
+mod bans;
+mod beside;
+mod census;
 mod clock;
 mod connection;
 mod deny;
@@ -19,22 +22,31 @@ mod reserve;
 mod script;
 mod scripts;
 mod secret;
+mod sets;
 mod settings;
 mod shared;
 mod simple;
 mod stats;
 mod store;
 mod tasks;
+mod typed;
 
 /// The protocol crate, for commands that [`Connection::command`] is to send and what they answer.
 pub use redis as protocol;
 
+pub use bans::Bans;
+pub use beside::beside;
+pub use census::{
+    Added, Batch, Census, CensusLimits, CensusMap, CensusNames, Closing, ClosingToken, Figures,
+    Landed, OTHER,
+};
 pub use connection::{Connection, NodeInfo, Ping, Role, Route, Scan, Ttl};
 pub use error::{CallError, Class, ConnectError, ConnectErrorKind, Kind};
 pub use heartbeat::Heartbeat;
 pub use key::{Tag, slot};
 pub use layout::{Layout, OpenLayout, OpenLimit, Piece, TokenFields};
 pub use script::Script;
+pub use sets::LoadError;
 pub use settings::{Address, Credentials, Mode, Password, Settings, TlsSettings};
 pub use stats::{Counter, Stats};
 pub use store::{Options, RedisStore};

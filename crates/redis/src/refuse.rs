@@ -1,4 +1,4 @@
-//! Refusing without asking Redis, where it would refuse as well.
+//! Refusing without asking Redis, where it would refuse as well and all that it would tell is known.
 //!
 //! A refusal that blocks has something to write. So a request with blocks is refused here only if none
 //! of them can be charged: each is known to be in force, or what is asked of its limit can never pass.
@@ -38,26 +38,26 @@ impl Knowledge {
         self.hopeless.extend_from_slice(&other.hopeless);
     }
 
-    /// What is known, or `None` where Redis has to be told in any case.
+    /// What is known, or `None` where Redis has to be told in any case, or nothing is known of a bucket.
     pub(crate) fn of(deny: &DenyCache, request: &Request, now: Instant) -> Option<Self> {
         let mut knowledge = Self::default();
-        for ask in &request.asks {
-            let cost = match ask.op {
-                RequestOp::Engine(Op::Take(cost)) => cost,
-                RequestOp::Engine(Op::Test(cost)) => cost.max(1),
-                RequestOp::Engine(Op::Block) => 1,
-                RequestOp::Engine(Op::Look | Op::Force(_)) => 0,
-                // It is given back in any case, or only Redis can tell.
-                _ => return None,
-            };
+        for (nth, ask) in request.asks.iter().enumerate() {
+            let cost = wanted(request, nth)?;
             let key = request.keys.get(usize::from(ask.key))?;
             let (outcome, seen) = match deny.ask(key, &ask.quota, cost, now) {
                 Known::Refuses(outcome, seen) => {
-                    knowledge.refused |= ask.mode == Mode::Enforce;
+                    // What is forced refuses by itself, and is charged all the same.
+                    let is_forced = matches!(ask.op, RequestOp::Engine(Op::Force(_)));
+                    knowledge.refused |= ask.mode == Mode::Enforce && !is_forced;
                     (outcome, seen)
                 }
                 Known::Reads(outcome, seen) => (outcome, seen),
-                Known::Nothing => (as_new(&ask.quota), Timestamp::default()),
+                // Nobody is told of a block that is not in force.
+                Known::Nothing if matches!(ask.op, RequestOp::Engine(Op::Block)) => {
+                    (as_new(&ask.quota), Timestamp::default())
+                }
+                // It may refuse as well, and for longer; nothing can be told of it.
+                Known::Nothing => return None,
             };
             knowledge.at = knowledge.at.max(seen);
             knowledge.outcomes.push(outcome);
@@ -89,10 +89,60 @@ pub(crate) fn refuse(deny: &DenyCache, request: &Request, now: Instant) -> Optio
     Some(Reply::new(known.at, false, outcomes))
 }
 
-/// What is shown of a bucket of which nothing is known, beside one that refuses.
+/// A block that is not in force.
 fn as_new(quota: &Quota) -> Outcome {
     let bucket = Bucket::new(quota);
     Outcome::of(Wait::NONE, bucket.reading(quota, Timestamp::default()))
+}
+
+/// Forgets what others may have changed of the buckets that a request changes: when it is sent, so that
+/// whoever comes behind it is not answered before it, and when it has been answered.
+pub(crate) fn disturb(deny: &DenyCache, request: &Request, now: Instant) {
+    if deny.is_empty() {
+        return;
+    }
+    for ask in &request.asks {
+        let Some(key) = request.keys.get(usize::from(ask.key)) else {
+            continue;
+        };
+        match ask.op {
+            RequestOp::Engine(Op::Take(1..) | Op::Force(1..)) => {
+                deny.disturb(key, &ask.quota, now);
+            }
+            // It may have room again.
+            RequestOp::Engine(Op::GiveBack(_) | Op::Return { .. }) => deny.forget(key, &ask.quota),
+            _ => {}
+        }
+    }
+}
+
+/// How much has to be left for an ask to be allowed, as the engine counts it: what the others of its
+/// request take from the same bucket before its turn included. `None` where only Redis can tell.
+pub(crate) fn wanted(request: &Request, nth: usize) -> Option<u64> {
+    let ask = request.asks.get(nth)?;
+    let cost = match ask.op {
+        RequestOp::Engine(Op::Take(0) | Op::Force(0) | Op::Look) => return Some(0),
+        RequestOp::Engine(Op::Take(cost)) => cost,
+        RequestOp::Engine(Op::Test(cost)) => cost.max(1),
+        RequestOp::Engine(Op::Force(_) | Op::Block) => 1,
+        // It is given back in any case, or only Redis can tell.
+        _ => return None,
+    };
+    let comes_first = |other: usize, mode: Mode| match (mode, ask.mode) {
+        (Mode::Enforce, Mode::Shadow) => true,
+        (Mode::Shadow, Mode::Enforce) => false,
+        _ => other < nth,
+    };
+    let mut wanted = cost;
+    for (at, other) in request.asks.iter().enumerate() {
+        if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost)) = other.op
+            && (other.key, other.quota.id()) == (ask.key, ask.quota.id())
+            && comes_first(at, other.mode)
+        {
+            wanted = wanted.saturating_add(cost);
+        }
+    }
+    Some(wanted)
 }
 
 #[cfg(test)]

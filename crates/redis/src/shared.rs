@@ -5,7 +5,7 @@ use crate::connection::{Connection, Repeat};
 use crate::deny::DenyCache;
 use crate::general::{self, Call};
 use crate::key::{Naming, SLOTS, slot};
-use crate::lane::{Answer, Asker, Lane, Next, Waiter, carry};
+use crate::lane::{Answer, Asker, Lane, Next, Waiter, carry, remember};
 use crate::layout::{self, OpenKey};
 use crate::request::{Key, Request};
 use crate::script::Script;
@@ -188,15 +188,23 @@ impl Shared {
             return false;
         };
         let (call, command) = self.general(&[request]);
-        let deadline = Instant::now() + REFUND_TIME;
+        let sent = Instant::now();
+        let deadline = sent + REFUND_TIME;
         let script = &self.scripts.general;
         let run = self
             .connection
             .run(slot, script, &command, Repeat::Refund, deadline);
-        match run.await {
-            Ok(reply) => general::Replay::new(&call, &reply).is_ok(),
-            Err(_) => false,
+        let Ok(value) = run.await else {
+            return false;
+        };
+        let Ok(mut replay) = general::Replay::new(&call, &value) else {
+            return false;
+        };
+        // So that the next of a flood can be told of it without it being charged and given back again.
+        if let Ok(decided) = replay.next(request, false) {
+            remember(self, request, (&replay, &decided), sent);
         }
+        true
     }
 
     /// One of the places for those who wait.

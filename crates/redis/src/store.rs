@@ -7,7 +7,7 @@ use crate::error::ConnectError;
 use crate::key::{Naming, Tag};
 use crate::layout::{Form, Layout, OpenLayout};
 use crate::plan::{self, Group, Groups};
-use crate::refuse::{Knowledge, refuse};
+use crate::refuse::{Knowledge, disturb, refuse};
 use crate::request::{OwnedAsk, Request, RequestOp};
 use crate::reserve::reserve;
 use crate::scripts::Scripts;
@@ -221,6 +221,9 @@ impl Store for RedisStore {
         let mut groups = plan::groups(&self.shared, asks)?;
         if let Some(reply) = self.refuse_here(&groups, now) {
             return Ok(reply);
+        }
+        for group in &groups {
+            disturb(&self.shared.deny, &group.request, now);
         }
         if groups.len() > 1 {
             return reserve(&self.shared, groups).await;

@@ -33,6 +33,8 @@ pub struct Bounds {
     pub resp_idle_time: Duration,
     /// While draining, how long an idle connection stays open for a request already on its way.
     pub farewell_time: Duration,
+    /// How long it goes on serving once it is told to stop, while it says that it is about to.
+    pub notice_time: Duration,
     /// How long draining may take; connections that are left are then cut.
     pub drain_time: Duration,
 }
@@ -50,6 +52,7 @@ impl Default for Bounds {
             idle_time: Duration::from_secs(75),
             resp_idle_time: Duration::from_hours(1),
             farewell_time: Duration::from_millis(500),
+            notice_time: Duration::ZERO,
             drain_time: Duration::from_secs(10),
         }
     }

@@ -1,6 +1,8 @@
 //! The command line.
 
-use crate::commands::{doctor, gateway, import, inspect, reset, schema, serve, simulate, validate};
+use crate::commands::{
+    addresses, doctor, gateway, import, inspect, reset, schema, serve, simulate, validate,
+};
 use clap::{Args, Parser, Subcommand};
 
 /// Decides whether a request may pass: rate limiting over HTTP and as a reverse proxy, from one
@@ -67,6 +69,8 @@ pub enum Command {
     Inspect(inspect::InspectArgs),
     /// Make buckets that are kept in Redis as good as new
     Reset(reset::ResetArgs),
+    /// Show who asks most, by address; keep somebody out, or let somebody in again
+    Addresses(addresses::AddressesArgs),
     /// Examine the Redis that the configuration names: what would break a promise
     Doctor(doctor::DoctorArgs),
 }

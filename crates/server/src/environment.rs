@@ -46,6 +46,10 @@ impl Environment for ProcessEnvironment {
     fn file(&self, path: &str) -> Result<String, String> {
         self.process.file(path)
     }
+
+    fn has_file(&self, path: &str) -> Result<(), String> {
+        self.process.has_file(path)
+    }
 }
 
 #[cfg(test)]

@@ -9,13 +9,18 @@
 //! | [`server`] | sockets, connections, draining: the same for all doors |
 //! | `doors` | from a protocol to a question, and from a decision back |
 //! | `proxy` | passing requests on to upstreams |
+//! | `alerts` | telling people that something needs them |
+//! | `errand` | a request of our own to somebody else, now and then |
+//! | `sources` | where plans are loaded from |
 //! | [`serving`] | what the doors serve: decisions and routes |
 //! | [`decider`] | decides and observes, behind every door |
 //! | [`wire`] | JSON in and out: questions, answers, problems |
 //! | [`simulate`] | a trace, decided in virtual time |
 //! | [`telemetry`] | logs and metrics |
+//! | `upkeep` | what goes on beside the doors |
 //! | [`tasks`], [`signals`], [`bounds`] | what runs, what ends it, and what everything is held to |
 
+mod alerts;
 pub mod bounds;
 pub mod cli;
 pub mod commands;
@@ -24,6 +29,7 @@ pub mod config_source;
 pub mod decider;
 mod doors;
 pub mod environment;
+mod errand;
 pub mod failure;
 mod proxy;
 #[cfg(fuzzing)]
@@ -32,8 +38,10 @@ pub mod server;
 pub mod serving;
 pub mod signals;
 pub mod simulate;
+mod sources;
 pub mod tasks;
 pub mod telemetry;
+mod upkeep;
 pub mod wire;
 
 #[doc(hidden)]

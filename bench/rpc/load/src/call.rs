@@ -11,13 +11,38 @@ pub(crate) const RLS: &str = "/envoy.service.ratelimit.v3.RateLimitService/Shoul
 /// What the number of a key is written over.
 const PLACE: &[u8] = b"UUUUUUUU";
 
-/// Calls on one connection.
+/// What is sent, with another key each time.
 #[derive(Clone)]
+pub(crate) struct Message {
+    bytes: Bytes,
+    place: Option<usize>,
+}
+
+impl Message {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        let mut windows = bytes.windows(PLACE.len());
+        let place = windows.rposition(|it| it == PLACE);
+        Self {
+            place,
+            bytes: bytes.into(),
+        }
+    }
+
+    pub(crate) fn with(&self, key: u64) -> Bytes {
+        let Some(place) = self.place else {
+            return self.bytes.clone();
+        };
+        let mut message = BytesMut::from(&self.bytes[..]);
+        message[place..place + PLACE.len()].copy_from_slice(format!("{key:08}").as_bytes());
+        message.freeze()
+    }
+}
+
+/// Calls on one connection.
 pub(crate) struct Caller {
     sender: SendRequest<Bytes>,
     request: Request<()>,
-    message: Bytes,
-    place: Option<usize>,
+    message: Message,
 }
 
 impl Caller {
@@ -31,11 +56,9 @@ impl Caller {
         tokio::task::spawn_local(async move {
             connection.await.ok();
         });
-        let mut framed = BytesMut::from(&[0_u8][..]);
+        let mut framed = vec![0_u8];
         framed.extend_from_slice(&u32::try_from(message.len())?.to_be_bytes());
         framed.extend_from_slice(message);
-        let mut windows = framed.windows(PLACE.len()).enumerate();
-        let place = windows.rfind(|(_, it)| *it == PLACE);
         Ok(Self {
             sender,
             // What Envoy sends, as far as it differs from call to call or not.
@@ -46,8 +69,7 @@ impl Caller {
                 .header("x-envoy-internal", "true")
                 .header("x-forwarded-for", "10.1.2.3")
                 .body(())?,
-            place: place.map(|(at, _)| at),
-            message: framed.freeze(),
+            message: Message::new(framed),
         })
     }
 
@@ -55,7 +77,7 @@ impl Caller {
     pub(crate) async fn call(&self, key: u64) -> Result<Bytes> {
         let mut sender = self.sender.clone().ready().await?;
         let (answer, mut body) = sender.send_request(self.request.clone(), false)?;
-        body.send_data(self.message(key), true)?;
+        body.send_data(self.message.with(key), true)?;
         let answer = answer.await?;
         ensure!(answer.status() == 200, "status {}", answer.status());
         let at_once = answer.headers().get("grpc-status").cloned();
@@ -76,14 +98,5 @@ impl Caller {
             "0" => Ok(whole.slice(5.min(whole.len())..)),
             code => bail!("grpc-status {code}"),
         }
-    }
-
-    fn message(&self, key: u64) -> Bytes {
-        let Some(place) = self.place else {
-            return self.message.clone();
-        };
-        let mut message = BytesMut::from(&self.message[..]);
-        message[place..place + PLACE.len()].copy_from_slice(format!("{key:08}").as_bytes());
-        message.freeze()
     }
 }

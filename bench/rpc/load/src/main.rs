@@ -1,14 +1,15 @@
-//! Calls Envoy's rate limit service on the bare `h2` crate, from one thread: as fast as it answers
-//! (so many calls at a time on each connection), or at a fixed rate, whatever it answers.
+//! Calls Envoy's rate limit service on the bare `h2` crate, or a server that speaks the Redis protocol,
+//! from one thread: as fast as it answers (so many calls at a time on each connection), or at a fixed
+//! rate, whatever it answers.
 //!
 //! At a fixed rate a call's time begins when it was due, so that a server that stalls is not spared
 //! the calls that it held up.
 
 mod call;
+mod resp;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use call::Caller;
 use clap::Parser;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,6 +26,9 @@ struct Args {
     /// The message, in hexadecimal; its last eight bytes `U` (0x55) are replaced by a number each time
     #[arg(long)]
     message: String,
+    /// The message is a whole command of the Redis protocol
+    #[arg(long)]
+    resp: bool,
     #[arg(long, default_value_t = 10)]
     connections: usize,
     /// Calls at a time on each connection
@@ -38,6 +42,9 @@ struct Args {
     /// Calls a second, whatever is answered
     #[arg(long)]
     rate: Option<f64>,
+    /// Between calls at a rate, let others have the core: a Redis that must answer meanwhile
+    #[arg(long)]
+    gives_way: bool,
     #[arg(long, default_value_t = 10_000)]
     keys: u64,
 }
@@ -49,8 +56,34 @@ struct Found {
     failed: u64,
     micros: Vec<u32>,
     first: Option<Bytes>,
+    last: Option<Bytes>,
     /// What the first that failed said.
     why: Option<String>,
+}
+
+/// Calls on one connection.
+#[derive(Clone)]
+enum Caller {
+    Grpc(Rc<call::Caller>),
+    Resp(Rc<resp::Caller>),
+}
+
+impl Caller {
+    async fn connect(args: &Args, message: &[u8]) -> Result<Self> {
+        Ok(if args.resp {
+            Self::Resp(Rc::new(resp::Caller::connect(args.port, message).await?))
+        } else {
+            let caller = call::Caller::connect(args.port, &args.path, message).await?;
+            Self::Grpc(Rc::new(caller))
+        })
+    }
+
+    async fn call(&self, key: u64) -> Result<Bytes> {
+        match self {
+            Self::Grpc(caller) => caller.call(key).await,
+            Self::Resp(caller) => caller.call(key).await,
+        }
+    }
 }
 
 type Shared = Rc<RefCell<Found>>;
@@ -67,7 +100,7 @@ async fn run(args: Args) -> Result<()> {
     let message = unhex(&args.message).context("--message is not hexadecimal")?;
     let mut callers = Vec::new();
     for _ in 0..args.connections {
-        callers.push(Caller::connect(args.port, &args.path, &message).await?);
+        callers.push(Caller::connect(&args, &message).await?);
     }
     let found = Shared::default();
     let begin = Instant::now();
@@ -89,7 +122,6 @@ async fn run(args: Args) -> Result<()> {
         let place = (last as f64 * share) as usize;
         f64::from(found.micros[place]) / 1_000.0
     };
-    let first = found.first.as_deref().unwrap_or_default();
     let report = serde_json::json!({
         "requests": found.micros.len(),
         "requests_per_s": found.micros.len() as f64 / elapsed,
@@ -98,7 +130,8 @@ async fn run(args: Args) -> Result<()> {
         "p50_ms": at(0.5),
         "p99_ms": at(0.99),
         "p999_ms": at(0.999),
-        "first": hex(first),
+        "first": hex(found.first.as_deref().unwrap_or_default()),
+        "last": hex(found.last.as_deref().unwrap_or_default()),
     });
     #[expect(clippy::print_stdout, reason = "this is what it is for")]
     {
@@ -146,6 +179,9 @@ async fn at_a_rate(args: &Args, callers: &[Caller], rate: f64, found: &Shared) {
     for caller in callers.iter().cycle() {
         while due > Instant::now() {
             yield_now().await;
+            if args.gives_way {
+                std::thread::yield_now();
+            }
         }
         if due >= end {
             break;
@@ -169,7 +205,8 @@ async fn one(caller: &Caller, key: u64, due: Instant, found: &Shared) {
     found.micros.push(micros);
     match answer {
         Ok(answer) => {
-            found.first.get_or_insert(answer);
+            found.first.get_or_insert_with(|| answer.clone());
+            found.last = Some(answer);
         }
         Err(error) => {
             found.failed += 1;

@@ -5,7 +5,7 @@ use crate::clock;
 use http::StatusCode;
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use tidegate::{Applied, DecidedBy, Decision, Timestamp};
+use tidegate::{Applied, DecidedBy, Decision, Reason, Timestamp};
 use tidegate_policy::respond::{Names, Placeholder, Refusal, Respond, Spoken, Wording};
 
 /// Why the request does not pass.
@@ -17,6 +17,8 @@ pub(super) enum Case {
     Never,
     /// It lacks an identity.
     Nobody,
+    /// A guard keeps it out, and no limit was asked.
+    Barred(Reason),
     /// The store did not answer, and so nobody knows.
     Unknown,
 }
@@ -51,6 +53,9 @@ pub(super) enum Value<'a> {
 
 impl Case {
     fn of(decision: &Decision) -> Self {
+        if decision.is_barred() {
+            return Self::Barred(decision.reason());
+        }
         let Some(binding) = decision.binding() else {
             return Self::Unknown;
         };
@@ -67,7 +72,7 @@ impl Case {
         match self {
             Self::Exceeded(wait) => Some(wait),
             Self::Unknown => Some(COME_BACK_S),
-            Self::Never | Self::Nobody => None,
+            Self::Never | Self::Nobody | Self::Barred(_) => None,
         }
     }
 
@@ -80,6 +85,8 @@ impl Case {
             }
             Self::Never => "Rate limit exceeded. This request can never pass.".into(),
             Self::Nobody => "The request lacks an identity without which it cannot pass.".into(),
+            Self::Barred(Reason::Blacklisted) => "This address is not let in.".into(),
+            Self::Barred(_) => "Whoever sends this request is blocked.".into(),
             Self::Unknown => {
                 "The limiter cannot decide at the moment. Try again in 1 second.".into()
             }
@@ -156,9 +163,10 @@ impl<'a> Facts<'a> {
     /// none is, the standard one tells the truth.
     fn honest(self) -> Self {
         use Placeholder::{Detail, Message, Status, Title, Type};
-        let is_exceeded = matches!(self.case, Case::Exceeded(_) | Case::Never);
+        // What guards answer was written for them.
+        let is_meant = matches!(self.case, Case::Exceeded(_) | Case::Never | Case::Barred(_));
         let tells = [Detail, Message, Status, Title, Type];
-        if is_exceeded || self.refusal.body.has(&tells) {
+        if is_meant || self.refusal.body.has(&tells) {
             return self;
         }
         Self {
@@ -231,6 +239,7 @@ impl<'a> Facts<'a> {
             Case::Exceeded(_) | Case::Never => {
                 self.refusal.type_uri.as_deref().unwrap_or(QUOTA_EXCEEDED)
             }
+            Case::Barred(_) => self.refusal.type_uri.as_deref().unwrap_or("about:blank"),
             Case::Nobody => "about:blank",
             Case::Unknown => REDUCED_CAPACITY,
         }
@@ -245,7 +254,9 @@ impl<'a> Facts<'a> {
     pub(super) fn detail(&self) -> Cow<'static, str> {
         match (self.case, &self.refusal.message) {
             (Case::Never, Some(message)) if speaks_of_wait(message) => self.case.sentence(),
-            (Case::Exceeded(_) | Case::Never, Some(message)) => body::plain(message, self).into(),
+            (Case::Exceeded(_) | Case::Never | Case::Barred(_), Some(message)) => {
+                body::plain(message, self).into()
+            }
             _ => self.case.sentence(),
         }
     }
@@ -254,7 +265,9 @@ impl<'a> Facts<'a> {
     /// a phrase.
     fn message(&self) -> Cow<'static, str> {
         match (self.case, &self.refusal.message) {
-            (Case::Exceeded(_) | Case::Never, None) if self.refusal.status == 429 => {
+            (Case::Exceeded(_) | Case::Never | Case::Barred(_), None)
+                if self.refusal.status == 429 =>
+            {
                 self.title().into()
             }
             (Case::Exceeded(_) | Case::Never, None) => "Rate limit exceeded".into(),

@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicU32;
 use tidegate_core::{Clock, Store};
 use tidegate_memory::{MemoryStore, SystemClock};
 use tidegate_policy::config::LocalShare;
-use tidegate_policy::{Client, Config, Evaluate, OnFailure, Respond};
+use tidegate_policy::{Client, Config, Evaluate, OnFailure, Reserving, Respond};
 
 pub(crate) use told::Told;
 
@@ -120,6 +120,34 @@ impl<C: Clock> Builder<C> {
     /// What clients of the limits in code are told.
     pub fn respond(mut self, respond: Respond) -> Self {
         self.told.respond = respond;
+        self
+    }
+
+    /// Lets the limits in code take [reservations](Limiter::reserve), which live for so long unless they
+    /// say so: a duration, or a [`Reserving`] with a maximum as well; both from a millisecond to an hour.
+    /// None of these limits may let requests [wait](LimitSpec::wait).
+    ///
+    /// ```
+    /// # tokio::runtime::Builder::new_current_thread().enable_time().build()?.block_on(async {
+    /// use std::time::Duration;
+    /// use tidegate::{KeyPart, LimitSpec, Limiter, Request};
+    ///
+    /// let limiter = Limiter::builder()
+    ///     .limit(LimitSpec::new("tokens").key(KeyPart::User).band("1000/h"))
+    ///     .reserve(Duration::from_secs(60))
+    ///     .build()?;
+    /// let ann = Request::new().user("ann");
+    ///
+    /// let reservation = limiter.reserve(&ann.cost(800), None).await?;
+    /// assert_eq!(reservation.expires_after(), Some(Duration::from_secs(60)));
+    /// limiter.commit(reservation.id().expect("there is room"), 150).await?;
+    /// assert!(limiter.check(&ann.cost(850)).await?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reserve(mut self, reserving: impl Into<Reserving>) -> Self {
+        self.told.reserving = Some(reserving.into());
         self
     }
 

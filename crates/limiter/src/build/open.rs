@@ -43,7 +43,11 @@ impl<C: Clock + Clone + 'static> Builder<C> {
         let mut opened = self.open().await?;
         match opened.late.take() {
             Some(source) => Err(BuildError::Unreachable { source }),
-            None => self.over(opened),
+            None => {
+                let limiter = self.over(opened)?;
+                limiter.load_lists().await;
+                Ok(limiter)
+            }
         }
     }
 
@@ -59,7 +63,9 @@ impl<C: Clock + Clone + 'static> Builder<C> {
             return self.connect().await;
         }
         let opened = self.open().await?;
-        self.over(opened)
+        let limiter = self.over(opened)?;
+        limiter.load_lists().await;
+        Ok(limiter)
     }
 
     async fn open(&self) -> Result<Opened<C>, BuildError> {
@@ -85,6 +91,10 @@ impl<C: Clock + Clone + 'static> Builder<C> {
         };
         builder.naming = opened.naming;
         let limiter = builder.build_with(opened.store)?;
+        #[cfg(feature = "redis")]
+        if let AnyStore::Redis(shared) = limiter.store() {
+            limiter.sources().share(shared.store.connection());
+        }
         if let Some(error) = opened.late {
             limiter.note_store(Err(&error));
         }

@@ -7,7 +7,7 @@ use crate::rules::Rules;
 use crate::spec::LimitSpec;
 use std::path::Path;
 use tidegate_policy::config::{LocalShare, StoreSettings};
-use tidegate_policy::{Client, Config, Evaluate, Limit, OnFailure, Policy, Respond};
+use tidegate_policy::{Client, Config, Evaluate, Limit, OnFailure, Policy, Reserving, Respond};
 
 /// The name of the policy that limits written in code belong to.
 const DEFAULT_POLICY: &str = "default";
@@ -26,6 +26,7 @@ pub(crate) struct Told {
     pub(super) limits: Vec<LimitSpec>,
     pub(super) evaluate: Evaluate,
     pub(super) respond: Respond,
+    pub(super) reserving: Option<Reserving>,
 }
 
 impl Told {
@@ -51,8 +52,13 @@ impl Told {
             if rules.policy(Some(DEFAULT_POLICY)).is_some() {
                 return Err(BuildError::TwoDefaults);
             }
-            let policy = Policy::new(DEFAULT_POLICY.to_owned(), self.evaluate, limits);
-            rules.push(policy.with_respond(self.respond.clone()));
+            if let Some(reserving) = self.reserving {
+                check_reserving(reserving, &limits)?;
+            }
+            let policy = Policy::new(DEFAULT_POLICY.to_owned(), self.evaluate, limits)
+                .with_respond(self.respond.clone())
+                .with_reserving(self.reserving);
+            rules.push(policy);
         }
         if rules.policies.is_empty() {
             return Err(BuildError::NoPolicy);
@@ -81,4 +87,30 @@ fn compile(specs: &[LimitSpec]) -> Result<Vec<Limit>, BuildError> {
         limits.push(limit);
     }
     Ok(limits)
+}
+
+/// Refuses what limits in code cannot do beside taking reservations, as the configuration does.
+fn check_reserving(reserving: Reserving, limits: &[Limit]) -> Result<(), BuildError> {
+    let Reserving {
+        default_ttl,
+        max_ttl,
+    } = reserving;
+    let refuse = |reason: String| Err(BuildError::Reserve { reason });
+    for ttl in [default_ttl, max_ttl] {
+        if !(Reserving::SHORTEST..=Reserving::LONGEST).contains(&ttl) {
+            return refuse(format!("{ttl:?} to live is not from 1ms to 1h"));
+        }
+    }
+    if default_ttl > max_ttl {
+        return refuse(format!(
+            "{default_ttl:?} unless told is longer than {max_ttl:?}, which is the longest"
+        ));
+    }
+    if let Some(limit) = limits.iter().find(|limit| limit.waiting.is_some()) {
+        return refuse(format!(
+            "requests wait for limit `{}`; remove `.wait(..)` there, or `.reserve(..)`",
+            limit.name
+        ));
+    }
+    Ok(())
 }

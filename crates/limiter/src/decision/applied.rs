@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 use tidegate_core::{Mode, Outcome, Wait};
+use tidegate_policy::plan::Answer;
 use tidegate_policy::respond::{Refusal, Spoken};
 use tidegate_policy::{Band, KeyPart, Limit};
 
@@ -17,6 +18,7 @@ pub struct Applied<'a> {
     pub(super) spoken: Option<&'a Spoken>,
     pub(super) outcome: &'a Outcome,
     pub(super) key: &'a str,
+    pub(super) planned: Option<(&'a str, Answer)>,
 }
 
 // === impl Applied ===
@@ -73,6 +75,12 @@ impl<'a> Applied<'a> {
     /// Whose bucket it was, such as `ip:192.0.2.1`. Secrets appear as a hash.
     pub fn key(&self) -> &'a str {
         self.key
+    }
+
+    /// The source of plans that the limit asked, by its name, and what it answered; `None` where the
+    /// limit has no plan.
+    pub fn plan(&self) -> Option<(&'a str, Answer)> {
+        self.planned
     }
 
     /// Whether this band had room.

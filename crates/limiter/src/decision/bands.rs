@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use tidegate_core::{Mode, Outcome, Wait};
 use tidegate_policy::Limit;
 use tidegate_policy::matching::{Meeting, Met};
+use tidegate_policy::plan::Answer;
 
 /// What one band answered. Small, for a decision is moved about with four of them in place.
 #[derive(Clone, Copy)]
@@ -16,6 +17,8 @@ pub(super) struct Entry {
     pub(super) band: u16,
     /// By which descriptor it was met; [`NO_DESCRIPTOR`] where by the request as a whole.
     pub(super) descriptor: u16,
+    /// What the limit's plan answered, where it has one.
+    pub(super) planned: Answer,
     pub(super) outcome: Outcome,
 }
 
@@ -42,6 +45,7 @@ impl Entry {
             limit: number(limit),
             band: NO_BAND,
             descriptor: descriptor.unwrap_or(NO_DESCRIPTOR),
+            planned: Answer::NotAsked,
             outcome: Outcome {
                 remaining: 0,
                 wait,
@@ -58,7 +62,11 @@ impl Entry {
             remaining: u64::MAX,
             ..entry.outcome
         };
-        Self { outcome, ..entry }
+        Self {
+            outcome,
+            planned: met.planned,
+            ..entry
+        }
     }
 
     pub(super) fn is_unlimited(&self) -> bool {
@@ -80,8 +88,10 @@ impl<'m> Bands<'m> {
             self.best = Some((self.entries.len(), Wait::NEVER, 0));
             self.met = Some(met);
         }
-        self.entries
-            .push(Entry::without_band(met.limit, met.descriptor, wait));
+        self.entries.push(Entry {
+            planned: met.planned,
+            ..Entry::without_band(met.limit, met.descriptor, wait)
+        });
     }
 
     /// Adds what was answered: one of `outcomes` for each band of each limit met and then for its block,
@@ -120,6 +130,7 @@ impl<'m> Bands<'m> {
                     limit: number(met.limit),
                     band,
                     descriptor: met.descriptor.unwrap_or(NO_DESCRIPTOR),
+                    planned: met.planned,
                     outcome,
                 });
             }

@@ -58,9 +58,12 @@ impl Decision {
         self.describe(self.bands.get(number)?, "")
     }
 
-    /// Whether no enforced limit of the descriptor numbered `nth` refuses. A request may be refused
+    /// Whether no enforced limit of the descriptor numbered `nth` refuses, and no guard the whole. A request may be refused
     /// though all its descriptors are allowed: by a limit that applies to it as a whole.
     pub fn descriptor_allowed(&self, nth: usize) -> bool {
+        if self.is_barred() {
+            return false;
+        }
         let mut entries = self.described(nth);
         !entries.any(|(_, entry)| !entry.outcome.is_allowed() && self.is_enforced(entry))
     }

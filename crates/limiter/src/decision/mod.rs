@@ -7,26 +7,35 @@
 //! | `bands` | what all bands answered, and which of them is reported |
 //! | `applied` | what one band answered, for those who tell it |
 //! | `described` | what is reported of each descriptor |
+//! | `warnings` | bands that have come to what their limits warn of |
+//! | `guarded` | what guards have to do with it, and why it is as it is |
 
 mod applied;
 mod bands;
 mod brought;
 mod described;
+mod guarded;
 mod scene;
+mod warnings;
 
 pub use applied::Applied;
 pub(crate) use brought::Brought;
 pub(crate) use scene::Scene;
+pub(crate) use warnings::Charged;
 
 use crate::failure::COME_BACK_US;
 use crate::giving::Charges;
+use crate::planning::Planned;
 use crate::rules::Rules;
 use bands::{Bands, Entry, NO_DESCRIPTOR};
+use guarded::NO_GUARD;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Outcome, Reply, Timestamp, Wait};
+use tidegate_policy::matching::Refused;
+use tidegate_policy::plan::Answer;
 use tidegate_policy::respond::{Refusal, Respond, Spoken};
 use tidegate_policy::{Band, Limit, Policy};
 
@@ -47,6 +56,10 @@ pub struct Decision {
     decided_by: DecidedBy,
     /// How many descriptors the request has.
     descriptors: u16,
+    /// The number of the guard that decided, or [`NO_GUARD`].
+    guard: u16,
+    /// Guards that only watch and know the request, a bit each.
+    watched: u64,
     /// Which of `bands` is reported, or [`NOTHING`].
     binding: u32,
     /// The reported band's key.
@@ -56,6 +69,10 @@ pub struct Decision {
     charges: Option<Arc<Charges>>,
     /// What the request brought itself; absent where it brought nothing.
     brought: Option<Arc<Brought>>,
+    /// What plans said; absent where no limit of the policy has one.
+    planned: Option<Arc<Planned>>,
+    /// Which of `bands` have come to what their limits warn of, a bit each.
+    warned: u32,
     /// Of a request that passes, how long it was held back; of one that does not, for how long the
     /// longest block refuses it. In microseconds; 0 where there was no such time.
     held_us: u64,
@@ -106,6 +123,7 @@ pub(crate) struct Pieces<'a> {
 
 impl Decision {
     /// The decision that a store's reply amounts to.
+    #[inline(never)]
     pub(crate) fn new(scene: &Scene<'_>, reply: &Reply) -> Self {
         let mut bands = Bands::default();
         let outcomes = reply.outcomes.iter().copied().map(Some);
@@ -118,12 +136,17 @@ impl Decision {
             allowed: reply.passed,
             decided_by: DecidedBy::Store,
             descriptors: scene.descriptors,
+            guard: NO_GUARD,
+            watched: scene.watched,
             binding: bands.binding(),
             key: bands.key(&scene.meeting),
-            bands: bands.entries,
             charges: None,
             brought: scene.brought.cloned(),
+            planned: scene.planned.cloned(),
+            warned: 0,
             held_us: if reply.passed { 0 } else { bands.blocked_us },
+            // At the end, so that it is moved once.
+            bands: bands.entries,
         }
     }
 
@@ -153,12 +176,23 @@ impl Decision {
         }
     }
 
-    /// Refused by a limit because the request lacks the identity that its key needs.
-    pub(crate) fn identity_missing(scene: &Scene<'_>, limit: usize) -> Self {
+    /// Refused by a limit because the request lacks the identity that its key needs, or because its
+    /// plan has nothing for the subject; told of the
+    /// descriptor by which it would have been met, if by one.
+    pub(crate) fn identity_missing(scene: &Scene<'_>, refused: Refused) -> Self {
+        let Refused {
+            limit,
+            descriptor,
+            planned,
+        } = refused;
+        let entry = Entry {
+            planned,
+            ..Entry::without_band(limit, descriptor, Wait::NEVER)
+        };
         Self {
             allowed: false,
             binding: 0,
-            bands: SmallVec::from_iter([Entry::without_band(limit, None, Wait::NEVER)]),
+            bands: SmallVec::from_iter([entry]),
             ..Self::blank(scene)
         }
     }
@@ -182,19 +216,28 @@ impl Decision {
             allowed: true,
             decided_by: DecidedBy::Store,
             descriptors: scene.descriptors,
+            guard: NO_GUARD,
+            watched: scene.watched,
             binding: NOTHING,
             key: SmallVec::new(),
             bands: SmallVec::new(),
             charges: None,
             brought: scene.brought.cloned(),
+            planned: scene.planned.cloned(),
+            warned: 0,
             held_us: 0,
         }
     }
 
     /// The same decision, which has charged `charges`.
     pub(crate) fn with_charges(mut self, charges: Arc<Charges>) -> Self {
-        self.charges = Some(charges);
+        self.charge(charges);
         self
+    }
+
+    /// Takes note of what it has charged.
+    pub(crate) fn charge(&mut self, charges: Arc<Charges>) {
+        self.charges = Some(charges);
     }
 
     /// The same decision, for which the request was held back for `waited`.
@@ -219,7 +262,8 @@ impl Decision {
     }
 
     /// Whether no enforced limit applied to the request, or none was asked because the store did
-    /// not answer. It is then allowed, and there is no [`binding`](Self::binding).
+    /// not answer. It is then allowed, unless a [`guard`](Self::guard) refuses it, and there is no
+    /// [`binding`](Self::binding).
     pub fn is_unlimited(&self) -> bool {
         self.binding == NOTHING
     }
@@ -248,6 +292,26 @@ impl Decision {
         })
     }
 
+    /// Whether a limit of the policy has its rate from a plan.
+    #[inline]
+    pub fn is_planned(&self) -> bool {
+        self.planned.is_some()
+    }
+
+    /// What plans answered, once for each limit met that has one: the names of their sources, and the
+    /// answers.
+    pub fn plans(&self) -> impl Iterator<Item = (&str, Answer)> {
+        let asked = self
+            .bands
+            .iter()
+            .filter(|it| it.planned != Answer::NotAsked);
+        asked.filter_map(|entry| {
+            let plan = self.limit_of(entry)?.plan.as_ref()?;
+            let source = self.rules.plans.get(plan.source)?;
+            Some((source.name.as_str(), entry.planned))
+        })
+    }
+
     /// The name of the policy that was asked.
     pub fn policy(&self) -> &str {
         self.policy_rules().map_or("", |policy| &policy.name)
@@ -266,8 +330,13 @@ impl Decision {
         }
     }
 
-    /// What a refusal looks like: as the limit says that is reported, else as the policy does.
+    /// What a refusal looks like: as the guard says that refuses, or the limit that is reported, else as
+    /// the policy does.
     pub fn refusal(&self) -> &Refusal {
+        if let Some(guard) = self.guard() {
+            let own = guard.refusal.as_deref();
+            return own.unwrap_or_else(|| self.respond().refusal_for(guard.reason));
+        }
         let own = self.binding().and_then(|binding| binding.refusal());
         own.unwrap_or(&self.respond().refusal)
     }
@@ -337,9 +406,10 @@ impl Decision {
         let band_index = usize::from(entry.band);
         let policy = self.policy_rules()?;
         let limit = policy.limit(limit_index)?;
-        let (band, spoken) = match self.brought_with(limit_index, entry) {
-            Some((band, spoken)) => (Some(band), Some(spoken)),
-            None => (
+        let (band, spoken) = match (self.brought_with(limit_index, entry), entry.planned.rate()) {
+            (Some((band, spoken)), _) => (Some(band), Some(spoken)),
+            (None, Some(rate)) => self.planned_at(limit_index, rate),
+            (None, None) => (
                 limit.bands.get(band_index),
                 policy.spoken(limit_index, band_index),
             ),
@@ -353,7 +423,20 @@ impl Decision {
             spoken,
             outcome: &entry.outcome,
             key,
+            planned: limit.plan.as_ref().and_then(|plan| {
+                let source = self.rules.plans.get(plan.source)?;
+                Some((source.name.as_str(), entry.planned))
+            }),
         })
+    }
+
+    /// The band of a rate that a plan told, and how it is spelt.
+    fn planned_at(&self, limit: usize, rate: u32) -> (Option<&Band>, Option<&Spoken>) {
+        let planned = self.planned.as_deref();
+        (
+            planned.and_then(|it| it.band(self.policy, limit, rate)),
+            planned.and_then(|it| it.spoken(self.policy, limit, rate)),
+        )
     }
 
     /// What the request itself brought, if `entry` is of that and was asked.

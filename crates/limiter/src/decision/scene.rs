@@ -1,10 +1,12 @@
 //! What a decision is about, whoever makes it.
 
 use super::Brought;
+use crate::planning::Planned;
 use crate::rules::Rules;
 use std::sync::Arc;
 use tidegate_core::{Mode, Quota};
 use tidegate_policy::matching::{Meeting, Met};
+use tidegate_policy::plan::Answer;
 use tidegate_policy::{Band, Limit, Policy};
 
 /// What a decision is about: the limits that a request meets, and by which rules.
@@ -17,8 +19,12 @@ pub(crate) struct Scene<'a> {
     pub(crate) meeting: Meeting<'a>,
     /// What the request brings itself.
     pub(crate) brought: Option<&'a Arc<Brought>>,
+    /// What plans say; absent where no limit of the policy has one.
+    pub(crate) planned: Option<&'a Arc<Planned>>,
     /// How many descriptors the request has.
     pub(crate) descriptors: u16,
+    /// Guards that only watch and know the request, a bit each.
+    pub(crate) watched: u64,
 }
 
 impl<'a> Scene<'a> {
@@ -26,6 +32,11 @@ impl<'a> Scene<'a> {
     #[inline]
     pub(crate) fn limit(&self, met: &Met) -> Option<&'a Limit> {
         self.policy.limit(met.limit)
+    }
+
+    /// Whether it is the hidden limit, whose bands come with the request.
+    pub(crate) fn is_hidden(&self, met: &Met) -> bool {
+        met.limit == self.policy.limits.len()
     }
 
     /// The limit met of this number, from 0 in the order met.
@@ -38,9 +49,20 @@ impl<'a> Scene<'a> {
     #[inline]
     pub(crate) fn bands(&self, met: &Met) -> &'a [Band] {
         match self.policy.limits.get(met.limit) {
-            Some(limit) => &limit.bands,
+            Some(limit) => match met.planned {
+                Answer::NotAsked | Answer::UnknownBand => &limit.bands,
+                Answer::Rate { number, .. } => self.bands_planned(met, number),
+                _ => &[],
+            },
             None => self.bands_brought(met),
         }
+    }
+
+    /// The band of a rate that a plan tells.
+    fn bands_planned(&self, met: &Met, rate: u32) -> &'a [Band] {
+        let planned = self.planned;
+        let band = planned.and_then(|planned| planned.band(self.number, met.limit, rate));
+        band.map_or(&[], std::slice::from_ref)
     }
 
     /// What a refusal by a limit that is met closes it by, if it does: asked after its bands.
@@ -48,7 +70,9 @@ impl<'a> Scene<'a> {
     pub(crate) fn block(&self, met: &Met) -> Option<&'a Quota> {
         let limit = self.policy.limits.get(met.limit)?;
         let block = limit.block.as_ref()?;
-        (limit.mode == Mode::Enforce && !limit.is_unlimited()).then_some(&block.quota)
+        // Whom a plan does not limit, the limit has no band for: then nothing is asked of it at all.
+        let counts = !self.bands(met).is_empty();
+        (limit.mode == Mode::Enforce && counts).then_some(&block.quota)
     }
 
     #[cold]

@@ -28,7 +28,7 @@ impl<S: Store> Limiter<S> {
         let named = rules.policies.iter().find_map(|policy| {
             // One that is unlimited has no band to ask for.
             let mut limits = policy.limits.iter();
-            limits.find_map(|limit| Some((policy, limit, limit.bands.first()?)))
+            limits.find_map(|limit| Some((policy, limit, limit.shapes().first()?)))
         });
         if let Some((policy, limit, band)) = named {
             let bucket = format!("{}/{}/probe", policy.name, limit.name);

@@ -1,6 +1,7 @@
 //! What a decision has charged, to be given back at most once.
 
 use crate::decision::Brought;
+use crate::planning::Planned;
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::fmt;
@@ -15,6 +16,8 @@ pub(crate) struct Charges {
     policy: usize,
     /// Quotas that the request brought itself.
     brought: Option<Arc<Brought>>,
+    /// Quotas that a plan told.
+    planned: Option<Arc<Planned>>,
     pub(crate) list: SmallVec<[Charge; 2]>,
     is_claimed: AtomicBool,
 }
@@ -28,6 +31,8 @@ pub(crate) struct Charge {
     /// The numbers of the limit and of the band; where the request brought it, of the descriptor.
     pub(crate) limit: usize,
     pub(crate) band: usize,
+    /// The number of the rate that a plan told, if it was by one.
+    pub(crate) rate: Option<u32>,
     pub(crate) receipt: Receipt,
 }
 
@@ -37,6 +42,7 @@ impl Charges {
             rules,
             policy,
             brought: None,
+            planned: None,
             list,
             is_claimed: AtomicBool::new(false),
         }
@@ -45,6 +51,11 @@ impl Charges {
     /// The same, made by quotas of which some were brought by the request.
     pub(crate) fn bringing(self, brought: Option<Arc<Brought>>) -> Self {
         Self { brought, ..self }
+    }
+
+    /// The same, made by quotas of which some were told by plans.
+    pub(crate) fn planned(self, planned: Option<Arc<Planned>>) -> Self {
+        Self { planned, ..self }
     }
 
     /// Whether the caller is the one who gives this back: the first who asks.
@@ -86,6 +97,11 @@ impl Charges {
 
     /// The quota by which `charge` was made.
     pub(crate) fn quota(&self, charge: &Charge) -> Option<&Quota> {
+        if let Some(rate) = charge.rate {
+            let planned = self.planned.as_ref()?;
+            let band = planned.band(self.policy, charge.limit, rate)?;
+            return Some(&band.quota);
+        }
         let limit = self.rules.limit(self.policy, charge.limit)?;
         if limit.bands.is_empty() {
             let descriptor = u16::try_from(charge.band).ok()?;

@@ -20,7 +20,8 @@ impl<S: Store> Limiter<S> {
     /// policy does. What is used in the end is told by [`commit`](Self::commit) or
     /// [`refund`](Self::refund); what nobody tells of stays charged.
     ///
-    /// The policy must take reservations (`reserve` in the configuration); a `ttl` above its maximum
+    /// The policy must take reservations (`reserve` in the configuration, or
+    /// [`Builder::reserve`](crate::Builder::reserve)); a `ttl` above its maximum
     /// counts as that. Every limit that the request meets is charged the estimate if all of them have
     /// room, those with `charge: always` as well. An estimate of 0 asks whether anything is left.
     /// Nobody waits for a limit.
@@ -90,15 +91,20 @@ impl<S: Store> Limiter<S> {
         Some(self.reserve_here(rules, request, ttl.into(), self.closer(seal)))
     }
 
-    /// Whether `request` could be reserved as it is: its policy is there, and takes reservations.
-    /// Asks no store.
+    /// Whether `request` could be reserved as it is: its policy is there and takes reservations, limits
+    /// that it brings can be, and an id can carry all that it meets. Asks no store.
     pub fn accepts_reserving(
         &self,
-        rules: &Rules,
+        rules: &Arc<Rules>,
         request: &Request<'_>,
         ttl: impl Into<Option<Duration>>,
     ) -> Result<(), CheckError> {
-        Terms::of(rules, request, ttl.into()).map(drop)
+        let terms = Terms::of(rules, request, ttl.into())?;
+        let mut buffers = Buffers::default();
+        match Question::prepare(rules, request, Purpose::Pass, &mut buffers)? {
+            Prepared::Ask(question) => terms.estimated(question).map(drop),
+            Prepared::Decided(_) => Ok(()),
+        }
     }
 
     fn reserve_here(
@@ -132,7 +138,9 @@ impl<S: Store> Limiter<S> {
         // Before anything is charged: without a seal there would be nothing to settle it by.
         let by = self.closer(self.reserving().keys.closing(rules, self.store()).await);
         let mut buffers = Buffers::default();
-        let question = match Question::prepare(rules, request, Purpose::Pass, &mut buffers)? {
+        let prepared = Question::prepare(rules, request, Purpose::Pass, &mut buffers)?;
+        prepared.count(rules, request);
+        let question = match prepared {
             Prepared::Ask(question) => terms.estimated(question)?,
             Prepared::Decided(decision) => {
                 return terms.conclude(decision, &[], &Parts::new(), by);

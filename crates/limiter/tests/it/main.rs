@@ -16,6 +16,10 @@ mod decisions;
 mod descriptors;
 /// What happens when the store cannot tell.
 mod failure;
+/// Who may not pass at all, and whom no limit applies to.
+mod guards;
+/// Rates that come from plans.
+mod plans;
 /// What the builder was told, when another configuration comes.
 mod reload;
 /// Variables and files that a configuration names.

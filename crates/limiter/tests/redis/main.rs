@@ -6,12 +6,20 @@
     reason = "helpers of tests fail by panicking as tests do, and say what they measured"
 )]
 
+/// Counting who asks, and banning who asks too often.
+mod counting;
+/// Limits that are asked one by one.
+mod each;
 /// Limits in code, with their buckets in Redis.
 mod in_code;
+/// Lists of guards, in sets.
+mod lists;
 /// `local`: what instances that are cut off admit.
 mod local;
 /// How keys are named after a reload.
 mod names;
+/// Rates from plans, in the layout of the documents.
+mod plans;
 /// `deny`, `error` and `allow`.
 mod words;
 

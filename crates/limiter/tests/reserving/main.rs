@@ -12,6 +12,8 @@
 mod away;
 /// Ids: what is in them, and who can make one.
 mod ids;
+/// Limits in code.
+mod in_code;
 /// Any order of anything, against the model.
 mod model;
 /// A real Redis, two instances, and a network that fails.

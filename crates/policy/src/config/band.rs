@@ -13,12 +13,12 @@ use tidegate_core::{Algorithm, Quota, QuotaError};
 
 /// What the bands of a limit have in common.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Counting {
-    pub(super) algorithm: Algorithm,
-    pub(super) overdraft: u64,
-    pub(super) refundable: bool,
+pub(crate) struct Counting {
+    pub(crate) algorithm: Algorithm,
+    pub(crate) overdraft: u64,
+    pub(crate) refundable: bool,
     /// How long requests wait at most, if they do.
-    pub(super) max_wait: Option<Duration>,
+    pub(crate) max_wait: Option<Duration>,
 }
 
 /// Reads one band that stands alone, outside any configuration.
@@ -34,6 +34,21 @@ pub(crate) fn parse(
         max_wait,
     };
     let band = rate::parse(text).and_then(|rate| build(text.to_owned(), rate, None, counting));
+    band.map_err(Fault::into_sentence)
+}
+
+/// The band that a rate of a plan makes. The error says why there can be none.
+pub(crate) fn build_planned(
+    rate: crate::plan::Rate,
+    label: &str,
+    counting: Counting,
+) -> Result<Band, String> {
+    let numbers = Rate {
+        amount: rate.amount,
+        period_us: rate.period_us,
+        burst: rate.burst,
+    };
+    let band = build(rate.to_string(), numbers, Some(label.to_owned()), counting);
     band.map_err(Fault::into_sentence)
 }
 
@@ -73,19 +88,19 @@ pub(super) fn read_all(
     bands
 }
 
-/// `rate` as a map is a plan, or a band in the wrong place.
+/// `rate` as a map is a plan, which is read elsewhere, or a band in the wrong place.
 fn rate_as_map(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Band> {
-    let fault = if value.node.get("plan").is_some() {
-        rate::plans_not_yet()
-    } else {
-        Fault::new("`rate` is a map; expected a rate")
-            .help("for example `10/s burst 50`; for a label, write it as one of `bands`")
-    };
+    let fault = Fault::new("`rate` is a map; expected a rate")
+        .help("for example `10/s burst 50`; for a label, write it as one of `bands`; for a plan, name it with `plan`");
     reader.error(value.key_spot(), fault);
     None
 }
 
-fn from_text(reader: &mut Reader<'_>, value: &Value<'_>, counting: Counting) -> Option<Band> {
+pub(super) fn from_text(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    counting: Counting,
+) -> Option<Band> {
     let (text, rate) = reader.parse(value, |text| Ok((text.to_owned(), rate::parse(text)?)))?;
     let band = build(text, rate, None, counting);
     reader.accept(value, band)

@@ -13,8 +13,23 @@ const UNITS: [(u64, &[&str]); 7] = [
     (604_800_000_000, &["w", "week", "weeks"]),
 ];
 
+/// Reads a length of time as people write it, `20ms`, `5s` or `1h30m`. The error says what is wrong and
+/// what would be right.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidegate_policy::config::duration;
+///
+/// assert_eq!(duration("1h30m"), Ok(Duration::from_mins(90)));
+/// assert!(duration("5").is_err());
+/// ```
+pub fn read(text: &str) -> Result<std::time::Duration, String> {
+    let micros = parse(text).map_err(Fault::into_sentence)?;
+    Ok(std::time::Duration::from_micros(micros))
+}
+
 /// Reads a length of time, in microseconds.
-pub(super) fn parse(text: &str) -> Result<u64, Fault> {
+pub(crate) fn parse(text: &str) -> Result<u64, Fault> {
     let mut rest = text.trim();
     if let Ok(number) = rest.parse::<u64>() {
         return Err(Fault::new(format!("`{number}` has no unit"))

@@ -20,6 +20,12 @@ pub trait Environment {
         Err("files are not read here".to_owned())
     }
 
+    /// Whether a file can be read that is not looked into before it is needed, or why not: it may be
+    /// longer than those that [`file`](Self::file) reads.
+    fn has_file(&self, path: &str) -> Result<(), String> {
+        self.file(path).map(drop)
+    }
+
     /// Whether variables are looked up at all. Where they are not, nobody is told to set one.
     fn looks_up(&self) -> bool {
         true

@@ -24,13 +24,15 @@ const SEARCHED_MAX: usize = 16 << 10;
 const HIDDEN: &str = "***";
 
 /// Words in a key that mark its value as secret, however the key is spelled otherwise.
-const TELLTALE: [&str; 6] = [
+const TELLTALE: [&str; 7] = [
     "secret",
     "secert",
     "token",
     "password",
     "authorization",
     "api-key",
+    // Whoever has the address of a webhook may post to it.
+    "webhook",
 ];
 
 /// The line of `text` at `place`, if it has one that is worth showing.
@@ -246,6 +248,10 @@ mod tests {
         assert_eq!(
             line("  token: |\n    hunter2\n  address: x", 3),
             "  address: x"
+        );
+        assert_eq!(
+            line("  webhook: https://example.com/hunter2", 1),
+            "  webhook: ***"
         );
         let innocent = "{ algorithm: token-bucket, key: ip }";
         assert_eq!(line(innocent, 1), innocent);

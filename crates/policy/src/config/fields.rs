@@ -1,7 +1,12 @@
 //! Every field of the language, told once: the reader refuses what is not in a table, and the schema
 //! is made from it. The sections `store`, `client`, `respond` and `routes` have their tables beside them.
 
+use super::addresses::ADDRESSES;
+use super::alerts::ALERTS;
 use super::client::CLIENT;
+use super::guard::GUARD;
+use super::planned::PLANNED;
+use super::plans::PLANS;
 use super::respond::{REFUSAL, RESPOND};
 use super::route::ROUTE;
 use super::store::STORE;
@@ -53,9 +58,29 @@ pub(super) static CONFIG: Table = Table {
             "What clients are told; a policy may say otherwise.",
         ),
         optional(
+            "guards",
+            List(&Map(&GUARD)),
+            "Who may not pass at all, and whom no limit applies to: asked before any limit, exemptions first.",
+        ),
+        optional(
             "routes",
             List(&Map(&ROUTE)),
             "Where the gateway sends requests: the first that matches is taken.",
+        ),
+        optional(
+            "plans",
+            List(&Map(&PLANS)),
+            "Where rates come from that are not written here: how much each subject has.",
+        ),
+        optional(
+            "addresses",
+            Map(&ADDRESSES),
+            "Counts requests by address, and bans who asks too often.",
+        ),
+        optional(
+            "alerts",
+            Map(&ALERTS),
+            "Whom to tell when something needs a person.",
         ),
         required(
             "policies",
@@ -213,7 +238,7 @@ pub(super) static LIMIT: Table = Table {
         optional(
             "key",
             TEXTS,
-            "Whose bucket: ip, user, api-key, consumer, token, header:NAME, attr:NAME, route, host, method, path, descriptor, descriptor:NAME, a list of them, or global.",
+            "Whose bucket: ip, user, api-key, consumer, token, header:NAME, attr:NAME, route, host, method, path, descriptor, descriptor:NAME, group, a list of them, or global.",
         ),
         optional(
             "missing",
@@ -222,8 +247,8 @@ pub(super) static LIMIT: Table = Table {
         ),
         optional(
             "rate",
-            Text("10/s burst 50"),
-            "How much: one band; or `unlimited`.",
+            Either(&[Text("10/s burst 50"), Map(&PLANNED)]),
+            "How much: one band; or `unlimited`; or a map that says which plan tells.",
         ),
         optional(
             "bands",
@@ -294,6 +319,11 @@ pub(super) static LIMIT: Table = Table {
             "refundable",
             Flag,
             "Whether charges may be given back; false unless told.",
+        ),
+        optional(
+            "warn",
+            Text("95%"),
+            "Tells of it when this much of a band is used; nothing is told unless told.",
         ),
         optional(
             "template",

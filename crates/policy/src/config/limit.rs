@@ -8,6 +8,7 @@ use super::fault::Fault;
 use super::fields::LIMIT;
 use super::key;
 use super::naming::Naming;
+use super::planned;
 use super::policy::Names;
 use super::reader::{Reader, Value};
 use super::respond;
@@ -16,8 +17,10 @@ use super::table::Fields;
 use super::template;
 use super::unlimited;
 use super::waiting;
+use super::warn;
 use super::words::{ALGORITHM, ALIGN, CHARGE, FLAG, MISSING, MODE, ON_FAILURE};
 use crate::limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, Waiting};
+use crate::plan::{Plan, PlanSource};
 use crate::respond::RefusalLayer;
 use tidegate_core::{Algorithm, Mode};
 
@@ -29,6 +32,8 @@ pub(super) struct Around<'a> {
     pub(super) refusal: &'a RefusalLayer,
     /// How its limits come together.
     pub(super) evaluate: Evaluate,
+    /// Where rates come from that are not written.
+    pub(super) plans: &'a [PlanSource],
     /// Whether it takes reservations.
     pub(super) reserves: bool,
 }
@@ -59,6 +64,7 @@ pub(super) fn read(
         .get("template")
         .and_then(|value| Some((template::read(reader, &value)?, value)));
     let counted = counted(reader, &fields, around, mode);
+    let warns_at = warn::read(reader, &fields);
     let limit = Limit {
         name: name?,
         enabled: enabled.unwrap_or(true),
@@ -78,7 +84,10 @@ pub(super) fn read(
         on_failure,
         refusal,
         template: None,
+        plan: counted.plan,
+        warn: warns_at,
     };
+    planned::check(reader, &fields, &limit);
     if limit.is_unlimited() && unlimited::is_unlimited(reader, &fields) {
         unlimited::warn_in_vain(reader, &fields, around.evaluate, &limit);
         return Some(Limit {
@@ -135,6 +144,7 @@ fn mode(
 #[derive(Default)]
 struct Counted {
     bands: Vec<Band>,
+    plan: Option<Plan>,
     algorithm: Algorithm,
     charge_always: bool,
     waiting: Option<Waiting>,
@@ -163,8 +173,13 @@ fn counted(
         refundable: refundable.unwrap_or(false),
         max_wait: waiting.map(|waiting| waiting.max_wait),
     };
+    let (bands, plan) = match planned::read(reader, fields, counting, around.plans) {
+        Some((bands, plan)) => (bands, plan),
+        None => (band::read_all(reader, fields, counting), None),
+    };
     Counted {
-        bands: band::read_all(reader, fields, counting),
+        bands,
+        plan,
         algorithm,
         charge_always,
         waiting,

@@ -3,10 +3,10 @@
 //! | module | what it is |
 //! |---|---|
 //! | `syntax` | the text as a tree that knows where everything stands |
-//! | `overrides`, `environment` | what variables and files have to say |
+//! | `overrides`, `collector`, `environment` | what variables and files have to say |
 //! | `table`, `fields`, `words` | the language: every field and every word, told once |
 //! | `reader` | walks the tree and collects what is wrong |
-//! | `listen`, `doors`, `store`, `client`, `respond`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
+//! | `listen`, `doors`, `store`, `addresses`, `alerts`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
 //! | `rate`, `duration`, `size`, `host`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
@@ -14,10 +14,13 @@
 //! | `explain` | what a configuration means, in plain words |
 //! | `schema` | the language as a JSON Schema, for editors |
 
+mod addresses;
+mod alerts;
 mod alone;
 mod band;
 mod block;
 mod client;
+mod collector;
 mod condition;
 mod descriptor;
 mod domain;
@@ -29,6 +32,7 @@ mod explain;
 mod fault;
 mod fields;
 mod gateway;
+mod guard;
 mod host;
 mod key;
 mod limit;
@@ -36,6 +40,8 @@ mod listen;
 mod local_share;
 mod naming;
 mod overrides;
+mod planned;
+mod plans;
 mod policy;
 mod problem;
 mod rate;
@@ -56,10 +62,13 @@ mod table;
 mod template;
 mod unlimited;
 mod waiting;
+mod warn;
 mod words;
 
-pub(crate) use band::parse as parse_band;
+pub(crate) use band::{Counting, build_planned as build_band, parse as parse_band};
 pub(crate) use client::parse_alone as parse_client;
+pub(crate) use duration::parse as parse_duration_us;
+pub use duration::read as duration;
 pub use environment::{Environment, NoEnvironment};
 pub use explain::{costs, explain};
 pub(crate) use fault::Fault;
@@ -68,6 +77,7 @@ pub use listen::{Listen, Listener, Tls};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
 pub use problem::{ConfigErrors, Problem, Severity};
+pub(crate) use rate::{amount as parse_amount, numbers as parse_rate};
 pub(crate) use reader::{Reader, Value};
 pub(crate) use respond::parse_alone as parse_respond;
 pub(crate) use scalar::name as parse_name;
@@ -78,13 +88,19 @@ pub use store::{
     StoreTarget,
 };
 pub(crate) use suggest::closest;
-pub(crate) use syntax::{Entry, Kind, Node, Place, read as read_syntax};
+pub(crate) use syntax::{
+    Entry, Key, Kind, Node, Place, read as read_syntax, read_up_to as read_syntax_up_to,
+};
 pub(crate) use table::{Fields, Shape, Table};
 pub(crate) use template::parse_alone as parse_template;
 
+use crate::addresses::Addresses;
+use crate::alerts::Alerts;
 use crate::client::Client;
+use crate::guard::Guards;
 use crate::limit::Policy;
 use crate::matching::KeyRules;
+use crate::plan::PlanSource;
 use crate::respond::Layer;
 use crate::route::Routes;
 
@@ -116,11 +132,19 @@ pub struct Config {
     pub store: StoreSettings,
     /// Who asks: how the client's address and its other identities are found out.
     pub client: Client,
+    /// Who may not pass at all, and whom no limit applies to.
+    pub guards: Guards,
     /// The policies, in the order written. The first answers where a request names none; there is
     /// always one. After them come those that were joined for routes that list several.
     pub policies: Vec<Policy>,
     /// Where the gateway sends requests; none where there is no gateway.
     pub routes: Routes,
+    /// Where rates come from that are not written in the configuration.
+    pub plans: Vec<PlanSource>,
+    /// How requests are counted by address, if they are.
+    pub addresses: Option<Addresses>,
+    /// Whom to tell when something needs a person.
+    pub alerts: Option<Alerts>,
     warnings: Vec<Problem>,
 }
 
@@ -163,6 +187,7 @@ policies:
             return Err(reader.finish().err().unwrap_or_else(|| unreadable(&name)));
         };
         overrides::apply(&mut tree, environment);
+        collector::apply(&mut reader, &mut tree);
         let config = read(&mut reader, &Value::root(&tree));
         let warnings = reader.finish()?;
         Ok(Self { warnings, ..config })
@@ -234,11 +259,29 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let client = client::read(reader, section("client").as_ref());
     let mut naming = naming::Naming::new(&store.target, template);
     let respond = respond::read(reader, section("respond").as_ref(), &Layer::bottom());
+    let around = guard::Around {
+        respond: &respond,
+        store: &store.target,
+        addresses: client.address_rules(),
+    };
+    let guards =
+        section("guards").map_or_else(Vec::new, |value| guard::read_all(reader, &value, &around));
+    let guards = Guards::new(guards);
+    let addresses = section("addresses")
+        .and_then(|value| addresses::read(reader, &value, &guards, store.target.redis().is_some()));
+    let plans = section("plans").map_or_else(Vec::new, |value| plans::read_all(reader, &value));
+    let common = policy::Common {
+        respond: &respond,
+        plans: &plans,
+    };
     let mut policies = section("policies").map_or_else(Vec::new, |value| {
-        policy::read_all(reader, &value, &mut naming, &respond)
+        policy::read_all(reader, &value, &mut naming, &common)
     });
+    if let Some(value) = section("plans") {
+        plans::warn_about_unused(reader, &value, &plans, &policies);
+    }
     if let Some(value) = section("policies") {
-        client::warn_about_unsourced(reader, &value, &client);
+        client::warn_about_unsourced(reader, &value, section("guards").as_ref(), &client);
     }
     if listen.grpc.is_some() {
         policies.iter_mut().for_each(Policy::expect_descriptors);
@@ -246,12 +289,23 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let routes = routes.map_or_else(Routes::default, |value| {
         route::read_all(reader, &value, section("policies").as_ref(), &mut policies)
     });
+    let alerts = section("alerts").and_then(|value| alerts::read(reader, &value));
+    for policy in &mut policies {
+        policy.guarded_by(&guards);
+    }
+    if addresses.is_some() {
+        policies.iter_mut().for_each(Policy::count_addresses);
+    }
     Config {
         listen,
         store,
         client,
+        guards,
         policies,
         routes,
+        plans,
+        addresses,
+        alerts,
         warnings: Vec::new(),
     }
 }

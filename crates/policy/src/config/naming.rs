@@ -135,7 +135,7 @@ impl Naming {
     fn check_names(&mut self, limit: &Limit, chosen: &Chosen<'_>) -> Result<(), Fault> {
         let subject = subject_of(&limit.key, |_| ANYTHING.to_owned());
         let shown = chosen.show();
-        for band in &limit.bands {
+        for band in limit.shapes() {
             let name = chosen.template.render(&KeyOf {
                 policy: &self.policy,
                 limit: &limit.name,
@@ -201,7 +201,7 @@ fn default(limit: &Limit) -> Option<Template> {
 }
 
 fn has_whole_seconds(limit: &Limit) -> bool {
-    let mut periods = limit.bands.iter().map(|band| band.quota.period_us());
+    let mut periods = limit.shapes().iter().map(|band| band.quota.period_us());
     periods.all(|period_us| period_us % 1_000_000 == 0)
 }
 

@@ -151,7 +151,7 @@ fn put(fields: &mut Vec<Entry>, name: &'static str, node: Node) {
 }
 
 /// The value under `name`, which begins as `kind` if it is not there yet.
-fn at<'a>(
+pub(super) fn at<'a>(
     entries: &'a mut Vec<Entry>,
     name: &'static str,
     place: Place,

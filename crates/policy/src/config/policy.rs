@@ -14,22 +14,31 @@ use super::scalar::name;
 use super::syntax::Place;
 use super::words::EVALUATE;
 use crate::limit::{Evaluate, Limit, Policy};
+use crate::plan::PlanSource;
 use crate::respond::Layer;
 use std::collections::BTreeMap;
 use tidegate_core::Mode;
+
+/// What all policies have in common.
+pub(super) struct Common<'a> {
+    /// What clients are told.
+    pub(super) respond: &'a Layer,
+    /// Where rates come from that are not written.
+    pub(super) plans: &'a [PlanSource],
+}
 
 /// Reads `policies`.
 pub(super) fn read_all(
     reader: &mut Reader<'_>,
     value: &Value<'_>,
     naming: &mut Naming,
-    respond: &Layer,
+    common: &Common<'_>,
 ) -> Vec<Policy> {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), POLICIES_MAX);
     let mut names = Names::new("policies");
     let policies = items.iter().take(POLICIES_MAX);
-    let policies = policies.filter_map(|item| policy(reader, item, &mut names, naming, respond));
+    let policies = policies.filter_map(|item| policy(reader, item, &mut names, naming, common));
     let policies = policies.collect();
     domain::refuse_shared(reader, &items);
     policies
@@ -40,7 +49,7 @@ fn policy(
     value: &Value<'_>,
     names: &mut Names,
     naming: &mut Naming,
-    respond: &Layer,
+    common: &Common<'_>,
 ) -> Option<Policy> {
     let fields = reader.fields(value, &POLICY)?;
     let name = fields
@@ -51,13 +60,14 @@ fn policy(
         .unwrap_or_default();
     let domain = reader.setting(&fields, "domain", domain::parse);
     let reserving = reserve::read(reader, &fields);
-    let respond = respond::read(reader, fields.get("respond").as_ref(), respond);
+    let respond = respond::read(reader, fields.get("respond").as_ref(), common.respond);
     naming.enter(name.as_deref());
     let around = Around {
         names: Names::new("limits"),
         naming,
         refusal: &respond.refusal,
         evaluate,
+        plans: common.plans,
         reserves: fields.get("reserve").is_some(),
     };
     let limits = limits(reader, &fields.get("limits")?, around);

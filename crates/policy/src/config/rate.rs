@@ -38,8 +38,8 @@ fn split_amount(text: &str) -> Result<(&str, &str), Fault> {
     Err(if text == "unlimited" {
         Fault::new("`unlimited` is not a band, but a limit without any")
             .help("write `rate: unlimited` alone")
-    } else if text.starts_with("plan:") {
-        plans_not_yet()
+    } else if let Some(name) = text.strip_prefix("plan:") {
+        plan_is_a_map(name)
     } else if duration::number(text).is_some() {
         Fault::new(format!("{quoted} has no period"))
             .help(format!("write {text}/s, {text}/min or {text}/h"))
@@ -54,9 +54,25 @@ fn split_amount(text: &str) -> Result<(&str, &str), Fault> {
     })
 }
 
-/// Plans are in the language, and not yet in this program.
-pub(super) fn plans_not_yet() -> Fault {
-    Fault::new("plans are not supported yet").help("write the rate itself, for example `100/min`")
+/// A plan is a map.
+fn plan_is_a_map(name: &str) -> Fault {
+    let name = Some(name.trim()).filter(|name| !name.is_empty());
+    let example = format!(
+        "`{{ plan: {}, subject: attr:project, default: unlimited }}`",
+        name.unwrap_or("NAME")
+    );
+    Fault::new("a rate that comes from a plan is a map").help(format!("write {example}"))
+}
+
+/// A rate that stands alone: the amount, the period in microseconds, and the burst.
+pub(crate) fn numbers(text: &str) -> Result<(u64, u64, Option<u64>), Fault> {
+    let rate = parse(text)?;
+    Ok((rate.amount, rate.period_us, rate.burst))
+}
+
+/// An amount that stands alone.
+pub(crate) fn amount(text: &str) -> Result<u64, Fault> {
+    read_amount(text, "s")
 }
 
 /// Reads an amount: `100`, `1_000`, `10k`, `2M`.
@@ -187,7 +203,7 @@ mod tests {
             ("10/s 50", "not a length of time"),
             ("99999999999999999999/s", "too large"),
             ("unlimited", "`rate: unlimited` alone"),
-            ("plan:gold", "not supported yet"),
+            ("plan:gold", "{ plan: gold, subject: attr:project"),
         ] {
             let fault = parse(text).unwrap_err();
             let said = format!("{} {}", fault.message, fault.help.unwrap_or_default());

@@ -26,7 +26,7 @@ const NOT_COUNTED: [&str; 10] = [
 ];
 
 /// What never comes to pass where nobody is refused, and does no harm.
-const IN_VAIN: [&str; 4] = ["key", "missing", "on_failure", "respond"];
+const IN_VAIN: [&str; 5] = ["key", "missing", "on_failure", "respond", "warn"];
 
 /// Whether the rate of a limit is none.
 pub(super) fn is_unlimited(reader: &Reader<'_>, fields: &Fields<'_>) -> bool {

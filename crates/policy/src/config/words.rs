@@ -4,9 +4,12 @@ use super::fault::Fault;
 use super::local_share::LocalShare;
 use super::store::{Layout, ModeWord};
 use super::suggest::closest;
+use crate::alerts::{AlertFormat, AlertKind};
 use crate::client::{AddressHeader, Trust, jwt};
 use crate::group::Tag;
+use crate::guard::Reason;
 use crate::limit::{Evaluate, KeyPart, Missing, OnFailure};
+use crate::plan::Of;
 use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, RlsHeaders, XField};
 use crate::route::{Balance, HostHeader, Http2, Refund};
 use tidegate_core::{Algorithm, Align, Mode};
@@ -81,6 +84,28 @@ pub(super) static MODE: Words<(Mode, bool)> = Words {
         ("dry-run", "shadow"),
         ("shadow_mode", "shadow"),
         ("quota_mode", "quota"),
+    ],
+};
+
+/// What a guard does with its word.
+pub(super) static GUARD_MODE: Words<Mode> = Words {
+    noun: "a mode of a guard",
+    meanings: &[("enforce", Mode::Enforce), ("shadow", Mode::Shadow)],
+    known_elsewhere: &[("dry-run", "shadow"), ("shadow_mode", "shadow")],
+};
+
+/// Why a guard refuses.
+pub(super) static REASON: Words<Reason> = Words {
+    noun: "a reason to refuse",
+    meanings: &[
+        ("blocked", Reason::Blocked),
+        ("blacklisted", Reason::Blacklisted),
+    ],
+    known_elsewhere: &[
+        ("banned", "blacklisted"),
+        ("denylisted", "blacklisted"),
+        ("disabled", "blocked"),
+        ("suspended", "blocked"),
     ],
 };
 
@@ -269,6 +294,7 @@ pub(super) static KEY: Words<fn() -> KeyPart> = Words {
         ("method", || KeyPart::Method),
         ("path", || KeyPart::Path),
         ("descriptor", || KeyPart::Descriptor),
+        ("group", || KeyPart::Group),
         ("global", || KeyPart::Global),
     ],
     known_elsewhere: &[
@@ -378,6 +404,25 @@ pub(super) static EJECT: Words<()> = Words {
     noun: "a way to eject upstreams",
     meanings: &[("off", ())],
     known_elsewhere: &[("false", "off"), ("no", "off"), ("never", "off")],
+};
+
+/// Whose rate a plan tells.
+pub(super) static OF: Words<Of> = Words {
+    noun: "whose rate it is",
+    meanings: &[("subject", Of::Subject), ("group", Of::Group)],
+    known_elsewhere: &[("project", "subject"), ("workspace", "group")],
+};
+
+pub(super) static ALERT: Words<AlertKind> = Words {
+    noun: "something that alerts tell of",
+    meanings: &AlertKind::ALL,
+    known_elsewhere: &[],
+};
+
+pub(super) static ALERT_FORMAT: Words<AlertFormat> = Words {
+    noun: "a way to write alerts",
+    meanings: &[("json", AlertFormat::Json), ("form", AlertFormat::Form)],
+    known_elsewhere: &[("telegram", "form"), ("markdown", "form")],
 };
 
 pub(super) static UNLIMITED: Words<()> = Words {

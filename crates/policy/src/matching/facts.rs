@@ -3,35 +3,38 @@
 use super::host::canonical_host;
 use super::normalise::normalise;
 use crate::client::Wanted;
+use crate::plan::Group;
 use crate::{Descriptor, KeyPart, Request};
 use std::net::IpAddr;
 
 /// What conditions and keys look at.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Facts<'a> {
-    pub(super) request: &'a Request<'a>,
+pub(crate) struct Facts<'a> {
+    pub(crate) request: &'a Request<'a>,
     /// IPv4-mapped is IPv4.
-    pub(super) ip: Option<IpAddr>,
+    pub(crate) ip: Option<IpAddr>,
     /// Lower case, without port.
-    pub(super) host: Option<&'a str>,
+    pub(crate) host: Option<&'a str>,
     /// Normalised.
-    pub(super) path: Option<&'a str>,
+    pub(crate) path: Option<&'a str>,
     /// The descriptor that a limit is met by; for the request as a whole, the only one it has.
-    pub(super) descriptor: Option<&'a Descriptor<'a>>,
+    pub(crate) descriptor: Option<&'a Descriptor<'a>>,
+    /// The group of the plan's subject, where a limit has a plan and it tells.
+    pub(crate) group: Option<Group<'a>>,
 }
 
 /// What a policy looks at: host and path need no respelling where nobody does.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reads {
-    pub(super) host: bool,
-    pub(super) path: bool,
-    pub(super) method: bool,
-    pub(super) who: Wanted,
+pub(crate) struct Reads {
+    pub(crate) host: bool,
+    pub(crate) path: bool,
+    pub(crate) method: bool,
+    pub(crate) who: Wanted,
 }
 
 /// Where what must be respelled is written.
 #[derive(Debug, Default)]
-pub(super) struct Spellings {
+pub(crate) struct Spellings {
     host: String,
     path: String,
 }
@@ -39,7 +42,8 @@ pub(super) struct Spellings {
 // === impl Facts ===
 
 impl<'a> Facts<'a> {
-    pub(super) fn of(request: &'a Request<'a>, reads: Reads, spellings: &'a mut Spellings) -> Self {
+    #[inline]
+    pub(crate) fn of(request: &'a Request<'a>, reads: Reads, spellings: &'a mut Spellings) -> Self {
         let host = request.host.filter(|_| reads.host);
         let path = request.path.filter(|_| reads.path);
         Self {
@@ -51,11 +55,20 @@ impl<'a> Facts<'a> {
                 [only] => Some(only),
                 _ => None,
             },
+            group: None,
+        }
+    }
+
+    /// The same about one descriptor.
+    pub(crate) fn described_by(&self, descriptor: &'a Descriptor<'a>) -> Self {
+        Self {
+            descriptor: Some(descriptor),
+            ..*self
         }
     }
 
     /// The values of a header, in the order sent.
-    pub(super) fn header(&self, name: &str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn header(&self, name: &str) -> impl Iterator<Item = &'a str> {
         self.request
             .headers
             .iter()
@@ -64,7 +77,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The values of an attribute.
-    pub(super) fn attribute(&self, name: &str) -> impl Iterator<Item = &'a str> {
+    pub(crate) fn attribute(&self, name: &str) -> impl Iterator<Item = &'a str> {
         self.request
             .attributes
             .iter()
@@ -84,7 +97,7 @@ impl<'a> Facts<'a> {
     }
 
     /// What a part of a key is, where it is text; `None` where it is absent.
-    pub(super) fn identity(&self, part: &KeyPart) -> Option<&'a str> {
+    pub(crate) fn identity(&self, part: &KeyPart) -> Option<&'a str> {
         let value = match part {
             KeyPart::User => self.request.user,
             KeyPart::ApiKey => self.request.api_key,
@@ -95,6 +108,7 @@ impl<'a> Facts<'a> {
             KeyPart::Method => self.request.method,
             KeyPart::Path => self.path,
             KeyPart::DescriptorEntry { name, nth } => self.entry(name, *nth),
+            KeyPart::Group => self.group.map(Group::text),
             KeyPart::Ip | KeyPart::Descriptor | KeyPart::Global => None,
         };
         value.filter(|value| !value.is_empty())

@@ -80,7 +80,7 @@ fn check_name(name: &str) -> Result<(), &'static str> {
 
 /// The one spelling of `host`: lower case, without port and final dot. `None` where nothing is
 /// left. Written into `buffer` only if it must change.
-pub(super) fn canonical_host<'a>(host: &'a str, buffer: &'a mut String) -> Option<&'a str> {
+pub(crate) fn canonical_host<'a>(host: &'a str, buffer: &'a mut String) -> Option<&'a str> {
     let bare = bare_host(host);
     if bare.is_empty() {
         return None;

@@ -67,6 +67,7 @@ pub(crate) fn part_label(part: &KeyPart) -> String {
             name,
             nth: Some(nth),
         } => ("descriptor.", Some(format!("{name}#{nth}"))),
+        KeyPart::Group => ("group", None),
         KeyPart::Global => ("global", None),
     };
     let mut label = kind.to_owned();
@@ -117,6 +118,7 @@ impl Key {
     ///
     /// `None` where an identity is absent and nothing is to stand in for it; what was appended
     /// until then is left to the caller.
+    #[inline]
     pub(super) fn write(
         &self,
         facts: &Facts<'_>,

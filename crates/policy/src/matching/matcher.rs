@@ -80,6 +80,33 @@ impl Matcher {
         }
     }
 
+    /// Lets it be known that the address is looked at, whatever limits do.
+    pub(crate) fn read_address(&mut self) {
+        self.reads_address = true;
+    }
+
+    /// Lets it be known that guards look at these things too.
+    pub(crate) fn read_too<'a>(
+        &mut self,
+        reads: Reads,
+        subjects: impl Iterator<Item = &'a KeyPart>,
+    ) {
+        self.reads.host |= reads.host;
+        self.reads.path |= reads.path;
+        self.reads.method |= reads.method;
+        self.reads.who.user |= reads.who.user;
+        self.reads.who.api_key |= reads.who.api_key;
+        for subject in subjects {
+            match subject {
+                KeyPart::Ip => self.reads_address = true,
+                KeyPart::Header(name) => self.header_names.push(name.to_ascii_lowercase()),
+                _ => {}
+            }
+        }
+        self.header_names.sort_unstable();
+        self.header_names.dedup();
+    }
+
     /// What may apply to a request for a normalised path, in the order written. The rest of each
     /// condition is still to be checked.
     pub(super) fn candidates<'a>(
@@ -140,14 +167,15 @@ impl Matcher {
 fn reads(limits: &[Limit]) -> Reads {
     let mut reads = Reads::default();
     for limit in limits.iter().filter(|limit| limit.enabled) {
-        reads.host |= limit.key.contains(&KeyPart::Host)
-            || limit.conditions.iter().any(|it| !it.hosts.is_empty());
-        reads.path |= limit.key.contains(&KeyPart::Path)
-            || limit.conditions.iter().any(|it| it.path.is_some());
-        reads.method |= limit.key.contains(&KeyPart::Method)
-            || limit.conditions.iter().any(|it| !it.methods.is_empty());
-        reads.who.user |= limit.key.contains(&KeyPart::User);
-        reads.who.api_key |= limit.key.contains(&KeyPart::ApiKey);
+        let looks_at = |part: &KeyPart| limit.identities().any(|it| it == part);
+        reads.host |=
+            looks_at(&KeyPart::Host) || limit.conditions.iter().any(|it| !it.hosts.is_empty());
+        reads.path |=
+            looks_at(&KeyPart::Path) || limit.conditions.iter().any(|it| it.path.is_some());
+        reads.method |=
+            looks_at(&KeyPart::Method) || limit.conditions.iter().any(|it| !it.methods.is_empty());
+        reads.who.user |= looks_at(&KeyPart::User);
+        reads.who.api_key |= looks_at(&KeyPart::ApiKey);
     }
     reads
 }
@@ -169,7 +197,7 @@ fn header_names(limits: &[Limit]) -> Vec<String> {
     for limit in limits.iter().filter(|limit| limit.enabled) {
         let conditions = limit.conditions.iter().flat_map(|it| &it.headers);
         names.extend(conditions.map(|(name, _)| name.to_ascii_lowercase()));
-        names.extend(limit.key.iter().filter_map(|part| match part {
+        names.extend(limit.identities().filter_map(|part| match part {
             KeyPart::Header(name) => Some(name.to_ascii_lowercase()),
             _ => None,
         }));

@@ -5,6 +5,7 @@ use super::key::KeyRules;
 use super::search::Search;
 use super::trie::Walk;
 use crate::client::Wanted;
+use crate::plan::{Answer, Tables};
 use crate::{Policy, Request};
 use std::fmt;
 use std::ops::Range;
@@ -20,7 +21,7 @@ pub struct Scratch {
     /// Limits that do not apply because another does.
     replaced: Vec<usize>,
     /// Limits that refuse because an identity is missing.
-    refusing: Vec<usize>,
+    refusing: Vec<Refused>,
 }
 
 /// A limit that a request meets.
@@ -35,6 +36,20 @@ pub struct Met {
     /// The descriptor by which it is met, by its number in [`Request::descriptors`]; `None` where the
     /// request as a whole meets it.
     pub descriptor: Option<u16>,
+    /// What its plan answered, where it has one.
+    pub planned: Answer,
+}
+
+/// A limit that refuses a request because an identity is missing, or because its plan has nothing for
+/// the subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Its index in [`Policy::limits`].
+    pub limit: usize,
+    /// The descriptor by which it would be met; `None` where the request as a whole would meet it.
+    pub descriptor: Option<u16>,
+    /// What its plan answered; [`Answer::NotAsked`] where an identity is missing.
+    pub planned: Answer,
 }
 
 /// The limits that a request meets.
@@ -43,8 +58,9 @@ pub struct Meeting<'s> {
     /// Each limit of the request as a whole once, in the order written; then those of each descriptor,
     /// in its turn. One limit may be met by several descriptors, in the same bucket or in others.
     pub met: &'s [Met],
-    /// The limit that refuses the request because an identity is missing. Then none is met.
-    pub refused: Option<usize>,
+    /// The limit that refuses the request because an identity is missing, the first of them if there
+    /// are several. Then none is met.
+    pub refused: Option<Refused>,
     text: &'s str,
 }
 
@@ -92,6 +108,18 @@ impl Policy {
         rules: &KeyRules,
         scratch: &'s mut Scratch,
     ) -> Meeting<'s> {
+        self.meet_with(request, rules, &[], scratch)
+    }
+
+    /// The same with what plans say: `tables` are those of the configuration's sources, by their
+    /// numbers. Whoever a table does not know, or one that is absent, has what the limit says of such.
+    pub fn meet_with<'s>(
+        &self,
+        request: &Request<'_>,
+        rules: &KeyRules,
+        tables: &Tables,
+        scratch: &'s mut Scratch,
+    ) -> Meeting<'s> {
         let Scratch {
             spellings,
             walk,
@@ -107,6 +135,7 @@ impl Policy {
         let mut search = Search {
             policy: self,
             rules,
+            tables,
             met,
             text,
             refusing,

@@ -39,12 +39,14 @@ pub use entry::{DescriptorPattern, EntryPattern, ValuePattern};
 pub use host::HostPattern;
 pub use key::{KeyRules, bucket_scope};
 pub use matcher::Matcher;
-pub use meet::{Meeting, Met, Scratch};
+pub use meet::{Meeting, Met, Refused, Scratch};
 pub use normalise::normalise;
 pub use path_pattern::PathPattern;
 pub use wildcard::Wildcard;
 
 pub(crate) use escape::unhex;
+pub(crate) use facts::{Facts, Reads, Spellings};
+pub(crate) use host::canonical_host;
 pub(crate) use key::part_label;
 pub(crate) use router::{Router, RouterScratch};
 pub(crate) use secret::is_secret_name;

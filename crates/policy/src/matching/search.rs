@@ -5,9 +5,10 @@ use super::condition;
 use super::entry::DescriptorPattern;
 use super::facts::Facts;
 use super::key::KeyRules;
-use super::meet::Met;
+use super::meet::{Met, Refused};
 use super::trie::{Candidate, Walk};
-use crate::{Condition, Evaluate, Limit, Missing, Policy};
+use crate::plan::{Answer, Plan, Tables};
+use crate::{Condition, Descriptor, Evaluate, Limit, Missing, Policy};
 use std::ops::ControlFlow;
 use tidegate_core::Mode;
 
@@ -15,17 +16,22 @@ use tidegate_core::Mode;
 pub(super) struct Search<'s> {
     pub(super) policy: &'s Policy,
     pub(super) rules: &'s KeyRules,
+    /// What plans say.
+    pub(super) tables: &'s Tables,
     pub(super) met: &'s mut Vec<Met>,
     /// The names of their buckets.
     pub(super) text: &'s mut String,
     /// Limits that refuse because an identity is missing.
-    pub(super) refusing: &'s mut Vec<usize>,
+    pub(super) refusing: &'s mut Vec<Refused>,
 }
 
 /// What a limit is met by: the request as a whole, or one of its descriptors.
+#[derive(Clone, Copy)]
 struct By<'a> {
-    facts: Facts<'a>,
+    facts: &'a Facts<'a>,
     descriptor: Option<u16>,
+    /// What the plan of the limit says, where it has one.
+    planned: Answer,
 }
 
 /// What became of a limit whose conditions hold.
@@ -44,8 +50,9 @@ impl Search<'_> {
     pub(super) fn whole(&mut self, facts: &Facts<'_>, walk: &mut Walk) -> ControlFlow<()> {
         let policy = self.policy;
         let whole = By {
-            facts: *facts,
+            facts,
             descriptor: None,
+            planned: Answer::NotAsked,
         };
         let mut settled = None;
         for candidate in policy.matcher.candidates(facts.path, walk) {
@@ -55,21 +62,22 @@ impl Search<'_> {
             if settled == Some(candidate.limit) {
                 continue;
             }
-            let mut holding = None;
+            let held;
+            let mut by = whole;
             if let Some(condition) = limit.conditions.get(candidate.condition) {
                 if !condition::holds(condition, facts) {
                     continue;
                 }
                 if condition.descriptor.is_some() {
-                    holding = By::holding(condition, facts);
-                    if holding.is_none() {
+                    let Some((number, descriptor)) = holding(condition, facts) else {
                         continue;
-                    }
+                    };
+                    held = facts.described_by(descriptor);
+                    by = By::descriptor(&held, number);
                 }
             }
             settled = Some(candidate.limit);
-            let by = holding.as_ref().unwrap_or(&whole);
-            match self.try_one(candidate.limit, limit, by) {
+            match self.try_one(candidate.limit, limit, &by) {
                 Tried::Met if self.decides(limit) => break,
                 Tried::Refused if !policy.matcher.replaces() => return ControlFlow::Break(()),
                 _ => {}
@@ -84,13 +92,8 @@ impl Search<'_> {
         let policy = self.policy;
         let paths = policy.matcher.described_paths(facts.path, walk);
         for (number, descriptor) in (0..=u16::MAX).zip(facts.request.descriptors) {
-            let by = By {
-                facts: Facts {
-                    descriptor: Some(descriptor),
-                    ..*facts
-                },
-                descriptor: Some(number),
-            };
+            let facts = facts.described_by(descriptor);
+            let by = By::descriptor(&facts, number);
             if descriptor.limit.is_some() {
                 self.try_one(policy.limits.len(), &policy.hidden, &by);
                 continue;
@@ -124,7 +127,7 @@ impl Search<'_> {
                     || paths.is_some_and(|paths| paths.binary_search(candidate).is_ok())
             };
             if settled == Some(candidate.limit)
-                || !condition::holds(condition, &by.facts)
+                || !condition::holds(condition, by.facts)
                 || !has_path()
             {
                 continue;
@@ -146,25 +149,81 @@ impl Search<'_> {
 
     /// Meets a limit whose conditions hold, unless an identity is absent that it needs.
     fn try_one(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> Tried {
+        match &limit.plan {
+            None => self.try_key(number, limit, by),
+            Some(plan) => self.try_planned((number, limit), plan, by),
+        }
+    }
+
+    /// The same for a limit that has its rate from a plan.
+    // Out of line: most limits have none, and theirs are not to carry what a plan says about.
+    #[inline(never)]
+    fn try_planned(&mut self, (number, limit): (usize, &Limit), plan: &Plan, by: &By<'_>) -> Tried {
+        let subject = by.facts.identity(&plan.subject);
+        let (planned, group) = plan.answer(subject, self.tables);
+        let facts = Facts { group, ..*by.facts };
+        let by = By {
+            facts: &facts,
+            descriptor: by.descriptor,
+            planned,
+        };
+        let is_refused = matches!(planned, Answer::Refused { .. });
+        if !is_refused && planned != Answer::UnknownSkipped {
+            return self.try_key(number, limit, &by);
+        }
+        // A subject that the request does not tell is an identity which is absent, first of all: only a
+        // limit that could be met all the same refuses by its plan.
+        if subject.is_none() {
+            let start = self.text.len();
+            let tried = self.try_key(number, limit, &by);
+            if tried != Tried::Met {
+                return tried;
+            }
+            self.met.pop();
+            self.text.truncate(start);
+        }
+        if is_refused {
+            return self.refuse(number, limit, &by);
+        }
+        Tried::PassedOver
+    }
+
+    /// Meets a limit in the bucket that its key names, unless an identity is absent that it needs.
+    #[inline]
+    fn try_key(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> Tried {
         let Some(key) = self.policy.matcher.key(number) else {
             return Tried::PassedOver;
         };
         let start = self.text.len();
-        if let Some(subject) = key.write(&by.facts, self.rules, self.text) {
+        if let Some(subject) = key.write(by.facts, self.rules, self.text) {
             self.met.push(Met {
                 limit: number,
                 bucket: start..self.text.len(),
                 subject: subject..self.text.len(),
                 descriptor: by.descriptor,
+                planned: by.planned,
             });
             return Tried::Met;
         }
         self.text.truncate(start);
-        if refuses(limit) {
-            self.refusing.push(number);
-            return Tried::Refused;
+        if limit.missing == Missing::Refuse {
+            let planned = Answer::NotAsked;
+            return self.refuse(number, limit, &By { planned, ..*by });
         }
         Tried::PassedOver
+    }
+
+    /// Refuses the request, unless the limit only watches.
+    fn refuse(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> Tried {
+        if limit.mode != Mode::Enforce {
+            return Tried::PassedOver;
+        }
+        self.refusing.push(Refused {
+            limit: number,
+            descriptor: by.descriptor,
+            planned: by.planned,
+        });
+        Tried::Refused
     }
 
     /// Leaves out what any of the met replaces, though it be replaced itself: of two that replace each
@@ -179,31 +238,28 @@ impl Search<'_> {
         replaced.sort_unstable();
         let stays = |limit: usize| replaced.binary_search(&limit).is_err();
         self.met.retain(|met| stays(met.limit));
-        self.refusing.retain(|limit| stays(*limit));
+        self.refusing.retain(|refused| stays(refused.limit));
     }
 }
 
 // === impl By ===
 
 impl<'a> By<'a> {
-    /// The first descriptor that holds what a condition asks for, if any does.
-    fn holding(condition: &Condition, facts: &Facts<'a>) -> Option<Self> {
-        let Some(DescriptorPattern::Holds(entries)) = &condition.descriptor else {
-            return None;
-        };
-        let mut descriptors = (0..=u16::MAX).zip(facts.request.descriptors);
-        let (number, descriptor) = descriptors.find(|(_, it)| condition::is_held(entries, it))?;
-        Some(Self {
-            facts: Facts {
-                descriptor: Some(descriptor),
-                ..*facts
-            },
+    /// The descriptor of this number, by facts that are about it.
+    fn descriptor(facts: &'a Facts<'a>, number: u16) -> Self {
+        Self {
+            facts,
             descriptor: Some(number),
-        })
+            planned: Answer::NotAsked,
+        }
     }
 }
 
-/// Whether a limit refuses a request whose identity is absent.
-fn refuses(limit: &Limit) -> bool {
-    limit.missing == Missing::Refuse && limit.mode == Mode::Enforce
+/// The first descriptor that holds what a condition asks for, if any does.
+fn holding<'a>(condition: &Condition, facts: &Facts<'a>) -> Option<(u16, &'a Descriptor<'a>)> {
+    let Some(DescriptorPattern::Holds(entries)) = &condition.descriptor else {
+        return None;
+    };
+    let mut descriptors = (0..=u16::MAX).zip(facts.request.descriptors);
+    descriptors.find(|(_, it)| condition::is_held(entries, it))
 }

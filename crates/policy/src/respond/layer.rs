@@ -2,8 +2,10 @@
 
 use super::XRateLimit;
 use super::{
-    Dialect, LimitCounts, Names, Profile, Refusal, Reset, Respond, RlsHeaders, Wording, XField,
+    Dialect, LimitCounts, Names, Placeholder, Profile, Refusal, Reset, Respond, RlsHeaders,
+    Wording, XField,
 };
+use crate::guard::Reason;
 use std::sync::Arc;
 
 /// Settings of which any may be left open.
@@ -18,6 +20,10 @@ pub(crate) struct Layer {
     pub(crate) names: Option<Names>,
     pub(crate) rls: Option<RlsHeaders>,
     pub(crate) refusal: RefusalLayer,
+    /// Over that, where a guard refuses because whoever asks is blocked.
+    pub(crate) blocked: Option<RefusalLayer>,
+    /// The same where it refuses an address on a blacklist.
+    pub(crate) blacklisted: Option<RefusalLayer>,
 }
 
 /// A setting that can be left open, and that a layer above can also take back.
@@ -70,7 +76,20 @@ impl Layer {
             names: upper.names.or(self.names),
             rls: upper.rls.or(self.rls),
             refusal: self.refusal.with(&upper.refusal),
+            blocked: upper.blocked.clone().or(self.blocked),
+            blacklisted: upper.blacklisted.clone().or(self.blacklisted),
         }
+    }
+
+    /// What a refusal of a guard for this reason looks like: as any other, but for what is said of
+    /// limits, which are not exceeded.
+    pub(crate) fn refusal_for(&self, reason: Reason) -> RefusalLayer {
+        let own = match reason {
+            Reason::Blacklisted => &self.blacklisted,
+            _ => &self.blocked,
+        };
+        let own = own.clone().unwrap_or_default();
+        self.refusal.clone().for_guards().with(&own)
     }
 
     /// What they amount to. What is still open, which [`bottom`](Self::bottom) leaves nothing of, is
@@ -88,6 +107,8 @@ impl Layer {
             names: self.names.unwrap_or_default(),
             rls: self.rls.unwrap_or_default(),
             refusal: Arc::new(self.refusal.refusal()),
+            blocked: Arc::new(self.refusal_for(Reason::Blocked).refusal()),
+            blacklisted: Arc::new(self.refusal_for(Reason::Blacklisted).refusal()),
         }
     }
 }
@@ -132,6 +153,27 @@ impl RefusalLayer {
             message: upper.message.clone().or(self.message),
             content_type: upper.content_type.clone().or(self.content_type),
             body: upper.body.clone().or(self.body),
+        }
+    }
+
+    /// The same without what is said of limits. A body that says the same whatever is the case was
+    /// written for limits; the standard one tells the truth.
+    fn for_guards(self) -> Self {
+        use Placeholder::{Detail, Message, Status, Title, Type};
+        let tells = |body: &Wording| body.has(&[Detail, Message, Status, Title, Type]);
+        let standard = Profile::Default.layer().refusal;
+        let is_honest = self.body.as_ref().is_some_and(tells);
+        let (content_type, body) = if is_honest {
+            (self.content_type, self.body)
+        } else {
+            (standard.content_type, standard.body)
+        };
+        Self {
+            status: self.status,
+            type_uri: Said::Nothing,
+            message: Said::Nothing,
+            content_type,
+            body,
         }
     }
 

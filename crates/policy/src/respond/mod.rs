@@ -23,6 +23,7 @@ pub(crate) use spoken::speak;
 pub use wording::{Piece, Placeholder, Wording};
 
 use crate::config::ConfigErrors;
+use crate::guard::Reason;
 use std::sync::{Arc, LazyLock};
 
 /// How a policy answers: which headers tell the client about its limits, and what a refusal looks
@@ -53,6 +54,10 @@ pub struct Respond {
     pub rls: RlsHeaders,
     /// What a refusal looks like, where the limit that refuses does not say otherwise.
     pub refusal: Arc<Refusal>,
+    /// The same where a guard refuses because whoever asks is blocked.
+    pub blocked: Arc<Refusal>,
+    /// The same where a guard refuses an address on a blacklist.
+    pub blacklisted: Arc<Refusal>,
 }
 
 /// A family of header fields.
@@ -156,6 +161,16 @@ pub struct Refusal {
 // === impl Respond ===
 
 impl Respond {
+    /// What a refusal for this reason looks like, where neither the limit nor the guard that refuses
+    /// says otherwise.
+    pub fn refusal_for(&self, reason: Reason) -> &Refusal {
+        match reason {
+            Reason::Blocked => &self.blocked,
+            Reason::Blacklisted => &self.blacklisted,
+            _ => &self.refusal,
+        }
+    }
+
     /// How answers look where nothing is configured.
     pub fn standard() -> &'static Self {
         static STANDARD: LazyLock<Respond> = LazyLock::new(Respond::default);

@@ -34,7 +34,23 @@ struct Preset {
     message: Option<&'static str>,
     content_type: &'static str,
     body: &'static str,
+    /// Where a guard refuses because whoever asks is blocked, if not in the same words.
+    blocked: Guarded,
+    /// The same where it refuses an address on a blacklist.
+    blacklisted: Guarded,
 }
+
+/// What is said otherwise where a guard refuses.
+struct Guarded {
+    status: Option<u16>,
+    message: Option<&'static str>,
+}
+
+/// Nothing.
+const SAME: Guarded = Guarded {
+    status: None,
+    message: None,
+};
 
 /// The fields that everybody knows.
 const THREE: &[XField] = &[XField::Limit, XField::Remaining, XField::Reset];
@@ -51,6 +67,8 @@ static DEFAULT: Preset = Preset {
     message: None,
     content_type: "application/problem+json",
     body: r#"{"type":"{type}","title":"{title}","status":{status},"detail":"{detail}","correlationId":"{correlation_id}","violated-policies":{violated_policies}}"#,
+    blocked: SAME,
+    blacklisted: SAME,
 };
 
 static GATEWAY: Preset = Preset {
@@ -68,6 +86,8 @@ static GATEWAY: Preset = Preset {
     message: Some("Rate limit exceeded. Try again in {retry_after} seconds."),
     content_type: JSON,
     body: r#"{"type":"{type}","title":"{title}","status":{status},"detail":"{detail}","correlationId":"{correlation_id}"}"#,
+    blocked: SAME,
+    blacklisted: SAME,
 };
 
 static COLLECTOR: Preset = Preset {
@@ -80,6 +100,14 @@ static COLLECTOR: Preset = Preset {
     message: None,
     content_type: JSON,
     body: r#"{"code":{status},"error":true,"message":"{message}"}"#,
+    blocked: Guarded {
+        status: None,
+        message: Some("Project has exceeded the events limit"),
+    },
+    blacklisted: Guarded {
+        status: Some(429),
+        message: None,
+    },
 };
 
 static TRAEFIK_PLUGIN: Preset = Preset {
@@ -92,6 +120,8 @@ static TRAEFIK_PLUGIN: Preset = Preset {
     message: None,
     content_type: JSON,
     body: r#"{"status_code":{status},"message":"{message}"}"#,
+    blocked: SAME,
+    blacklisted: SAME,
 };
 
 static ADR: Preset = Preset {
@@ -106,6 +136,8 @@ static ADR: Preset = Preset {
     ),
     content_type: JSON,
     body: r#"{"error":"{title}","message":"{message}","timestamp":"{now_rfc3339}"}"#,
+    blocked: SAME,
+    blacklisted: SAME,
 };
 
 static FLUXGATE: Preset = Preset {
@@ -118,6 +150,8 @@ static FLUXGATE: Preset = Preset {
     message: Some("Rate limit exceeded"),
     content_type: JSON,
     body: r#"{"error":"{message}","retryAfter":{retry_after}}"#,
+    blocked: SAME,
+    blacklisted: SAME,
 };
 
 // === impl Profile ===
@@ -159,7 +193,21 @@ impl Profile {
                 content_type: Some(preset.content_type.to_owned()),
                 body: Some(wording(preset.body)),
             },
+            blocked: Some(preset.blocked.layer()),
+            blacklisted: Some(preset.blacklisted.layer()),
             ..Layer::default()
+        }
+    }
+}
+
+// === impl Guarded ===
+
+impl Guarded {
+    fn layer(&self) -> RefusalLayer {
+        RefusalLayer {
+            status: self.status,
+            message: Said::written(self.message.map(wording)),
+            ..RefusalLayer::default()
         }
     }
 }

@@ -75,10 +75,11 @@ pub(crate) fn speak(limits: &[Limit], names: Names) -> Vec<Box<[Spoken]>> {
                 Names::Shown => visible(&limit.name),
                 Names::Hidden => number.to_string(),
             };
-            let bands = limit.bands.iter().zip(1_usize..);
+            // Those of a plan have a name before there are any.
+            let bands = limit.shapes().iter().zip(1_usize..);
             bands
                 .map(|(band, nth)| {
-                    let name = match (limit.bands.len(), names) {
+                    let name = match (limit.shapes().len(), names) {
                         (1, _) => own.clone(),
                         (_, Names::Shown) => format!("{own}.{}", label(band)),
                         (_, Names::Hidden) => format!("{own}.{nth}"),

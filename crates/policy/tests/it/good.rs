@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 use tidegate_core::{Algorithm, Align, Mode};
+use tidegate_policy::alerts::{AlertFormat, AlertKind};
 use tidegate_policy::config::{Environment, Layout, LocalShare, NoEnvironment, RedisMode};
 use tidegate_policy::{Config, Evaluate, KeyPart, Limit, Missing, OnFailure, Tag, Template};
 
@@ -212,6 +213,65 @@ fn a_limit_that_waits_has_places_and_all_of_its_policy_can_be_given_back() {
     assert!(is_refundable(&q.limits[0]) && !is_refundable(&q.limits[1]));
     r.make_refundable();
     assert!(r.refundable() && is_refundable(&r.limits[0]));
+}
+
+#[test]
+fn counting_and_alerts_arrive() {
+    let config = everything();
+    let counted = config.addresses.unwrap();
+    let ban = counted.ban.as_ref().unwrap();
+    assert_eq!(
+        (ban.guard.as_str(), ban.length),
+        ("banned", Some(Duration::from_hours(2)))
+    );
+    assert_eq!(
+        (counted.period, counted.threshold),
+        (Duration::from_secs(30), 5_000)
+    );
+    let names = (counted.period_map.as_str(), counted.total_map.as_str());
+    assert_eq!(names, ("PeriodMap", "TotalMap"));
+    assert_eq!(counted.max_addresses, 200_000);
+    assert_eq!(counted.total_lasts, Some(Duration::from_hours(30 * 24)));
+    assert!(counted.count_banned);
+
+    let alerts = config.alerts.unwrap();
+    assert_eq!(alerts.webhook.expose(), "https://hooks.example.com/hunter2");
+    assert!(!format!("{alerts:?}").contains("hunter2"));
+    assert_eq!(alerts.format, AlertFormat::Form);
+    assert_eq!(alerts.on, [AlertKind::Ban, AlertKind::Store]);
+    assert_eq!(
+        (alerts.timeout, alerts.repeat),
+        (Duration::from_secs(2), Duration::from_hours(1))
+    );
+}
+
+#[test]
+fn counting_has_the_defaults_of_the_system_that_it_replaces() {
+    let text = "store: { url: redis://a }
+guards: [{ name: b, refuse: ip, redis: { set: BlacklistIPsSet } }]
+addresses: { ban: { guard: b, for: 0 } }
+alerts: { webhook: 'http://a' }
+policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]";
+    let config = Config::parse(text, "x", &NoEnvironment).unwrap_or_else(|e| panic!("{e}"));
+    let counted = config.addresses.unwrap();
+    assert_eq!(
+        (counted.period, counted.threshold),
+        (Duration::from_secs(15), 10_000)
+    );
+    let names = (counted.period_map.as_str(), counted.total_map.as_str());
+    assert_eq!(names, ("CurrentPeriodMap", "AllIPsMap"));
+    assert_eq!(counted.ban.unwrap().length, None, "for ever");
+    assert_eq!(
+        (counted.max_addresses, counted.total_lasts),
+        (1_000_000, None)
+    );
+    assert!(!counted.count_banned);
+    let alerts = config.alerts.unwrap();
+    assert_eq!((alerts.format, alerts.on.len()), (AlertFormat::Json, 4));
+    assert_eq!(
+        (alerts.timeout, alerts.repeat),
+        (Duration::from_secs(5), Duration::from_mins(10))
+    );
 }
 
 fn the_store_arrives(config: &Config) {

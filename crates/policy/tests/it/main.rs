@@ -8,6 +8,7 @@
 mod bad; // every mistake, and the message for it, to the letter
 mod client; // who asks: addresses, identities, whose word counts
 mod client_properties; // what holds for every head of a request
+mod collector; // the variables of the collector, and who listens to them
 mod described; // descriptors, domains, quotas and reservations
 mod environment; // variables, files, overrides, secrets
 mod explain; // what a configuration means, to the letter

@@ -3,7 +3,7 @@
 use crate::good::everything;
 use tidegate_policy::config::NoEnvironment;
 use tidegate_policy::respond::{Dialect, LimitCounts, Names, Profile, Reset, Respond, XField};
-use tidegate_policy::{Config, Policy};
+use tidegate_policy::{Config, Policy, Reason};
 
 fn policy(text: &str) -> Policy {
     let config = Config::parse(text, "x", &NoEnvironment).unwrap_or_else(|e| panic!("{e}"));
@@ -49,7 +49,8 @@ fn every_profile_can_be_written_out() {
         (
             Profile::Collector,
             r#"{ headers: [], status: 402, content_type: application/json,
-            body: '{"code":{status},"error":true,"message":"{message}"}' }"#,
+            body: '{"code":{status},"error":true,"message":"{message}"}',
+            blocked: { message: Project has exceeded the events limit }, blacklisted: { status: 429 } }"#,
         ),
         (
             Profile::TraefikPlugin,
@@ -97,6 +98,55 @@ policies:
     assert_eq!(refusal.status, 402);
     assert_eq!(refusal.content_type, "text/plain");
     assert_eq!(refusal.message.as_ref().unwrap().as_str(), "No");
+}
+
+#[test]
+fn refusals_of_guards_look_like_others_but_say_nothing_of_limits() {
+    let policy = policy(
+        "
+respond: { status: 403, message: 'Slow down, {retry_after}', blocked: { status: 402 } }
+policies:
+  - name: p
+    respond: { content_type: text/plain, body: '{status} {message}', blacklisted: { message: Go away } }
+    limits: [{ name: a, rate: 1/s }]
+",
+    );
+    let respond = policy.respond();
+    let blocked = respond.refusal_for(Reason::Blocked);
+    assert_eq!((blocked.status, blocked.message.as_ref()), (402, None));
+    assert_eq!(blocked.body.as_str(), "{status} {message}");
+    let blacklisted = respond.refusal_for(Reason::Blacklisted);
+    assert_eq!(blacklisted.status, 403);
+    assert_eq!(blacklisted.message.as_ref().unwrap().as_str(), "Go away");
+    assert_eq!(respond.refusal_for(Reason::Limited), &*respond.refusal);
+}
+
+#[test]
+fn a_body_that_was_written_for_limits_is_not_what_guards_answer() {
+    let fixed = respond("{ content_type: text/plain, body: Too fast }");
+    assert_eq!(fixed.refusal.body.as_str(), "Too fast");
+    assert_eq!(fixed.blocked.body, Respond::default().refusal.body);
+    assert_eq!(fixed.blocked.content_type, "application/problem+json");
+    let own = respond(
+        "{ content_type: text/plain, body: Too fast, blocked: { content_type: text/plain, body: No } }",
+    );
+    assert_eq!(own.blocked.body.as_str(), "No");
+}
+
+#[test]
+fn another_profile_takes_back_what_the_one_before_says_of_guards() {
+    let policy = policy(
+        "
+respond: { profile: collector }
+policies:
+  - { name: p, respond: { profile: default }, limits: [{ name: a, rate: 1/s }] }
+",
+    );
+    let respond = policy.respond();
+    assert_eq!(
+        (respond.blocked.status, respond.blocked.message.as_ref()),
+        (429, None)
+    );
 }
 
 #[test]

@@ -5,17 +5,22 @@
 //! instant *before the question was sent* plus the wait, for Redis decided after that. A "yes" is
 //! never remembered.
 //!
-//! An entry is believed for a second at most, so that a reset (an operator's `DEL` too) acts within
-//! a second, and for 50 ms where charges can be given back. What is remembered is the state and not
-//! the verdict: it is asked with the quota and cost of the question at hand, so that a changed
-//! policy needs no clearing.
+//! What is told of a refusal is true of all its buckets, of those with room as well; so they are
+//! remembered too, and where nothing is known of one, Redis is asked. A bucket without a unit left is
+//! as it was until time brings one back: nobody can take from it. Such an entry is believed for a
+//! second at most, so that a reset (an operator's `DEL` too) acts within a second. Any other may be
+//! changed by somebody else: it has units left, an overdraft, or charges can be given back to it. It is
+//! believed for 50 ms, and no longer than until this process asks for something of the bucket.
+//!
+//! What is remembered is the state and not the verdict: it is asked with the quota and cost of the
+//! question at hand, so that a changed policy needs no clearing.
 
 use crate::request::Key;
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_core::{Bucket, Meter, Outcome, Quota, Timestamp, Wait};
 use tokio::time::Instant;
@@ -23,8 +28,8 @@ use tokio::time::Instant;
 /// How long an entry is believed.
 const LIFE_MAX: Duration = Duration::from_secs(1);
 
-/// How long an entry is believed of a bucket that charges can be given back to.
-const LIFE_REFUNDABLE: Duration = Duration::from_millis(50);
+/// How long an entry is believed of a bucket that others may change meanwhile.
+const LIFE_LOOSE: Duration = Duration::from_millis(50);
 
 const SHARDS: usize = 16;
 
@@ -34,6 +39,10 @@ pub(crate) struct DenyCache {
     shards: [Mutex<HashMap<u64, Entry, RandomState>>; SHARDS],
     /// Entries in all shards, so that a cache that is empty costs nothing.
     len: AtomicUsize,
+    /// Until when, in microseconds after `born`, any entry is believed that others may change: so that
+    /// where there is none, nobody looks for one to forget.
+    loose_until: AtomicU64,
+    born: Instant,
     max_per_shard: usize,
     hasher: RandomState,
 }
@@ -53,12 +62,18 @@ struct Entry {
 #[derive(Clone, Debug)]
 enum Seen {
     State(Bucket),
-    /// A log may be large; only what it said is kept.
-    Verdict {
-        quota: Quota,
-        cost: u64,
-        outcome: Outcome,
-    },
+    Log(SeenLog),
+}
+
+/// A log may be large; only what it said is kept, which holds until a unit comes back.
+#[derive(Clone, Debug)]
+struct SeenLog {
+    quota: Quota,
+    /// What was asked for, and what it said to that.
+    cost: u64,
+    outcome: Outcome,
+    /// When a unit comes back.
+    next: Wait,
 }
 
 /// A bucket that took part in a request that was refused.
@@ -86,6 +101,8 @@ impl DenyCache {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             len: AtomicUsize::new(0),
+            loose_until: AtomicU64::new(0),
+            born: Instant::now(),
             max_per_shard: max.div_ceil(SHARDS),
             hasher: RandomState::default(),
         }
@@ -114,19 +131,22 @@ impl DenyCache {
         if self.max_per_shard == 0 {
             return;
         }
-        let life = life(refused);
         let seen = match refused.bucket {
-            Bucket::Log(_) if refused.outcome.is_allowed() => return,
-            Bucket::Log(_) => Seen::Verdict {
+            Bucket::Log(_) => Seen::Log(SeenLog {
                 quota: *refused.quota,
                 cost: refused.cost,
                 outcome: refused.outcome,
-            },
+                next: next(refused, at),
+            }),
             // What it remembers beyond its debt is of no use here.
             Bucket::Lent(lent) => Seen::State(Bucket::Tokens(lent.tokens)),
             state => Seen::State(state.clone()),
         };
+        let life = life(refused, at);
         let until = sent.checked_add(life).unwrap_or(sent);
+        if life <= LIFE_LOOSE {
+            self.loose_until.fetch_max(self.micros(until), Relaxed);
+        }
         let hash = self.hash(refused.key, refused.quota);
         let Some(shard) = self.shard(hash) else {
             return;
@@ -150,13 +170,29 @@ impl DenyCache {
         self.count(before, entries.len());
     }
 
+    /// Forgets one bucket that is about to be changed, or just was, unless nobody can change it.
+    #[inline]
+    pub(crate) fn disturb(&self, key: &Key, quota: &Quota, now: Instant) {
+        if self.micros(now) < self.loose_until.load(Relaxed) {
+            self.forget_if(key, quota, |entry| {
+                entry.until.saturating_duration_since(entry.sent) <= LIFE_LOOSE
+            });
+        }
+    }
+
     /// Forgets one bucket.
     pub(crate) fn forget(&self, key: &Key, quota: &Quota) {
+        self.forget_if(key, quota, |_| true);
+    }
+
+    fn forget_if(&self, key: &Key, quota: &Quota, is_meant: impl Fn(&Entry) -> bool) {
         let hash = self.hash(key, quota);
         if let Some(shard) = self.shard(hash) {
             let mut entries = shard.lock();
             let before = entries.len();
-            entries.remove(&hash);
+            if entries.get(&hash).is_some_and(is_meant) {
+                entries.remove(&hash);
+            }
             self.count(before, entries.len());
         }
     }
@@ -179,6 +215,12 @@ impl DenyCache {
         }
     }
 
+    /// An instant, in microseconds since this was made.
+    fn micros(&self, instant: Instant) -> u64 {
+        let since = instant.saturating_duration_since(self.born);
+        u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+    }
+
     fn hash(&self, key: &Key, quota: &Quota) -> u64 {
         self.hasher.hash_one((key.as_slice(), quota.id()))
     }
@@ -190,17 +232,26 @@ impl DenyCache {
 }
 
 /// For how long a state is believed, from when its question was sent.
-fn life(refused: &Refused<'_>) -> Duration {
-    let most = if refused.quota.is_refundable() {
-        LIFE_REFUNDABLE
-    } else {
-        LIFE_MAX
+fn life(refused: &Refused<'_>, at: Timestamp) -> Duration {
+    let Refused { quota, bucket, .. } = refused;
+    let until = |wait: Wait| wait.as_duration().unwrap_or(LIFE_MAX);
+    let is_out_of_reach = !quota.is_refundable() && quota.overdraft() == 0;
+    // Until there is a unit again, nobody takes one.
+    let empty = match bucket.wait(quota, 1, at) {
+        wait if is_out_of_reach && !wait.is_none() => until(wait).min(LIFE_MAX),
+        _ => Duration::ZERO,
     };
-    match refused.outcome.wait.as_duration() {
-        // Beside one that refuses: only to be shown.
-        Some(Duration::ZERO) | None => most,
-        Some(wait) => wait.min(most),
+    let life = empty.max(LIFE_LOOSE);
+    match bucket {
+        Bucket::Log(_) => life.min(until(next(refused, at))),
+        _ => life,
     }
+}
+
+/// When a unit comes back.
+fn next(refused: &Refused<'_>, at: Timestamp) -> Wait {
+    let one_more = refused.outcome.remaining.saturating_add(1);
+    refused.bucket.wait(refused.quota, one_more, at)
 }
 
 impl Entry {
@@ -209,41 +260,45 @@ impl Entry {
         let passed_us = u64::try_from(passed_us).unwrap_or(u64::MAX);
         // Not earlier than the store's present instant, for it decided after `sent`.
         let latest = self.at.plus(passed_us);
-        match &self.seen {
+        let outcome = match &self.seen {
             Seen::State(bucket) => {
-                let wait = if cost > quota.cost_max() {
-                    Wait::NEVER
-                } else {
-                    bucket.wait(quota, cost, latest)
+                let wait = match cost {
+                    0 => Wait::NONE,
+                    cost => bucket.wait(quota, cost, latest),
                 };
-                let outcome = Outcome::of(wait, bucket.reading(quota, latest));
-                if wait.is_none() {
-                    Known::Reads(outcome, latest)
-                } else {
-                    Known::Refuses(outcome, latest)
-                }
+                Some(Outcome::of(wait, bucket.reading(quota, latest)))
             }
-            Seen::Verdict {
-                quota: seen,
-                cost: refused,
-                outcome,
-            } => {
-                let left = |us: u64| us.saturating_sub(passed_us);
-                let wait = match outcome.wait.as_micros() {
-                    Some(us) => Wait::from_micros(left(us)),
-                    None => Wait::NEVER,
-                };
-                if seen != quota || *refused != cost || wait.is_none() {
-                    return Known::Nothing;
-                }
-                let outcome = Outcome {
-                    wait,
-                    reset_us: left(outcome.reset_us),
-                    ..*outcome
-                };
-                Known::Refuses(outcome, latest)
-            }
+            Seen::Log(log) => log.ask(quota, cost, passed_us),
+        };
+        match outcome {
+            Some(outcome) if outcome.is_allowed() => Known::Reads(outcome, latest),
+            Some(outcome) => Known::Refuses(outcome, latest),
+            None => Known::Nothing,
         }
+    }
+}
+
+impl SeenLog {
+    /// What it says `passed_us` later, before a unit has come back.
+    fn ask(&self, quota: &Quota, cost: u64, passed_us: u64) -> Option<Outcome> {
+        let Outcome {
+            remaining, wait, ..
+        } = self.outcome;
+        let wait = match cost {
+            _ if self.quota != *quota => return None,
+            cost if cost <= remaining => Wait::NONE,
+            cost if cost == remaining.saturating_add(1) => self.next,
+            cost if cost == self.cost => wait,
+            _ => return None,
+        };
+        let left = |us: u64| us.saturating_sub(passed_us);
+        Some(Outcome {
+            wait: wait
+                .as_micros()
+                .map_or(wait, |us| Wait::from_micros(left(us))),
+            reset_us: left(self.outcome.reset_us),
+            ..self.outcome
+        })
     }
 }
 

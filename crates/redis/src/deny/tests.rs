@@ -63,6 +63,46 @@ fn a_reset_acts_within_a_second_and_a_refund_within_50_ms() {
 }
 
 #[test]
+fn what_others_may_change_is_believed_for_50_ms_and_not_once_this_process_changes_it() {
+    let hour = Quota::new(3, 3_600_000_000);
+    let overdrawn = hour.overdraft(1).build().unwrap();
+    let log = hour.algorithm(Algorithm::SlidingLog).build().unwrap();
+    let (hour, sent) = (hour.build().unwrap(), Instant::now());
+    let after = |ms| sent + Duration::from_millis(ms);
+    for (quota, taken, is_firm) in [
+        (hour, 3, true),
+        (hour, 2, false),
+        (hour, 0, false),
+        (overdrawn, 3, false),
+        (log, 3, true),
+        (log, 2, false),
+        (log, 0, false),
+    ] {
+        let (cache, name) = (DenyCache::new(100), key("a"));
+        let mut bucket = Bucket::new(&quota);
+        if taken > 0 {
+            bucket.charge(&quota, taken, AT);
+        }
+        let refused = Refused {
+            key: &name,
+            quota: &quota,
+            cost: 1,
+            outcome: Outcome::of(bucket.wait(&quota, 1, AT), bucket.reading(&quota, AT)),
+            bucket: &bucket,
+        };
+        cache.remember(&refused, AT, sent);
+        let left = |ms| match cache.ask(&name, &quota, 1, after(ms)) {
+            Known::Refuses(outcome, _) | Known::Reads(outcome, _) => Some(outcome.remaining),
+            Known::Nothing => None,
+        };
+        assert_eq!(left(49), Some(3 - taken), "{quota:?}");
+        assert_eq!(left(50).is_some(), is_firm, "{quota:?}");
+        cache.disturb(&name, &quota, sent);
+        assert_eq!(left(0).is_some(), is_firm, "{quota:?}");
+    }
+}
+
+#[test]
 fn a_larger_cost_waits_longer_and_a_cost_that_never_fits_never_does() {
     let quota = Quota::new(10, 1_000_000).burst(3).build().unwrap();
     let (cache, name, sent) = (DenyCache::new(100), key("a"), Instant::now());

@@ -5,17 +5,24 @@ use super::waiter::{Answer, Asker, Waiter};
 use super::{CALL_KEYS_MAX, CALL_REQUESTS_MAX, CALL_WEIGHT_MAX, REPEAT_WEIGHT};
 use crate::connection::Repeat;
 use crate::error::CallError;
-use crate::request::{Request, RequestOp};
+use crate::general::weight;
+use crate::request::{Key, Request, RequestOp};
 use crate::script::Script;
 use crate::shared::Shared;
 use crate::simple::{self, Entries};
+use foldhash::fast::RandomState;
+use hashbrown::HashSet;
 use redis::{Cmd, Value};
 use std::future::ready;
+use std::hash::BuildHasher;
 use std::pin::pin;
 use tidegate_core::{Mode, Op, StoreError};
 use tokio::time::{Instant, sleep_until};
 
 /// Requests that travel together: the simple ones in one call, the others in one more.
+///
+/// Which of two calls under way comes first, nobody knows. So what means the same bucket goes by one of
+/// them, in order, or by the second once the first is back.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// All of them, oldest first.
@@ -27,6 +34,9 @@ pub(crate) struct Batch {
     general: Vec<usize>,
     general_weight: u32,
     general_keys: usize,
+    general_buckets: Buckets,
+    /// Whether one of these means a bucket that a simple one meant before.
+    is_second: bool,
     /// Whether everything goes by the general script, over the open layout.
     is_open: bool,
 }
@@ -64,10 +74,34 @@ impl Batch {
             .saturating_add(self.general_weight)
     }
 
+    /// Whether anybody here means a bucket that `request` means too.
+    pub(super) fn shares_bucket(&mut self, request: &Request) -> bool {
+        self.is_general(request) || self.is_simple(request)
+    }
+
+    /// Whether one that goes by the general script does.
+    fn is_general(&mut self, request: &Request) -> bool {
+        let (buckets, general) = (&mut self.general_buckets, &self.general);
+        let others = general.iter().filter_map(|at| self.requests.get(*at));
+        !general.is_empty() && buckets.of(others).any_of(request)
+    }
+
+    /// Whether a simple one does.
+    fn is_simple(&self, request: &Request) -> bool {
+        !self.simple.is_empty() && request.keys.iter().any(|key| self.simple.has(key))
+    }
+
     pub(super) fn add(&mut self, waiter: Waiter) {
         let place = self.requests.len();
         if !self.add_simple(&waiter.request, place) {
-            self.general_weight = self.general_weight.saturating_add(waiter.weight);
+            self.is_second = self.is_second || self.is_simple(&waiter.request);
+            let weight = if waiter.is_repeat {
+                // It was weighed as one of many on the same key, which these are not here.
+                waiter.weight.max(weight(&waiter.request))
+            } else {
+                waiter.weight
+            };
+            self.general_weight = self.general_weight.saturating_add(weight);
             self.general_keys = self.general_keys.saturating_add(waiter.request.keys.len());
             self.general.push(place);
         }
@@ -80,7 +114,7 @@ impl Batch {
         else {
             return false;
         };
-        if self.is_open {
+        if self.is_open || self.is_general(request) {
             return false;
         }
         self.simple.add(key, quota, cost, place)
@@ -95,6 +129,7 @@ impl Batch {
             askers,
             mut simple,
             general,
+            is_second,
             ..
         } = self;
         let mut askers = Askers::new(askers);
@@ -120,10 +155,18 @@ impl Batch {
         };
         let simple_trip = trip(&shared.scripts.simple, simple_command, Repeat::Consume);
         let general_trip = trip(&shared.scripts.general, general_command, repeat(&others));
-        let mut calls =
-            pin!(async { tokio::join!(simple_trip.send(shared), general_trip.send(shared)) });
+        let mut calls = pin!(async {
+            if is_second {
+                let simple_reply = simple_trip.send(shared).await;
+                let sent = Instant::now();
+                return (simple_reply, general_trip.send(shared).await, sent);
+            }
+            let (simple, general) =
+                tokio::join!(simple_trip.send(shared), general_trip.send(shared));
+            (simple, general, sent)
+        });
         let mut earlier = Some(earlier);
-        let (simple_reply, general_reply) = loop {
+        let (simple_reply, general_reply, general_sent) = loop {
             tokio::select! {
                 biased;
                 replies = &mut calls => break replies,
@@ -144,10 +187,42 @@ impl Batch {
         }
         if let (Some(reply), Some(call)) = (general_reply, &call) {
             let places = (general.as_slice(), others.as_slice());
-            decide(shared, places, (call, reply), (&mut askers, sent));
+            decide(shared, places, (call, reply), (&mut askers, general_sent));
         }
         shared.stats.decisions.add(askers.answers.decided());
         askers.answers
+    }
+}
+
+/// What the requests of a call mean, by a hash: of two buckets that fall together, one goes the longer
+/// way and no harm is done. Looked up only where simple requests travel with others.
+#[derive(Debug, Default)]
+struct Buckets {
+    hashes: HashSet<u64, RandomState>,
+    /// How many requests are in here so far.
+    requests: usize,
+}
+
+impl Buckets {
+    /// With what all of `requests` mean, to which there may have come more.
+    fn of<'r>(&mut self, requests: impl Iterator<Item = &'r Request>) -> &Self {
+        for request in requests.skip(self.requests) {
+            self.requests = self.requests.saturating_add(1);
+            for key in &request.keys {
+                let hash = self.hash(key);
+                self.hashes.insert(hash);
+            }
+        }
+        self
+    }
+
+    fn any_of(&self, request: &Request) -> bool {
+        let mut keys = request.keys.iter();
+        keys.any(|key| self.hashes.contains(&self.hash(key)))
+    }
+
+    fn hash(&self, key: &Key) -> u64 {
+        self.hashes.hasher().hash_one(key.as_slice())
     }
 }
 

@@ -5,10 +5,11 @@ use super::waiter::Answer;
 use crate::deny::Refused;
 use crate::error::CallError;
 use crate::general::{Call, Decided, Replay};
-use crate::request::{Request, RequestOp};
+use crate::refuse::{disturb, wanted};
+use crate::request::Request;
 use crate::shared::Shared;
 use redis::Value;
-use tidegate_core::{Op, Timestamp};
+use tidegate_core::Timestamp;
 use tokio::time::Instant;
 
 /// Finds the answers of everybody in `requests`, who stand at `places`; sent at `sent`.
@@ -23,7 +24,7 @@ pub(super) fn decide(
         for (request, place) in requests.iter().zip(places) {
             let decided = replay.next(request, askers.wants_before(*place));
             if let Ok(decided) = &decided {
-                forget(shared, request);
+                disturb(&shared.deny, request, sent);
                 if !decided.reply.passed {
                     remember(shared, request, (&replay, decided), sent);
                 }
@@ -39,20 +40,9 @@ pub(super) fn decide(
     }
 }
 
-/// Forgets that buckets refused to which something was given back: they may have room again.
-fn forget(shared: &Shared, request: &Request) {
-    for ask in &request.asks {
-        if let RequestOp::Engine(Op::GiveBack(_) | Op::Return { .. }) = ask.op
-            && let Some(key) = request.keys.get(usize::from(ask.key))
-        {
-            shared.deny.forget(key, &ask.quota);
-        }
-    }
-}
-
 /// Remembers the buckets of a refused request, those that had room too, so that the same request
 /// can be answered whole.
-fn remember(
+pub(crate) fn remember(
     shared: &Shared,
     request: &Request,
     (replay, decided): (&Replay<'_>, &Decided),
@@ -61,12 +51,7 @@ fn remember(
     let at: Timestamp = replay.at();
     let outcomes = decided.reply.outcomes.iter();
     for (nth, (ask, outcome)) in request.asks.iter().zip(outcomes).enumerate() {
-        let cost = match ask.op {
-            RequestOp::Engine(Op::Take(cost)) => cost,
-            RequestOp::Engine(Op::Test(cost)) => cost.max(1),
-            RequestOp::Engine(Op::Block) => 1,
-            _ => 0,
-        };
+        let cost = wanted(request, nth).unwrap_or(0);
         let key = request.keys.get(usize::from(ask.key));
         if let (Some(key), Some(bucket)) = (key, replay.bucket(request, nth)) {
             let refused = Refused {

@@ -11,6 +11,7 @@ mod waiter;
 
 pub(crate) use batch::Askers;
 use batch::{Answers, Batch};
+pub(crate) use general::remember;
 pub(crate) use waiter::{Answer, Asker, Waiter};
 
 use crate::refuse::refuse;
@@ -108,7 +109,9 @@ impl Lane {
                 waiter.asker.tell(Err(shared.too_late()));
                 continue;
             }
-            match refuse(&shared.deny, &waiter.request, now) {
+            let known = refuse(&shared.deny, &waiter.request, now);
+            // Whoever stands behind somebody else at the same bucket is answered after them.
+            match known.filter(|_| !batch.shares_bucket(&waiter.request)) {
                 Some(reply) => {
                     shared.stats.refused_here.add(1);
                     waiter.asker.tell(Ok(Answer {

@@ -107,16 +107,18 @@ fn decide_key(
             decided.push((*place, Ok(Decided { outcome, before })));
         }
     }
-    if let Some((cost, outcome)) = refused {
-        let refused = Refused {
-            key: &entry.key,
-            quota: &entry.quota,
-            cost,
-            outcome,
-            bucket: &bucket,
-        };
-        shared.deny.remember(&refused, at, sent);
-    }
+    let Some((cost, outcome)) = refused else {
+        shared.deny.disturb(&entry.key, &entry.quota, sent);
+        return;
+    };
+    let refused = Refused {
+        key: &entry.key,
+        quota: &entry.quota,
+        cost,
+        outcome,
+        bucket: &bucket,
+    };
+    shared.deny.remember(&refused, at, sent);
 }
 
 /// What became of one request.

@@ -57,6 +57,13 @@ impl Entries {
         self.keys.iter()
     }
 
+    /// Whether anything is asked of `key`.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        let hash = self.hasher.hash_one(key.as_slice());
+        let is_it = |at: &usize| self.keys.get(*at).is_some_and(|it| it.key == *key);
+        self.places.find(hash, is_it).is_some()
+    }
+
     /// Adds that `asker` takes `cost` from `key`. Refuses, with `false`, what this call cannot
     /// express: the same key under another quota, which happens while a policy changes.
     pub(crate) fn add(&mut self, key: &Key, quota: &Quota, cost: u64, asker: usize) -> bool {

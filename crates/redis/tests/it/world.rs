@@ -16,6 +16,35 @@ use tokio::runtime::Runtime;
 pub(crate) const RULES: &str = "~tg* resetchannels -@all +@connection +evalsha +script|load +get \
      +mget +set +del +time +info +role +cluster|slots +zadd +zremrangebyscore +zcard +pexpire";
 
+/// What it needs to be allowed beside that where addresses are counted and banned.
+pub(crate) const COUNTING: [&str; 25] = [
+    "type",
+    "exists",
+    "scard",
+    "sscan",
+    "sadd",
+    "srem",
+    "sismember",
+    "zadd",
+    "zrem",
+    "zscan",
+    "zrangebyscore",
+    "hlen",
+    "hexists",
+    "hincrby",
+    "hset",
+    "hmget",
+    "hscan",
+    "rename",
+    "unlink",
+    "pexpire",
+    "get",
+    "set",
+    "del",
+    "time",
+    "evalsha",
+];
+
 /// A runtime for the whole program: connections of one test must not end with another.
 pub(crate) fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();

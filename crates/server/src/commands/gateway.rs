@@ -39,6 +39,10 @@ pub struct GatewayArgs {
     /// Where health and metrics listen; 127.0.0.1:8090 unless told
     #[arg(long, value_name = "ADDRESS")]
     pub admin: Option<SocketAddr>,
+    /// How many seconds to go on serving after SIGTERM or Ctrl-C, while health checks are told that it is
+    /// about to stop: as long as balancers take to notice
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub notice: u32,
     /// How many seconds requests may take to finish after SIGTERM or Ctrl-C; a second one ends at
     /// once
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
@@ -60,10 +64,14 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
     let config = Config::parse(&text, "command line", &environment).map_err(Failure::input)?;
     serve::report_start(&config, "command line", &environment);
     let tries = tries(&config);
-    serve::start(config, args.drain, |listeners| {
-        let gateway = listeners.gateway.as_ref()?.address;
-        Some(greeting(args, gateway, listeners.admin.address, tries))
-    })
+    serve::start(
+        config,
+        serve::Stop::of(args.notice, args.drain),
+        |listeners| {
+            let gateway = listeners.gateway.as_ref()?.address;
+            Some(greeting(args, gateway, listeners.admin.address, tries))
+        },
+    )
 }
 
 /// The configuration that the flags amount to.

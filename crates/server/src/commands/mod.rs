@@ -1,10 +1,12 @@
 //! What each subcommand does: one file each.
 
+pub mod addresses;
 mod bucket;
 pub mod doctor;
 pub mod gateway;
 pub mod import;
 pub mod inspect;
+pub(crate) mod plans;
 mod print;
 mod redis_store;
 pub mod reset;
@@ -12,6 +14,7 @@ pub mod schema;
 pub mod serve;
 pub mod simulate;
 pub mod validate;
+mod who;
 
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
@@ -31,6 +34,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Inspect(args)) => inspect::run(&args),
         Some(Command::Reset(args)) => reset::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::Addresses(args)) => addresses::run(&args),
     }
 }
 
@@ -38,7 +42,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
 fn level(cli: &Cli) -> &str {
     let talks_once = matches!(
         cli.command,
-        Some(Command::Inspect(_) | Command::Reset(_) | Command::Doctor(_))
+        Some(Command::Inspect(_) | Command::Reset(_) | Command::Doctor(_) | Command::Addresses(_))
     );
     match cli.log.level.as_str() {
         "info" if talks_once => "info,tidegate_redis=off",

@@ -1,6 +1,6 @@
 //! `tidegate validate`.
 
-use super::print;
+use super::{plans, print};
 use crate::commands::import::EnvoyArgs;
 use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
@@ -30,7 +30,11 @@ pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     let source = args.envoy.source(args.file.as_deref());
     let loaded = source.load(&ProcessEnvironment::new());
     let (config, notes) = loaded.map_err(Failure::from)?;
+    let plans = plans::check(&config)?;
     let mut text = verdict(&source.name(), &config);
+    for plan in plans {
+        let _ = write!(text, "\n\n{plan}");
+    }
     for note in notes {
         let _ = write!(text, "\n\n{note}");
     }

@@ -1,10 +1,11 @@
 //! Deciding requests, and giving back what they were charged.
 
 use super::Decider;
+use crate::alerts::{Alert, AlertKind};
 use crate::telemetry::masked::Masked;
 use std::sync::Arc;
-use tidegate::{CheckError, Decision, Request, Rules, Store};
-use tracing::debug;
+use tidegate::{Applied, CheckError, Decision, Request, Rules, Store};
+use tracing::{debug, warn};
 
 impl<S: Store> Decider<S> {
     /// Decides a request.
@@ -36,6 +37,23 @@ impl<S: Store> Decider<S> {
         outcome
     }
 
+    /// Asks the guards alone, about a request to which no limit applies.
+    pub fn guard_by(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Result<Decision, CheckError> {
+        let outcome = self.limiter.check_guards_by(rules, request);
+        if let Ok(decision) = &outcome {
+            self.limiter.count_guarded(rules, request, decision);
+            self.metrics.guards.count(decision);
+            if !decision.is_allowed() {
+                log_refusal(decision);
+            }
+        }
+        outcome
+    }
+
     /// Gives back what an allowed decision charged; whether there was anything to give back.
     pub async fn give_back(&self, decision: &Decision) -> bool {
         match self.limiter.give_back(decision).await {
@@ -45,6 +63,21 @@ impl<S: Store> Decider<S> {
                 false
             }
         }
+    }
+
+    /// Tells that a limit is nearly used up, or is.
+    #[cold]
+    fn warn_of(&self, band: &Applied<'_>) {
+        let (limit, left, capacity) = (band.limit(), band.remaining(), band.capacity());
+        let whose = match band.key() {
+            "" => String::new(),
+            key => format!(" of {}", Masked(key)),
+        };
+        warn!(limit, left, capacity, key = %Masked(band.key()), "a limit is nearly used up");
+        let message = format!("Limit `{limit}`{whose} has {left} of {capacity} left.");
+        let subject = format!("{limit}{whose}");
+        self.bell
+            .ring(Alert::new(AlertKind::Threshold, &subject, message));
     }
 
     /// Counts and logs what came of a request.
@@ -57,7 +90,14 @@ impl<S: Store> Decider<S> {
         match outcome {
             Ok(decision) => {
                 self.metrics.decisions.count(decision);
+                if decision.tells_reason() {
+                    self.metrics.guards.count(decision);
+                }
+                if decision.is_planned() {
+                    self.metrics.plans.count(decision);
+                }
                 self.metrics.without_store.count(decision);
+                decision.warnings().for_each(|band| self.warn_of(&band));
                 if !decision.is_allowed() {
                     log_refusal(decision);
                 }
@@ -73,6 +113,15 @@ impl<S: Store> Decider<S> {
 }
 
 fn log_refusal(decision: &Decision) {
+    if let Some(guard) = decision.guard() {
+        // Who it was stands in the list, and may be a secret.
+        debug!(
+            policy = decision.policy(),
+            guard = guard.name,
+            reason = guard.reason.as_str(),
+            "refused"
+        );
+    }
     let Some(binding) = decision.binding() else {
         return;
     };

@@ -13,6 +13,8 @@ mod reserving;
 mod telling;
 mod throttling;
 
+use crate::alerts::Bell;
+use crate::sources::Plans;
 use crate::telemetry::metrics::{Counters, Metrics};
 use crate::telemetry::store::StoreStats;
 use std::sync::Arc;
@@ -29,6 +31,8 @@ const FAREWELL: Duration = Duration::from_millis(200);
 pub struct Decider<S = AnyStore> {
     limiter: Limiter<S>,
     metrics: Arc<Metrics>,
+    /// Rings when something needs a person.
+    bell: Bell,
 }
 
 /// How it stands with deciding.
@@ -47,6 +51,7 @@ impl<S> Clone for Decider<S> {
         Self {
             limiter: self.limiter.clone(),
             metrics: Arc::clone(&self.metrics),
+            bell: self.bell.clone(),
         }
     }
 }
@@ -56,7 +61,10 @@ impl Decider {
     /// there yet.
     pub async fn start(config: Config) -> Result<Self, BuildError> {
         let counters = Counters::new(&config.policies);
-        let limiter = Limiter::builder().config(config).start().await?;
+        // Put aside, both: they are large, and each of them happens once.
+        let limiter = Box::pin(Limiter::builder().config(config).start()).await?;
+        // So that the first requests find plans; what is wrong has been said, and is tried again.
+        Box::pin(limiter.load_plans(&Plans::default())).await;
         Ok(Self::observed(limiter, counters))
     }
 
@@ -78,6 +86,7 @@ impl<S: StoreStats> Decider<S> {
         Self {
             limiter,
             metrics: Arc::new(metrics),
+            bell: Bell::silent(),
         }
     }
 }
@@ -128,6 +137,30 @@ impl<S: Store> Decider<S> {
             false if self.limiter.goes_on_without_store() => Standing::Degraded,
             false => Standing::Stuck,
         }
+    }
+
+    /// Reads the lists of guards again, for as long as anybody decides.
+    pub fn keep_lists(&self) -> impl Future<Output = ()> + Send + use<S> {
+        self.limiter.keep_lists()
+    }
+
+    /// Loads what plans say, and loads it again, for as long as anybody decides.
+    pub fn keep_plans(&self) -> impl Future<Output = ()> + Send + use<S> {
+        self.limiter.keep_plans(Plans::default())
+    }
+
+    pub(crate) fn limiter(&self) -> &Limiter<S> {
+        &self.limiter
+    }
+
+    /// Rings when something needs a person.
+    pub(crate) fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    /// The same, heard by somebody.
+    pub(crate) fn with_bell(self, bell: Bell) -> Self {
+        Self { bell, ..self }
     }
 
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {

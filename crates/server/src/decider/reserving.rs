@@ -28,7 +28,7 @@ impl<S: Store> Decider<S> {
     /// Whether a request could be reserved: changes nothing, counts nothing.
     pub fn accepts_reserving(
         &self,
-        rules: &Rules,
+        rules: &Arc<Rules>,
         request: &Request<'_>,
         ttl: Option<Duration>,
     ) -> Result<(), CheckError> {

@@ -40,7 +40,7 @@ impl<S: Store> AdminDoor<S> {
                 Standing::Degraded => respond::ready(Some("store")),
                 Standing::Stuck => respond::not_ready("store"),
             },
-            Phase::Draining | Phase::Closing => respond::not_ready("draining"),
+            Phase::Leaving | Phase::Draining | Phase::Closing => respond::not_ready("draining"),
         }
     }
 

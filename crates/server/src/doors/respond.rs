@@ -171,6 +171,7 @@ pub(crate) fn refused(decision: &Decision, headers: &HeaderMap) -> Answer {
         // Without a store nobody was refused.
         return answer;
     }
+    // Of guards too: proxies know by this word that it is a decision, and go by it.
     with(answer, DENIED_REASON, LIMIT)
 }
 

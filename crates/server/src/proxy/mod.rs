@@ -14,7 +14,7 @@
 //! | `trouble` | why there is no answer |
 
 pub(crate) mod balance;
-mod dial;
+pub(crate) mod dial;
 pub(crate) mod fleet;
 #[cfg(test)]
 mod fleet_tests;

@@ -44,6 +44,7 @@ use crate::doors::http::HttpDoor;
 use crate::doors::resp::RespDoor;
 use crate::serving::Serving;
 use crate::tasks::Tasks;
+use crate::upkeep::Upkeep;
 use accept::open;
 use connection::DoorContext;
 use phase::Phase;
@@ -52,7 +53,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::Store;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 /// How long the admin door may take to close, once all the others have.
@@ -70,7 +71,8 @@ pub enum End {
 
 /// Serves until `shutdown` is ready, then drains.
 ///
-/// Draining stops accepting, lets `/readyz` say so, finishes what has begun, and ends. The admin
+/// Where there is a time of notice, `/readyz` and gRPC health say so that long before anything else
+/// happens, so that balancers have stopped sending by then. Draining stops accepting, lets `/readyz` say so, finishes what has begun, and ends. The admin
 /// door closes last, so that it can be watched.
 pub async fn run<S: Store + 'static>(
     listeners: Listeners,
@@ -94,6 +96,8 @@ pub async fn run<S: Store + 'static>(
         token: listeners.admin.token.clone(),
     };
     open(listeners.admin, admin, watch.clone(), &admin_tasks);
+
+    let upkeep = Upkeep::start(decider, serving.messenger());
 
     let tasks = Arc::new(Tasks::new());
     if let Some(bound) = listeners.http {
@@ -129,9 +133,15 @@ pub async fn run<S: Store + 'static>(
     lead.enter(Phase::Serving);
     shutdown.await;
 
+    if !bounds.notice_time.is_zero() {
+        lead.enter(Phase::Leaving);
+        info!(notice = ?bounds.notice_time, "about to drain: not ready any more, and still serving");
+        sleep(bounds.notice_time).await;
+    }
     lead.enter(Phase::Draining);
     info!(within = ?bounds.drain_time, "draining");
     let end = finish(&tasks, bounds.drain_time).await;
+    upkeep.end().await;
     lead.enter(Phase::Closing);
     // Nothing is lost with a probe that is cut.
     let _probes = finish(&admin_tasks, ADMIN_CLOSE_TIME).await;

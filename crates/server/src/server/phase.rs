@@ -9,6 +9,8 @@ pub enum Phase {
     Starting,
     /// Serving.
     Serving,
+    /// Serving as ever, and telling whoever asks that it will not for long, so that nobody sends any more.
+    Leaving,
     /// Finishing what has begun; no new connections but on the admin door.
     Draining,
     /// All doors but the admin door are closed, and now it closes as well.

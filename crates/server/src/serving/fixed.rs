@@ -1,6 +1,7 @@
 //! What only a restart changes: where the doors are, and which store it is.
 
 use tidegate::Config;
+use tidegate_policy::alerts::Alerts;
 use tidegate_policy::config::{Layout, Listen, StoreSettings};
 
 /// What a server was started with, and keeps for as long as it runs.
@@ -8,6 +9,7 @@ use tidegate_policy::config::{Layout, Listen, StoreSettings};
 pub(super) struct Fixed {
     listen: Listen,
     store: StoreSettings,
+    alerts: Option<Alerts>,
 }
 
 impl Fixed {
@@ -15,6 +17,7 @@ impl Fixed {
         Self {
             listen: config.listen.clone(),
             store: config.store.clone(),
+            alerts: config.alerts.clone(),
         }
     }
 
@@ -35,6 +38,7 @@ impl Fixed {
             ("listen.gateway", listen.gateway != config.listen.gateway),
             ("listen.admin", listen.admin != config.listen.admin),
             ("listen.resp", listen.resp != config.listen.resp),
+            ("alerts", self.alerts != config.alerts),
             ("store", store.target != config.store.target),
             ("store.timeout", store.timeout != config.store.timeout),
             ("store.max_keys", store.max_keys != config.store.max_keys),

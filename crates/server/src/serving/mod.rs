@@ -8,6 +8,7 @@
 mod fixed;
 mod names;
 
+use crate::alerts::{Bell, Messenger};
 use crate::decider::Decider;
 use crate::doors::gateway::Gateway;
 use crate::failure::Failure;
@@ -18,6 +19,7 @@ use parking_lot::Mutex;
 use std::mem;
 use std::sync::Arc;
 use tidegate::{AnyStore, BuildError, Config, Store};
+use tidegate_policy::alerts::Alerts;
 use tidegate_policy::route::Routes;
 use tracing::warn;
 
@@ -28,6 +30,8 @@ pub struct Serving<S = AnyStore> {
     gateway: Option<Arc<Gateway>>,
     /// Locked for as long as a reload takes, so that there is one at a time.
     served: Arc<Mutex<Served>>,
+    /// Brings alerts; there until somebody lets it run.
+    messenger: Arc<Mutex<Option<Messenger>>>,
 }
 
 /// What is known of the configuration that is served.
@@ -46,9 +50,14 @@ impl Serving {
             names: Names::of(&config),
         };
         let routes = mem::take(&mut config.routes);
-        let decider = Decider::start(config).await.map_err(not_started)?;
+        let alerts = config.alerts.take();
+        // Put aside: it is large, and would be part of whatever starts a server.
+        let decider = Box::pin(Decider::start(config)).await;
+        let decider = decider.map_err(not_started)?;
+        let (decider, messenger) = heard(decider, alerts.as_ref())?;
         let serving = Self::new(decider, routes)?;
         *serving.served.lock() = served;
+        *serving.messenger.lock() = messenger;
         Ok(serving)
     }
 }
@@ -67,6 +76,7 @@ impl<S: Store + StoreStats> Serving<S> {
             decider,
             gateway,
             served: Arc::default(),
+            messenger: Arc::default(),
         })
     }
 }
@@ -150,6 +160,11 @@ impl<S> Serving<S> {
         &self.decider
     }
 
+    /// Who brings alerts, for whoever lets it run; nobody a second time.
+    pub(crate) fn messenger(&self) -> Option<Messenger> {
+        self.messenger.lock().take()
+    }
+
     /// Passes on, if there are routes.
     pub(crate) fn gateway(&self) -> Option<&Arc<Gateway>> {
         self.gateway.as_ref()
@@ -162,8 +177,22 @@ impl<S> Clone for Serving<S> {
             decider: self.decider.clone(),
             gateway: self.gateway.clone(),
             served: Arc::clone(&self.served),
+            messenger: Arc::clone(&self.messenger),
         }
     }
+}
+
+/// Lets alerts of `decider` be brought to where `alerts` says.
+fn heard(
+    decider: Decider,
+    alerts: Option<&Alerts>,
+) -> Result<(Decider, Option<Messenger>), Failure> {
+    let Some(alerts) = alerts else {
+        return Ok((decider, None));
+    };
+    let metrics = decider.metrics().alerts.clone();
+    let (bell, messenger) = Bell::hang(alerts, metrics).map_err(Failure::input)?;
+    Ok((decider.with_bell(bell), Some(messenger)))
 }
 
 /// A store that is not there is nobody's spelling mistake.

@@ -2,7 +2,9 @@
 
 use super::event::Event;
 use super::tally::Tally;
+use crate::commands::plans;
 use crate::failure::Failure;
+use std::sync::Arc;
 use tidegate::{CheckError, Client, Config, Decision, Limiter, ManualClock, MemoryStore};
 use tidegate_policy::config::{Environment, StoreSettings};
 
@@ -49,14 +51,24 @@ impl Engine {
         }
         let client = config.client.clone();
         let clock = ManualClock::default();
+        let sources = config.plans.clone();
+        let limits = config.written().flat_map(|policy| &policy.limits);
+        let tables = plans::load(&sources, limits, |_, _| true)?;
         let limiter = Limiter::builder().config(config).clock(clock.clone());
+        let limiter = limiter.build().map_err(Failure::input)?;
+        // The limiter keeps its policies to itself, and the tally needs them by name.
+        let mut tally = Tally::new(parse()?);
+        for (source, table) in sources.iter().zip(tables.iter().flatten()) {
+            let used = limiter.use_plans(&source.name, Arc::clone(table));
+            used.map_err(Failure::input)?;
+        }
+        tally.use_plans(tables);
         Ok(Self {
-            limiter: limiter.build().map_err(Failure::input)?,
+            limiter,
             clock,
             client,
             policy,
-            // The limiter keeps its policies to itself, and the tally needs them by name.
-            tally: Tally::new(parse()?),
+            tally,
         })
     }
 

@@ -1,16 +1,20 @@
 //! Everything that `/metrics` shows, in the OpenMetrics text format.
 
 use super::callers::Callers;
+use super::counting::CountingMetrics;
 use super::decisions::{self, Decisions};
 use super::durations::Durations;
 use super::gateway::GatewayMetrics;
 use super::grpc::GrpcMetrics;
+use super::guards::{GuardMetrics, Lists};
+use super::plans::{self, PlanMetrics};
 use super::reloads::ReloadMetrics;
 use super::reservations::{self, Reservations};
 use super::resp::RespMetrics;
 use super::store::{StoreMetrics, StoreStats};
 use super::waiting::WaitingMetrics;
 use super::without_store::{self, WithoutStore};
+use crate::alerts::AlertMetrics;
 use prometheus_client::encoding::{EncodeMetric, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -31,9 +35,12 @@ pub(crate) struct Metrics {
     pub(crate) durations: Arc<Durations>,
     pub(crate) callers: Callers,
     pub(crate) gateway: Arc<GatewayMetrics>,
+    pub(crate) guards: Arc<GuardMetrics>,
+    pub(crate) plans: Arc<PlanMetrics>,
     pub(crate) grpc: GrpcMetrics,
     pub(crate) resp: Arc<RespMetrics>,
     pub(crate) reloads: ReloadMetrics,
+    pub(crate) alerts: AlertMetrics,
     connections: Family<DoorLabel, Gauge>,
     accepted: Family<DoorLabel, Counter>,
     broken: Family<DoorLabel, Counter>,
@@ -95,9 +102,12 @@ impl Metrics {
             durations: Arc::default(),
             callers: Callers::default(),
             gateway: Arc::default(),
+            guards: Arc::default(),
+            plans: Arc::default(),
             grpc: GrpcMetrics::default(),
             resp: Arc::default(),
             reloads: ReloadMetrics::new(),
+            alerts: AlertMetrics::default(),
             connections: Family::default(),
             accepted: Family::default(),
             broken: Family::default(),
@@ -112,6 +122,7 @@ impl Metrics {
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "Which version this is", build);
         self.reloads.register(registry);
+        self.alerts.register(registry);
         registry.register_collector(Box::new(Arc::clone(&self.decisions)));
         registry.register_collector(Box::new(Arc::clone(&self.reservations)));
         registry.register(
@@ -144,7 +155,12 @@ impl Metrics {
         }
         registry.register_collector(Box::new(Arc::clone(&self.gateway)));
         registry.register_collector(Box::new(Arc::clone(&self.resp)));
+        registry.register_collector(Box::new(Arc::clone(&self.guards)));
+        registry.register_collector(Box::new(Lists::new(limiter.clone())));
+        registry.register_collector(Box::new(Arc::clone(&self.plans)));
+        registry.register_collector(Box::new(plans::Sources::new(limiter.clone())));
         registry.register_collector(Box::new(WaitingMetrics::new(limiter.clone())));
+        registry.register_collector(Box::new(CountingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(StoreMetrics::new(limiter)));
         self
     }

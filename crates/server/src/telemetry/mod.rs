@@ -9,6 +9,8 @@
 //! | `durations` | a histogram that costs two additions |
 //! | `gateway` | what the gateway does, by route, pattern and upstream |
 //! | `grpc` | what the gRPC door does |
+//! | `guards` | what guards do, and how it stands with their lists |
+//! | `plans` | what plans answer, and how it stands with their sources |
 //! | `masked` | keys in logs |
 //! | `reloads` | which configuration is served, and since when |
 //! | `resp` | what the door of the Redis protocol does |
@@ -19,13 +21,16 @@
 //! | `stopwatch` | real time, for latencies alone |
 
 pub(crate) mod callers;
+mod counting;
 pub(crate) mod decisions;
 pub(crate) mod durations;
 pub(crate) mod gateway;
 pub(crate) mod grpc;
+pub(crate) mod guards;
 pub mod logs;
 pub(crate) mod masked;
 pub(crate) mod metrics;
+pub(crate) mod plans;
 pub(crate) mod reloads;
 pub(crate) mod reservations;
 pub(crate) mod resp;

@@ -12,6 +12,10 @@ use tidegate::{Applied, DecidedBy, Decision};
 /// or `"failure"`. And where the request has descriptors, `"descriptors"`: a list of one such object
 /// for each, with what is reported of it alone; of one that is `unlimited`, it says that instead of a
 /// limit: `{"allowed":true,"limit":null,"unlimited":true}`.
+///
+/// Where the configuration has guards there is `"reason"` as well, such as `"allowed"`, `"limited"` or
+/// `"blacklisted"`; and where one of them decided, `"guard"`, its name. What a guard refuses has
+/// `"limit":null,"retry_after_ms":null`: no limit was asked, and waiting is of no use.
 #[inline]
 pub fn write(decision: &Decision, out: &mut Vec<u8>) {
     write_applied(decision.is_allowed(), decision.binding().as_ref(), out);
@@ -22,10 +26,26 @@ pub fn write(decision: &Decision, out: &mut Vec<u8>) {
             write_string(other.as_str(), out);
         }
     }
+    if decision.tells_reason() {
+        write_reason(decision, out);
+    }
     if decision.descriptors() > 0 {
         write_descriptors(decision, out);
     }
     out.push(b'}');
+}
+
+#[cold]
+fn write_reason(decision: &Decision, out: &mut Vec<u8>) {
+    if decision.is_barred() {
+        out.extend_from_slice(b",\"retry_after_ms\":null");
+    }
+    out.extend_from_slice(b",\"reason\":");
+    write_string(decision.reason().as_str(), out);
+    if let Some(guard) = decision.guard() {
+        out.extend_from_slice(b",\"guard\":");
+        write_string(&guard.name, out);
+    }
 }
 
 #[cold]

@@ -1,4 +1,5 @@
-//! Requests that take nothing, or several, or what they have used: `hits_addend` of a route.
+//! Requests that take nothing, or several, or what they have used, or give back: `hits_addend` of a
+//! route.
 
 use crate::kit::application::{ANSWER_HEADER, ANSWER_WITH};
 use crate::kit::{Site, Wanted};
@@ -76,4 +77,39 @@ fn an_application_that_fails_is_charged_what_it_says() {
     let reply = site.ask("POST /tokens", &["x-user: ann", &fails, &used]);
     assert_eq!(reply.status, 500);
     until("7 of 20 are charged", || site.left("tokens", "ann") == 13);
+}
+
+#[test]
+fn what_was_taken_and_not_used_is_given_back_afterwards() {
+    let Some(site) = Site::open(&Wanted::default()) else {
+        return;
+    };
+    let unused = format!("{ANSWER_HEADER}: x-unused: 2");
+    let reply = site.ask("POST /estimate", &["x-user: ann", &unused]);
+    assert_eq!(reply.status, 200, "{reply:?}");
+    assert_eq!(reply.header("x-ratelimit-remaining"), Some("0"));
+    until("2 of 3 are back", || site.left("user", "ann") == 2);
+    // Too much for what is left. Nothing was taken, and nothing comes back.
+    assert_eq!(site.ask("POST /estimate", &["x-user: ann"]).status, 429);
+    for _ in 0..2 {
+        assert_eq!(site.ask("GET /", &["x-user: ann"]).status, 200);
+    }
+    assert_eq!(site.ask("GET /", &["x-user: ann"]).status, 429);
+}
+
+#[test]
+fn a_request_that_gives_back_passes_though_nothing_is_left_and_gives_no_more_than_is_owed() {
+    let Some(site) = Site::open(&Wanted::default()) else {
+        return;
+    };
+    let ann = ["x-user: ann"];
+    for _ in 0..3 {
+        assert_eq!(site.ask("GET /", &ann).status, 200);
+    }
+    assert_eq!(site.ask("GET /", &ann).status, 429);
+    for left in [2, 3, 3] {
+        let reply = site.ask("GET /return", &ann);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        assert_eq!(site.left("user", "ann"), left);
+    }
 }

@@ -20,5 +20,7 @@ mod decisions;
 mod headers;
 /// Requests that take nothing, or several, or what they have used.
 mod hits;
+/// TLS, certificates and tokens between Envoy and Tidegate.
+mod secured;
 /// Several instances on one store.
 mod several;

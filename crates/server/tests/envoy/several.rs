@@ -66,3 +66,35 @@ fn one_that_is_gone_is_asked_no_more() {
     until("Envoy sees that it is back", || site.well() == 2);
     assert_eq!(site.ask_at_once(20, &["x-user: bob"]), (3, 17));
 }
+
+/// One that takes its leave says so to those who ask after its health, and serves on until they know.
+#[test]
+fn while_one_takes_its_leave_nobody_is_turned_away_and_nobody_counted_twice() {
+    let redis = Server::start();
+    let Some(mut site) = open(&redis) else {
+        return;
+    };
+    until("Envoy knows both", || site.well() == 2);
+    let statuses = site.ask_while(8, &["x-plan: large"], |tidegates, answers| {
+        until("requests flow", || answers() >= 100);
+        tidegates[0].take_leave();
+        until("it has gone", || tidegates[0].has_gone());
+        let then = answers();
+        until("they flow without it", || answers() >= then + 100);
+    });
+    let count = |status| statuses.iter().filter(|it| **it == status).count();
+    let (passed, refused) = (count(200), count(429));
+    let others: Vec<&u16> = statuses
+        .iter()
+        .filter(|it| ![200, 429].contains(it))
+        .collect();
+    assert!(
+        others.is_empty(),
+        "{others:?} beside {passed} and {refused}"
+    );
+    assert_eq!(passed, statuses.len().min(600));
+    let left = 600 - passed;
+    assert_eq!(site.left("plan", "large"), u64::try_from(left).unwrap());
+    // To the last one, and not one more.
+    assert_eq!(site.ask_at_once(left + 20, &["x-plan: large"]), (left, 20));
+}

@@ -18,6 +18,8 @@ mod differential;
 mod faults;
 /// gRPC, which needs HTTP/2 and trailers.
 mod grpc;
+/// Who may not pass at all, and whom no limit applies to.
+mod guards;
 /// What belongs to one connection, and what routes change.
 mod headers;
 /// curl, h2load, and HTTP/2 on both sides.

@@ -184,6 +184,25 @@ async fn calls_are_counted_as_at_other_doors() {
 }
 
 #[tokio::test]
+async fn a_descriptor_is_told_that_its_limit_refuses_for_want_of_an_identity() {
+    let policy = EDGE.replace(
+        "match: { descriptor: [user] }, key: descriptor:user",
+        "match: { descriptor: [user] }, key: user, missing: refuse",
+    );
+    let server = Server::start(&policy).await;
+    let path: &[(&str, &str)] = &[("path", "/slow")];
+    let response = ask(&mut server.client().await, about(&[path, ANN])).await;
+    assert_eq!(codes(&response), ["OVER_LIMIT", "OK", "OVER_LIMIT"]);
+    // Nothing was counted of which anything could be told.
+    assert!(
+        response
+            .statuses
+            .iter()
+            .all(|it| it.current_limit.is_none())
+    );
+}
+
+#[tokio::test]
 async fn a_store_that_is_away_is_unavailable_or_whatever_its_limits_say() {
     // Nobody listens there.
     let policies = |on_failure: &str| {

@@ -172,7 +172,7 @@ impl Raw {
     pub(crate) fn grpc_status(&self) -> Option<&str> {
         let of = |headers: &'_ HeaderMap| headers.get("grpc-status").cloned();
         let status = of(&self.headers).or_else(|| of(&self.trailers));
-        let known = ["0", "3", "4", "5", "8", "12", "14", "16"];
+        let known = ["0", "3", "4", "5", "8", "9", "12", "14", "16"];
         known
             .into_iter()
             .find(|known| status.as_ref().is_some_and(|it| it == known))

@@ -16,6 +16,8 @@ mod codec;
 mod connections;
 /// `ShouldRateLimit`: decisions.
 mod decisions;
+/// Who may not pass at all, and whom no limit applies to.
+mod guards;
 /// What a proxy adds to answers of its own.
 mod headers;
 /// `grpc.health.v1`.
@@ -28,5 +30,7 @@ mod kuadrant;
 mod messages;
 /// Server reflection.
 mod reflection;
+/// Kuadrant's reservations.
+mod reserving;
 /// TLS, certificates of callers, and tokens.
 mod secured;

@@ -93,6 +93,32 @@ async fn files_are_found_by_name_and_what_is_not_there_is_told_so() {
 }
 
 #[tokio::test]
+async fn methods_and_messages_are_found_by_name() {
+    let server = Server::start(EDGE).await;
+    let names = [
+        "RateLimitService.CheckRateLimit",
+        "RateLimitService.Report",
+        "RateLimitService.Reserve",
+        "RateLimitService.Commit",
+        "ReserveRequest",
+        "ReserveResponse",
+        "CommitRequest",
+        "CommitResponse",
+    ];
+    let questions = names.map(|name| {
+        let symbol = format!("kuadrant.service.ratelimit.v1.{name}");
+        MessageRequest::FileContainingSymbol(symbol)
+    });
+    let answers = ask(&server, questions.to_vec()).await;
+    for (answer, name) in answers.iter().zip(names) {
+        let found = &answer.message_response;
+        let is_file = matches!(found, Some(MessageResponse::FileDescriptorResponse(_)));
+        assert!(is_file, "{name}: {found:?}");
+    }
+    assert_eq!(answers.len(), names.len());
+}
+
+#[tokio::test]
 async fn the_older_version_answers_the_same() {
     use v1alpha::server_reflection_client::ServerReflectionClient;
     use v1alpha::server_reflection_request::MessageRequest;

@@ -12,6 +12,8 @@ mod kit;
 
 /// Access logs as the programs write them.
 mod access_logs;
+/// Counting addresses, banning, and telling people.
+mod addresses;
 /// `/livez`, `/readyz`, `/metrics`.
 mod admin;
 /// `/v1/auth`: forward-auth for proxies.
@@ -30,10 +32,14 @@ mod drain;
 mod failure;
 /// `tidegate gateway`.
 mod gateway_command;
+/// Who may not pass at all, and whom no limit applies to.
+mod guards;
 /// `tidegate import`, and what it translates, served.
 mod import;
 /// `tidegate inspect`.
 mod inspect;
+/// Rates that come from plans.
+mod plans;
 /// `POST /v1/check`: everything but decisions, word for word.
 mod problems;
 /// The program as a process: what it prints, how it exits.

@@ -1,7 +1,10 @@
 //! Every key that is ever in Redis is on the page that lists them, `docs/redis-keys.md`.
 
 use crate::kit::redis::{Operated, every_algorithm, take};
+use std::time::Duration;
+use tidegate::redis::{Address, Mode, Settings};
 use tidegate::{Request, Store, Throttle};
+use tidegate_redis::{Bans, Batch, Census, CensusLimits, CensusNames, Closing, Connection};
 use tidegate_testkit::redis::{Server, until};
 
 const PAGE: &str = include_str!("../../../../docs/redis-keys.md");
@@ -79,11 +82,46 @@ struct Found {
     expires: bool,
 }
 
+/// Addresses are counted, and banned.
+const COUNTED: &str = "
+guards: [{ name: blacklist, refuse: ip, redis: { set: BlacklistIPsSet } }]
+addresses: { ban: { guard: blacklist, for: 1h } }
+";
+
+/// An instance that has banned somebody and dies while it closes a period.
+async fn close_half_way(server: &Server) {
+    let address = Address::new("127.0.0.1", server.port());
+    let settings = Settings::new(Mode::Standalone, vec![address]).timeout(PATIENCE);
+    let connection = Connection::open(settings, Vec::new()).await.unwrap();
+    let names = CensusNames {
+        period: "CurrentPeriodMap".to_owned(),
+        total: "AllIPsMap".to_owned(),
+    };
+    let limits = CensusLimits {
+        period_max: 10,
+        total_max: 10,
+        total_lasts: None,
+    };
+    let mut census = Census::new(connection.clone(), &names, limits);
+    let mut batch = Batch::new(vec![(b"192.0.2.1".to_vec(), 1)]);
+    census.add(&mut batch).await.unwrap();
+    let moment = Duration::from_millis(1);
+    let mut closing = census.close(moment, PATIENCE).await.unwrap();
+    while !matches!(closing, Closing::Mine { .. }) {
+        closing = census.close(moment, PATIENCE).await.unwrap();
+    }
+    let bans = Bans::new(connection, "BlacklistIPsSet");
+    bans.ban(&["192.0.2.1"], Some(PATIENCE)).await.unwrap();
+}
+
+/// Longer than anything takes here.
+const PATIENCE: Duration = Duration::from_mins(10);
+
 async fn worked(store: &str) -> Vec<Found> {
     let server = Server::start();
     let url = server.url();
     let store = format!("url: '{url}', local_share: auto, prefix: 'pre:', {store}");
-    let operated = Operated::by(every_algorithm(&store));
+    let operated = Operated::by(every_algorithm(&store) + COUNTED);
     let limiter = operated.limiter().await;
     let long = "é".repeat(32);
     let headers = [
@@ -112,6 +150,8 @@ async fn worked(store: &str) -> Vec<Found> {
     until("the instance is counted", || {
         server.command(&["EXISTS", "pre:instances"]).int() == 1
     });
+    close_half_way(&server).await;
+    limiter.send_counts().await;
     let doctor = operated.run(&["doctor"]).await;
     assert_eq!(doctor.status.code(), Some(0), "{}", doctor.stdout);
     let mut client = server.client();

@@ -152,6 +152,39 @@ async fn what_cannot_be_reserved_is_said_and_nothing_is_charged() {
 }
 
 #[tokio::test]
+async fn a_list_with_descriptors_that_cannot_be_is_refused_before_any_is_charged() {
+    let policy = LLM.replace(
+        "key: user, ",
+        "match: { descriptor: [user] }, key: descriptor:user, ",
+    );
+    let server = Server::start(&policy).await;
+    let of = |user: &str| json!({"entries": [{"key": "user", "value": user}]});
+    let ann = json!({"cost": 10, "descriptors": [of("ann")]});
+    let mut bob = of("bob");
+    bob["limit"] = json!({"amount": u64::MAX, "period_ms": 1});
+    // More than an id can carry.
+    let many: Vec<Value> = (0..64).map(|nth| of(&format!("{nth:060}"))).collect();
+    for (wrong, detail) in [
+        (
+            json!([bob]),
+            "[1].descriptors: the limit 18446744073709551615/1000us",
+        ),
+        (
+            json!(many),
+            "[1]: policy `llm` cannot reserve this: this request meets more limits",
+        ),
+    ] {
+        let list = json!([ann, {"descriptors": wrong}]);
+        let reply = ask(server.http, "/v1/reserve", &list).await;
+        let told = reply.json()["detail"].as_str().unwrap().to_owned();
+        assert_eq!(reply.status, 400, "{told}");
+        assert!(told.starts_with(detail), "{told}");
+    }
+    let reserved = ask(server.http, "/v1/reserve", &json!([ann])).await.json();
+    assert_eq!(reserved[0]["descriptors"][0]["remaining"], 990);
+}
+
+#[tokio::test]
 async fn what_cannot_be_settled_is_said_and_nothing_comes_back() {
     let server = Server::start(LLM).await;
     let id = reserve(server.http, 10).await;

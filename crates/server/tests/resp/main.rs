@@ -11,6 +11,8 @@
 /// Servers on ports that the system chooses, a client that sends what it is told, programs.
 mod kit;
 
+/// The library and every door tell the same.
+mod agree;
 /// What is too slow, too silent, or too much.
 mod bounds;
 /// Stopping without losing anything.
@@ -19,6 +21,8 @@ mod drain;
 mod failure;
 /// What a real Redis answers to the same bytes.
 mod golden;
+/// Who may not pass at all, and whom no limit applies to.
+mod guards;
 /// redis-cli, redis-benchmark, redis-py.
 mod programs;
 /// redis-rs.

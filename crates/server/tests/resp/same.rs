@@ -68,7 +68,7 @@ fn expected(answer: &serde_json::Value) -> Vec<String> {
 }
 
 /// The values of a reply of seven, lengths left out.
-fn values(reply: &str) -> Vec<String> {
+pub(crate) fn values(reply: &str) -> Vec<String> {
     let lines: Vec<_> = reply.lines().skip(1).collect();
     let mut values = Vec::new();
     let mut lines = lines.into_iter();

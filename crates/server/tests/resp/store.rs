@@ -56,6 +56,26 @@ async fn a_pipeline_is_answered_in_order_and_takes_few_calls() {
     assert!(taken <= 8, "66 decisions took {taken} calls");
 }
 
+/// A look goes to Redis by another call than a take.
+#[tokio::test]
+async fn a_look_in_a_pipeline_was_told_of_takes_that_came_after_it() {
+    let redis = redis::Server::start();
+    let server = Server::start(&over(&redis)).await;
+    let mut client = Client::connect(server.resp).await;
+    for key in 0..50 {
+        let mut batch = Vec::new();
+        for quantity in [0, 1, 0, 1, 1, 0] {
+            batch.extend(line(&format!("cl.throttle {key} 9 1 3600 {quantity}")));
+        }
+        client.send(&batch).await;
+        for left in [10, 9, 9, 8, 7, 7] {
+            let said = client.reply().await;
+            let expected = format!("*5\r\n:0\r\n:10\r\n:{left}\r\n");
+            assert!(said.starts_with(&expected), "{key}, {left}: {said}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn replies_keep_the_protocol_in_which_they_were_asked_for() {
     let redis = redis::Server::start();

@@ -9,6 +9,8 @@
 mod application;
 /// Behind axum's router.
 mod axum;
+/// Who may not pass at all, and whom no limit applies to.
+mod guards;
 /// Before a plain hyper server.
 mod hyper;
 /// Who asks: peers, proxies, and what the application tells.

@@ -238,3 +238,48 @@ fn policies_are_found_by_name_and_by_domain() {
     assert!(rules.policy(Some("p40")).is_none() && rules.policy(Some("")).is_none());
     assert_eq!(rules.policy(None).map(|it| it.name.as_str()), Some("p0"));
 }
+
+#[test]
+fn a_refusal_for_want_of_an_identity_is_told_of_the_descriptor_that_asked_for_it() {
+    let keyed =
+        "name: keyed, match: { descriptor: [tenant] }, key: user, missing: refuse, rate: 2/h";
+    for evaluate in ["all", "first", "each"] {
+        let (limiter, _) = limiter(&policy(evaluate, &[USER, keyed]));
+        let refused = ask(&limiter, &[ANN, ACME]);
+        assert!(!refused.is_allowed());
+        assert_eq!(refused.limit(), Some("keyed"));
+        let allowed: Vec<bool> = (0..2).map(|nth| refused.descriptor_allowed(nth)).collect();
+        assert_eq!(allowed, [true, false], "{evaluate}");
+        let told = refused.descriptor(1).expect("its limit refuses");
+        assert_eq!(
+            (told.limit(), told.band(), told.retry_after()),
+            ("keyed", None, None)
+        );
+        assert!(refused.descriptor(0).is_none(), "nobody was asked about it");
+        assert_eq!(remaining(&limiter, &[ANN]), [Some(5)]);
+    }
+    // By a limit of the request as a whole, no descriptor is refused.
+    let whole = "name: whole, key: user, missing: refuse, rate: 2/h";
+    let (limiter, _) = limiter(&policy("all", &[USER, whole]));
+    let refused = ask(&limiter, &[ANN, ACME]);
+    assert!(!refused.is_allowed());
+    assert!((0..2).all(|nth| refused.descriptor_allowed(nth)));
+}
+
+#[test]
+fn an_unlimited_limit_that_is_replaced_is_told_of_nobody() {
+    let (limiter, _) = limiter(
+        "
+policies:
+  - name: edge
+    limits:
+      - { name: staff, match: { descriptor: [user: root] }, rate: unlimited }
+      - { name: tenant, match: { descriptor: [tenant] }, rate: 2/h, replaces: [staff] }
+",
+    );
+    let root = of(&[("user", "root")]);
+    assert!(ask(&limiter, &[root]).descriptor_unlimited(0));
+    let replaced = ask(&limiter, &[root, ACME]);
+    assert!(replaced.descriptor_allowed(0) && !replaced.descriptor_unlimited(0));
+    assert!(replaced.descriptor(0).is_none());
+}

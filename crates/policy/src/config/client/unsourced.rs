@@ -12,34 +12,43 @@ use crate::limit::KeyPart;
 pub(in crate::config) fn warn_about_unsourced(
     reader: &mut Reader<'_>,
     policies: &Value<'_>,
+    guards: Option<&Value<'_>>,
     client: &Client,
 ) {
     if reader.has_errors() || (client.user.is_empty() && client.attributes.is_empty()) {
         return;
     }
     let mut told = Vec::new();
+    for item in looked_at(policies, guards) {
+        let part = item.node.as_text().and_then(|text| key::part(text).ok());
+        let Some(part) = part.filter(|part| !client.knows(part)) else {
+            continue;
+        };
+        // Once is enough for each.
+        if !told.contains(&part) {
+            warn(reader, &item, &part);
+            told.push(part);
+        }
+    }
+}
+
+/// What guards look up, and what limits count by.
+fn looked_at<'v>(policies: &Value<'v>, guards: Option<&Value<'v>>) -> Vec<Value<'v>> {
+    let mut parts = Vec::new();
+    for guard in guards.into_iter().flat_map(children) {
+        parts.extend(field(&guard, "refuse").or_else(|| field(&guard, "exempt")));
+    }
     for policy in children(policies) {
         for limit in field(&policy, "limits").iter().flat_map(children) {
-            let Some(value) = field(&limit, "key") else {
-                continue;
-            };
-            let parts = match value.node.kind {
-                Kind::List(_) => children(&value),
-                _ => vec![value],
-            };
-            for item in parts {
-                let part = item.node.as_text().and_then(|text| key::part(text).ok());
-                let Some(part) = part.filter(|part| !client.knows(part)) else {
-                    continue;
-                };
-                // Once is enough for each.
-                if !told.contains(&part) {
-                    warn(reader, &item, &part);
-                    told.push(part);
+            match field(&limit, "key") {
+                Some(value) if matches!(value.node.kind, Kind::List(_)) => {
+                    parts.extend(children(&value));
                 }
+                value => parts.extend(value),
             }
         }
     }
+    parts
 }
 
 fn warn(reader: &mut Reader<'_>, value: &Value<'_>, part: &KeyPart) {

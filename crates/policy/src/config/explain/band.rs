@@ -2,6 +2,7 @@
 
 use super::words::{any, per, period};
 use crate::limit::Band;
+use crate::plan::LABEL;
 use tidegate_core::quota::WINDOW_PARTS;
 use tidegate_core::{Algorithm, Align, Quota};
 
@@ -9,7 +10,7 @@ use tidegate_core::{Algorithm, Align, Quota};
 /// worst case to tell.
 pub(super) fn explain(band: &Band, charge_always: bool) -> String {
     let quota = &band.quota;
-    let label = match &band.label {
+    let label = match band.label.as_ref().filter(|label| *label != LABEL) {
         Some(label) => format!("Band `{label}`: "),
         None => String::new(),
     };

@@ -1,6 +1,6 @@
 //! One limit in plain words.
 
-use super::{band, client, redis, respond, subject, words};
+use super::{band, client, plan, redis, respond, subject, words};
 use crate::config::{Config, LocalShare};
 use crate::limit::{Limit, OnFailure, Policy};
 use tidegate_core::{Algorithm, Mode};
@@ -17,8 +17,15 @@ pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String
     lines.push(subject::bucket(limit, config.client.ipv6_prefix));
     lines.extend(subject::absent(limit));
     lines.extend(client::untold(&config.client, &limit.key));
-    let bands = limit.bands.iter();
-    lines.extend(bands.map(|band| band::explain(band, limit.charge_always)));
+    if limit.plan.is_some() {
+        lines.extend(plan::rate(config, limit));
+    } else {
+        let bands = limit.bands.iter();
+        lines.extend(bands.map(|band| band::explain(band, limit.charge_always)));
+    }
+    lines.extend(limit.warn.map(|percent| {
+        format!("When {percent}% of a band are used, it is told of, once until it is less.")
+    }));
     lines.extend(charge(limit));
     lines.extend(waiting(limit));
     lines.extend(block(limit));

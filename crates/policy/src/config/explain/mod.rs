@@ -1,8 +1,11 @@
 //! What a configuration means, in plain words.
 
+mod addresses;
 mod band;
 mod client;
+mod guard;
 mod limit;
+mod plan;
 mod redis;
 mod respond;
 mod route;
@@ -26,6 +29,13 @@ pub fn explain(config: &Config) -> String {
         store(config),
         client::explain(&config.client),
     ];
+    let ipv6_prefix = config.client.ipv6_prefix();
+    let guards = config.guards.iter();
+    paragraphs.extend(guards.map(|it| guard::explain(it, ipv6_prefix)));
+    let counted = config.addresses.iter();
+    paragraphs.extend(counted.map(|it| addresses::counting(it, ipv6_prefix)));
+    paragraphs.extend(config.alerts.iter().map(addresses::alerts));
+    paragraphs.extend(config.plans.iter().map(plan::source));
     for policy in &config.policies {
         paragraphs.push(heading(config, policy));
         // What was joined has been told already.

@@ -196,7 +196,7 @@ pub(super) fn keys(redis: &RedisSettings, policy: &Policy, limit: &Limit) -> Str
         Some(_) => format!(" Its block: {packed}."),
         None => String::new(),
     };
-    let names = limit.bands.iter().map(|band| {
+    let names = limit.shapes().iter().map(|band| {
         let name = template.render(&KeyOf {
             policy,
             limit: name,
@@ -206,7 +206,7 @@ pub(super) fn keys(redis: &RedisSettings, policy: &Policy, limit: &Limit) -> Str
         format!("`{name}`")
     });
     let names = list(&names.collect::<Vec<_>>(), "and");
-    let keys = if limit.bands.len() == 1 {
+    let keys = if limit.shapes().len() == 1 {
         "Key"
     } else {
         "Keys"
@@ -239,6 +239,7 @@ fn sample(part: &KeyPart) -> &'static str {
         KeyPart::Method => "GET",
         KeyPart::Path => "%2Forders",
         KeyPart::Descriptor => "to=1",
+        KeyPart::Group => "acme",
         KeyPart::Global => "",
     }
 }

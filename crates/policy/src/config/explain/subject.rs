@@ -126,6 +126,7 @@ pub(super) fn noun(part: &KeyPart, ipv6_prefix: u8) -> String {
             None | Some(1) => format!("value of the entry `{name}`"),
             Some(nth) => format!("value of entry {nth} of the name `{name}`"),
         },
+        KeyPart::Group => "group".to_owned(),
         KeyPart::Global => "request".to_owned(),
     }
 }

@@ -21,6 +21,7 @@ use super::syntax::{self, Kind};
 use super::table::Fields;
 use super::words::{DIALECT, FLAG, LIMIT_COUNTS, NAMES, PROFILE, RESET, RLS, Words, X_FIELD};
 use super::{ConfigErrors, NoEnvironment};
+use crate::guard::Reason;
 use crate::respond::{Dialect, Layer, Refusal, RefusalLayer, Respond, XField};
 use refusal::Whose;
 use std::sync::Arc;
@@ -61,13 +62,15 @@ pub(super) fn read(reader: &mut Reader<'_>, value: Option<&Value<'_>>, below: &L
         correlation: reader.setting(&fields, "correlation", correlation),
         names: reader.setting(&fields, "names", |word| NAMES.parse(word)),
         rls: reader.setting(&fields, "rls", |word| RLS.parse(word)),
-        refusal: RefusalLayer::default(),
+        ..Layer::default()
     };
     let refusal = refusal::read(reader, &fields, &below.refusal, Whose::Policy);
-    let layer = Layer {
+    let mut layer = Layer {
         refusal,
         ..below.with(&written)
     };
+    layer.blocked = guarded(reader, &fields, &layer, Reason::Blocked);
+    layer.blacklisted = guarded(reader, &fields, &layer, Reason::Blacklisted);
     warn_without_effect(reader, &fields, &layer);
     layer
 }
@@ -81,6 +84,25 @@ pub(super) fn read_refusal(
     let fields = reader.fields(value, &REFUSAL)?;
     let layer = refusal::read(reader, &fields, below, Whose::Limit);
     Some(Arc::new(layer.refusal()))
+}
+
+/// Reads what is said otherwise where a guard refuses for `reason`.
+fn guarded(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    layer: &Layer,
+    reason: Reason,
+) -> Option<RefusalLayer> {
+    let below = match reason {
+        Reason::Blacklisted => &layer.blacklisted,
+        _ => &layer.blocked,
+    };
+    let Some(value) = fields.get(reason.as_str()) else {
+        return below.clone();
+    };
+    let fields = reader.fields(&value, &REFUSAL)?;
+    let written = refusal::read_own(reader, &fields, &layer.refusal_for(reason), Whose::Limit);
+    Some(below.clone().unwrap_or_default().with(&written))
 }
 
 fn headers(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<Vec<Dialect>> {

@@ -31,6 +31,17 @@ pub(super) fn read(
     below: &RefusalLayer,
     whose: Whose,
 ) -> RefusalLayer {
+    let written = read_own(reader, fields, below, whose);
+    below.clone().with(&written)
+}
+
+/// The same, but what was said before is only looked at.
+pub(super) fn read_own(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    below: &RefusalLayer,
+    whose: Whose,
+) -> RefusalLayer {
     let status = reader.setting(fields, "status", status);
     let type_uri = reader.setting(fields, "type", type_uri);
     let content_type = reader.setting(fields, "content_type", content_type);
@@ -50,7 +61,7 @@ pub(super) fn read(
     if whose == Whose::Limit {
         warn_without_effect(reader, fields, &layer);
     }
-    layer
+    written
 }
 
 fn status(text: &str) -> Result<u16, Fault> {

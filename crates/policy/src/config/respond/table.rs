@@ -1,7 +1,7 @@
 //! Every field of `respond`.
 
 use crate::config::fields::optional;
-use crate::config::table::Shape::{Either, Flag, List, Text, Whole, Word};
+use crate::config::table::Shape::{Either, Flag, List, Map, Text, Whole, Word};
 use crate::config::table::{Field, Table};
 use crate::config::words::{DIALECT, LIMIT_COUNTS, NAMES, PROFILE, RESET, RLS, X_FIELD};
 
@@ -39,6 +39,16 @@ pub(in crate::config) static RESPOND: Table = Table {
         MESSAGE,
         CONTENT_TYPE,
         BODY,
+        optional(
+            "blocked",
+            Map(&REFUSAL),
+            "What refusals look like where a guard refuses because whoever asks is blocked.",
+        ),
+        optional(
+            "blacklisted",
+            Map(&REFUSAL),
+            "What they look like where a guard refuses an address on a blacklist.",
+        ),
         optional(
             "retry_after",
             Flag,

@@ -33,6 +33,7 @@ use crate::template::Template;
 use std::time::Duration;
 use table::MAX_KEYS;
 pub(super) use table::STORE;
+pub(super) use url::has_password;
 
 /// Where buckets live, and what to do without it.
 #[derive(Clone, Debug, PartialEq, Eq)]

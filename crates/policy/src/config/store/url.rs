@@ -74,6 +74,12 @@ pub(super) fn add(url: Option<Url>, text: &str) -> Result<Option<Url>, Fault> {
     Ok(url)
 }
 
+/// Whether this is a URL with a password in it.
+pub(in crate::config) fn has_password(text: &str) -> bool {
+    let url = add(None, text).ok().flatten();
+    url.is_some_and(|url| url.password.is_some())
+}
+
 /// Why a text is not a URL; [`Wrong::about`] adds which text.
 struct Wrong {
     what: String,

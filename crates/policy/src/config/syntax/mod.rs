@@ -5,4 +5,4 @@ mod tree;
 mod yaml;
 
 pub(crate) use node::{Entry, Key, Kind, Node, Place};
-pub(crate) use yaml::read;
+pub(crate) use yaml::{read, read_up_to};

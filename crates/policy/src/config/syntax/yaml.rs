@@ -17,8 +17,18 @@ const DEPTH_MAX: usize = 64;
 /// What a text holds, and what is wrong with it: `nothing`, if it says nothing at all. The tree is
 /// absent where the text cannot be read to its end.
 pub(crate) fn read(text: &str, nothing: Fault) -> (Option<Node>, Vec<(Place, Fault)>) {
-    if text.len() > SIZE_MAX {
-        let fault = Fault::new("the file is larger than 4 MiB").help("split it");
+    read_up_to(text, nothing, SIZE_MAX)
+}
+
+/// The same for a text of up to `most` bytes.
+pub(crate) fn read_up_to(
+    text: &str,
+    nothing: Fault,
+    most: usize,
+) -> (Option<Node>, Vec<(Place, Fault)>) {
+    if text.len() > most {
+        let size = most >> 20;
+        let fault = Fault::new(format!("the file is larger than {size} MiB")).help("split it");
         return (None, vec![(START, fault)]);
     }
     let mut faults = Vec::new();

@@ -11,21 +11,25 @@ use crate::{
 use proptest::prelude::*;
 use tidegate_core::Mode;
 
-/// `limit@descriptor` for all that is met; `!limit` where one refuses.
+/// `limit@descriptor` for all that is met; `!limit` or `!limit@descriptor` where one refuses.
 fn met(policy: &Policy, request: &Request<'_>) -> String {
     let mut scratch = Scratch::default();
     let meeting = policy.meet(request, &KeyRules::default(), &mut scratch);
-    if let Some(refused) = meeting.refused {
-        assert!(meeting.met.is_empty(), "a refusal meets nothing else");
-        return format!("!{}", policy.limits[refused].name);
-    }
-    let names = meeting.met.iter().map(|met| {
-        let name = &policy.limit(met.limit).unwrap().name;
-        match met.descriptor {
+    let tell = |limit: usize, descriptor: Option<u16>| {
+        let name = &policy.limit(limit).unwrap().name;
+        match descriptor {
             Some(number) => format!("{name}@{number}"),
             None => name.clone(),
         }
-    });
+    };
+    if let Some(refused) = meeting.refused {
+        assert!(meeting.met.is_empty(), "a refusal meets nothing else");
+        return format!("!{}", tell(refused.limit, refused.descriptor));
+    }
+    let names = meeting
+        .met
+        .iter()
+        .map(|met| tell(met.limit, met.descriptor));
     names.collect::<Vec<_>>().join(" ")
 }
 
@@ -228,6 +232,36 @@ fn a_replaced_limit_refuses_nobody_for_what_is_missing() {
     let request = Request::new().descriptors(&descriptors);
     assert_eq!(met(&policy, &request), "free@0");
     assert_eq!(met(&policy, &Request::new()), "!strict");
+}
+
+#[test]
+fn a_refusal_for_what_is_missing_names_the_descriptor_that_brought_it_about() {
+    let strict = |limit: Limit| Limit {
+        missing: Missing::Refuse,
+        ..keyed(&[KeyPart::User], limit)
+    };
+    let policy = all(vec![
+        strict(on("exact", &[("a", "")])),
+        strict(holds("held", &[("b", "")])),
+        limit_if("any", Condition::default()),
+    ]);
+    let (other, exact) = (described(&[("x", "")]), described(&[("a", "")]));
+    let held = described(&[("b", ""), ("y", "")]);
+    let ask = |descriptors: &[Descriptor<'_>]| {
+        let request = Request::new().descriptors(descriptors);
+        (met(&policy, &request), met(&policy, &request.user("ann")))
+    };
+    let expected = |refused: &str, met: &str| (refused.to_owned(), met.to_owned());
+    assert_eq!(ask(&[other, exact]), expected("!exact@1", "any exact@1"));
+    assert_eq!(
+        ask(&[other, other, held]),
+        expected("!held@2", "held@2 any")
+    );
+    // Of several the first is told: the request as a whole is looked at before its descriptors.
+    assert_eq!(
+        ask(&[exact, held]),
+        expected("!held@1", "held@1 any exact@0")
+    );
 }
 
 #[test]

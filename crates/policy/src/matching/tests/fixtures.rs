@@ -24,6 +24,8 @@ pub(super) fn limit(name: &str) -> Limit {
         on_failure: None,
         refusal: None,
         template: None,
+        plan: None,
+        warn: None,
     }
 }
 
@@ -82,7 +84,7 @@ pub(super) fn met(policy: &Policy, request: &Request<'_>) -> String {
     let meeting = policy.meet(request, &KeyRules::default(), &mut scratch);
     if let Some(refused) = meeting.refused {
         assert!(meeting.met.is_empty(), "a refusal meets nothing else");
-        return format!("!{}", policy.limits[refused].name);
+        return format!("!{}", policy.limits[refused.limit].name);
     }
     let names = meeting
         .met

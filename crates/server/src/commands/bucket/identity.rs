@@ -2,26 +2,64 @@
 
 use crate::failure::Failure;
 use std::net::IpAddr;
+use std::sync::Arc;
 use tidegate_policy::matching::KeyRules;
+use tidegate_policy::plan::{Document, Tables, Unset};
 use tidegate_policy::{Descriptor, Hits, KeyPart, Limit, Missing, Policy, Request, Scratch};
 
-/// The bucket of the one limit of `policy` for whom `given` describes.
+/// The bucket of the one limit of `policy` for whom `given` describes, and the subject of its plan, if
+/// it has one and that is told. `tables` are what plans say.
 pub(super) fn bucket(
     policy: &Policy,
     rules: &KeyRules,
     given: &[String],
-) -> Result<String, Failure> {
+    tables: &Tables,
+) -> Result<(String, Option<String>), Failure> {
     let Some(limit) = policy.limits.first() else {
         return Err(Failure::runtime("a policy without a limit"));
     };
     let identities = read(limit, given)?;
     check(limit, &identities)?;
-    name(policy, rules, &identities).ok_or_else(|| {
+    let plan = limit.plan.as_ref();
+    let subject = plan.and_then(|plan| value_of(&identities, &plan.subject));
+    let bucket = match value_of(&identities, &KeyPart::Group) {
+        Some(group) => name_in_group(policy, rules, &identities, &group),
+        None => name(policy, rules, &identities, tables),
+    };
+    let bucket = bucket.ok_or_else(|| {
         Failure::input(format!(
             "limit `{}` has no bucket for that: a value is empty or not as it should be",
             limit.name
         ))
-    })
+    })?;
+    Ok((bucket, subject))
+}
+
+fn value_of(identities: &[Identity], part: &KeyPart) -> Option<String> {
+    let given = identities.iter().find(|(given, _)| given == part);
+    given.map(|(_, value)| value.clone())
+}
+
+/// The same for somebody of whom only the group is told: as if a plan said so.
+fn name_in_group(
+    policy: &Policy,
+    rules: &KeyRules,
+    identities: &[Identity],
+    group: &str,
+) -> Option<String> {
+    let plan = policy.limits.first()?.plan.as_ref()?;
+    let mut identities = identities.to_vec();
+    let told = value_of(&identities, &plan.subject);
+    let subject = told.unwrap_or_else(|| {
+        identities.push((plan.subject.clone(), "x".to_owned()));
+        "x".to_owned()
+    });
+    let mut document = Document::default();
+    document.subject(&subject, &[("group", group)]);
+    let table = document.table(Unset::Unlimited).ok()?;
+    let mut tables = vec![None; plan.source];
+    tables.push(Some(Arc::new(table)));
+    name(policy, rules, &identities, &tables)
 }
 
 /// What stands before the value in each part of the keys of the one limit of `policy`.
@@ -34,7 +72,15 @@ pub(super) fn labels(policy: &Policy) -> Option<Vec<String>> {
         _ => "x".to_owned(),
     };
     let identities: Vec<_> = limit.key.iter().map(|it| (it.clone(), value(it))).collect();
-    let name = name(policy, &KeyRules::default(), &identities)?;
+    let rules = KeyRules::default();
+    let name = match value_of(&identities, &KeyPart::Group) {
+        Some(group) => name_in_group(policy, &rules, &identities, &group),
+        None => {
+            // Whom a plan does not know, it may refuse; then there is no name.
+            let policy = Policy::new(policy.name.clone(), policy.evaluate, vec![unplanned(limit)]);
+            name(&policy, &rules, &identities, &[])
+        }
+    }?;
     let subject = name.splitn(3, '/').nth(2)?;
     let label = |part: &str| part.split(':').next().unwrap_or_default().to_owned();
     Some(subject.split(',').map(label).collect())
@@ -58,7 +104,15 @@ pub(super) fn as_written(part: &KeyPart) -> String {
             name,
             nth: Some(nth),
         } => format!("descriptor:{name}#{nth}"),
+        KeyPart::Group => "group".to_owned(),
         KeyPart::Global => "global".to_owned(),
+    }
+}
+
+fn unplanned(limit: &Limit) -> Limit {
+    Limit {
+        plan: None,
+        ..limit.clone()
     }
 }
 
@@ -104,6 +158,7 @@ fn part(name: &str) -> Option<KeyPart> {
         ("host", "") => KeyPart::Host,
         ("method", "") => KeyPart::Method,
         ("path", "") => KeyPart::Path,
+        ("group", "") => KeyPart::Group,
         ("descriptor", "") => KeyPart::Descriptor,
         ("descriptor", name) => entry(name),
         ("header", name) if !name.is_empty() => KeyPart::Header(name.to_ascii_lowercase()),
@@ -127,6 +182,11 @@ fn entry(name: &str) -> KeyPart {
 fn check(limit: &Limit, identities: &[Identity]) -> Result<(), Failure> {
     let has = |part: &KeyPart| identities.iter().any(|(given, _)| given == part);
     let stands_in = limit.missing == Missing::Address && has(&KeyPart::Ip);
+    // A plan tells the group of its subject.
+    let plan = limit.plan.as_ref();
+    let has = |part: &KeyPart| {
+        has(part) || (*part == KeyPart::Group && plan.is_some_and(|it| has(&it.subject)))
+    };
     let absent = limit
         .key
         .iter()
@@ -164,7 +224,12 @@ fn key_as_written(limit: &Limit) -> String {
 }
 
 /// The name that the matcher gives to the bucket.
-fn name(policy: &Policy, rules: &KeyRules, identities: &[Identity]) -> Option<String> {
+fn name(
+    policy: &Policy,
+    rules: &KeyRules,
+    identities: &[Identity],
+    tables: &Tables,
+) -> Option<String> {
     let mut request = Request::new();
     let (mut headers, mut attributes) = (Vec::new(), Vec::new());
     let entries = entries(identities);
@@ -185,7 +250,10 @@ fn name(policy: &Policy, rules: &KeyRules, identities: &[Identity]) -> Option<St
             KeyPart::Host => request.host = Some(value),
             KeyPart::Method => request.method = Some(value),
             KeyPart::Path => request.path = Some(value),
-            KeyPart::Descriptor | KeyPart::DescriptorEntry { .. } | KeyPart::Global => {}
+            KeyPart::Descriptor
+            | KeyPart::DescriptorEntry { .. }
+            | KeyPart::Group
+            | KeyPart::Global => {}
         }
     }
     request.headers = &headers;
@@ -194,7 +262,7 @@ fn name(policy: &Policy, rules: &KeyRules, identities: &[Identity]) -> Option<St
         request.descriptors = &descriptor;
     }
     let mut scratch = Scratch::default();
-    let meeting = policy.meet(&request, rules, &mut scratch);
+    let meeting = policy.meet_with(&request, rules, tables, &mut scratch);
     let met = meeting.met.first()?;
     str::from_utf8(meeting.bucket(met)).ok().map(str::to_owned)
 }

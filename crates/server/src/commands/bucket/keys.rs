@@ -26,7 +26,7 @@ pub(crate) fn keys_of_all(redis: &RedisSettings, policy: &str, limit: &Limit) ->
     if limit.template.is_none() {
         return vec![packed(redis, policy, limit)];
     }
-    let patterns = limit.bands.iter();
+    let patterns = limit.shapes().iter();
     let patterns = patterns.filter_map(|band| glob(policy, limit, Some(band_name(band))));
     let mut patterns: Vec<String> = patterns.collect();
     patterns.dedup();

@@ -6,19 +6,24 @@
 //! | `identity` | from `--key user=ann` to a bucket, by the matcher that decisions use |
 //! | `name` | from a bucket's name or a key in Redis to its policy, limit and subject |
 //! | `keys` | where a bucket is in Redis |
+//! | `planned` | what a plan has for whom it is |
 //! | `pattern` | templates of the open layout, read backwards |
 
 mod identity;
 mod keys;
 mod name;
 mod pattern;
+mod planned;
 
 pub(super) use keys::{Place, escape_glob, keys_of_all, keys_of_blocks, place_of};
 pub(super) use pattern::{glob, is_only_of};
 
+use crate::commands::plans;
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
+use std::sync::Arc;
+use tidegate_policy::plan::Table;
 use tidegate_policy::{Band, Config, Evaluate, Limit, Policy};
 
 /// Which bucket.
@@ -57,11 +62,14 @@ pub(super) struct Named {
     /// `policy/limit/subject`.
     pub(super) bucket: String,
     band: Option<String>,
+    /// The band that a plan tells, in place of the limit's own.
+    planned: Option<Band>,
 }
 
 impl Named {
     /// The bucket that `args` mean.
     pub(super) fn find(config: &mut Config, args: &BucketArgs) -> Result<Self, Failure> {
+        let mut told = None;
         let (policy, bucket) = match (&args.bucket, &args.limit) {
             (Some(text), _) => {
                 let mut found = name::read(config, text)?;
@@ -72,17 +80,25 @@ impl Named {
             (None, Some(limit)) => {
                 let name = policy_name(config, args.policy.as_deref(), limit)?;
                 let policy = take(config, &name, limit)?;
-                let bucket = identity::bucket(&policy, &config.key_rules(), &args.key)?;
+                let tables = tables(config, &policy)?;
+                let rules = config.key_rules();
+                let (bucket, subject) = identity::bucket(&policy, &rules, &args.key, &tables)?;
+                told = subject;
                 (policy, bucket)
             }
             // clap asks for one of them.
             (None, None) => return Err(Failure::input("which bucket? Give KEY or --limit")),
         };
-        let named = Self {
+        let mut named = Self {
+            planned: None,
             policy,
             bucket,
             band: args.band.clone(),
         };
+        let tables = tables(config, &named.policy)?;
+        if let (Some(limit), Some(table)) = (named.limit(), tables.iter().flatten().next()) {
+            named.planned = planned::band(limit, told.as_deref(), named.subject(), table);
+        }
         named.check_band()?;
         Ok(named)
     }
@@ -102,7 +118,12 @@ impl Named {
 
     /// The bands that are meant.
     pub(super) fn bands(&self) -> Vec<&Band> {
-        let bands = self.limit().into_iter().flat_map(|limit| &limit.bands);
+        let own = self.limit().map_or(&[][..], Limit::shapes);
+        let bands = self
+            .planned
+            .as_ref()
+            .map_or(own, std::slice::from_ref)
+            .iter();
         bands.filter(|band| self.is_meant(band)).collect()
     }
 
@@ -131,7 +152,7 @@ impl Named {
         if !self.bands().is_empty() || self.block().is_some() {
             return Ok(());
         }
-        let names = limit.bands.iter().chain(&limit.block);
+        let names = limit.shapes().iter().chain(&limit.block);
         let names = names.map(|band| band.label.as_ref().unwrap_or(&band.text));
         Err(Failure::input(format!(
             "limit `{}` has no band `{}`; it has {}",
@@ -140,6 +161,15 @@ impl Named {
             listed(names)
         )))
     }
+}
+
+/// What the source of plans tells that the one limit of `policy` asks; nothing where it asks none.
+fn tables(config: &Config, policy: &Policy) -> Result<Vec<Option<Arc<Table>>>, Failure> {
+    let plan = policy.limits.first().and_then(|limit| limit.plan.as_ref());
+    let asked = plan.map(|plan| plan.source);
+    plans::load(&config.plans, policy.limits.iter(), |number, _| {
+        Some(number) == asked
+    })
 }
 
 /// The limit, taken out of the configuration into a policy that every request meets.

@@ -68,7 +68,7 @@ pub(crate) fn is_only_of(config: &Config, policy: &str, limit: &str, key: &str) 
             return false;
         };
         let labels = labels(&alone(policy, limit)).unwrap_or_default();
-        limit.bands.iter().any(|band| {
+        limit.shapes().iter().any(|band| {
             let names = Names {
                 policy,
                 limit: &limit.name,
@@ -87,7 +87,7 @@ pub(crate) fn is_only_of(config: &Config, policy: &str, limit: &str, key: &str) 
 /// Whose key it is, if it is one of this limit's.
 fn subject(policy: &Policy, limit: &Limit, template: &Template, key: &str) -> Option<String> {
     let labels = labels(&alone(&policy.name, limit))?;
-    limit.bands.iter().find_map(|band| {
+    limit.shapes().iter().find_map(|band| {
         let names = Names {
             policy: &policy.name,
             limit: &limit.name,
@@ -129,6 +129,8 @@ fn alone(policy: &str, limit: &Limit) -> Policy {
         on_failure: limit.on_failure,
         refusal: None,
         template: None,
+        plan: limit.plan.clone(),
+        warn: None,
     };
     Policy::new(policy.to_owned(), Evaluate::All, vec![limit])
 }

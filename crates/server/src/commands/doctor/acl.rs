@@ -4,6 +4,8 @@ use super::info::Version;
 use crate::commands::bucket::{escape_glob, glob};
 use tidegate_policy::Config;
 use tidegate_policy::config::{Layout, LocalShare, RedisMode, RedisSettings};
+use tidegate_policy::guard::Origin;
+use tidegate_redis::beside;
 
 /// Who needs a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,9 @@ const fn need(name: &'static str, whose: Whose, probe: &'static [&'static str]) 
 use Whose::{Comfort, Decisions, Operator};
 
 const INSTANCES: Whose = Comfort("counting the instances, for `local_share: auto`");
+const LISTS: Whose = Comfort("reading the lists of guards");
+const ADDRESSES: Whose = Comfort("counting addresses");
+const BANS: Whose = Comfort("banning addresses");
 const NAMED: Whose = Comfort("a name in CLIENT LIST");
 
 /// Whatever the layout and the topology.
@@ -79,6 +84,42 @@ const COUNTED: [Need; 4] = [
         &["ZREMRANGEBYSCORE", "KEY", "1", "0"],
     ),
     need("pexpire", INSTANCES, &["PEXPIRE", "KEY", "1"]),
+];
+
+/// With guards whose lists are sets in the store's Redis.
+const LISTED: [Need; 2] = [
+    need("scard", LISTS, &["SCARD", "KEY"]),
+    need("sscan", LISTS, &["SSCAN", "KEY", "0"]),
+];
+
+/// With `addresses`.
+const CENSUS: [Need; 12] = [
+    need("type", ADDRESSES, &["TYPE", "KEY"]),
+    need("exists", ADDRESSES, &["EXISTS", "KEY"]),
+    need("hlen", ADDRESSES, &["HLEN", "KEY"]),
+    need("hexists", ADDRESSES, &["HEXISTS", "KEY", "x"]),
+    // No number is refused after the permission was looked at, as is an odd number of words.
+    need("hincrby", ADDRESSES, &["HINCRBY", "KEY", "x", "none"]),
+    need("hset", ADDRESSES, &["HSET", "KEY", "a", "1", "b"]),
+    need("hmget", ADDRESSES, &["HMGET", "KEY", "x"]),
+    need("hscan", ADDRESSES, &["HSCAN", "KEY", "0"]),
+    // What nobody has cannot be renamed.
+    need("rename", ADDRESSES, &["RENAME", "KEY", "KEY"]),
+    need("unlink", ADDRESSES, &["UNLINK", "KEY"]),
+    need("pexpire", ADDRESSES, &["PEXPIRE", "KEY", "1"]),
+    need("del", ADDRESSES, &["DEL", "KEY"]),
+];
+
+/// With `addresses.ban`.
+const BANNING: [Need; 7] = [
+    // It cannot be tried without adding somebody.
+    need("sadd", BANS, &[]),
+    need("srem", BANS, &["SREM", "KEY", "x"]),
+    need("sismember", BANS, &["SISMEMBER", "KEY", "x"]),
+    need("zadd", BANS, &["ZADD", "KEY", "XX", "1", "x"]),
+    need("zrem", BANS, &["ZREM", "KEY", "x"]),
+    need("zscan", BANS, &["ZSCAN", "KEY", "0"]),
+    need("zrangebyscore", BANS, &["ZRANGEBYSCORE", "KEY", "0", "0"]),
 ];
 
 const IN_A_CLUSTER: [Need; 2] = [
@@ -129,6 +170,13 @@ pub(super) fn needs(
     }
     if config.store.local_share == LocalShare::Auto {
         needs.extend(COUNTED);
+    }
+    if sets(config).next().is_some() {
+        needs.extend(LISTED);
+    }
+    if let Some(counted) = &config.addresses {
+        needs.extend(CENSUS);
+        needs.extend(BANNING.iter().filter(|_| counted.ban.is_some()));
     }
     if redis.mode == RedisMode::Cluster {
         needs.extend(IN_A_CLUSTER);
@@ -185,6 +233,42 @@ pub(super) fn lines(config: &Config, redis: &RedisSettings, version: Option<&Ver
     }
 }
 
+/// The sets in the store's Redis that list whom guards know.
+fn sets(config: &Config) -> impl Iterator<Item = &str> {
+    config
+        .guards
+        .iter()
+        .filter_map(|guard| match &guard.origin {
+            Origin::Redis { set, at: None } => Some(set.as_str()),
+            _ => None,
+        })
+}
+
+/// The keys of counts by address and what lies beside them, in the words of `ACL SETUSER`.
+fn counts(config: &Config) -> Vec<String> {
+    let Some(counted) = &config.addresses else {
+        return Vec::new();
+    };
+    let named = |key: &str, suffix: &str| {
+        let beside = beside(key.as_bytes(), suffix);
+        format!("~{}", escape_glob(&String::from_utf8_lossy(&beside)))
+    };
+    let mut patterns = Vec::new();
+    for map in [&counted.period_map, &counted.total_map] {
+        patterns.push(format!("~{}", escape_glob(map)));
+        patterns.push(named(map, ":batch:") + "*");
+    }
+    for suffix in [":period", ":closing"] {
+        patterns.push(named(&counted.period_map, suffix));
+    }
+    let banned = counted.ban.as_ref();
+    let banned = banned.and_then(|ban| config.guards.iter().find(|it| it.name == ban.guard));
+    if let Some(Origin::Redis { set, .. }) = banned.map(|guard| &guard.origin) {
+        patterns.push(named(set, ":until"));
+    }
+    patterns
+}
+
 /// The keys, in the words of `ACL SETUSER`.
 fn patterns(config: &Config, redis: &RedisSettings) -> Vec<String> {
     let mut patterns = vec![format!("~{}*", escape_glob(&redis.prefix))];
@@ -195,6 +279,8 @@ fn patterns(config: &Config, redis: &RedisSettings) -> Vec<String> {
     for (policy, limit) in limits {
         patterns.extend(glob(policy, limit, None).map(|glob| format!("~{glob}")));
     }
+    patterns.extend(sets(config).map(|set| format!("~{}", escape_glob(set))));
+    patterns.extend(counts(config));
     patterns.sort();
     patterns.dedup();
     patterns
@@ -238,8 +324,67 @@ mod tests {
         );
     }
 
+    #[test]
+    fn guards_are_granted_their_sets_and_no_others() {
+        let text = "
+store: { url: 'redis://a' }
+guards:
+  - { name: here, refuse: ip, redis: { set: 'List*' } }
+  - { name: there, refuse: ip, redis: { set: Elsewhere, url: 'redis://b' } }
+policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]
+";
+        let config = Config::parse(text, "x", &NoEnvironment).unwrap();
+        let redis = config.store.target.redis().unwrap();
+        let line = lines(&config, redis, None).limiter;
+        assert!(line.contains(r" ~List\* ~tg:* "), "{line}");
+        assert!(
+            line.contains("+scard +sscan") && !line.contains("Elsewhere"),
+            "{line}"
+        );
+    }
+
+    #[test]
+    fn counts_are_granted_what_lies_beside_them_and_bans_their_ends() {
+        let text = "
+store: { url: 'redis://a' }
+guards: [{ name: blacklist, refuse: ip, redis: { set: Banned } }]
+addresses: { maps: { period: 'Now*' }, ban: { guard: blacklist, for: 1h } }
+policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]
+";
+        let config = Config::parse(text, "x", &NoEnvironment).unwrap();
+        let patterns = patterns(&config, config.store.target.redis().unwrap());
+        assert_eq!(
+            patterns,
+            [
+                "~AllIPsMap",
+                "~Banned",
+                r"~Now\*",
+                "~tg:*",
+                "~{AllIPsMap}:batch:*",
+                "~{Banned}:until",
+                r"~{Now\*}:batch:*",
+                r"~{Now\*}:closing",
+                r"~{Now\*}:period",
+            ]
+        );
+    }
+
     /// Words in the scripts' sources that look like commands and are none.
-    const NO_COMMANDS: [&str; 5] = ["NX", "PX", "PXAT", "WITHVALUES", "WRONGTYPE"];
+    const NO_COMMANDS: [&str; 10] = [
+        "COUNT",
+        "EX",
+        "GT",
+        "LIMIT",
+        "NX",
+        "PX",
+        "PXAT",
+        "WITHVALUES",
+        "WRONGTYPE",
+        "XX",
+    ];
+
+    /// Commands on keys that no script calls.
+    const BY_THEMSELVES: [&str; 3] = ["hscan", "scard", "sscan"];
 
     /// The commands that sources in a folder of the crate `tidegate-redis` call.
     fn called(folder: &std::path::Path) -> Vec<String> {
@@ -270,12 +415,19 @@ mod tests {
         let sources = concat!(env!("CARGO_MANIFEST_DIR"), "/../redis/src");
         let called = called(std::path::Path::new(sources));
         assert!(called.contains(&"get".to_owned()) && called.contains(&"zcard".to_owned()));
-        let config = config("url: 'redis://a', layout: open, local_share: auto");
+        let text = "
+store: { url: 'redis://a', layout: open, local_share: auto }
+guards: [{ name: blacklist, refuse: ip, redis: { set: s } }]
+addresses: { ban: { guard: blacklist, for: 1h } }
+policies: [{ name: p, limits: [{ name: l, key: ip, rate: 1/s }] }]
+";
+        let config = Config::parse(text, "x", &NoEnvironment).unwrap();
         let needs = needs(&config, config.store.target.redis().unwrap(), None);
         // And no other command that touches keys.
         for need in &needs {
             let is_data = need.whose != Operator && need.probe.contains(&"KEY");
-            let is_called = called.iter().any(|name| name == need.name);
+            let is_called =
+                called.iter().any(|name| name == need.name) || BY_THEMSELVES.contains(&need.name);
             assert!(
                 is_called || !is_data,
                 "`{}` is granted, and not called",

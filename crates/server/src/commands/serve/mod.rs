@@ -48,6 +48,10 @@ pub struct ServeArgs {
     /// Where health and metrics listen, whatever the configuration says
     #[arg(long, value_name = "ADDRESS")]
     pub admin: Option<SocketAddr>,
+    /// How many seconds to go on serving after SIGTERM or Ctrl-C, while health checks are told that it is
+    /// about to stop: as long as balancers take to notice
+    #[arg(long, value_name = "SECONDS", default_value_t = 0)]
+    pub notice: u32,
     /// How many seconds requests may take to finish after SIGTERM or Ctrl-C; a second one ends at
     /// once
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
@@ -84,28 +88,51 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
         Some(greeting::text(http.address, listeners.admin.address))
     };
     let again = Again::of(args);
-    start_from(again.as_ref(), config, args.drain, greeting)
+    start_from(
+        again.as_ref(),
+        config,
+        Stop::of(args.notice, args.drain),
+        greeting,
+    )
 }
 
-/// Serves `config` until told to stop, and then for `drain` seconds at most. What `greeting` says is
+/// How to stop.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stop {
+    notice: Duration,
+    drain: Duration,
+}
+
+impl Stop {
+    /// With so many seconds of notice, and so many in which requests may finish.
+    pub(super) fn of(notice: u32, drain: u32) -> Self {
+        Self {
+            notice: Duration::from_secs(notice.into()),
+            drain: Duration::from_secs(drain.into()),
+        }
+    }
+}
+
+/// Serves `config` until told to stop, and then as `stop` says. What `greeting` says is
 /// for the person who tries it out.
 pub(super) fn start(
     config: Config,
-    drain: u32,
+    stop: Stop,
     greeting: impl FnOnce(&Listeners) -> Option<String>,
 ) -> Result<(), Failure> {
-    start_from(None, config, drain, greeting)
+    start_from(None, config, stop, greeting)
 }
 
 /// The same for a `config` that came from files, which can be read again.
 fn start_from(
     again: Option<&Again<'_>>,
     config: Config,
-    drain: u32,
+    stop: Stop,
     greeting: impl FnOnce(&Listeners) -> Option<String>,
 ) -> Result<(), Failure> {
     let bounds = Bounds {
-        drain_time: Duration::from_secs(drain.into()),
+        notice_time: stop.notice,
+        drain_time: stop.drain,
         ..Bounds::default()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()

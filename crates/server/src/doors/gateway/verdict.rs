@@ -29,7 +29,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         peer: IpAddr,
     ) -> Option<Verdict> {
         let Some(carried) = &lane.route.policy else {
-            return Some(Verdict::Pass(None));
+            return Some(self.guard(table, lane, request, peer));
         };
         let question = lane.question(&table.rules, &carried.name, request, peer);
         let pairs = question.pairs();
@@ -49,7 +49,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         peer: IpAddr,
     ) -> Verdict {
         let Some(carried) = &lane.route.policy else {
-            return Verdict::Pass(None);
+            return self.guard(table, lane, request, peer);
         };
         let question = lane.question(&table.rules, &carried.name, request, peer);
         self.note_token(&question);
@@ -57,6 +57,27 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let asked = question.request(&pairs);
         let outcome = self.decider.decide_by(&table.rules, &asked).await;
         conclude(outcome, request.headers(), lane.respond(table))
+    }
+
+    /// Decides a request whose route is not limited: guards keep out whom they know all the same, and it
+    /// counts for its address.
+    fn guard<B>(&self, table: &Table, lane: &Lane, request: &Request<B>, peer: IpAddr) -> Verdict {
+        let rules = &table.rules;
+        let is_asked = !rules.guards().is_empty() || rules.counts_addresses();
+        let Some(policy) = rules.policy(None).filter(|_| is_asked) else {
+            return Verdict::Pass(None);
+        };
+        // Every policy reads what guards look at, and the address.
+        let question = lane.question(rules, &policy.name, request, peer);
+        let pairs = question.pairs();
+        let asked = question.request(&pairs);
+        match self.decider.guard_by(rules, &asked) {
+            Ok(decision) if !decision.is_allowed() => {
+                let answer = respond::refused(&decision, request.headers());
+                Verdict::Answer(Box::new(whole(answer)))
+            }
+            _ => Verdict::Pass(None),
+        }
     }
 
     fn note_token(&self, question: &Question<'_>) {

@@ -100,7 +100,7 @@ impl<S: Store + 'static> Watcher<S> {
             if !is_first {
                 tokio::select! {
                     biased;
-                    () = phase.reaches(Phase::Draining) => return Health::NotServing,
+                    () = phase.reaches(Phase::Leaving) => return Health::NotServing,
                     () = sleep(LOOK_TIME) => {}
                 }
             }

@@ -1,12 +1,14 @@
-//! The methods that decide: Envoy's `ShouldRateLimit`, and Kuadrant's `CheckRateLimit` and `Report`.
+//! The methods that decide: Envoy's `ShouldRateLimit`, and Kuadrant's `CheckRateLimit`, `Report`,
+//! `Reserve` and `Commit`.
 //!
 //! Kuadrant's take apart what Envoy's does at once: the gateway asks before a request and tells
-//! afterwards what it took, which is how the tokens of a language model are counted.
+//! afterwards what it took, which is how the tokens of a language model are counted. With a reservation
+//! nobody else is let in meanwhile on what it will have taken.
 
 use super::body::GrpcBody;
 use super::rls::{self, Purpose, Unanswered};
 use super::status::{Code, Status};
-use super::{GrpcDoor, frame};
+use super::{GrpcDoor, frame, reserving};
 use crate::doors::promptly::promptly;
 use crate::telemetry::stopwatch::Stopwatch;
 use hyper::body::Incoming;
@@ -17,6 +19,8 @@ pub(super) const SHOULD_RATE_LIMIT: &str =
 pub(super) const CHECK_RATE_LIMIT: &str =
     "/kuadrant.service.ratelimit.v1.RateLimitService/CheckRateLimit";
 pub(super) const REPORT: &str = "/kuadrant.service.ratelimit.v1.RateLimitService/Report";
+pub(super) const RESERVE: &str = "/kuadrant.service.ratelimit.v1.RateLimitService/Reserve";
+pub(super) const COMMIT: &str = "/kuadrant.service.ratelimit.v1.RateLimitService/Commit";
 
 /// The services that this server is for, by their names.
 pub(super) const SERVICES: [&str; 2] = [
@@ -26,6 +30,17 @@ pub(super) const SERVICES: [&str; 2] = [
 
 /// What an answer takes, nearly always.
 const ANSWER_BYTES: usize = 120;
+/// The same with the id of a reservation.
+const RESERVED_BYTES: usize = 512;
+
+/// What is asked of a reservation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lending {
+    /// That there be one.
+    Reserve,
+    /// That it be settled.
+    Commit,
+}
 
 impl<S: Store + 'static> GrpcDoor<S> {
     pub(super) async fn limit(&self, purpose: Purpose, body: Incoming) -> Result<GrpcBody, Status> {
@@ -38,6 +53,26 @@ impl<S: Store + 'static> GrpcDoor<S> {
         decider.metrics().grpc.durations.observe(watch.elapsed());
         let (_, answer) = answered?;
         Ok(GrpcBody::Message(frame::finish(answer)))
+    }
+
+    pub(super) async fn lend(&self, lending: Lending, body: Incoming) -> Result<GrpcBody, Status> {
+        let watch = Stopwatch::start();
+        let body = self.message(body).await?;
+        let message = frame::only(&body)?;
+        let decider = &self.decider;
+        // Put aside, so that calls that decide need not carry them around.
+        let answered = match lending {
+            Lending::Reserve => {
+                let out = frame::begin(RESERVED_BYTES);
+                Box::pin(reserving::reserve(decider, message, out)).await
+            }
+            Lending::Commit => {
+                let out = frame::begin(ANSWER_BYTES);
+                Box::pin(reserving::commit(decider, message, out)).await
+            }
+        };
+        decider.metrics().grpc.durations.observe(watch.elapsed());
+        Ok(GrpcBody::Message(frame::finish(answered?)))
     }
 }
 

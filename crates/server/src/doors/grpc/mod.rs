@@ -5,6 +5,7 @@
 //! | this one | from a path to a call |
 //! | `limiting` | the methods that decide: Envoy's, and Kuadrant's |
 //! | `rls`, `tell` | from their message to a decision, and from that to an answer |
+//! | `reserving` | the same of Kuadrant's reservations |
 //! | `health` | `grpc.health.v1`: whether this server wants calls |
 //! | `reflection` | what services there are, for tools |
 //! | `frame`, `body`, `status` | messages, answers and ends of calls, as gRPC has them |
@@ -14,11 +15,13 @@ mod frame;
 mod health;
 mod limiting;
 mod reflection;
+mod reserving;
 pub(super) mod rls;
 mod status;
 mod tell;
 
 use self::body::GrpcBody;
+use self::limiting::Lending;
 use self::rls::Purpose;
 use self::status::{Code, GRPC, STATUS, Status};
 use super::respond::Answer;
@@ -58,6 +61,8 @@ impl<S: Store + 'static> GrpcDoor<S> {
             limiting::SHOULD_RATE_LIMIT => self.limit(Purpose::Decide, request.into_body()).await,
             limiting::CHECK_RATE_LIMIT => self.limit(Purpose::Test, request.into_body()).await,
             limiting::REPORT => self.limit(Purpose::Report, request.into_body()).await,
+            limiting::RESERVE => self.lend(Lending::Reserve, request.into_body()).await,
+            limiting::COMMIT => self.lend(Lending::Commit, request.into_body()).await,
             health::CHECK => self.check_health(request.into_body()).await,
             health::WATCH => self.watch_health(request.into_body(), visit).await,
             reflection::V1 | reflection::V1_ALPHA => Ok(GrpcBody::stream(

@@ -6,7 +6,7 @@ use crate::wire::protobuf::read::Malformed;
 use crate::wire::rls::read::{Call, Descriptors};
 use crate::wire::rls::write::Code;
 use std::borrow::Cow;
-use tidegate::{CheckError, Decision, Request, Store};
+use tidegate::{CheckError, Decision, Descriptor, Request, Rules, Store};
 
 /// What a call asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,14 +55,8 @@ async fn decide<S: Store>(
     descriptors: &Descriptors<'_>,
 ) -> Result<Option<Decision>, Unanswered> {
     let rules = decider.rules()?;
-    let Some(policy) = rules.policy_of_domain(call.domain) else {
+    let Some(request) = request(&rules, call.domain, call.cost(), descriptors) else {
         return Ok(None);
-    };
-    let request = Request {
-        policy: Some(&policy.name),
-        cost: call.cost(),
-        descriptors,
-        ..Request::new()
     };
     let outcome = match purpose {
         Purpose::Decide => match decider.decide_at_once(&rules, &request) {
@@ -74,6 +68,23 @@ async fn decide<S: Store>(
         Purpose::Report => Box::pin(decider.report_by(&rules, &request)).await,
     };
     Ok(Some(outcome?))
+}
+
+/// The request that a call amounts to; `None` where no policy has the domain.
+#[inline]
+pub(super) fn request<'a>(
+    rules: &'a Rules,
+    domain: &str,
+    cost: u64,
+    descriptors: &'a [Descriptor<'a>],
+) -> Option<Request<'a>> {
+    let policy = rules.policy_of_domain(domain)?;
+    Some(Request {
+        policy: Some(&policy.name),
+        cost,
+        descriptors,
+        ..Request::new()
+    })
 }
 
 impl From<Malformed> for Unanswered {

@@ -61,16 +61,33 @@ impl<S: Store> HttpDoor<S> {
         questions: &[Question<'_>],
     ) -> Result<Vec<u8>, (CheckError, usize)> {
         let rules = self.decider.rules().map_err(|error| (error, 0))?;
-        for (nth, question) in questions.iter().enumerate() {
-            let pairs = question.pairs();
-            let request = question.request(&pairs);
-            let accepted = self
-                .decider
-                .accepts_reserving(&rules, &request, ttl(question));
+        // Put together once, so that what is accepted is what is reserved.
+        let each = || questions.iter();
+        let learnt: Vec<_> = each()
+            .map(|question| question.learn(rules.client(), &unix_seconds))
+            .collect();
+        let pairs: Vec<_> = each()
+            .zip(&learnt)
+            .map(|(question, learnt)| question.pairs_with(learnt.as_ref()))
+            .collect();
+        let described: Vec<_> = each()
+            .zip(&pairs)
+            .map(|(question, pairs)| question.descriptors(pairs))
+            .collect();
+        let requests: Vec<_> = each()
+            .zip(pairs.iter().zip(&described))
+            .map(|(question, (pairs, described))| {
+                let request = question.request(pairs).descriptors(described);
+                (request, ttl(question))
+            })
+            .collect();
+        for (nth, (request, ttl)) in requests.iter().enumerate() {
+            let accepted = self.decider.accepts_reserving(&rules, request, *ttl);
             accepted.map_err(|error| (error, nth))?;
         }
-        let each = questions.iter();
-        let reserved = join_all(each.map(|question| self.reserve_by(&rules, question))).await;
+        let each = requests.iter();
+        let reserved = each.map(|(request, ttl)| self.decider.reserve(&rules, request, *ttl));
+        let reserved = join_all(reserved).await;
         let mut json = Vec::with_capacity(RESERVATION_BYTES.saturating_mul(questions.len()));
         json.push(b'[');
         for (nth, reservation) in reserved.into_iter().enumerate() {

@@ -44,6 +44,10 @@ pub(super) struct OwnedThrottle {
 }
 
 /// What was answered.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each pending command, and none is kept"
+)]
 enum Answer {
     Throttled(Result<Throttled, CheckError>, u64),
     Checked(check::Decided),

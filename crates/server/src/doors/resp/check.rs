@@ -4,13 +4,17 @@ use super::parse::Command;
 use super::reply::{Protocol, Replies};
 use crate::decider::Decider;
 use crate::wire::fault::quote;
-use crate::wire::question::{PAIRS_MAX, Question};
+use crate::wire::question::{Described, PAIRS_MAX, Question};
 use std::borrow::Cow;
 use std::sync::Arc;
 use tidegate::{CheckError, Decision, Rules, Store};
 use tidegate_http::unix_seconds;
 
-const FIELDS: &str = "ip, user, api_key, method, host, path, route, cost, header:NAME, attr:NAME";
+const FIELDS: &str =
+    "ip, user, api_key, method, host, path, route, cost, descriptors, header:NAME, attr:NAME";
+
+/// The one field whose value is JSON: lists of lists have no shape of their own in a command.
+const DESCRIPTORS: &str = "descriptors";
 
 /// What has a decision, or why there is none.
 pub(super) type Decided = Result<Decision, CheckError>;
@@ -25,13 +29,20 @@ pub(super) fn read(command: Command<'_>) -> Result<Question<'_>, String> {
     let mut words = command.words().skip(1);
     let policy = text("policy", words.next().unwrap_or_default())?;
     question.policy = (!policy.is_empty()).then_some(policy);
-    let mut pairs = 0_usize;
+    let (mut pairs, mut described) = (0_usize, None);
     while let Some((name, value)) = words.next().zip(words.next()) {
         pairs = pairs.saturating_add(1);
         if pairs > PAIRS_MAX {
             return Err(format!("ERR more than {PAIRS_MAX} fields"));
         }
-        set(&mut question, name, value)?;
+        if name.eq_ignore_ascii_case(DESCRIPTORS.as_bytes()) {
+            set_once(&mut described, DESCRIPTORS, value)?;
+        } else {
+            set(&mut question, name, value)?;
+        }
+    }
+    if let Some(json) = described {
+        question.described = descriptors(json)?;
     }
     Ok(question)
 }
@@ -108,6 +119,16 @@ fn cost(value: &[u8]) -> Result<u64, String> {
     cost.ok_or_else(|| format!("ERR cost: expected a whole number, found {}", quote(&value)))
 }
 
+/// Reads descriptors, with the bounds that they have in a body. Where JSON breaks off is told by the
+/// character, for what a shell has done to its quotes is hard to see.
+fn descriptors(json: &[u8]) -> Result<Described<'_>, String> {
+    Described::parse(json).map_err(|fault| {
+        let column = fault.column(json);
+        let fault = fault.within(DESCRIPTORS);
+        format!("ERR {fault} (character {column})")
+    })
+}
+
 /// Decides a question by what it says, and by what its headers and its path tell where it does not
 /// say it; `None` if that takes waiting.
 pub(super) fn decide_at_once<S: Store>(
@@ -120,7 +141,9 @@ pub(super) fn decide_at_once<S: Store>(
     }
     let learnt = question.learn(rules.client(), &unix_seconds);
     let pairs = question.pairs_with(learnt.as_ref());
-    decider.decide_at_once(rules, &question.request(&pairs))
+    let descriptors = question.descriptors(&pairs);
+    let request = question.request(&pairs).descriptors(&descriptors);
+    decider.decide_at_once(rules, &request)
 }
 
 /// The same, however long it takes.
@@ -131,7 +154,9 @@ pub(super) async fn decide<S: Store>(
 ) -> Decided {
     let learnt = question.learn(rules.client(), &unix_seconds);
     let pairs = question.pairs_with(learnt.as_ref());
-    decider.decide_by(rules, &question.request(&pairs)).await
+    let descriptors = question.descriptors(&pairs);
+    let request = question.request(&pairs).descriptors(&descriptors);
+    decider.decide_by(rules, &request).await
 }
 
 /// Writes a decision: a map with the names that it has in JSON, or their values in that order.
@@ -146,10 +171,12 @@ pub(super) fn write(decided: &Decided, replies: &mut Replies) {
             replies.bulk(name);
         }
     };
+    // Where there are guards, there is more to tell.
+    let fields = if decision.tells_reason() { 9 } else { 7 };
     if is_resp3 {
-        replies.map(7);
+        replies.map(fields);
     } else {
-        replies.array(7);
+        replies.array(fields);
     }
     let binding = decision.binding();
     name("allowed", replies);
@@ -167,6 +194,7 @@ pub(super) fn write(decided: &Decided, replies: &mut Replies) {
     match binding.as_ref().map(|it| it.wait().as_millis()) {
         Some(Some(wait_ms)) => replies.natural(wait_ms),
         Some(None) => absent(replies),
+        None if decision.is_barred() => absent(replies),
         None => replies.integer(0),
     }
     name("reset_ms", replies);
@@ -174,6 +202,12 @@ pub(super) fn write(decided: &Decided, replies: &mut Replies) {
     replies.natural(u64::try_from(reset).unwrap_or(u64::MAX));
     name("decided_by", replies);
     replies.bulk(decision.decided_by().as_str());
+    if decision.tells_reason() {
+        name("reason", replies);
+        replies.bulk(decision.reason().as_str());
+        name("guard", replies);
+        text_or_null(decision.guard().map(|it| it.name.as_str()), replies);
+    }
 }
 
 fn text_or_null(text: Option<&str>, replies: &mut Replies) {

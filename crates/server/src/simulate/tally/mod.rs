@@ -10,6 +10,8 @@ mod tests;
 use foldhash::quality::FixedState;
 use hashbrown::HashMap;
 use rows::{Counts, Rows};
+use std::sync::Arc;
+use tidegate::plan::Table;
 use tidegate::{Applied, Config, Decision, Request, Timestamp};
 use tidegate_policy::matching::{KeyRules, Scratch};
 use tidegate_policy::{Limit, Policy};
@@ -27,6 +29,8 @@ pub struct Tally {
     unlimited: u64,
     span: Option<(Timestamp, Timestamp)>,
     keys: KeyRules,
+    /// What plans say.
+    plans: Vec<Option<Arc<Table>>>,
     scratch: Scratch,
 }
 
@@ -55,15 +59,21 @@ impl Tally {
             unlimited: 0,
             span: None,
             keys,
+            plans: Vec::new(),
             scratch: Scratch::default(),
         }
+    }
+
+    /// Lets it find whom plans know, by what they say.
+    pub(super) fn use_plans(&mut self, tables: Vec<Option<Arc<Table>>>) {
+        self.plans = tables;
     }
 
     /// Counts one decision.
     #[inline]
     pub fn add(&mut self, request: &Request<'_>, decision: &Decision, at: Timestamp) {
         self.total.add(decision.is_allowed());
-        self.unlimited += u64::from(decision.is_unlimited());
+        self.unlimited += u64::from(decision.is_unlimited() && decision.is_allowed());
         let (first, last) = self.span.unwrap_or((at, at));
         self.span = Some((first, last.max(at)));
 
@@ -78,7 +88,9 @@ impl Tally {
             return;
         }
         let scratch = &mut self.scratch;
-        let meeting = policy.policy.meet(request, &self.keys, scratch);
+        let meeting = policy
+            .policy
+            .meet_with(request, &self.keys, &self.plans, scratch);
         let mut bands = decision.applied().peekable();
         for met in meeting.met {
             let Some(first) = bands.next() else { break };

@@ -20,6 +20,8 @@ pub(crate) struct Layout {
 #[derive(Clone, Debug)]
 struct PolicyCounts {
     unlimited: Arc<ByDecider>,
+    /// Those of guards, before any limit was asked: refused, and exempt.
+    guarded: Arc<Guarded>,
     limits: BTreeMap<Box<str>, LimitCounts>,
     /// Those of limits that requests brought themselves; few policies ever see one.
     brought: Arc<Outcomes>,
@@ -28,6 +30,12 @@ struct PolicyCounts {
     has_shadow: bool,
     /// Whether the configuration has it, and not just the one before.
     is_current: bool,
+}
+
+#[derive(Debug, Default)]
+struct Guarded {
+    refused: ByDecider,
+    exempt: ByDecider,
 }
 
 #[derive(Clone, Debug)]
@@ -73,6 +81,8 @@ impl Layout {
         };
         let by = decision.decided_by();
         match decision.limit() {
+            None if decision.is_barred() => policy.guarded.refused.add(by),
+            None if decision.guard().is_some() => policy.guarded.exempt.add(by),
             None => policy.unlimited.add(by),
             Some(limit) => match policy.outcomes(limit) {
                 Some(outcomes) if decision.is_allowed() => outcomes.allowed.add(by),
@@ -90,6 +100,7 @@ impl Layout {
             counts
                 .unlimited
                 .encode(encoder, (policy, "", "unlimited"))?;
+            counts.guarded.encode(encoder, policy)?;
             for (limit, counts) in &counts.limits {
                 counts.encode(encoder, (policy, limit))?;
             }
@@ -118,6 +129,7 @@ impl PolicyCounts {
         }
         Self {
             unlimited: before.map_or_else(Arc::default, |before| Arc::clone(&before.unlimited)),
+            guarded: before.map_or_else(Arc::default, |before| Arc::clone(&before.guarded)),
             limits,
             brought: before.map_or_else(Arc::default, |before| Arc::clone(&before.brought)),
             has_shadow,
@@ -178,6 +190,20 @@ impl PolicyCounts {
                 }
             }
         }
+    }
+}
+
+// === impl Guarded ===
+
+impl Guarded {
+    /// Only once there was one: where there are no guards it would be noise.
+    fn encode(&self, encoder: &mut MetricEncoder<'_>, policy: &str) -> fmt::Result {
+        for (outcome, counts) in [("refused", &self.refused), ("exempt", &self.exempt)] {
+            if !counts.is_zero() {
+                counts.encode(encoder, (policy, "", outcome))?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -29,6 +29,15 @@ struct One {
 }
 
 impl<'a> Described<'a> {
+    /// Reads a text that is such a list and nothing else, as it stands where there is no JSON around it.
+    pub(crate) fn parse(text: &'a [u8]) -> Result<Self> {
+        let mut described = Self::default();
+        let mut reader = Reader::new(text)?;
+        described.read(&mut reader)?;
+        reader.end()?;
+        Ok(described)
+    }
+
     /// Reads a list of `{"entries": [{"key", "value"}], "hits", "limit": {"amount", "period_ms"}}`.
     pub(super) fn read(&mut self, reader: &mut Reader<'a>) -> Result<()> {
         if reader.null()? {

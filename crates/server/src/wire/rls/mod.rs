@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`read`] | `RateLimitRequest`, borrowed from the bytes that it came in |
 //! | [`mod@write`] | `RateLimitResponse` |
+//! | [`reserve`] | Kuadrant's `Reserve` and `Commit`, both ways |
 //! | `unit` | units of time, as both have them |
 //! | [`json`] | both as JSON, for `POST /json` |
 //!
@@ -12,5 +13,6 @@
 
 pub mod json;
 pub mod read;
+pub mod reserve;
 mod unit;
 pub mod write;

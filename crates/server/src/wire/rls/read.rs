@@ -60,13 +60,22 @@ impl<'a> Call<'a> {
         let mut fields = Fields::of(message);
         while let Some((number, value)) = fields.next()? {
             match number {
-                1 => call.domain = value.text()?,
-                2 => call.descriptor(value.bytes()?)?,
                 3 => call.hits = value.narrow()?,
-                _ => {}
+                _ => call.shared(number, value)?,
             }
         }
         Ok(call)
+    }
+
+    /// Reads a field that all calls have in common, and passes over any other.
+    #[inline]
+    pub(super) fn shared(&mut self, number: u32, value: Value<'a>) -> Result<(), Malformed> {
+        match number {
+            1 => self.domain = value.text()?,
+            2 => self.descriptor(value.bytes()?)?,
+            _ => {}
+        }
+        Ok(())
     }
 
     /// How much each descriptor takes that does not say so itself.
@@ -76,6 +85,11 @@ impl<'a> Call<'a> {
 
     /// The descriptors as the limiter takes them, or what is wrong with the call.
     pub fn descriptors(&self) -> Result<Descriptors<'_>, Malformed> {
+        self.descriptors_at(self.cost())
+    }
+
+    /// The same where each takes `cost` that does not say so itself.
+    pub(super) fn descriptors_at(&self, cost: u64) -> Result<Descriptors<'_>, Malformed> {
         if self.domain.is_empty() {
             return Err(NO_DOMAIN);
         }
@@ -89,7 +103,7 @@ impl<'a> Call<'a> {
                     .entries
                     .get(descriptor.entries.clone())
                     .unwrap_or_default(),
-                hits: descriptor.hits(self.cost()),
+                hits: descriptor.hits(cost),
                 limit: descriptor.limit.map(Override::told).transpose()?,
             })
         })

@@ -28,4 +28,5 @@ mod folder;
 mod programs;
 
 pub(crate) use client::Reply;
+pub(crate) use folder::Folder;
 pub(crate) use site::{Site, Wanted};

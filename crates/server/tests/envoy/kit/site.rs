@@ -6,11 +6,14 @@ use super::folder::Folder;
 use super::programs::Program;
 use super::tidegate::Tidegate;
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 use std::time::Duration;
 use tidegate_testkit::redis::{Port, Process, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -33,6 +36,10 @@ pub(crate) struct Wanted {
     pub(crate) deny: bool,
     /// How Envoy finds out who is well: a list.
     pub(crate) health: &'static str,
+    /// How Envoy speaks to Tidegate: a transport socket.
+    pub(crate) transport: String,
+    /// What Envoy sends with every call: a list.
+    pub(crate) metadata: &'static str,
 }
 
 impl Default for Wanted {
@@ -43,6 +50,8 @@ impl Default for Wanted {
             timeout: "20s",
             deny: true,
             health: "[]",
+            transport: "null".to_owned(),
+            metadata: "[]",
         }
     }
 }
@@ -78,6 +87,8 @@ impl Site {
             .replace("<application>", &application.address.port().to_string())
             .replace("<tidegates>", &endpoints(&tidegates))
             .replace("<health>", wanted.health)
+            .replace("<transport>", &wanted.transport)
+            .replace("<metadata>", wanted.metadata)
             .replace("<timeout>", wanted.timeout)
             .replace("<deny>", &wanted.deny.to_string());
         folder.write("envoy.yaml", &text);
@@ -130,6 +141,34 @@ impl Site {
         (passed, refused)
     }
 
+    /// Asks over and over, `at_a_time` at the same time, while something happens to the instances:
+    /// `meanwhile` is told how many answers there are by now. The statuses of all answers; 0 is none.
+    pub(crate) fn ask_while(
+        &mut self,
+        at_a_time: usize,
+        lines: &[&str],
+        meanwhile: impl FnOnce(&mut [Tidegate], &dyn Fn() -> usize),
+    ) -> Vec<u16> {
+        let (bytes, address) = (head("GET /", lines), at(self.proxy.number()));
+        let (statuses, is_over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+        let over_and_over = || async {
+            while !is_over.load(Relaxed) {
+                let reply = timeout(PATIENCE, exchange(address, &bytes)).await;
+                let reply = reply.ok().and_then(Result::ok).flatten();
+                statuses.lock().push(reply.map_or(0, |it| it.status));
+            }
+        };
+        let (runtime, tidegates) = (&self.runtime, &mut self.tidegates);
+        thread::scope(|scope| {
+            let asking = join_all((0..at_a_time).map(|_| over_and_over()));
+            scope.spawn(|| runtime.block_on(asking));
+            // Should it fail, those who ask must end all the same.
+            let _ends = Ends(&is_over);
+            meanwhile(tidegates, &|| statuses.lock().len());
+        });
+        statuses.into_inner()
+    }
+
     /// How much is left for a descriptor, as Tidegate says it by another door.
     pub(crate) fn left(&self, key: &str, value: &str) -> u64 {
         let body = format!(
@@ -138,7 +177,7 @@ impl Site {
         let length = body.len();
         let question =
             format!("POST /json HTTP/1.1\r\nhost: kit\r\ncontent-length: {length}\r\n\r\n{body}");
-        let reply = self.try_send(self.tidegates[0].http().port(), &question);
+        let reply = self.try_send(self.tidegates.last().unwrap().http().port(), &question);
         let status = &reply.expect("an answer").json()["statuses"][0];
         assert!(status["currentLimit"].is_object(), "no limit in {status}");
         // A number of 0 is left out.
@@ -176,6 +215,15 @@ impl Site {
             .runtime
             .block_on(async { timeout(PATIENCE, reply).await });
         reply.expect("an answer, or an end, in time").ok().flatten()
+    }
+}
+
+/// Says that it is over when it goes.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
     }
 }
 

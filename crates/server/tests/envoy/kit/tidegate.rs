@@ -48,6 +48,16 @@ impl Tidegate {
         self.process.as_ref().unwrap().signal("CONT");
     }
 
+    /// It is told to go, and finishes what it has begun.
+    pub(crate) fn take_leave(&self) {
+        self.process.as_ref().unwrap().signal("TERM");
+    }
+
+    /// Whether it has gone.
+    pub(crate) fn has_gone(&mut self) -> bool {
+        self.process.as_mut().is_none_or(Process::has_ended)
+    }
+
     /// It is gone at once, without a word.
     pub(crate) fn go(&mut self) {
         self.process = None;
@@ -57,7 +67,8 @@ impl Tidegate {
     pub(crate) fn come_back(&mut self) {
         let (http, grpc) = (self.http(), self.grpc());
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-        command.args(["serve", "--admin", "127.0.0.1:0"]);
+        // Long enough for an Envoy that asks after its health ten times a second.
+        command.args(["serve", "--admin", "127.0.0.1:0", "--notice", "2"]);
         command.args(["--http", &http.to_string()]);
         command.args(["--grpc", &grpc.to_string()]);
         command.arg("--config").arg(&self.config).env_clear();

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `passing` | what both say, until one of them goes |
 //! | `limits` | how many connections and messages there may be |
+//! | `guards` | who may not say anything any more |
 //! | `beginning` | the request that it begins with |
 
 mod beginning;
+mod guards;
 mod limits;
 mod passing;
 

@@ -1,6 +1,6 @@
 //! The configurations that its documentation explains, each a domain here, in other words.
 
-use crate::kit::{Call, Code, Pair, within_an_hour};
+use crate::kit::{Buckets, Call, Code, Pair, within_an_hour};
 
 /// Domain and configuration. Windows are longer than in the documentation, so that none ends.
 const FILES: &[(&str, &str)] = &[
@@ -62,12 +62,21 @@ const CALLS: &[(&str, &str, usize, usize)] = &[
 
 #[test]
 fn what_its_documentation_explains_is_decided_alike() {
+    compare(Buckets::InMemory);
+}
+
+#[test]
+fn what_its_documentation_explains_is_decided_alike_in_redis() {
+    compare(Buckets::InRedis);
+}
+
+fn compare(buckets: Buckets) {
     let files: Vec<(String, String)> = FILES
         .iter()
         .map(|(domain, text)| ((*domain).to_owned(), format!("domain: {domain}\n{text}")))
         .collect();
     within_an_hour(|redis| {
-        let Some(pair) = Pair::start(redis, &files) else {
+        let Some(pair) = Pair::start((redis, buckets), &files) else {
             return Vec::new();
         };
         let mut differences = Vec::new();

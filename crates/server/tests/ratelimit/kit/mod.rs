@@ -18,4 +18,4 @@ mod folder;
 mod programs;
 
 pub(crate) use answer::Code;
-pub(crate) use pair::{Call, Pair, within_an_hour};
+pub(crate) use pair::{Buckets, Call, Pair, within_an_hour};

@@ -22,6 +22,14 @@ pub(crate) struct Call {
     pub(crate) descriptors: Vec<Vec<(String, String)>>,
 }
 
+/// Where Tidegate has its buckets; envoyproxy/ratelimit has its counters in Redis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Buckets {
+    InMemory,
+    /// In the same Redis, under names of their own.
+    InRedis,
+}
+
 /// envoyproxy/ratelimit and Tidegate, each with counters of its own.
 pub(crate) struct Pair {
     theirs: Port,
@@ -33,7 +41,10 @@ pub(crate) struct Pair {
 
 impl Pair {
     /// Starts both with these files. Nothing if envoyproxy/ratelimit is not installed.
-    pub(crate) fn start(redis: &Server, files: &[(String, String)]) -> Option<Self> {
+    pub(crate) fn start(
+        (redis, buckets): (&Server, Buckets),
+        files: &[(String, String)],
+    ) -> Option<Self> {
         let program = Program::Ratelimit.find()?;
         let folder = Folder::make();
         let config = folder.path().join("ratelimit/config");
@@ -64,10 +75,20 @@ impl Pair {
         // The two that are not asked here listen on this machine alone as well.
         let hosts = ["HOST", "GRPC_HOST", "DEBUG_HOST"];
         command.envs(hosts.map(|name| (name, "127.0.0.1")));
+        let mut ours_command = tidegate(&config, &ours);
+        if buckets == Buckets::InRedis {
+            // It has all the time it wants: a busy machine is no reason to decide otherwise.
+            let url = redis.url();
+            let store = [
+                ("TIDEGATE_STORE_URL", url.as_str()),
+                ("TIDEGATE_STORE_TIMEOUT", "10s"),
+            ];
+            ours_command.envs(store);
+        }
         let log = |name: &str| folder.path().join(name);
         let processes = [
             Process::spawn_with_log(&mut command, &log(LOGS[0])),
-            Process::spawn_with_log(&mut tidegate(&config, &ours), &log(LOGS[1])),
+            Process::spawn_with_log(&mut ours_command, &log(LOGS[1])),
         ];
         let mut pair = Self {
             theirs,

@@ -1,6 +1,6 @@
 //! Configurations and calls that nobody has thought of.
 
-use crate::kit::{Call, Code, Pair, within_an_hour};
+use crate::kit::{Buckets, Call, Code, Pair, within_an_hour};
 use dice::Dice;
 use std::fmt::Write as _;
 
@@ -14,13 +14,22 @@ const CALLS: usize = 1500;
 
 #[test]
 fn whatever_is_configured_is_decided_alike() {
-    let mut dice = Dice::new(20_260_122);
+    compare(Buckets::InMemory, 20_260_122);
+}
+
+#[test]
+fn whatever_is_configured_is_decided_alike_in_redis() {
+    compare(Buckets::InRedis, 20_260_123);
+}
+
+fn compare(buckets: Buckets, seed: u64) {
+    let mut dice = Dice::new(seed);
     let files: Vec<(String, String)> = (0..DOMAINS)
         .map(|nth| (format!("d{nth}"), tree::domain(nth, &mut dice)))
         .collect();
     let calls: Vec<Call> = (0..CALLS).map(|_| call(&mut dice)).collect();
     within_an_hour(|redis| {
-        let Some(pair) = Pair::start(redis, &files) else {
+        let Some(pair) = Pair::start((redis, buckets), &files) else {
             return Vec::new();
         };
         let mut differences = Vec::new();

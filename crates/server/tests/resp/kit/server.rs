@@ -15,6 +15,7 @@ pub(crate) struct Server {
     pub(crate) resp: SocketAddr,
     pub(crate) http: SocketAddr,
     pub(crate) admin: SocketAddr,
+    pub(crate) grpc: Option<SocketAddr>,
     stop: oneshot::Sender<()>,
     end: oneshot::Receiver<End>,
     /// Ends the server when dropped.
@@ -49,6 +50,7 @@ impl Server {
         let resp = listeners.resp.as_ref().unwrap().address;
         let http = listeners.http.as_ref().unwrap().address;
         let admin = listeners.admin.address;
+        let grpc = listeners.grpc.as_ref().map(|door| door.address);
         let (stop, stopped) = oneshot::channel();
         let (ended, end) = oneshot::channel();
         let tasks = Tasks::new();
@@ -61,6 +63,7 @@ impl Server {
             resp,
             http,
             admin,
+            grpc,
             stop,
             end,
             tasks,

@@ -95,11 +95,11 @@ fn what_is_wrong_with_a_question_is_said() {
         (
             "tg.check api foo x",
             "there is no field `foo`; there are ip, user, api_key, method, host, path, route, \
-             cost, header:NAME, attr:NAME",
+             cost, descriptors, header:NAME, attr:NAME",
         ),
         (
             "tg.check nosuch",
-            "there is no policy `nosuch`; there is `api`, `other`",
+            "there is no policy `nosuch`; there is `api`, `other`, `edge`",
         ),
     ] {
         assert_eq!(
@@ -118,4 +118,75 @@ fn what_is_wrong_with_a_question_is_said() {
     let bytes = b"*4\r\n$8\r\ntg.check\r\n$3\r\napi\r\n$4\r\nuser\r\n$1\r\n\xff\r\n";
     laboratory().feed(bytes, &mut replies);
     assert_eq!(replies, b"-ERR user: this is not UTF-8\r\n");
+}
+
+/// A question of the policy with descriptors.
+fn described(json: &str) -> Vec<u8> {
+    bulk(&["tg.check", "edge", "descriptors", json])
+}
+
+#[test]
+fn descriptors_are_the_json_that_they_are_in_a_body() {
+    let mut laboratory = laboratory();
+    let ann = r#"[{"entries": [{"key": "user", "value": "ann"}], "hits": 2}]"#;
+    let said = ask(&mut laboratory, &described(ann));
+    assert!(
+        said.starts_with("*7\r\n:1\r\n$8\r\nper-name\r\n$5\r\n3/min\r\n:1\r\n:0\r\n"),
+        "{said}"
+    );
+    let said = ask(&mut laboratory, &described(ann));
+    assert!(said.starts_with("*7\r\n:0\r\n$8\r\nper-name\r\n"), "{said}");
+    // What is given back is there again, and all of a question is one step.
+    let back = r#"[{"entries": [{"key": "user", "value": "ann"}], "hits": -1}]"#;
+    ask(&mut laboratory, &described(back));
+    let both = r#"[{"entries": [{"key": "user", "value": "ann"}], "hits": 2},
+        {"entries": [{"key": "user", "value": "bob"}], "hits": 4}]"#;
+    let said = ask(&mut laboratory, &described(both));
+    assert!(said.starts_with("*7\r\n:0\r\n"), "{said}");
+    let said = ask(&mut laboratory, &described(ann));
+    assert!(said.starts_with("*7\r\n:1\r\n"), "{said}");
+    let none = "*7\r\n:1\r\n$-1\r\n$-1\r\n:-1\r\n:0\r\n:0\r\n$5\r\nstore\r\n";
+    for nothing in ["[]", "null"] {
+        assert_eq!(ask(&mut laboratory, &described(nothing)), none);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_descriptors_is_said_with_its_place() {
+    for (json, expected) in [
+        ("", ": expected a list, found the end (character 1)"),
+        ("{}", ": expected a list, found an object (character 1)"),
+        (
+            r#"[{"entries": []}]"#,
+            "[0].entries: expected at least one entry, found none (character 2)",
+        ),
+        (
+            "[{entries: []}]",
+            "[0]: expected a name in double quotes, found something that is not JSON (character 3)",
+        ),
+        (
+            "[] []",
+            ": expected nothing more, found a list (character 4)",
+        ),
+        (
+            r#"[{"entries": [{"key": "ü", "value": 1}]}]"#,
+            "[0].entries[0].value: expected a string, found a number (character 37)",
+        ),
+    ] {
+        let said = answer(&described(json));
+        assert_eq!(said, format!("-ERR descriptors{expected}\r\n"), "{json}");
+    }
+    let one = r#"{"entries": [{"key": "user", "value": "ann"}]}"#;
+    let many = format!("[{}]", vec![one; 65].join(","));
+    let said = answer(&described(&many));
+    let expected = "-ERR descriptors[64]: more than 64 descriptors (character ";
+    assert!(said.starts_with(expected), "{said}");
+    // Even if the first says nothing.
+    let twice = ["tg.check", "edge", "descriptors", "[]", "Descriptors", "[]"];
+    let said = answer(&bulk(&twice));
+    assert_eq!(said, "-ERR descriptors: this field is there twice\r\n");
+    let limit = r#"[{"entries": [{"key": "a", "value": "b"}],
+        "limit": {"amount": 18446744073709551615, "period_ms": 1}}]"#;
+    let said = answer(&described(limit));
+    assert!(said.starts_with("-ERR "), "{said}");
 }

@@ -14,6 +14,9 @@ policies:
   - name: other
     limits:
       - { name: all, rate: 3/min }
+  - name: edge
+    limits:
+      - { name: per-name, match: { descriptor: [user] }, key: descriptor:user, rate: 3/min }
 ";
 
 pub(super) type Store = AnyStore<ManualClock>;

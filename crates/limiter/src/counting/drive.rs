@@ -1,0 +1,188 @@
+//! What drives counting, beside the requests.
+
+use super::Counting;
+use super::keep::{Banned, Banning, EVERY};
+use crate::known::delay;
+use crate::limiter::{Limiter, Shared};
+use crate::rules::Rules;
+use std::net::IpAddr;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tidegate_core::Store;
+use tidegate_policy::guard::{Effect, Origin};
+use tidegate_policy::{Guard, KeyPart};
+use tidegate_redis::{CallError, Connection};
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
+use tracing::{info, warn};
+
+/// How often what a reload has replaced is looked at, until it is over.
+const LATER: Duration = Duration::from_secs(1);
+
+impl<S: Store> Limiter<S> {
+    /// Sends what was counted by address, closes periods when they are over, and bans who asked too
+    /// often, for as long as there is a limiter; a reload is followed. `tell` hears of every ban that
+    /// this instance makes. Somebody has to drive it, once for all clones: a task of its own, most often.
+    /// `tidegate serve` does so by itself.
+    ///
+    /// Requests never wait for it. What cannot be sent is tried again after a second, then twice as long
+    /// each time up to half a minute; meanwhile counts are gathered, up to a bound.
+    ///
+    /// It needs a runtime of `tokio` with its timers.
+    pub fn keep_counts<F>(&self, tell: F) -> impl Future<Output = ()> + Send + use<S, F>
+    where
+        F: Fn(Banned) + Send + Sync + 'static,
+    {
+        keep(self.downgrade(), self.sources().reloads(), Box::new(tell))
+    }
+
+    /// Sends what was counted and not yet sent: for the end of a program. What cannot be sent is lost.
+    pub async fn send_counts(&self) {
+        let Some(connection) = self.sources().connection() else {
+            return;
+        };
+        self.retired().send(&connection).await;
+        if let Some(counting) = &self.present().counting
+            && let Err(error) = counting.send(&connection).await
+        {
+            warn!(%error, "the last counts by address are lost");
+        }
+    }
+}
+
+/// Who hears of bans.
+type Tell = Box<dyn Fn(Banned) + Send + Sync>;
+
+async fn keep<S: Store>(limiter: Weak<Shared<S>>, mut reloads: watch::Receiver<()>, tell: Tell) {
+    let mut turn: Option<Turn> = None;
+    loop {
+        let Some(shared) = limiter.upgrade() else {
+            return;
+        };
+        let limiter = Limiter::of_shared(shared);
+        let rules = limiter.present();
+        let connection = limiter.sources().connection();
+        turn = follow(turn.take(), rules.counting.clone().zip(connection.clone()));
+        if let Some(connection) = connection {
+            limiter.retired().send(&connection).await;
+        }
+        let rest = if limiter.retired().are_none() {
+            Duration::MAX
+        } else {
+            LATER
+        };
+        // Not kept while nothing happens, for the limiter may go meanwhile.
+        drop(limiter);
+        let pause = match &mut turn {
+            Some(turn) => turn.take(&rules, &*tell).await,
+            None => Duration::MAX,
+        };
+        drop(rules);
+        // Whoever has replaced the rules has told so; whoever has dropped them all, too.
+        if let Ok(Err(_)) = timeout(pause.min(rest), reloads.changed()).await {
+            return;
+        }
+    }
+}
+
+/// Goes on with `turn`, if it is `now` that counts; what did before is not to be held.
+fn follow(turn: Option<Turn>, now: Option<(Arc<Counting>, Connection)>) -> Option<Turn> {
+    let (counting, connection) = now?;
+    match turn.filter(|turn| Arc::ptr_eq(&turn.counting, &counting)) {
+        Some(turn) => Some(turn),
+        None => Some(Turn::new(counting, connection)),
+    }
+}
+
+/// Counting under one configuration, turn by turn.
+struct Turn {
+    counting: Arc<Counting>,
+    connection: Connection,
+    close_at: Instant,
+    lift_at: Instant,
+    /// In a row.
+    failed: u32,
+}
+
+impl Turn {
+    fn new(counting: Arc<Counting>, connection: Connection) -> Self {
+        let now = Instant::now();
+        Self {
+            counting,
+            connection,
+            close_at: now,
+            lift_at: now,
+            failed: 0,
+        }
+    }
+
+    /// Does what is due, and tells how long nothing is.
+    async fn take(&mut self, rules: &Rules, tell: &(dyn Fn(Banned) + Send + Sync)) -> Duration {
+        match self.work(rules, tell).await {
+            Ok(()) => {
+                if self.failed > 0 {
+                    info!("addresses are counted again");
+                }
+                self.failed = 0;
+                EVERY
+            }
+            Err(error) => {
+                if self.failed == 0 {
+                    warn!(%error, "counts by address cannot be sent; they are gathered, up to a bound");
+                }
+                let pause = delay(self.failed);
+                self.failed = self.failed.saturating_add(1);
+                pause
+            }
+        }
+    }
+
+    async fn work(
+        &mut self,
+        rules: &Rules,
+        tell: &(dyn Fn(Banned) + Send + Sync),
+    ) -> Result<(), CallError> {
+        self.counting.send(&self.connection).await?;
+        let guard = self.counting.guard();
+        let guard = guard.and_then(|name| rules.guards.iter().find(|guard| guard.name == name));
+        let set = guard.and_then(set_of);
+        if Instant::now() >= self.close_at {
+            let is_exempt = |address| is_exempt(rules, address);
+            let ban = Banning {
+                set,
+                is_exempt: &is_exempt,
+                tell,
+            };
+            let wait = self.counting.close(&self.connection, &ban).await?;
+            self.close_at = Instant::now() + wait;
+        }
+        if let (Some(guard), Some(set)) = (guard, set)
+            && Instant::now() >= self.lift_at
+        {
+            self.counting.lift(&self.connection, set).await?;
+            self.lift_at = Instant::now() + guard.refresh;
+        }
+        Ok(())
+    }
+}
+
+/// The set in the store's Redis whose members a guard keeps out.
+fn set_of(guard: &Guard) -> Option<&str> {
+    match &guard.origin {
+        Origin::Redis { set, at: None } => Some(set),
+        _ => None,
+    }
+}
+
+/// Whether any guard lets an address pass whatever it does.
+fn is_exempt(rules: &Rules, address: IpAddr) -> bool {
+    let exempting = |guard: &Guard| guard.effect == Effect::Exempt && guard.subject == KeyPart::Ip;
+    let mut guards = rules.guards.iter().enumerate();
+    guards.any(|(number, guard)| {
+        exempting(guard)
+            && rules
+                .known
+                .list(number)
+                .is_some_and(|list| list.contains_address(address))
+    })
+}

@@ -1,0 +1,190 @@
+//! Sending counts, closing periods and banning, off the path of any request.
+
+use super::Counting;
+use super::status::add;
+use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+use tidegate_policy::addresses::Addresses;
+use tidegate_redis::{
+    Added, Bans, Batch, CallError, Census, CensusLimits, CensusNames, Closing, Connection,
+};
+use tracing::{info, warn};
+
+/// How often counts are sent. With the time of a call that stays below a second.
+pub(super) const EVERY: Duration = Duration::from_millis(500);
+
+/// How long an instance has to work a period off, before another takes over.
+const LEASE: Duration = Duration::from_secs(30);
+
+/// An address that has just been banned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Banned {
+    /// The address; IPv6 with the prefix by which it counts.
+    pub address: String,
+    /// How often it asked in the period.
+    pub count: u64,
+    /// For how long it is kept out; for ever where absent.
+    pub length: Option<Duration>,
+}
+
+/// What becomes of those who ask too often.
+pub(crate) struct Banning<'a> {
+    /// The set into which they are put.
+    pub(crate) set: Option<&'a str>,
+    /// Who never is.
+    pub(crate) is_exempt: &'a (dyn Fn(IpAddr) -> bool + Send + Sync),
+    /// Who hears of it.
+    pub(crate) tell: &'a (dyn Fn(Banned) + Send + Sync),
+}
+
+/// Where counts are sent.
+#[derive(Debug, Default)]
+pub(super) struct Post {
+    /// There once the first are sent.
+    census: Option<Census>,
+    /// On its way: nobody knows yet whether it has arrived. Nothing else is sent before it.
+    pending: Option<Batch>,
+}
+
+impl Counting {
+    /// Sends what was gathered since. What does not arrive stays for the next time, and counts once
+    /// however often it is sent.
+    pub(crate) async fn send(&self, connection: &Connection) -> Result<(), CallError> {
+        let mut post = self.post.lock().await;
+        let Post { census, pending } = &mut *post;
+        let census = census.get_or_insert_with(|| open(connection, &self.settings));
+        if let Some(batch) = pending {
+            self.deliver(census, batch).await?;
+            *pending = None;
+        }
+        let gathered = self.gathered.take(|address| self.rules.member(address));
+        if gathered.is_empty() {
+            return Ok(());
+        }
+        let batch = pending.insert(Batch::new(gathered));
+        self.deliver(census, batch).await?;
+        *pending = None;
+        Ok(())
+    }
+
+    async fn deliver(&self, census: &mut Census, batch: &mut Batch) -> Result<(), CallError> {
+        let added = census.add(batch).await;
+        match &added {
+            Ok(Added { period, .. }) => {
+                let sent = period.own.saturating_add(period.other);
+                self.tallies.sent.fetch_add(sent, Relaxed);
+                self.tallies.doubtful.fetch_add(period.doubtful, Relaxed);
+            }
+            Err(_) => add(&self.tallies.failures, 1),
+        }
+        added.map(drop)
+    }
+
+    /// Closes the period if it is over and nobody else does, and tells `ban` who asked too often. Tells
+    /// when to ask again.
+    pub(crate) async fn close(
+        &self,
+        connection: &Connection,
+        ban: &Banning<'_>,
+    ) -> Result<Duration, CallError> {
+        let mut post = self.post.lock().await;
+        let census = &mut post.census;
+        let census = census.get_or_insert_with(|| open(connection, &self.settings));
+        let period = self.settings.period;
+        let token = match census.close(period, LEASE).await? {
+            Closing::NotDue { wait } => return Ok(wait.min(period)),
+            Closing::Busy => return Ok(EVERY),
+            Closing::Mine { token } => token,
+        };
+        let mut many: Vec<(Vec<u8>, u64)> = Vec::new();
+        let threshold = self.settings.threshold;
+        let counted = census.scan_closing(|address, count| {
+            if count >= threshold {
+                many.push((address.to_vec(), count));
+            }
+        });
+        let counted = counted.await?;
+        many.sort_unstable();
+        many.dedup_by(|a, b| a.0 == b.0);
+        many.retain(|(address, _)| is_bannable(address, ban));
+        self.ban(connection, ban, &many).await?;
+        // Last: whoever dies before leaves it to another, and banning twice is banning once.
+        if census.finish(&token, counted).await? {
+            add(&self.tallies.closed, 1);
+        }
+        Ok(EVERY)
+    }
+
+    async fn ban(
+        &self,
+        connection: &Connection,
+        ban: &Banning<'_>,
+        many: &[(Vec<u8>, u64)],
+    ) -> Result<(), CallError> {
+        let (Some(settings), Some(set)) = (&self.settings.ban, ban.set) else {
+            return Ok(());
+        };
+        if many.is_empty() {
+            return Ok(());
+        }
+        let bans = Bans::new(connection.clone(), set);
+        let members: Vec<&[u8]> = many.iter().map(|(address, _)| address.as_slice()).collect();
+        let new = bans.ban(&members, settings.length).await?;
+        add(&self.tallies.banned, new.len());
+        for address in new {
+            let known = many.binary_search_by(|(other, _)| other.cmp(&address));
+            let known = known.ok().and_then(|nth| many.get(nth));
+            let banned = Banned {
+                count: known.map_or(0, |(_, count)| *count),
+                address: String::from_utf8_lossy(&address).into_owned(),
+                length: settings.length,
+            };
+            let Banned {
+                address,
+                count,
+                length,
+            } = &banned;
+            warn!(address, count, ?length, "banned: it asks too often");
+            (ban.tell)(banned);
+        }
+        Ok(())
+    }
+
+    /// Lets those go whose ban has ended.
+    pub(crate) async fn lift(&self, connection: &Connection, set: &str) -> Result<(), CallError> {
+        let lifted = Bans::new(connection.clone(), set).expire().await?;
+        add(&self.tallies.lifted, lifted.len());
+        for address in lifted {
+            info!(address = %String::from_utf8_lossy(&address), "its ban has ended");
+        }
+        Ok(())
+    }
+
+    /// The guard that keeps out whom it bans.
+    pub(crate) fn guard(&self) -> Option<&str> {
+        self.settings.ban.as_ref().map(|ban| ban.guard.as_str())
+    }
+}
+
+fn open(connection: &Connection, settings: &Addresses) -> Census {
+    let names = CensusNames {
+        period: settings.period_map.clone(),
+        total: settings.total_map.clone(),
+    };
+    let limits = CensusLimits {
+        period_max: settings.max_addresses,
+        total_max: settings.max_addresses,
+        total_lasts: settings.total_lasts,
+    };
+    Census::new(connection.clone(), &names, limits)
+}
+
+/// Whether what a map calls `address` is one, and none that is exempt.
+fn is_bannable(address: &[u8], ban: &Banning<'_>) -> bool {
+    let text = std::str::from_utf8(address).unwrap_or_default();
+    let text = text.split_once('/').map_or(text, |(address, _)| address);
+    let address: Result<IpAddr, _> = text.parse();
+    address.is_ok_and(|address| !(ban.is_exempt)(address))
+}

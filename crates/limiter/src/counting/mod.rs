@@ -1,0 +1,135 @@
+//! Counting who asks, and keeping out who asks too often (`addresses`).
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | what is counted, and whom |
+//! | `gather` | counts until they are sent |
+//! | `status` | what came of it, for metrics |
+//! | `keep` | sending counts, closing periods and banning |
+//! | `retired` | what a reload has replaced, until its last counts are sent |
+//! | `drive` | what has that done, off the path of any request |
+//!
+//! ```text
+//! request ─▶ gather ─▶ (every half second) batch ─▶ Redis: period map, total map
+//!                                                      │ once a period, by one instance
+//!                                                      ▼
+//!                                          at or over the threshold ─▶ the guard's set
+//! ```
+//!
+//! A request is counted once, whatever is decided of it. Counts leave this process within a second and
+//! once at its end; one that is killed loses what it had not sent.
+
+#[cfg(feature = "redis")]
+mod drive;
+mod gather;
+#[cfg(feature = "redis")]
+mod keep;
+#[cfg(feature = "redis")]
+mod retired;
+mod status;
+
+#[cfg(feature = "redis")]
+pub use keep::Banned;
+#[cfg(feature = "redis")]
+pub(crate) use retired::Retired;
+pub use status::CountingStatus;
+
+use crate::decision::Decision;
+use crate::limiter::Limiter;
+use crate::rules::Rules;
+use gather::Gathered;
+use status::Tallies;
+use std::net::IpAddr;
+use std::sync::Arc;
+use tidegate_core::Store;
+use tidegate_policy::addresses::Addresses;
+use tidegate_policy::limit::AddressRules;
+use tidegate_policy::{Reason, Request};
+
+/// What is counted, and how.
+#[derive(Debug)]
+pub(crate) struct Counting {
+    settings: Addresses,
+    rules: AddressRules,
+    gathered: Gathered,
+    /// What came of it, before a reload as well.
+    tallies: Arc<Tallies>,
+    /// Where they are sent. Locked by whoever sends, for as long as that takes.
+    #[cfg(feature = "redis")]
+    post: tokio::sync::Mutex<keep::Post>,
+}
+
+impl Counting {
+    fn new(settings: Addresses, rules: AddressRules, tallies: Arc<Tallies>) -> Self {
+        Self {
+            settings,
+            rules,
+            gathered: Gathered::default(),
+            tallies,
+            #[cfg(feature = "redis")]
+            post: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Counting as `settings` say, if they do: `earlier` goes on if it does so already.
+    pub(crate) fn of(
+        settings: Option<Addresses>,
+        rules: AddressRules,
+        earlier: Option<&Arc<Self>>,
+    ) -> Option<Arc<Self>> {
+        let settings = settings?;
+        match earlier.filter(|earlier| earlier.is_as(&settings, rules)) {
+            Some(earlier) => Some(Arc::clone(earlier)),
+            None => {
+                let tallies = earlier.map(|earlier| Arc::clone(&earlier.tallies));
+                let tallies = tallies.unwrap_or_default();
+                Some(Arc::new(Self::new(settings, rules, tallies)))
+            }
+        }
+    }
+
+    /// Whether it counts as `settings` say, so that it may go on with what it has.
+    fn is_as(&self, settings: &Addresses, rules: AddressRules) -> bool {
+        self.settings == *settings && self.rules == rules
+    }
+
+    /// Counts a request of `address`, if anybody knows that. `is_kept_out` is whether a list of banned
+    /// addresses has refused it.
+    #[inline]
+    pub(crate) fn count(&self, address: Option<IpAddr>, is_kept_out: bool) {
+        if let Some(address) = address
+            && (self.settings.count_banned || !is_kept_out)
+        {
+            self.gathered.count(self.rules.subject(address));
+        }
+    }
+
+    /// What came of it.
+    pub(crate) fn status(&self) -> CountingStatus {
+        self.tallies.status()
+    }
+}
+
+impl Rules {
+    /// Whether requests are counted by address.
+    pub fn counts_addresses(&self) -> bool {
+        self.counting.is_some()
+    }
+}
+
+impl<S: Store> Limiter<S> {
+    /// Counts a request by its address, if addresses are counted: one to which no limit applies, so that
+    /// only guards were [asked](Self::check_guards_by). Whoever is [checked](Self::check) or
+    /// [reserves](Self::reserve) is counted with that.
+    pub fn count_guarded(&self, rules: &Rules, request: &Request<'_>, decision: &Decision) {
+        // Only a store that waits has where to count.
+        if let Some(counting) = rules.counting.as_ref().filter(|_| self.waits()) {
+            counting.count(request.ip, decision.reason() == Reason::Blacklisted);
+        }
+    }
+
+    /// What came of counting addresses, if they are counted.
+    pub fn counting(&self) -> Option<CountingStatus> {
+        Some(self.present().counting.as_ref()?.status())
+    }
+}

@@ -1,0 +1,128 @@
+//! What guards have to do with a decision, and why it is as it is.
+
+use super::bands::NO_BAND;
+use super::{DecidedBy, Decision, NOTHING};
+use crate::rules::Rules;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use tidegate_core::Timestamp;
+use tidegate_policy::guard::{Outcome, Verdict};
+use tidegate_policy::plan::Answer;
+use tidegate_policy::{Guard, Guards, Reason, Request};
+
+/// No guard decided.
+pub(super) const NO_GUARD: u16 = u16::MAX;
+
+impl Decision {
+    /// What guards decide by themselves: refused by one, or exempt from all limits. None of these is
+    /// asked.
+    pub(crate) fn guarded(
+        rules: &Arc<Rules>,
+        policy: usize,
+        request: &Request<'_>,
+        verdict: Verdict,
+    ) -> Self {
+        let (allowed, guard) = match verdict.outcome {
+            Outcome::Pass => (true, None),
+            Outcome::Exempt(guard) => (true, Some(guard)),
+            Outcome::Refuse(guard) => (false, Some(guard)),
+        };
+        Self {
+            rules: Arc::clone(rules),
+            policy,
+            at: Timestamp::default(),
+            allowed,
+            decided_by: DecidedBy::Store,
+            descriptors: u16::try_from(request.descriptors.len()).unwrap_or(u16::MAX),
+            guard: guard
+                .and_then(|guard| u16::try_from(guard).ok())
+                .unwrap_or(NO_GUARD),
+            watched: verdict.watched,
+            binding: NOTHING,
+            key: SmallVec::new(),
+            bands: SmallVec::new(),
+            charges: None,
+            brought: None,
+            planned: None,
+            warned: 0,
+            held_us: 0,
+        }
+    }
+
+    /// The guard that decided, before any limit was asked: by refusing the request, or by exempting it.
+    pub fn guard(&self) -> Option<&Guard> {
+        if self.guard == NO_GUARD {
+            return None;
+        }
+        self.rules.guards.get(usize::from(self.guard))
+    }
+
+    /// Whether a guard refuses it. No limit was asked then, and waiting is of no use.
+    #[inline]
+    pub fn is_barred(&self) -> bool {
+        self.guard != NO_GUARD && !self.allowed
+    }
+
+    /// The guards that only watch, and would have decided.
+    pub fn watching_guards(&self) -> impl Iterator<Item = &Guard> {
+        let watched = Verdict {
+            watched: self.watched,
+            ..Verdict::default()
+        };
+        let guards = self.rules.guards.iter().enumerate();
+        guards
+            .filter(move |(number, _)| watched.is_watched(*number))
+            .map(|(_, guard)| guard)
+    }
+
+    /// Whether any guard that only watches would have decided.
+    #[inline]
+    pub fn is_watched(&self) -> bool {
+        self.watched != 0
+    }
+
+    /// Whether there are guards or plans, so that answers tell the [`reason`](Self::reason).
+    #[inline]
+    pub fn tells_reason(&self) -> bool {
+        !self.guards().is_empty() || !self.rules.plans.is_empty()
+    }
+
+    fn guards(&self) -> &Guards {
+        &self.rules.guards
+    }
+
+    /// Whether it is refused because a plan has nothing for the subject.
+    fn lacks_plan(&self) -> bool {
+        let bound = self.bound();
+        bound.is_some_and(|entry| matches!(entry.planned, Answer::Refused { .. }))
+    }
+
+    /// Why it is as it is, in one word.
+    ///
+    /// ```
+    /// use tidegate::{Limiter, Reason, Request};
+    ///
+    /// let limiter = Limiter::from_yaml("
+    /// guards: [{ name: closed, refuse: user, list: [eve] }]
+    /// policies: [{ name: api, limits: [{ name: all, key: user, rate: 1/h }] }]
+    /// ")?;
+    /// let reason = |user| limiter.check_now(&Request::new().user(user)).map(|it| it.reason());
+    /// assert_eq!(reason("ann")?, Reason::Allowed);
+    /// assert_eq!(reason("ann")?, Reason::Limited);
+    /// assert_eq!(reason("eve")?, Reason::Blocked);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reason(&self) -> Reason {
+        if let Some(guard) = self.guard() {
+            return guard.reason;
+        }
+        let asked_nobody = self.bound().is_some_and(|entry| entry.band == NO_BAND);
+        match self.decided_by {
+            _ if self.allowed => Reason::Allowed,
+            DecidedBy::Failure => Reason::NoStore,
+            _ if self.lacks_plan() => Reason::NoPlan,
+            _ if asked_nobody => Reason::NoIdentity,
+            _ => Reason::Limited,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Asking guards: before any limit, or by themselves.
+
+use crate::decision::Decision;
+use crate::error::CheckError;
+use crate::limiter::Limiter;
+use crate::rules::Rules;
+use std::sync::Arc;
+use tidegate_core::Store;
+use tidegate_policy::Request;
+use tidegate_policy::guard::{GuardScratch, Verdict};
+
+impl Rules {
+    /// What the guards say of a request, by the lists as they are now.
+    // Out of line: most configurations have none, and theirs is to cost a branch.
+    #[inline(never)]
+    pub(crate) fn ask_guards(&self, request: &Request<'_>, scratch: &mut GuardScratch) -> Verdict {
+        let list = |number| self.known.list(number);
+        self.guards.ask(request, list, scratch)
+    }
+}
+
+impl<S: Store> Limiter<S> {
+    /// Asks the guards alone: no limit is met, and nothing is charged. The decision is refused where a
+    /// guard refuses, and allowed otherwise; its [`reason`](Decision::reason) and its
+    /// [`guard`](Decision::guard) tell which. Never waits, for lists are in this process.
+    ///
+    /// Whether a project is blocked, or an address on a blacklist:
+    ///
+    /// ```
+    /// use tidegate::{Limiter, Reason, Request};
+    ///
+    /// let limiter = Limiter::from_yaml("
+    /// guards:
+    ///   - { name: blocked, refuse: attr:project, list: [65fa01] }
+    ///   - { name: blacklist, refuse: ip, list: [192.0.2.0/24] }
+    /// policies: [{ name: events, limits: [{ name: all, rate: 10/s }] }]
+    /// ")?;
+    ///
+    /// // IsBlocked(project)
+    /// let project = [("project", "65fa01")];
+    /// let blocked = limiter.check_guards(&Request::new().attributes(&project))?;
+    /// assert_eq!(blocked.reason(), Reason::Blocked);
+    ///
+    /// // CheckBlacklist(ip)
+    /// let listed = limiter.check_guards(&Request::new().ip("192.0.2.7".parse()?))?;
+    /// assert_eq!(listed.guard().map(|guard| guard.name.as_str()), Some("blacklist"));
+    /// assert!(limiter.check_guards(&Request::new().ip("198.51.100.1".parse()?))?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_guards(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+        self.check_guards_by(&self.rules()?, request)
+    }
+
+    /// The same by `rules`, under the condition of [`check_by`](Self::check_by).
+    pub fn check_guards_by(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+    ) -> Result<Decision, CheckError> {
+        let (number, _) = rules.find(request)?;
+        let verdict = rules.ask_guards(request, &mut GuardScratch::default());
+        Ok(Decision::guarded(rules, number, request, verdict))
+    }
+}

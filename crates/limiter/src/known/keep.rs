@@ -1,0 +1,87 @@
+//! Reads lists again, for as long as there is a limiter.
+
+use super::slot::{ListStatus, Slot};
+use super::source::Reach;
+use crate::limiter::{Limiter, Shared};
+use crate::rules::Rules;
+use futures_util::future::{Either, join_all, select};
+use std::future::pending;
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use tidegate_core::Store;
+use tidegate_policy::Guard;
+use tokio::sync::watch;
+use tokio::time::sleep_until;
+
+impl<S: Store> Limiter<S> {
+    /// Reads the lists of guards that are in files and in Redis, and reads them again whenever their
+    /// `refresh` has passed, for as long as there is a limiter; a reload is followed. Somebody has to
+    /// drive it, once for all clones: a task of its own, most often. `tidegate serve` does so by itself.
+    ///
+    /// Requests never wait for it: they are decided by the last list that could be read. What cannot be
+    /// read is tried again after a second, then twice as long each time up to half a minute, for three
+    /// minutes in all; then the log says so, and it goes on as often as it would otherwise. See
+    /// [`lists`](Self::lists).
+    ///
+    /// It needs a runtime of `tokio` with its timers.
+    pub fn keep_lists(&self) -> impl Future<Output = ()> + Send + use<S> {
+        let reach = self.sources().reach();
+        keep(self.downgrade(), self.sources().reloads(), reach)
+    }
+
+    /// Reads all lists that have never been read, each within the time that its guard has. What cannot
+    /// be read lists nobody. [`Builder::start`](crate::Builder::start) has done this already.
+    pub async fn load_lists(&self) {
+        let rules = self.present();
+        let reach = self.sources().reach();
+        let unread = changing(&rules).filter(|(_, slot)| !slot.was_read());
+        join_all(unread.map(|(guard, slot)| reach.read(guard, slot))).await;
+    }
+
+    /// How it stands with the list of each guard, in the order of the configuration.
+    pub fn lists(&self) -> Vec<ListStatus> {
+        let rules = self.present();
+        let slots = rules.known.slots().iter();
+        slots.map(|slot| slot.status()).collect()
+    }
+}
+
+/// The guards whose lists may say something else later.
+fn changing(rules: &Rules) -> impl Iterator<Item = (&Guard, &Arc<Slot>)> {
+    let guards = rules.guards.iter().zip(rules.known.slots());
+    guards.filter(|(guard, _)| guard.origin.changes())
+}
+
+async fn keep<S: Store>(limiter: Weak<Shared<S>>, mut reloads: watch::Receiver<()>, reach: Reach) {
+    loop {
+        // Seen before it is looked at, so that no reload is missed.
+        reloads.mark_unchanged();
+        let Some(shared) = limiter.upgrade() else {
+            return;
+        };
+        // Not kept for longer, for the limiter may go meanwhile.
+        let rules = Limiter::of_shared(shared).present();
+        let kept = changing(&rules).map(|(guard, slot)| (guard.clone(), Arc::clone(slot)));
+        let kept: Vec<_> = kept.collect();
+        drop(rules);
+        let keeping = join_all(
+            kept.iter()
+                .map(|(guard, slot)| keep_one(guard, slot, &reach)),
+        );
+        let keeping = async {
+            keeping.await;
+            pending::<()>().await;
+        };
+        match select(pin!(reloads.changed()), pin!(keeping)).await {
+            Either::Left((Ok(()), _)) | Either::Right(_) => {}
+            Either::Left((Err(_), _)) => return,
+        }
+    }
+}
+
+async fn keep_one(guard: &Guard, slot: &Arc<Slot>, reach: &Reach) {
+    loop {
+        sleep_until(slot.due(guard.refresh)).await;
+        reach.read(guard, slot).await;
+    }
+}

@@ -1,0 +1,65 @@
+//! What a limiter knows of others' making: the lists of guards, which change without a reload.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | the lists, by guard; a reload goes on with those that it does not change |
+//! | `slot` | one list: the last that could be read, and how it stands with reading it |
+//! | `source` | from where they are read: files, and sets in Redis |
+//! | `backoff` | how long to wait after a failure |
+//! | `keep` | reads them again, for as long as there is a limiter |
+
+mod backoff;
+mod keep;
+mod slot;
+mod source;
+
+pub(crate) use backoff::{IN_ALL, delay};
+pub use slot::ListStatus;
+pub(crate) use slot::Slot;
+pub(crate) use source::Sources;
+
+use arc_swap::Guard as Borrowed;
+use std::sync::Arc;
+use tidegate_policy::Guards;
+use tidegate_policy::guard::{List, Origin};
+use tidegate_policy::limit::AddressRules;
+
+/// What is known by the names of one configuration.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// By the numbers of guards.
+    lists: Vec<Arc<Slot>>,
+}
+
+impl Known {
+    /// The lists of `guards`. Those of `earlier` go on where a guard still means the same list; of the
+    /// others, files are read at once, as the configuration was.
+    pub(crate) fn of(guards: &Guards, rules: AddressRules, earlier: Option<&Self>) -> Self {
+        let earlier = earlier.map_or(&[][..], |earlier| &earlier.lists);
+        let slot = |guard| {
+            let same = earlier.iter().find(|slot| slot.is_of(guard, rules));
+            if let Some(same) = same {
+                return Arc::clone(same);
+            }
+            let slot = Slot::new(guard, rules);
+            if let Origin::File(path) = &guard.origin {
+                slot.note(source::file(path, &slot), guard);
+            }
+            Arc::new(slot)
+        };
+        Self {
+            lists: guards.iter().map(slot).collect(),
+        }
+    }
+
+    /// The list of the guard of this number, as it is now.
+    #[inline]
+    pub(crate) fn list(&self, guard: usize) -> Option<Borrowed<Arc<List>>> {
+        Some(self.lists.get(guard)?.list())
+    }
+
+    /// All lists, by the numbers of guards.
+    pub(crate) fn slots(&self) -> &[Arc<Slot>] {
+        &self.lists
+    }
+}

@@ -1,0 +1,199 @@
+//! One list: the last that could be read, and how it stands with reading it.
+
+use super::backoff;
+use arc_swap::{ArcSwap, Guard as Borrowed};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_policy::Guard;
+use tidegate_policy::guard::{List, Origin};
+use tidegate_policy::limit::AddressRules;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+/// How it stands with the list of a guard.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ListStatus {
+    /// The guard's name.
+    pub guard: String,
+    /// How many are listed.
+    pub members: usize,
+    /// How many of what was read cannot be listed: no addresses, where addresses are looked up.
+    pub skipped: usize,
+    /// How long ago it was read last; `None` if it never could be. What is written in the
+    /// configuration does not age.
+    pub age: Option<Duration>,
+    /// For how long it could not be read, if the last time it could not.
+    pub failing_for: Option<Duration>,
+    /// Why, the last time.
+    pub error: Option<String>,
+    /// How often it could not be read, since the start.
+    pub failures: u64,
+}
+
+/// What came of reading a list.
+#[derive(Debug)]
+pub(super) enum Read {
+    /// A list, and a fingerprint of what it was made of, if there is one.
+    List(List, Option<[u8; 32]>),
+    /// The same as before.
+    Same,
+}
+
+/// The list of a guard.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    /// By which it is known again after a reload.
+    guard: Guard,
+    rules: AddressRules,
+    list: ArcSwap<List>,
+    health: Mutex<Health>,
+}
+
+#[derive(Debug, Default)]
+struct Health {
+    read_at: Option<Instant>,
+    failing_since: Option<Instant>,
+    /// In a row.
+    failed: u32,
+    failures: u64,
+    error: Option<String>,
+    /// Whether it was said aloud.
+    is_reported: bool,
+    retry_at: Option<Instant>,
+    fingerprint: Option<[u8; 32]>,
+}
+
+impl Slot {
+    /// The list of `guard`: what is written in the configuration, else nobody yet.
+    pub(super) fn new(guard: &Guard, rules: AddressRules) -> Self {
+        let list = match &guard.origin {
+            Origin::List(members) => List::new(&guard.subject, rules, members.iter()),
+            _ => List::empty(&guard.subject),
+        };
+        Self {
+            guard: guard.clone(),
+            rules,
+            list: ArcSwap::from_pointee(list),
+            health: Mutex::default(),
+        }
+    }
+
+    /// Whether `guard` means this list.
+    pub(super) fn is_of(&self, guard: &Guard, rules: AddressRules) -> bool {
+        self.guard.shares_list(guard) && self.rules.ipv6_prefix == rules.ipv6_prefix
+    }
+
+    #[inline]
+    pub(super) fn list(&self) -> Borrowed<Arc<List>> {
+        self.list.load()
+    }
+
+    /// A list like this one, to be put together.
+    pub(super) fn building(&self) -> tidegate_policy::guard::Building {
+        tidegate_policy::guard::Building::new(&self.guard.subject, self.rules)
+    }
+
+    /// What the list was made of.
+    pub(super) fn fingerprint(&self) -> Option<[u8; 32]> {
+        self.health.lock().fingerprint
+    }
+
+    /// Whether it has ever been read.
+    pub(super) fn was_read(&self) -> bool {
+        self.health.lock().read_at.is_some()
+    }
+
+    /// When it is to be read again, every `refresh` while all is well.
+    pub(super) fn due(&self, refresh: Duration) -> Instant {
+        let health = self.health.lock();
+        let due = health.read_at.map(|at| at + refresh);
+        health.retry_at.or(due).unwrap_or_else(Instant::now)
+    }
+
+    /// Takes note of what came of reading it for `guard`. Whoever asks meanwhile finds the list before
+    /// or the one after, whole.
+    pub(super) fn note(&self, read: Result<Read, String>, guard: &Guard) {
+        match read {
+            Ok(Read::List(list, fingerprint)) => {
+                let (members, skipped) = (list.len(), list.skipped());
+                let before = self.list.swap(Arc::new(list));
+                if skipped > 0 && skipped != before.skipped() {
+                    warn!(
+                        guard = guard.name,
+                        members, skipped, "some of a list cannot be listed"
+                    );
+                }
+                self.health.lock().fingerprint = fingerprint;
+                self.read(guard);
+            }
+            Ok(Read::Same) => self.read(guard),
+            Err(error) => self.failed(guard, error),
+        }
+    }
+
+    fn read(&self, guard: &Guard) {
+        let mut health = self.health.lock();
+        if health.is_reported {
+            info!(guard = guard.name, "the list of a guard can be read again");
+        }
+        *health = Health {
+            read_at: Some(Instant::now()),
+            failures: health.failures,
+            fingerprint: health.fingerprint,
+            ..Health::default()
+        };
+    }
+
+    fn failed(&self, guard: &Guard, error: String) {
+        let now = Instant::now();
+        let mut health = self.health.lock();
+        let since = *health.failing_since.get_or_insert(now);
+        let is_first = health.failed == 0;
+        let is_long = now.duration_since(since) >= backoff::IN_ALL;
+        let delay = if is_long {
+            guard.refresh
+        } else {
+            backoff::delay(health.failed)
+        };
+        health.failures = health.failures.saturating_add(1);
+        health.failed = health.failed.saturating_add(1);
+        health.retry_at = Some(now + delay);
+        let (guard, was_read) = (&guard.name, health.read_at.is_some());
+        if !was_read && is_first {
+            health.is_reported = true;
+            warn!(
+                guard,
+                error, "the list of a guard cannot be read: nobody is listed until it can"
+            );
+        } else if is_long && !health.is_reported {
+            health.is_reported = true;
+            warn!(
+                guard,
+                error, "the list of a guard cannot be read any more: the last one counts"
+            );
+        }
+        health.error = Some(error);
+    }
+
+    /// How it stands.
+    pub(crate) fn status(&self) -> ListStatus {
+        let list = self.list.load();
+        let health = self.health.lock();
+        let now = Instant::now();
+        ListStatus {
+            guard: self.guard.name.clone(),
+            members: list.len(),
+            skipped: list.skipped(),
+            age: if self.guard.origin.changes() {
+                health.read_at.map(|at| now.duration_since(at))
+            } else {
+                Some(Duration::ZERO)
+            },
+            failing_for: health.failing_since.map(|at| now.duration_since(at)),
+            error: health.error.clone(),
+            failures: health.failures,
+        }
+    }
+}

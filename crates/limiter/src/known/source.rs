@@ -1,0 +1,210 @@
+//! From where lists are read: files, and sets in Redis.
+
+use super::slot::{Read, Slot};
+use crate::process::list_file;
+use std::sync::Arc;
+use tidegate_policy::Guard;
+use tidegate_policy::guard::{Building, Origin};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+#[cfg(feature = "redis")]
+use {
+    parking_lot::Mutex, std::sync::OnceLock, std::time::Duration,
+    tidegate_policy::config::RedisSettings, tidegate_policy::guard::List,
+    tidegate_redis::Connection, tokio::task::yield_now,
+};
+
+/// How many members are added to a list before others have their turn on the same thread.
+#[cfg(feature = "redis")]
+const AT_ONCE: usize = 4_096;
+
+/// From where the lists of a limiter are read.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    /// Tells those who keep lists of every reload, and by its end that there is nothing left to keep.
+    reloads: watch::Sender<()>,
+    #[cfg(feature = "redis")]
+    redis: Arc<Connections>,
+}
+
+/// What keeping lists takes besides the lists.
+#[derive(Clone, Debug)]
+pub(super) struct Reach {
+    #[cfg(feature = "redis")]
+    redis: Arc<Connections>,
+}
+
+/// Connections to Redis, for lists alone.
+#[cfg(feature = "redis")]
+#[derive(Debug, Default)]
+struct Connections {
+    /// The store's own.
+    store: OnceLock<Connection>,
+    /// Those to others, by how they are reached: as many as the configurations so far name.
+    others: Mutex<Vec<(RedisSettings, Connection)>>,
+}
+
+// === impl Sources ===
+
+impl Default for Sources {
+    fn default() -> Self {
+        Self {
+            reloads: watch::Sender::new(()),
+            #[cfg(feature = "redis")]
+            redis: Arc::default(),
+        }
+    }
+}
+
+impl Sources {
+    /// Tells that there is another configuration.
+    pub(crate) fn reloaded(&self) {
+        self.reloads.send_replace(());
+    }
+
+    pub(crate) fn reloads(&self) -> watch::Receiver<()> {
+        self.reloads.subscribe()
+    }
+
+    #[cfg_attr(
+        not(feature = "redis"),
+        expect(
+            clippy::unused_self,
+            reason = "with the feature, it has what they need"
+        )
+    )]
+    pub(super) fn reach(&self) -> Reach {
+        Reach {
+            #[cfg(feature = "redis")]
+            redis: Arc::clone(&self.redis),
+        }
+    }
+
+    /// The store's own connection, where it has one.
+    #[cfg(feature = "redis")]
+    pub(crate) fn connection(&self) -> Option<Connection> {
+        self.redis.store.get().cloned()
+    }
+
+    /// Lets sets be read through the store's own connection.
+    #[cfg(feature = "redis")]
+    pub(crate) fn share(&self, connection: &Connection) {
+        // Told twice, it is the same.
+        self.redis.store.set(connection.clone()).ok();
+    }
+}
+
+// === impl Reach ===
+
+impl Reach {
+    /// Reads the list of `guard`, within the time that it has, and lets it be known.
+    pub(super) async fn read(&self, guard: &Guard, slot: &Arc<Slot>) {
+        let read = match timeout(guard.timeout, self.list(guard, slot)).await {
+            Ok(read) => read,
+            Err(_) => Err(format!("it was not read within {:?}", guard.timeout)),
+        };
+        slot.note(read, guard);
+    }
+
+    async fn list(&self, guard: &Guard, slot: &Arc<Slot>) -> Result<Read, String> {
+        match &guard.origin {
+            Origin::List(_) => Ok(Read::Same),
+            Origin::File(path) => {
+                let (path, slot) = (path.clone(), Arc::clone(slot));
+                // Files have no end of waiting, and a long list takes a while to put together.
+                let read = tokio::task::spawn_blocking(move || file(&path, &slot)).await;
+                read.unwrap_or_else(|_| Err("reading it came to no end".to_owned()))
+            }
+            #[cfg(feature = "redis")]
+            Origin::Redis { set, at } => {
+                let connection = self.redis.of(at.as_deref())?;
+                // One that was just begun is not there at once; and who it never was says best why.
+                if let Err(error) = connection.settled().await
+                    && !connection.is_connected()
+                {
+                    return Err(error.to_string());
+                }
+                // A little less than the whole, so that it is Redis that is said to be late.
+                let time = guard.timeout.saturating_sub(Duration::from_millis(1));
+                let members = connection.members(set.as_bytes(), List::MOST, time).await;
+                let members = members.map_err(|error| error.to_string())?;
+                Ok(Read::List(
+                    put_together(slot.building(), members).await,
+                    None,
+                ))
+            }
+            #[cfg(not(feature = "redis"))]
+            Origin::Redis { .. } => {
+                Err("sets in Redis take the feature `redis` of the crate `tidegate`".to_owned())
+            }
+        }
+    }
+}
+
+/// Reads the list in a file: a member a line, without what follows a `#`, and without blank lines.
+pub(super) fn file(path: &str, slot: &Slot) -> Result<Read, String> {
+    let bytes = list_file(path)?;
+    let fingerprint = *blake3::hash(&bytes).as_bytes();
+    if slot.fingerprint() == Some(fingerprint) {
+        return Ok(Read::Same);
+    }
+    let mut list = slot.building();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        push_line(&mut list, line);
+    }
+    Ok(Read::List(list.finish(), Some(fingerprint)))
+}
+
+fn push_line(list: &mut Building, line: &[u8]) {
+    let Ok(line) = std::str::from_utf8(line) else {
+        return list.skip();
+    };
+    // Only where it stands apart: `a#b` may well be somebody's name.
+    let comment = line.match_indices('#').find(|(at, _)| {
+        line.get(..*at)
+            .is_some_and(|it| it.trim_end().len() < *at || *at == 0)
+    });
+    let member = comment.map_or(line, |(at, _)| line.get(..at).unwrap_or(line));
+    let member = member.trim();
+    if !member.is_empty() {
+        list.push(member);
+    }
+}
+
+/// Puts a list together, with a pause now and then in which others have their turn.
+#[cfg(feature = "redis")]
+async fn put_together(mut list: Building, members: Vec<Vec<u8>>) -> List {
+    list.reserve(members.len());
+    for (nth, member) in members.into_iter().enumerate() {
+        match std::str::from_utf8(&member) {
+            Ok(member) => list.push(member),
+            Err(_) => list.skip(),
+        }
+        if nth % AT_ONCE == AT_ONCE - 1 {
+            yield_now().await;
+        }
+    }
+    list.finish()
+}
+
+// === impl Connections ===
+
+#[cfg(feature = "redis")]
+impl Connections {
+    /// The connection to the Redis that is reached so, or to the store's.
+    fn of(&self, at: Option<&RedisSettings>) -> Result<Connection, String> {
+        let Some(settings) = at else {
+            let none = || "the store is not in Redis; say where the set is with `url`".to_owned();
+            return self.store.get().cloned().ok_or_else(none);
+        };
+        let mut others = self.others.lock();
+        if let Some((_, connection)) = others.iter().find(|(known, _)| known == settings) {
+            return Ok(connection.clone());
+        }
+        let started = Connection::start(crate::redis::connection(settings), Vec::new());
+        let connection = started.map_err(|error| error.to_string())?;
+        others.push((settings.clone(), connection.clone()));
+        Ok(connection)
+    }
+}

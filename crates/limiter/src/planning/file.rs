@@ -1,0 +1,50 @@
+//! The source that is a file.
+
+use super::keep::{FilePlans, LoadPlans, LoadedPlans};
+use std::fs::File;
+use std::future::Future;
+use std::io::Read;
+use tidegate_policy::plan::{Document, Origin, PlanSource};
+
+/// The most that is read of a file of plans: more than is understood, so that the message comes from
+/// there.
+const BYTES_MAX: u64 = 257 << 20;
+
+impl LoadPlans for FilePlans {
+    fn load(
+        &self,
+        source: &PlanSource,
+        tag: Option<&str>,
+        hides_subjects: bool,
+    ) -> impl Future<Output = Result<LoadedPlans, String>> + Send {
+        let (origin, tag) = (source.origin.clone(), tag.map(str::to_owned));
+        let kind = source.kind();
+        async move {
+            let Origin::File(path) = origin else {
+                return Err(format!("this program loads no plans from `{kind}`"));
+            };
+            // Files have no end of waiting, and many subjects take a while to read.
+            let read = move || read(&path, tag.as_deref(), hides_subjects);
+            let read = tokio::task::spawn_blocking(read).await;
+            read.unwrap_or_else(|_| Err("reading it came to no end".to_owned()))
+        }
+    }
+}
+
+fn read(path: &str, tag: Option<&str>, hides_subjects: bool) -> Result<LoadedPlans, String> {
+    let wrong = |error: std::io::Error| format!("cannot read {path}: {error}");
+    let mut text = String::new();
+    let file = File::open(path).map_err(wrong)?;
+    file.take(BYTES_MAX)
+        .read_to_string(&mut text)
+        .map_err(wrong)?;
+    let now = blake3::hash(text.as_bytes()).to_hex().to_string();
+    if tag == Some(now.as_str()) {
+        return Ok(LoadedPlans::Unchanged);
+    }
+    let document = Document::read(&text, hides_subjects);
+    Ok(LoadedPlans::Changed {
+        document: document.map_err(|errors| format!("{path}: {errors}"))?,
+        tag: Some(now),
+    })
+}

@@ -1,0 +1,168 @@
+//! Asking the sources of plans again and again.
+
+use super::replace::PlansError;
+use crate::limiter::{Limiter, Shared};
+use crate::rules::Rules;
+use futures_util::future::{Either, join_all, select};
+use std::future::{Future, pending};
+use std::pin::pin;
+use std::sync::{Arc, Weak};
+use tidegate_core::Store;
+use tidegate_policy::plan::{Document, PlanErrors, PlanSource};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+/// Where plans are loaded from. The program `tidegate` has one for HTTP and `MongoDB`; [`FilePlans`] is
+/// for files.
+pub trait LoadPlans: Send + Sync {
+    /// What `source` tells now. `tag` is that of what was loaded last: whoever finds the same says so.
+    /// `hides_subjects` is whether subjects are secrets, such as API keys, and so in no message.
+    ///
+    /// It is given up after [`PlanSource::timeout`].
+    fn load(
+        &self,
+        source: &PlanSource,
+        tag: Option<&str>,
+        hides_subjects: bool,
+    ) -> impl Future<Output = Result<LoadedPlans, String>> + Send;
+}
+
+/// What a source tells.
+#[derive(Debug)]
+pub enum LoadedPlans {
+    /// The same as before.
+    Unchanged,
+    /// This.
+    Changed {
+        /// What it tells.
+        document: Document,
+        /// What tells this version from others, if the source has such a thing.
+        tag: Option<String>,
+    },
+}
+
+/// Plans in files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FilePlans;
+
+impl<S: Store> Limiter<S> {
+    /// Loads what all sources of plans tell, once, and says what went wrong, by the names of the
+    /// sources. What was told last stays where anything is wrong.
+    pub async fn load_plans(&self, loader: &impl LoadPlans) -> Vec<(String, PlansError)> {
+        let rules = self.present();
+        let loads = rules.plans.iter().map(async |source| {
+            let outcome = self.load_one(loader, source, &mut None).await;
+            Some((source.name.clone(), outcome.err()?))
+        });
+        join_all(loads).await.into_iter().flatten().collect()
+    }
+
+    /// Loads what the sources of plans tell, and loads it again whenever their `refresh` has passed,
+    /// for as long as there is a limiter; a reload is followed. Somebody has to drive it, once for all
+    /// clones: a task of its own, most often. `tidegate serve` does so by itself.
+    ///
+    /// Requests never wait for it: they are decided by what could be loaded last. What cannot be loaded
+    /// is tried again after a second, then twice as long each time up to half a minute, for three minutes
+    /// in all; then the log says so, and it goes on as often as it would otherwise. See
+    /// [`plans`](Self::plans).
+    ///
+    /// It needs a runtime of `tokio` with its timers.
+    pub fn keep_plans<L: LoadPlans>(
+        &self,
+        loader: L,
+    ) -> impl Future<Output = ()> + Send + use<S, L> {
+        keep(self.downgrade(), self.plan_sources().reloads(), loader)
+    }
+
+    async fn load_one(
+        &self,
+        loader: &impl LoadPlans,
+        source: &PlanSource,
+        tag: &mut Option<String>,
+    ) -> Result<(), PlansError> {
+        let hides = hides_subjects(&self.present(), &source.name);
+        let loading = loader.load(source, tag.as_deref(), hides);
+        let heard = timeout(source.timeout, loading).await;
+        let heard = heard.unwrap_or_else(|_| {
+            let time = source.timeout;
+            Err(format!("it has not answered within {time:?}"))
+        });
+        match heard {
+            Ok(LoadedPlans::Unchanged) => {
+                self.note_plans(&source.name, Ok(()));
+                Ok(())
+            }
+            Ok(LoadedPlans::Changed {
+                document,
+                tag: next,
+            }) => {
+                let unset = source.unset;
+                // Many subjects take a while to put together.
+                let made = tokio::task::spawn_blocking(move || document.table(unset)).await;
+                let made = made.unwrap_or_else(|_| Err(PlanErrors::one("it came to no end")));
+                match made {
+                    Ok(table) => self.use_plans(&source.name, Arc::new(table))?,
+                    Err(errors) => {
+                        self.note_plans(&source.name, Err(errors.to_string()));
+                        return Err(PlansError::Document(errors));
+                    }
+                }
+                *tag = next;
+                Ok(())
+            }
+            Err(reason) => {
+                self.note_plans(&source.name, Err(reason.clone()));
+                Err(PlansError::Load { reason })
+            }
+        }
+    }
+}
+
+async fn keep<S: Store, L: LoadPlans>(
+    limiter: Weak<Shared<S>>,
+    mut reloads: watch::Receiver<()>,
+    loader: L,
+) {
+    loop {
+        // Seen before it is looked at, so that no reload is missed.
+        reloads.mark_unchanged();
+        let Some(shared) = limiter.upgrade() else {
+            return;
+        };
+        // Not kept for longer, for the limiter may go meanwhile.
+        let sources = Limiter::of_shared(shared).present().plans.clone();
+        let keeping = sources.iter().map(|it| keep_one(&limiter, it, &loader));
+        let keeping = async {
+            join_all(keeping).await;
+            pending::<()>().await;
+        };
+        match select(pin!(reloads.changed()), pin!(keeping)).await {
+            Either::Left((Ok(()), _)) | Either::Right(_) => {}
+            Either::Left((Err(_), _)) => return,
+        }
+    }
+}
+
+async fn keep_one<S: Store>(
+    limiter: &Weak<Shared<S>>,
+    source: &PlanSource,
+    loader: &impl LoadPlans,
+) {
+    let mut tag = None;
+    while let Some(shared) = limiter.upgrade() {
+        let limiter = Limiter::of_shared(shared);
+        // What went wrong is noted, and said where that is due.
+        limiter.load_one(loader, source, &mut tag).await.ok();
+        let wait = limiter.plan_sources().wait(source);
+        drop(limiter);
+        sleep(wait).await;
+    }
+}
+
+/// Whether any limit knows the subjects of a source by a secret.
+fn hides_subjects(rules: &Rules, source: &str) -> bool {
+    let number = rules.plans.iter().position(|it| it.name == source);
+    let limits = rules.policies.iter().flat_map(|policy| &policy.limits);
+    let mut plans = limits.filter_map(|limit| limit.plan.as_ref());
+    plans.any(|plan| Some(plan.source) == number && plan.hides_subject())
+}

@@ -1,0 +1,228 @@
+//! Another table in place of the last, at once.
+
+use super::planned::Planned;
+use super::state::{Kept, PlanState};
+use crate::limiter::Limiter;
+use crate::rules::Rules;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_core::Store;
+use tidegate_policy::plan::{Document, PlanErrors, PlanSource, Table, Unset};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// The sources of plans of a limiter, beyond one version of its rules.
+#[derive(Debug)]
+pub(crate) struct PlanSources {
+    /// Held by whoever replaces tables, or the rules that they belong to: neither is to miss the other.
+    writing: Mutex<()>,
+    /// How each is, by its name.
+    kept: Mutex<HashMap<String, Kept, RandomState>>,
+    /// Tells those who keep plans of every reload, and by its end that there is nothing left to keep.
+    reloads: watch::Sender<()>,
+}
+
+/// Why plans could not be replaced. What was told last stays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlansError {
+    /// There is no source of this name.
+    Unknown {
+        /// The name.
+        name: String,
+    },
+    /// What it told is wrong.
+    Document(PlanErrors),
+    /// A rate that it told cannot be, for a limit that asks for it.
+    Rate {
+        /// Whose rate, for which limit, and why.
+        reason: String,
+    },
+    /// It could not be had.
+    Load {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl fmt::Display for PlansError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { name } => write!(f, "there is no source of plans `{name}`"),
+            Self::Document(errors) => errors.fmt(f),
+            Self::Rate { reason } | Self::Load { reason } => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for PlansError {}
+
+// === impl PlanSources ===
+
+impl Default for PlanSources {
+    fn default() -> Self {
+        Self {
+            writing: Mutex::default(),
+            kept: Mutex::default(),
+            reloads: watch::Sender::new(()),
+        }
+    }
+}
+
+impl PlanSources {
+    /// Lets `next` be the rules, with the tables of `last` as far as it has sources of the same names.
+    /// The error says which rate cannot be by them; then nothing has changed.
+    pub(crate) fn carry_over(
+        &self,
+        last: &Rules,
+        next: Rules,
+        store: impl FnOnce(Rules),
+    ) -> Result<(), String> {
+        let _writing = self.writing.lock();
+        let planned = last.planned.load();
+        let table = |source: &PlanSource| {
+            let same = |it: &PlanSource| it.name == source.name;
+            let number = last.plans.iter().position(same)?;
+            planned.tables().get(number)?.clone()
+        };
+        let tables = next.plans.iter().map(table).collect();
+        let planned = Planned::build(&next.policies, tables)?;
+        next.planned.store(planned);
+        store(next);
+        self.reloads.send_replace(());
+        Ok(())
+    }
+
+    pub(super) fn reloads(&self) -> watch::Receiver<()> {
+        self.reloads.subscribe()
+    }
+
+    /// Takes note of what came of asking a source.
+    fn note(&self, name: &str, outcome: Result<(), String>) {
+        let mut kept = self.kept.lock();
+        let kept = kept.entry(name.to_owned()).or_default();
+        match outcome {
+            Ok(()) => kept.succeeded(name, Instant::now()),
+            Err(why) => kept.failed(name, why, Instant::now()),
+        }
+    }
+
+    /// How long until a source is asked again, every `refresh` while all is well.
+    pub(super) fn wait(&self, source: &PlanSource) -> Duration {
+        let kept = self.kept.lock();
+        let kept = kept.get(&source.name);
+        kept.map_or(Duration::ZERO, |kept| kept.wait(source.refresh))
+    }
+}
+
+// === impl Limiter ===
+
+impl<S: Store> Limiter<S> {
+    /// Replaces what the source of plans `name` tells, at once: for programs that know their plans
+    /// themselves. Where anything is wrong with `document`, what was told last stays.
+    ///
+    /// Buckets are kept: whoever has another amount or another period goes on with what is used.
+    ///
+    /// ```
+    /// use tidegate::plan::Document;
+    /// use tidegate::{Limiter, Request};
+    ///
+    /// let limiter = Limiter::from_yaml("
+    /// plans: [{ name: shop, from: { file: plans.yaml } }]
+    /// policies:
+    ///   - name: api
+    ///     limits:
+    ///       - name: per-user
+    ///         key: user
+    ///         rate: { plan: shop, subject: user, default: 1/h }
+    /// ")?;
+    /// limiter.replace_plans("shop", Document::read("subjects: { ann: 100/h }", false)?)?;
+    ///
+    /// let remaining = |user| -> Result<_, tidegate::CheckError> {
+    ///     let decision = limiter.check_now(&Request::new().user(user))?;
+    ///     Ok(decision.binding().map(|band| band.remaining()))
+    /// };
+    /// assert_eq!(remaining("ann")?, Some(99));
+    /// assert_eq!(remaining("bob")?, Some(0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn replace_plans(&self, name: &str, document: Document) -> Result<(), PlansError> {
+        let unknown = || PlansError::Unknown {
+            name: name.to_owned(),
+        };
+        let unset = self.unset_of(name).ok_or_else(unknown)?;
+        match document.table(unset) {
+            Ok(table) => self.use_plans(name, Arc::new(table)),
+            Err(errors) => {
+                self.note_plans(name, Err(errors.to_string()));
+                Err(PlansError::Document(errors))
+            }
+        }
+    }
+
+    /// The same for what is a table already: for those who look into it first.
+    pub fn use_plans(&self, name: &str, table: Arc<Table>) -> Result<(), PlansError> {
+        let replaced = self.swap_table(name, table);
+        let noted = replaced.clone().map_err(|error| error.to_string());
+        self.plan_sources().note(name, noted);
+        replaced
+    }
+
+    /// Notes that a source has nothing new, or why nothing could be had of it.
+    pub(super) fn note_plans(&self, name: &str, outcome: Result<(), String>) {
+        self.plan_sources().note(name, outcome);
+    }
+
+    fn unset_of(&self, name: &str) -> Option<Unset> {
+        let rules = self.present();
+        let source = rules.plans.iter().find(|source| source.name == name)?;
+        Some(source.unset)
+    }
+
+    fn swap_table(&self, name: &str, table: Arc<Table>) -> Result<(), PlansError> {
+        let _writing = self.plan_sources().writing.lock();
+        let rules = self.present();
+        let unknown = || PlansError::Unknown {
+            name: name.to_owned(),
+        };
+        let number = rules.plans.iter().position(|source| source.name == name);
+        let number = number.ok_or_else(unknown)?;
+        let mut tables = rules.planned.load().tables().to_vec();
+        tables.resize(rules.plans.len(), None);
+        *tables.get_mut(number).ok_or_else(unknown)? = Some(table);
+        let planned = Planned::build(&rules.policies, tables);
+        let planned = planned.map_err(|reason| PlansError::Rate { reason })?;
+        rules.planned.store(planned);
+        Ok(())
+    }
+
+    /// How the sources of plans are, in the order of the configuration.
+    pub fn plans(&self) -> Vec<PlanState> {
+        let rules = self.present();
+        let planned = rules.planned.load();
+        let kept = self.plan_sources().kept.lock();
+        let nothing = Kept::default();
+        let states = rules.plans.iter().enumerate().map(|(number, source)| {
+            let table = planned.tables().get(number).and_then(Option::as_deref);
+            let kept = kept.get(&source.name).unwrap_or(&nothing);
+            PlanState {
+                name: source.name.clone(),
+                kind: source.kind(),
+                subjects: table.map_or(0, Table::subjects),
+                groups: table.map_or(0, Table::groups),
+                rates: table.map_or(0, |table| table.rates().len()),
+                notes: table.map(Table::notes).unwrap_or_default(),
+                age: kept.loaded.map(|at| at.elapsed()),
+                failing_for: kept.failing_since.map(|at| at.elapsed()),
+                loads: kept.loads,
+                failures: kept.failures,
+                error: kept.error.clone(),
+            }
+        });
+        states.collect()
+    }
+}

@@ -1,0 +1,93 @@
+//! How old what the sources told is, and what went wrong since.
+
+use crate::known::{IN_ALL, delay};
+use std::time::Duration;
+use tidegate_policy::plan::Notes;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+/// How a source of plans is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlanState {
+    /// Its name.
+    pub name: String,
+    /// Where it is, in a word: `file`, `http`, `mongodb` or `program`.
+    pub kind: &'static str,
+    /// How many subjects it knows; 0 before anything was loaded.
+    pub subjects: usize,
+    /// How many groups.
+    pub groups: usize,
+    /// How many distinct rates they have.
+    pub rates: usize,
+    /// What is odd about what it told.
+    pub notes: Notes,
+    /// How long ago it was last loaded, or found unchanged; `None` if never.
+    pub age: Option<Duration>,
+    /// For how long it could not be loaded, if the last time it could not.
+    pub failing_for: Option<Duration>,
+    /// How often it was loaded, or found unchanged.
+    pub loads: u64,
+    /// How often that failed.
+    pub failures: u64,
+    /// Why it failed, if it did the last time.
+    pub error: Option<String>,
+}
+
+/// The same as it is kept.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    pub(super) loaded: Option<Instant>,
+    pub(super) loads: u64,
+    pub(super) failing_since: Option<Instant>,
+    /// In a row.
+    failed: u32,
+    pub(super) failures: u64,
+    pub(super) error: Option<String>,
+    /// Whether it was said aloud.
+    is_reported: bool,
+}
+
+impl Kept {
+    pub(super) fn succeeded(&mut self, name: &str, now: Instant) {
+        if self.is_reported {
+            info!(plans = name, "plans can be loaded again");
+        }
+        *self = Self {
+            loaded: Some(now),
+            loads: self.loads.saturating_add(1),
+            failures: self.failures,
+            ..Self::default()
+        };
+    }
+
+    pub(super) fn failed(&mut self, name: &str, error: String, now: Instant) {
+        let since = *self.failing_since.get_or_insert(now);
+        let is_first = self.failed == 0 && self.loaded.is_none();
+        let is_long = now.duration_since(since) >= IN_ALL;
+        self.failed = self.failed.saturating_add(1);
+        self.failures = self.failures.saturating_add(1);
+        if is_first {
+            self.is_reported = true;
+            warn!(
+                plans = name,
+                error, "plans cannot be loaded: no subject is known until they can"
+            );
+        } else if is_long && !self.is_reported {
+            self.is_reported = true;
+            warn!(
+                plans = name,
+                error, "plans cannot be loaded any more: the last ones count"
+            );
+        }
+        self.error = Some(error);
+    }
+
+    /// How long until it is asked again: soon where it has failed, and after a while no sooner than ever.
+    pub(super) fn wait(&self, refresh: Duration) -> Duration {
+        match (self.failed.checked_sub(1), self.failing_since) {
+            (Some(earlier), Some(since)) if since.elapsed() < IN_ALL => delay(earlier),
+            _ => refresh,
+        }
+    }
+}

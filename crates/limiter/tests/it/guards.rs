@@ -1,0 +1,372 @@
+//! Guards: asked before any limit, by lists that change without a reload.
+
+use crate::surroundings::Folder;
+use std::time::Duration;
+use tidegate::{Config, Limiter, ManualClock, Reason, Request, Timestamp};
+use tidegate_testkit::laws::block_on;
+
+const LIMITS: &str = "policies: [{ name: api, limits: [{ name: all, rate: 2/h }] }]";
+
+fn limiter(guards: &str) -> Limiter {
+    Limiter::from_yaml(&format!("guards: [{guards}]\n{LIMITS}")).expect("it is right")
+}
+
+fn ip(text: &str) -> Request<'static> {
+    Request::new().ip(text.parse().expect("an address"))
+}
+
+#[test]
+fn who_is_listed_is_refused_and_takes_nothing_of_any_limit() {
+    let limiter = limiter("{ name: blacklist, refuse: ip, list: [192.0.2.7] }");
+    for _ in 0..5 {
+        let decision = limiter.check_now(&ip("192.0.2.7")).unwrap();
+        assert!(!decision.is_allowed() && decision.is_barred());
+        assert_eq!(decision.reason(), Reason::Blacklisted);
+        assert_eq!(
+            decision.guard().map(|it| it.name.as_str()),
+            Some("blacklist")
+        );
+        assert!(decision.binding().is_none() && decision.applied().next().is_none());
+        assert_eq!(decision.refusal().status, 429);
+    }
+    let other = limiter.check_now(&ip("192.0.2.8")).unwrap();
+    assert_eq!(other.binding().map(|it| it.remaining()), Some(1));
+    assert_eq!(
+        (other.reason(), other.guard().is_none()),
+        (Reason::Allowed, true)
+    );
+}
+
+#[test]
+fn who_is_exempt_passes_whatever_guards_and_limits_say() {
+    let limiter = limiter(
+        "{ name: closed, refuse: user, list: [ann, eve] }, { name: staff, exempt: ip, list: [10.0.0.0/8] }",
+    );
+    for _ in 0..5 {
+        let decision = limiter.check_now(&ip("10.1.2.3").user("eve")).unwrap();
+        assert!(decision.is_allowed() && decision.is_unlimited());
+        assert_eq!(decision.reason(), Reason::Exempt);
+    }
+    let refused = limiter.check_now(&ip("192.0.2.1").user("eve")).unwrap();
+    assert_eq!(refused.reason(), Reason::Blocked);
+    let left = limiter.check_now(&ip("192.0.2.1")).unwrap();
+    assert_eq!(left.binding().map(|it| it.remaining()), Some(1));
+}
+
+#[test]
+fn a_guard_that_only_watches_is_told_beside_the_decision() {
+    let limiter = limiter("{ name: soon, refuse: user, list: [eve], mode: shadow }");
+    let decision = limiter.check_now(&Request::new().user("eve")).unwrap();
+    assert!(decision.is_allowed() && decision.is_watched());
+    assert_eq!(decision.reason(), Reason::Allowed);
+    let watching = decision.watching_guards().map(|it| it.name.as_str());
+    assert_eq!(watching.collect::<Vec<_>>(), ["soon"]);
+    let other = limiter.check_now(&Request::new().user("ann")).unwrap();
+    assert!(!other.is_watched() && other.watching_guards().next().is_none());
+}
+
+#[test]
+fn a_test_asks_guards_and_a_report_does_not_for_what_was_used_was_used() {
+    let limiter = limiter("{ name: closed, refuse: user, list: [eve] }");
+    let eve = Request::new().user("eve");
+    block_on(async {
+        assert_eq!(limiter.test(&eve).await.unwrap().reason(), Reason::Blocked);
+        let report = limiter.report(&eve.cost(2)).await.unwrap();
+        assert!(report.is_allowed() && report.guard().is_none());
+        let ann = limiter.check(&Request::new().user("ann")).await.unwrap();
+        assert_eq!(ann.reason(), Reason::Limited);
+    });
+}
+
+#[test]
+fn every_descriptor_of_a_refused_call_is_refused() {
+    let limiter = limiter("{ name: closed, refuse: 'descriptor:user', list: [eve] }");
+    let user = |entries| tidegate::Descriptor {
+        entries,
+        hits: tidegate::Hits::AsRequest,
+        limit: None,
+    };
+    let described = [user(&[("user", "ann")]), user(&[("user", "eve")])];
+    let decision = limiter
+        .check_now(&Request::new().descriptors(&described))
+        .unwrap();
+    assert!(!decision.is_allowed());
+    assert!(!decision.descriptor_allowed(0) && !decision.descriptor_allowed(1));
+    assert_eq!(decision.descriptors(), 2);
+    let fine = Request::new().descriptors(&described[..1]);
+    assert!(limiter.check_now(&fine).unwrap().descriptor_allowed(0));
+}
+
+#[test]
+fn guards_can_be_asked_alone_and_that_takes_nothing() {
+    let limiter = limiter("{ name: closed, refuse: attr:project, list: [p1] }");
+    let (bad, good) = ([("project", "p1")], [("project", "p2")]);
+    for _ in 0..5 {
+        let asked = limiter
+            .check_guards(&Request::new().attributes(&bad))
+            .unwrap();
+        assert_eq!(asked.reason(), Reason::Blocked);
+        let asked = limiter
+            .check_guards(&Request::new().attributes(&good))
+            .unwrap();
+        assert!(asked.is_allowed());
+    }
+    let left = limiter.check_now(&Request::new()).unwrap();
+    assert_eq!(left.binding().map(|it| it.remaining()), Some(1));
+    assert!(
+        limiter
+            .check_guards(&Request::new().policy("none"))
+            .is_err()
+    );
+}
+
+#[test]
+fn without_guards_nothing_is_said_of_reasons() {
+    let limiter = Limiter::from_yaml(LIMITS).unwrap();
+    let decision = limiter.check_now(&Request::new()).unwrap();
+    assert!(!decision.tells_reason() && limiter.lists().is_empty());
+}
+
+#[test]
+fn the_reason_tells_a_missing_identity_from_a_limit() {
+    let text =
+        "policies: [{ name: api, limits: [{ name: all, key: user, missing: refuse, rate: 1/h }] }]";
+    let limiter = Limiter::from_yaml(text).unwrap();
+    let nobody = limiter.check_now(&Request::new()).unwrap();
+    assert_eq!(nobody.reason(), Reason::NoIdentity);
+    let much = limiter
+        .check_now(&Request::new().user("ann").cost(2))
+        .unwrap();
+    assert_eq!(much.reason(), Reason::Limited);
+}
+
+#[test]
+fn what_refusals_of_guards_look_like_is_the_guards_own_or_goes_by_the_reason() {
+    let text = "
+respond: { profile: collector }
+guards:
+  - { name: projects, refuse: attr:project, list: [p] }
+  - { name: blacklist, refuse: ip, list: [192.0.2.1] }
+  - { name: odd, refuse: user, list: [eve], respond: { status: 403, message: Out } }
+policies: [{ name: api, limits: [{ name: all, rate: 2/h }] }]
+";
+    let limiter = Limiter::from_yaml(text).unwrap();
+    let refusal = |request: &Request<'_>| limiter.check_now(request).unwrap().refusal().clone();
+    let project = refusal(&Request::new().attributes(&[("project", "p")]));
+    assert_eq!(project.status, 402);
+    assert_eq!(
+        project.message.unwrap().as_str(),
+        "Project has exceeded the events limit"
+    );
+    let listed = refusal(&ip("192.0.2.1"));
+    assert_eq!((listed.status, listed.message), (429, None));
+    let odd = refusal(&Request::new().user("eve"));
+    assert_eq!((odd.status, odd.message.unwrap().as_str()), (403, "Out"));
+    assert_eq!(odd.content_type, "application/json");
+}
+
+#[test]
+fn a_file_lists_a_member_a_line_and_a_reload_reads_another_one() {
+    let folder = Folder::new("guards-file");
+    let list = folder.write(
+        "list.txt",
+        "# who is out\n192.0.2.7 # since May\n\n  198.51.100.0/24\r\nno address\n",
+    );
+    let config =
+        |list: &str| format!("guards: [{{ name: out, refuse: ip, file: {list} }}]\n{LIMITS}");
+    let file = folder.write("limits.yaml", &config(&list.display().to_string()));
+    let limiter = Limiter::from_file(&file).unwrap();
+    let reason = |address| limiter.check_guards(&ip(address)).unwrap().reason();
+    assert_eq!(reason("192.0.2.7"), Reason::Blacklisted);
+    assert_eq!(reason("198.51.100.9"), Reason::Blacklisted);
+    assert_eq!(reason("192.0.2.8"), Reason::Allowed);
+    let status = limiter.lists().remove(0);
+    assert_eq!(
+        (status.guard.as_str(), status.members, status.skipped),
+        ("out", 2, 1)
+    );
+    assert!(status.age.is_some() && status.error.is_none());
+
+    let other = folder.write("other.txt", "192.0.2.8\n");
+    folder.write("limits.yaml", &config(&other.display().to_string()));
+    limiter.reload_file(&file).unwrap();
+    assert_eq!(reason("192.0.2.8"), Reason::Blacklisted);
+    assert_eq!(reason("192.0.2.7"), Reason::Allowed);
+}
+
+#[test]
+fn a_reload_keeps_a_list_whose_guard_means_the_same_and_reads_what_does_not() {
+    let folder = Folder::new("guards-reload");
+    let list = folder.write("list.txt", "eve\n");
+    let text = |name: &str, mode: &str| {
+        format!(
+            "guards: [{{ name: {name}, refuse: user, file: {}, mode: {mode} }}]\n{LIMITS}",
+            list.display()
+        )
+    };
+    let file = folder.write("limits.yaml", &text("out", "enforce"));
+    let limiter = Limiter::from_file(&file).unwrap();
+    // Nobody keeps the list, so the one that was read stays for as long as its guard does.
+    folder.write("list.txt", "ann\n");
+    let refused = |user| {
+        !limiter
+            .check_guards(&Request::new().user(user))
+            .unwrap()
+            .is_allowed()
+    };
+    limiter.reload_file(&file).unwrap();
+    assert!(refused("eve") && !refused("ann"));
+    folder.write("limits.yaml", &text("out", "shadow"));
+    limiter.reload_file(&file).unwrap();
+    assert!(!refused("eve"));
+    folder.write("limits.yaml", &text("another", "enforce"));
+    limiter.reload_file(&file).unwrap();
+    assert!(refused("ann") && !refused("eve"));
+}
+
+#[test]
+fn a_file_that_is_not_there_is_a_mistake_in_the_configuration() {
+    let text = format!("guards: [{{ name: out, refuse: ip, file: /nowhere/list }}]\n{LIMITS}");
+    let built = Limiter::builder()
+        .environment(tidegate::ProcessEnvironment::new())
+        .yaml(&text);
+    let error = built.unwrap_err().to_string();
+    assert!(error.contains("`/nowhere/list` cannot be read"), "{error}");
+    assert!(Limiter::from_yaml(&text).is_err(), "text looks up no file");
+    assert!(Config::from_yaml(&text.replace("file: /nowhere/list", "list: [::1]")).is_ok());
+}
+
+/// Lets the keeper of lists run until `done`, on a clock that goes as fast as it can.
+async fn kept(limiter: &Limiter, done: impl Fn() -> bool) {
+    let keeping = std::pin::pin!(limiter.keep_lists());
+    let waiting = std::pin::pin!(async {
+        while !done() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    });
+    futures_util::future::select(keeping, waiting).await;
+    assert!(done());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_is_read_again_and_one_that_vanishes_leaves_its_list() {
+    let folder = Folder::new("guards-again");
+    let list = folder.write("list.txt", "eve\n");
+    let text = format!(
+        "guards: [{{ name: out, refuse: user, file: {}, refresh: 1s }}]\n{LIMITS}",
+        list.display()
+    );
+    let limiter = Limiter::from_file(folder.write("limits.yaml", &text)).unwrap();
+    let refused = |user| {
+        !limiter
+            .check_guards(&Request::new().user(user))
+            .unwrap()
+            .is_allowed()
+    };
+    assert!(refused("eve"));
+    folder.write("list.txt", "ann\nbob\n");
+    kept(&limiter, || refused("ann")).await;
+    assert!(!refused("eve"));
+
+    std::fs::remove_file(&list).unwrap();
+    // Tried again after 1, 2, 4, 8, 16 and then 30 seconds or up to half less, for three minutes.
+    let started = tokio::time::Instant::now();
+    kept(&limiter, || limiter.lists()[0].failures >= 4).await;
+    assert!(started.elapsed() >= Duration::from_millis(500 + 1_000 + 2_000));
+    assert!(refused("ann") && refused("bob"));
+    let status = limiter.lists().remove(0);
+    assert_eq!(status.members, 2);
+    assert!(
+        status.failing_for.is_some() && status.error.is_some(),
+        "{status:?}"
+    );
+    assert!(status.age > Some(Duration::from_secs(3)), "{status:?}");
+
+    folder.write("list.txt", "eve\n");
+    kept(&limiter, || refused("eve")).await;
+    let status = limiter.lists().remove(0);
+    assert!(
+        status.error.is_none() && status.failing_for.is_none(),
+        "{status:?}"
+    );
+    assert!(status.failures >= 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_for_three_minutes_is_read_at_its_own_pace_again() {
+    let folder = Folder::new("guards-long");
+    let list = folder.write("list.txt", "eve\n");
+    let text = format!(
+        "guards: [{{ name: out, refuse: user, file: {}, refresh: 1h }}]\n{LIMITS}",
+        list.display()
+    );
+    let limiter = Limiter::from_file(folder.write("limits.yaml", &text)).unwrap();
+    std::fs::remove_file(&list).unwrap();
+    let long = |seconds| {
+        let failing = limiter.lists()[0].failing_for;
+        failing.is_some_and(|it| it >= Duration::from_secs(seconds))
+    };
+    kept(&limiter, || long(240)).await;
+    let failures = limiter.lists()[0].failures;
+    // Six are due within the first minute, and one every 15 to 30 seconds after that.
+    assert!((9..=20).contains(&failures), "{failures}");
+    kept(&limiter, || long(3_000)).await;
+    assert_eq!(
+        limiter.lists()[0].failures,
+        failures,
+        "an hour has not passed"
+    );
+    kept(&limiter, || long(8_000)).await;
+    assert!(limiter.lists()[0].failures > failures);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_keeps_lists_follows_a_reload_and_ends_with_the_limiter() {
+    let folder = Folder::new("guards-follow");
+    let list = folder.write("list.txt", "eve\n");
+    let file = folder.write("limits.yaml", LIMITS);
+    let limiter = Limiter::from_file(&file).unwrap();
+    let keeping = limiter.keep_lists();
+    let asked = limiter.clone();
+    let refused = move |user| {
+        !asked
+            .check_guards(&Request::new().user(user))
+            .unwrap()
+            .is_allowed()
+    };
+    let reload = async {
+        let text = format!(
+            "guards: [{{ name: out, refuse: user, file: {}, refresh: 1s }}]\n{LIMITS}",
+            list.display()
+        );
+        folder.write("limits.yaml", &text);
+        limiter.reload_file(&file).unwrap();
+        folder.write("list.txt", "ann\n");
+        while !refused("ann") {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        drop((limiter, refused));
+    };
+    // Both come to an end.
+    futures_util::future::join(keeping, reload).await;
+}
+
+#[test]
+fn a_limit_in_code_is_guarded_by_the_configuration_beside_it() {
+    let text = format!("guards: [{{ name: out, refuse: 'header:x-bot', list: [b] }}]\n{LIMITS}");
+    let limit = tidegate::LimitSpec::new("mine").band("1/h");
+    let limiter = Limiter::builder()
+        .config(Config::from_yaml(&text).unwrap())
+        .limit(limit)
+        .clock(ManualClock::at(Timestamp::from_millis(1)))
+        .build()
+        .unwrap();
+    let rules = limiter.rules().unwrap();
+    let policy = rules.policy(Some("default")).unwrap();
+    assert!(policy.header_names().eq(["x-bot"]));
+    let request = Request::new().policy("default").headers(&[("X-Bot", "b")]);
+    assert_eq!(
+        limiter.check_now(&request).unwrap().reason(),
+        Reason::Blocked
+    );
+}

@@ -1,0 +1,141 @@
+use super::{EVENTS, config, document, limiter, passes};
+use crate::surroundings::Folder;
+use std::time::Duration;
+use tidegate::plan::PlanSource;
+use tidegate::{FilePlans, LoadPlans, LoadedPlans};
+use tokio::time::{Instant, sleep};
+
+/// A source that answers as it is told, and notes when it was asked.
+#[derive(Default)]
+struct Told {
+    answers: parking_lot::Mutex<Vec<Answer>>,
+    asked: parking_lot::Mutex<Vec<(Instant, Option<String>)>>,
+}
+
+#[derive(Clone)]
+enum Answer {
+    Plans(&'static str),
+    Unchanged,
+    Fails,
+    Never,
+}
+
+impl LoadPlans for &Told {
+    async fn load(
+        &self,
+        _: &PlanSource,
+        tag: Option<&str>,
+        _: bool,
+    ) -> Result<LoadedPlans, String> {
+        self.asked
+            .lock()
+            .push((Instant::now(), tag.map(str::to_owned)));
+        let answer = {
+            let mut answers = self.answers.lock();
+            if answers.len() > 1 {
+                answers.remove(0)
+            } else {
+                answers[0].clone()
+            }
+        };
+        match answer {
+            Answer::Plans(text) => Ok(LoadedPlans::Changed {
+                document: document(text),
+                tag: Some("v1".to_owned()),
+            }),
+            Answer::Unchanged => Ok(LoadedPlans::Unchanged),
+            Answer::Fails => Err("it is away".to_owned()),
+            Answer::Never => std::future::pending().await,
+        }
+    }
+}
+
+fn told(answers: &[Answer]) -> Told {
+    Told {
+        answers: parking_lot::Mutex::new(answers.to_vec()),
+        ..Told::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_is_asked_as_often_as_it_says_and_told_what_is_known() {
+    let (limiter, _) = limiter(EVENTS, "");
+    let told = told(&[Answer::Plans("subjects: { p: 4/h }"), Answer::Unchanged]);
+    tokio::select! {
+        () = limiter.keep_plans(&told) => panic!("there is a limiter"),
+        () = sleep(Duration::from_secs(95)) => {}
+    }
+    let asked = told.asked.lock();
+    let tags: Vec<Option<&str>> = asked.iter().map(|(_, tag)| tag.as_deref()).collect();
+    assert_eq!(tags, [None, Some("v1"), Some("v1"), Some("v1")]);
+    assert_eq!(passes(&limiter, "p", 9), 4);
+    assert_eq!(limiter.plans()[0].loads, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_fails_is_asked_soon_again_then_seldom_and_what_it_told_stays() {
+    let (limiter, _) = limiter(EVENTS, "");
+    let told = told(&[
+        Answer::Plans("subjects: { p: 4/h }"),
+        Answer::Never,
+        Answer::Fails,
+    ]);
+    tokio::select! {
+        () = limiter.keep_plans(&told) => panic!("there is a limiter"),
+        () = sleep(Duration::from_mins(10)) => {}
+    }
+    let asked = told.asked.lock();
+    let gaps: Vec<Duration> = asked.windows(2).map(|it| it[1].0 - it[0].0).collect();
+    let seconds = Duration::from_secs;
+    assert_eq!(gaps[0].as_secs(), 30, "{gaps:?}");
+    // It did not answer for five seconds, and was asked again within one.
+    assert!(gaps[1] >= seconds(5) && gaps[1] <= seconds(6), "{gaps:?}");
+    assert!(gaps[2] >= seconds(1) && gaps[2] <= seconds(2), "{gaps:?}");
+    assert!(gaps.iter().all(|gap| *gap <= seconds(31)), "{gaps:?}");
+    assert!(gaps.len() < 40, "{gaps:?}");
+    let state = &limiter.plans()[0];
+    assert_eq!(state.subjects, 1);
+    assert!(
+        state.failing_for.is_some_and(|time| time > seconds(500)),
+        "{state:?}"
+    );
+    assert_eq!(state.error.as_deref(), Some("it is away"));
+    assert_eq!(passes(&limiter, "p", 9), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reload_is_followed_and_the_end_of_the_limiter_too() {
+    let (limiter, _) = limiter(
+        "policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]",
+        "",
+    );
+    let told: &'static Told = Box::leak(Box::new(told(&[Answer::Plans("subjects: { p: 4/h }")])));
+    let mut keeping = tokio::task::JoinSet::new();
+    keeping.spawn(limiter.keep_plans(told));
+    sleep(Duration::from_secs(100)).await;
+    assert!(told.asked.lock().is_empty(), "there is no source");
+    limiter.reload(config(EVENTS)).unwrap();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(passes(&limiter, "p", 9), 4);
+    drop(limiter);
+    let ended = keeping.join_next().await.expect("it was begun");
+    ended.expect("it comes to an end");
+}
+
+#[tokio::test]
+async fn a_file_is_read_and_one_that_is_wrong_changes_nothing() {
+    let folder = Folder::new("plans-file");
+    let file = folder.write("plans.json", r#"{"subjects": {"p": {"N": 4, "T": 3600}}}"#);
+    let text = EVENTS.replace("plans.yaml", &file.display().to_string());
+    let (limiter, _) = limiter(&text, "");
+    assert_eq!(limiter.load_plans(&FilePlans).await, []);
+    assert_eq!(passes(&limiter, "p", 3), 3);
+    folder.write("plans.json", r#"{"subjects": {"p": {"N": "#);
+    let wrong = limiter.load_plans(&FilePlans).await;
+    assert_eq!(wrong[0].0, "events");
+    assert!(wrong[0].1.to_string().contains("plans.json"), "{wrong:?}");
+    assert_eq!(passes(&limiter, "p", 9), 1);
+    folder.write("plans.json", r#"{"subjects": {"p": {"N": 6, "T": 3600}}}"#);
+    assert_eq!(limiter.load_plans(&FilePlans).await, []);
+    assert_eq!(passes(&limiter, "p", 9), 2);
+}

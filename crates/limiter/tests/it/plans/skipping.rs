@@ -1,0 +1,92 @@
+//! Limits that do not apply to whoever their plan does not know.
+
+use super::limiter;
+use std::net::IpAddr;
+use tidegate::{Limiter, ManualClock, MemoryStore, Request};
+
+/// Tokens that are known have numbers of their own; everybody else counts by address.
+const TOKEN_OVER_ADDRESS: &str = "
+plans: [{ name: events, from: { file: tokens.json } }]
+policies:
+  - name: api
+    evaluate: first
+    limits:
+      - name: per-token
+        key: api-key
+        missing: skip
+        rate: { plan: events, subject: api-key, default: skip }
+        algorithm: sliding-log
+      - { name: per-address, key: ip, rate: 2/h, algorithm: sliding-log }
+";
+
+const TOKENS: &str = r#"{"tokens": {"abc123": {"limit": 4, "window_seconds": 60}}}"#;
+
+/// Who decides, and whether it passes.
+fn ask(
+    limiter: &Limiter<MemoryStore<ManualClock>>,
+    address: &str,
+    key: Option<&str>,
+) -> (String, bool) {
+    let address: IpAddr = address.parse().expect("an address");
+    let request = Request::new().ip(address);
+    let request = match key {
+        Some(key) => request.api_key(key),
+        None => request,
+    };
+    let decision = limiter.check_now(&request).expect("it is decided");
+    let limit = decision.binding().expect("one limit decides");
+    (limit.limit().to_owned(), decision.is_allowed())
+}
+
+#[test]
+fn tokens_that_nobody_knows_share_what_their_address_has() {
+    let (limiter, _) = limiter(TOKEN_OVER_ADDRESS, TOKENS);
+    let by = |limit: &str, passes| (limit.to_owned(), passes);
+    for _ in 0..4 {
+        let known = ask(&limiter, "192.0.2.1", Some("abc123"));
+        assert_eq!(known, by("per-token", true));
+    }
+    let fifth = ask(&limiter, "192.0.2.9", Some("abc123"));
+    assert_eq!(fifth, by("per-token", false), "from wherever");
+
+    // The address was not charged for that; and a new token is not a new bucket.
+    for (key, passes) in [
+        (Some("random-1"), true),
+        (None, true),
+        (Some("random-2"), false),
+        (Some("abc123:block"), false),
+        (None, false),
+    ] {
+        assert_eq!(
+            ask(&limiter, "192.0.2.1", key),
+            by("per-address", passes),
+            "{key:?}"
+        );
+    }
+}
+
+#[test]
+fn before_tokens_are_loaded_everybody_counts_by_address() {
+    let (limiter, _) = limiter(TOKEN_OVER_ADDRESS, "");
+    let (limit, passes) = ask(&limiter, "192.0.2.1", Some("abc123"));
+    assert_eq!((limit.as_str(), passes), ("per-address", true));
+}
+
+#[test]
+fn an_identity_that_is_absent_is_refused_where_the_limit_says_so() {
+    let text = TOKEN_OVER_ADDRESS.replace("missing: skip", "missing: refuse");
+    let (limiter, _) = limiter(&text, TOKENS);
+    let address: IpAddr = "192.0.2.1".parse().unwrap();
+    let nobody = limiter.check_now(&Request::new().ip(address)).unwrap();
+    assert!(!nobody.is_allowed());
+    let (limit, passes) = ask(&limiter, "192.0.2.1", Some("random"));
+    assert_eq!((limit.as_str(), passes), ("per-address", true));
+}
+
+#[test]
+fn what_says_nothing_stands_in_for_no_address() {
+    let text = TOKEN_OVER_ADDRESS.replace("missing: skip", "missing: address");
+    let (limiter, _) = limiter(&text, TOKENS);
+    let (limit, passes) = ask(&limiter, "192.0.2.1", None);
+    assert_eq!((limit.as_str(), passes), ("per-address", true));
+}

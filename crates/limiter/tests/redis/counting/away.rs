@@ -1,0 +1,85 @@
+//! Redis goes away and comes back: nobody waits for it, and everything counts once.
+
+use super::kit::{Instance, Place};
+use std::time::Duration;
+use tidegate_testkit::redis::{FaultProxy, Faults, until};
+use tokio::time::Instant;
+
+/// A place whose wire can be cut, and an instance behind it that gives up soon.
+fn behind_a_wire() -> (Place, FaultProxy, String) {
+    let place = Place::standalone();
+    let wire = FaultProxy::start(place.server().port());
+    let url = place.server().url_at(wire.port());
+    let limit = "{ name: all, rate: 1000000/s }";
+    let config = place.config_at(&url, "threshold: 1000000", limit);
+    (
+        place,
+        wire,
+        config.replace("timeout: 10s", "timeout: 100ms"),
+    )
+}
+
+#[test]
+fn while_redis_is_away_counts_are_gathered_and_nobody_waits_and_then_they_are_sent_once() {
+    let (place, wire, config) = behind_a_wire();
+    let instance = Instance::kept(&config);
+    instance.ask_often("192.0.2.1", 100);
+    until("it works", || place.sum("AllIPsMap") == 100);
+    wire.set(Faults::refuse());
+    wire.reset();
+    instance.ask("192.0.2.1");
+    until("it is noticed", || instance.status().failures > 0);
+    let asked = Instant::now();
+    instance.ask_often("192.0.2.1", 500);
+    instance.ask_often("192.0.2.2", 500);
+    // Not one timeout would fit a thousand times.
+    let took = asked.elapsed();
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    assert_eq!(place.sum("AllIPsMap"), 100);
+    wire.set(Faults::none());
+    until("all of it has come", || place.sum("AllIPsMap") >= 1_101);
+    let expected = [("192.0.2.1", 601), ("192.0.2.2", 500)];
+    let expected = expected.map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(place.map("AllIPsMap"), expected.clone().into());
+    instance.send();
+    assert_eq!(place.map("AllIPsMap"), expected.into(), "once");
+    let status = instance.status();
+    assert_eq!((status.sent, status.doubtful), (1_101, 0));
+}
+
+#[test]
+fn what_redis_has_counted_without_telling_is_not_counted_again() {
+    let (place, wire, config) = behind_a_wire();
+    let instance = Instance::start(&config);
+    instance.ask_often("192.0.2.1", 10);
+    instance.send();
+    assert_eq!(place.sum("AllIPsMap"), 10);
+    for round in 1..=3 {
+        let failures = instance.status().failures;
+        instance.ask_often("192.0.2.1", 10);
+        wire.set(Faults::drop_replies());
+        instance.send();
+        assert!(instance.status().failures > failures, "it was answered");
+        // Redis has it, and nobody knows.
+        assert_eq!(place.sum("AllIPsMap"), 10 + 10 * round);
+        wire.set(Faults::none());
+        wire.reset();
+        until("it is known", || {
+            instance.send();
+            instance.status().sent == 10 + 10 * round
+        });
+        assert_eq!(place.sum("AllIPsMap"), 10 + 10 * round);
+        assert_eq!(place.sum("CurrentPeriodMap"), 10 + 10 * round);
+    }
+}
+
+#[test]
+fn a_redis_that_was_away_at_the_start_gets_everything() {
+    let (place, wire, config) = behind_a_wire();
+    wire.set(Faults::refuse());
+    let instance = Instance::kept(&config);
+    instance.ask_often("192.0.2.1", 100);
+    until("it is noticed", || instance.status().failures > 0);
+    wire.set(Faults::none());
+    until("all of it has come", || place.sum("AllIPsMap") == 100);
+}

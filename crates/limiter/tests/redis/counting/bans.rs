@@ -1,0 +1,112 @@
+//! Who is banned, for how long, and who never.
+
+use super::everywhere;
+use super::kit::{EXEMPT, Instance, Place, THRESHOLD};
+use std::time::Duration;
+use tidegate::Reason;
+use tidegate_testkit::redis::until;
+
+everywhere! {
+    who_reaches_the_threshold_is_banned_when_the_period_closes_and_nobody_else_is
+    a_network_of_ipv6_is_banned_as_one
+    a_ban_ends_by_itself
+    a_ban_for_ever_has_no_end
+    who_was_added_by_hand_never_expires_and_is_let_in_by_hand
+    without_a_ban_nobody_is_kept_out
+}
+
+const FOR_AN_HOUR: &str = "ban: { guard: blacklist, for: 1h }";
+
+fn who_reaches_the_threshold_is_banned_when_the_period_closes_and_nobody_else_is(place: &Place) {
+    let mut instance = Instance::start(&place.config(FOR_AN_HOUR));
+    // Nothing is sent yet, so that all of it lies in one period.
+    instance.ask_often("192.0.2.1", THRESHOLD);
+    instance.ask_often("192.0.2.2", THRESHOLD - 1);
+    instance.ask_often(EXEMPT, 5 * THRESHOLD);
+    assert!(instance.ask("192.0.2.1").is_allowed(), "not before its end");
+    instance.keep();
+    until("it is in the set", || place.is_in_set("192.0.2.1"));
+    until("it is kept out", || instance.is_kept_out("192.0.2.1"));
+    let refused = instance.ask("192.0.2.1");
+    assert_eq!(refused.reason(), Reason::Blacklisted);
+    assert!(!refused.is_allowed());
+    until("it is over and done with", || instance.status().closed > 0);
+    assert!(!place.is_in_set("192.0.2.2") && !place.is_in_set(EXEMPT));
+    assert!(instance.ask("192.0.2.2").is_allowed() && instance.ask(EXEMPT).is_allowed());
+    assert_eq!(
+        instance.banned(),
+        [("192.0.2.1".to_owned(), THRESHOLD + 1)],
+        "told once"
+    );
+    let length = instance.banned.lock()[0].length;
+    assert_eq!(length, Some(Duration::from_hours(1)));
+    assert_eq!(instance.status().banned, 1);
+}
+
+fn a_network_of_ipv6_is_banned_as_one(place: &Place) {
+    let mut instance = Instance::start(&place.config(FOR_AN_HOUR));
+    for nth in 0..THRESHOLD {
+        instance.ask(&format!("2001:db8::{nth:x}"));
+    }
+    instance.keep();
+    until("it is in the set", || place.is_in_set("2001:db8::/64"));
+    until("all of it is kept out", || {
+        instance.is_kept_out("2001:db8::77:1")
+    });
+    assert!(!instance.is_kept_out("2001:db8:0:1::1"));
+}
+
+fn a_ban_ends_by_itself(place: &Place) {
+    let mut instance = Instance::start(&place.config("ban: { guard: blacklist, for: 1s }"));
+    instance.ask_often("192.0.2.1", THRESHOLD);
+    instance.keep();
+    until("it is kept out", || instance.is_kept_out("192.0.2.1"));
+    until("it is let in again", || !instance.is_kept_out("192.0.2.1"));
+    assert!(!place.is_in_set("192.0.2.1"));
+    assert!(instance.ask("192.0.2.1").is_allowed());
+    assert_eq!(instance.status().lifted, 1);
+    assert_eq!(ends(place), 0, "nothing is left of it");
+}
+
+fn a_ban_for_ever_has_no_end(place: &Place) {
+    let mut instance = Instance::start(&place.config("ban: { guard: blacklist, for: 0 }"));
+    instance.ask_often("192.0.2.1", THRESHOLD);
+    instance.keep();
+    until("it is kept out", || instance.is_kept_out("192.0.2.1"));
+    assert_eq!(ends(place), 0);
+    assert_eq!(instance.banned.lock()[0].length, None);
+}
+
+fn who_was_added_by_hand_never_expires_and_is_let_in_by_hand(place: &Place) {
+    let by_hand = ["198.51.100.7"];
+    place.type_in("SADD", "BlacklistIPsSet", &by_hand).done();
+    let config = place.config("ban: { guard: blacklist, for: 1s }, count_banned: true");
+    let mut instance = Instance::start(&config);
+    // It asks too often as well, and that gives it no end.
+    instance.ask_often(by_hand[0], THRESHOLD);
+    instance.ask_often("192.0.2.1", THRESHOLD);
+    instance.keep();
+    until("another ban has come and gone", || {
+        instance.status().lifted == 1
+    });
+    assert!(place.is_in_set(by_hand[0]) && instance.is_kept_out(by_hand[0]));
+    assert_eq!(instance.banned(), [("192.0.2.1".to_owned(), THRESHOLD)]);
+    place.type_in("SREM", "BlacklistIPsSet", &by_hand).done();
+    until("it is let in", || !instance.is_kept_out(by_hand[0]));
+}
+
+fn without_a_ban_nobody_is_kept_out(place: &Place) {
+    let mut instance = Instance::start(&place.config(""));
+    instance.ask_often("192.0.2.1", 3 * THRESHOLD);
+    instance.keep();
+    until("the period is closed", || {
+        instance.status().closed > 0 && place.sum("CurrentPeriodMap") == 0
+    });
+    assert!(!place.is_in_set("192.0.2.1"));
+    assert_eq!(place.sum("AllIPsMap"), 3 * THRESHOLD);
+}
+
+/// How many bans have an end.
+fn ends(place: &Place) -> i64 {
+    place.beside("ZCARD", "BlacklistIPsSet", "until", &[]).int()
+}

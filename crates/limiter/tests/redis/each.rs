@@ -1,0 +1,53 @@
+use crate::runtime;
+use tidegate::{Decision, Descriptor, Hits, Limiter, Request};
+use tidegate_testkit::redis::Server;
+
+const POLICY: &str = "
+policies:
+  - name: edge
+    evaluate: each
+    limits: [{ name: user, match: { descriptor: [user] }, key: 'descriptor:user', rate: 5/h }]
+";
+
+fn left(decision: &Decision) -> Vec<Option<u64>> {
+    let all = 0..decision.descriptors();
+    all.map(|nth| decision.descriptor(nth).map(|band| band.remaining()))
+        .collect()
+}
+
+/// What is given back goes to Redis by another call than what is taken, and nobody knows which of two
+/// calls comes first.
+#[test]
+fn what_one_descriptor_gave_back_was_not_there_for_the_next_of_the_same_request() {
+    let server = Server::start();
+    let store = format!("store: {{ url: '{}', timeout: 10s }}", server.url());
+    runtime().block_on(async {
+        let builder = Limiter::builder().yaml(&format!("{store}\n{POLICY}"));
+        let limiter = builder.expect("it is right").start().await;
+        let limiter = limiter.expect("the server is there");
+        for nth in 0..50 {
+            let name = nth.to_string();
+            let (ann, bob) = ([("user", &*name)], [("user", "bob")]);
+            let user = |entries, hits| Descriptor {
+                entries,
+                hits,
+                limit: None,
+            };
+            let check = async |descriptors: &[Descriptor<'_>]| {
+                let request = Request::new().descriptors(descriptors);
+                limiter.check(&request).await.expect("it is decided")
+            };
+            assert!(check(&[user(&ann, Hits::Take(5))]).await.is_allowed());
+            let decision = check(&[
+                user(&ann, Hits::Take(1)),
+                user(&ann, Hits::GiveBack(2)),
+                user(&bob, Hits::Take(0)),
+                user(&ann, Hits::Take(1)),
+                user(&ann, Hits::Take(1)),
+            ])
+            .await;
+            let expected = [0, 2, 5, 1, 0].map(Some);
+            assert_eq!(left(&decision), expected, "{nth}");
+        }
+    });
+}

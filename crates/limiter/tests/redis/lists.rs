@@ -1,0 +1,201 @@
+//! Lists of guards in sets of a real Redis.
+
+use crate::runtime;
+use std::time::Duration;
+use tidegate::{AnyStore, Limiter, ListStatus, Reason, Request};
+use tidegate_testkit::redis::{FaultProxy, Faults, Server, until};
+use tokio::task::JoinHandle;
+
+const LIMITS: &str = "policies: [{ name: events, limits: [{ name: all, rate: 1000/s }] }]";
+
+const GUARDS: &str = "
+guards:
+  - { name: projects, refuse: 'attr:project', redis: { set: DisabledProjectsSet }, refresh: 100ms }
+  - { name: blacklist, refuse: ip, redis: { set: BlacklistIPsSet }, refresh: 100ms, timeout: 500ms }
+";
+
+/// A limiter whose lists are kept, until it is dropped.
+struct Kept {
+    limiter: Limiter<AnyStore>,
+    keeping: JoinHandle<()>,
+}
+
+impl Kept {
+    fn start(config: &str) -> Self {
+        let builder = Limiter::builder().yaml(config).expect("it is right");
+        let limiter = runtime().block_on(builder.start()).expect("it starts");
+        let keeping = runtime().spawn(limiter.keep_lists());
+        Self { limiter, keeping }
+    }
+
+    /// With buckets in the Redis at `url`.
+    fn at(url: &str) -> Self {
+        Self::start(&format!("store: {{ url: '{url}' }}\n{GUARDS}{LIMITS}"))
+    }
+
+    /// `IsBlocked(project)`.
+    fn is_blocked(&self, project: &str) -> bool {
+        let attributes = [("project", project)];
+        let asked = Request::new().attributes(&attributes);
+        self.limiter
+            .check_guards(&asked)
+            .expect("it is open")
+            .reason()
+            == Reason::Blocked
+    }
+
+    /// `CheckBlacklist(ip)`.
+    fn is_listed(&self, ip: &str) -> bool {
+        let asked = Request::new().ip(ip.parse().expect("an address"));
+        self.limiter
+            .check_guards(&asked)
+            .expect("it is open")
+            .reason()
+            == Reason::Blacklisted
+    }
+
+    fn status(&self, guard: &str) -> ListStatus {
+        let mut lists = self.limiter.lists().into_iter();
+        lists
+            .find(|list| list.guard == guard)
+            .expect("there is one")
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.keeping.abort();
+    }
+}
+
+#[test]
+fn what_the_document_adds_is_refused_within_a_refresh_and_what_is_removed_passes() {
+    let server = Server::start();
+    server.command(&["SADD", "DisabledProjectsSet", "6762b5db032b200023854b2c"]);
+    let kept = Kept::at(&server.url());
+    // Read before anything is served.
+    assert!(kept.is_blocked("6762b5db032b200023854b2c"));
+    assert!(!kept.is_blocked("6762b5db032b200023854b2d"));
+    server.command(&["SADD", "DisabledProjectsSet", "6762b5db032b200023854b2d"]);
+    server.command(&["SADD", "BlacklistIPsSet", "192.168.1.100"]);
+    server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
+    until("the second project is blocked", || {
+        kept.is_blocked("6762b5db032b200023854b2d")
+    });
+    until("both addresses are listed", || {
+        kept.is_listed("192.168.1.100") && kept.is_listed("10.0.0.50")
+    });
+    assert!(!kept.is_listed("10.0.0.51"));
+    let refused = Request::new().ip("10.0.0.50".parse().unwrap());
+    let decision = runtime().block_on(kept.limiter.check(&refused)).unwrap();
+    assert_eq!(decision.reason(), Reason::Blacklisted);
+
+    server.command(&["SREM", "BlacklistIPsSet", "10.0.0.50"]);
+    until("it passes", || !kept.is_listed("10.0.0.50"));
+    assert!(kept.is_listed("192.168.1.100"));
+    server.command(&["DEL", "BlacklistIPsSet"]);
+    until("nobody is listed", || kept.status("blacklist").members == 0);
+}
+
+#[test]
+fn a_set_of_many_pages_is_read_to_its_end_and_what_is_no_address_is_counted() {
+    let server = Server::start();
+    let mut client = server.client();
+    for part in 0..30_u32 {
+        let mut words = vec!["SADD".to_owned(), "BlacklistIPsSet".to_owned()];
+        words.extend((0..1_000_u32).map(|n| format!("10.{part}.{}.{}", n / 250, n % 250)));
+        client.command(&words);
+    }
+    server.command(&["SADD", "BlacklistIPsSet", "not-an-address", "2001:db8::/32"]);
+    let kept = Kept::at(&server.url());
+    let status = kept.status("blacklist");
+    assert_eq!((status.members, status.skipped), (30_001, 1));
+    assert!(kept.is_listed("10.29.3.249") && kept.is_listed("2001:db8:7::1"));
+    assert!(!kept.is_listed("10.30.0.0"));
+}
+
+#[test]
+fn a_redis_that_dies_leaves_its_lists_and_holds_nobody_up() {
+    let server = Server::start();
+    server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
+    let kept = Kept::at(&server.url());
+    assert!(kept.is_listed("10.0.0.50"));
+    server.kill9();
+    until("it is noticed", || kept.status("blacklist").failures >= 2);
+    for _ in 0..1_000 {
+        assert!(kept.is_listed("10.0.0.50") && !kept.is_listed("10.0.0.51"));
+    }
+    let status = kept.status("blacklist");
+    assert!(
+        status.error.is_some() && status.failing_for.is_some(),
+        "{status:?}"
+    );
+    assert!(status.age > Some(Duration::ZERO) && status.members == 1);
+
+    server.restart();
+    server.command(&["SADD", "BlacklistIPsSet", "10.0.0.51"]);
+    until("it is read again", || kept.is_listed("10.0.0.51"));
+    assert!(!kept.is_listed("10.0.0.50"), "it forgot");
+    assert!(kept.status("blacklist").error.is_none());
+}
+
+#[test]
+fn a_redis_that_does_not_answer_is_given_up_after_the_time_that_a_guard_has() {
+    let server = Server::start();
+    server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
+    let kept = Kept::at(&server.url());
+    server.stop();
+    until("it is noticed", || kept.status("blacklist").failures >= 1);
+    assert!(kept.is_listed("10.0.0.50"));
+    server.cont();
+    until("it is read again", || {
+        kept.status("blacklist").error.is_none()
+    });
+    assert!(kept.is_listed("10.0.0.50"));
+}
+
+#[test]
+fn without_redis_it_starts_with_nobody_listed_and_reads_the_list_once_it_can() {
+    let server = Server::start();
+    server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
+    let wire = FaultProxy::start(server.port());
+    wire.set(Faults::refuse());
+    let kept = Kept::at(&server.url_at(wire.port()));
+    assert!(!kept.is_listed("10.0.0.50"));
+    let status = kept.status("blacklist");
+    assert!(status.age.is_none() && status.error.is_some(), "{status:?}");
+    wire.set(Faults::none());
+    until("it is read", || kept.is_listed("10.0.0.50"));
+}
+
+#[test]
+fn a_key_that_is_no_set_is_an_error_and_the_last_list_counts() {
+    let server = Server::start();
+    server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
+    let kept = Kept::at(&server.url());
+    server.command(&["SET", "BlacklistIPsSet", "text"]);
+    until("it is noticed", || kept.status("blacklist").error.is_some());
+    let error = kept.status("blacklist").error.expect("it failed");
+    assert!(error.contains("BlacklistIPsSet"), "{error}");
+    assert!(kept.is_listed("10.0.0.50"));
+}
+
+#[test]
+fn a_list_may_lie_in_another_redis_than_buckets_or_beside_buckets_in_this_process() {
+    let (store, lists) = (Server::start(), Server::start());
+    lists.command(&["SADD", "keys", "k1"]);
+    store.command(&["SADD", "keys", "k2"]);
+    for at in [
+        format!("store: {{ url: '{}' }}", store.url()),
+        String::new(),
+    ] {
+        let guard = format!(
+            "{{ name: keys, refuse: api-key, redis: {{ set: keys, url: '{}' }} }}",
+            lists.url()
+        );
+        let kept = Kept::start(&format!("{at}\nguards: [{guard}]\n{LIMITS}"));
+        let asked = |key| kept.limiter.check_guards(&Request::new().api_key(key));
+        assert_eq!(asked("k1").unwrap().reason(), Reason::Blocked, "{at}");
+        assert!(asked("k2").unwrap().is_allowed(), "{at}");
+    }
+}

@@ -1,0 +1,49 @@
+//! Guards, in plain words.
+
+use super::subject::noun;
+use super::words::time;
+use crate::guard::{Effect, Guard, Origin};
+use tidegate_core::Mode;
+
+/// What a guard does, in plain words.
+pub(super) fn explain(guard: &Guard, ipv6_prefix: u8) -> String {
+    let subject = noun(&guard.subject, ipv6_prefix);
+    let does = match (guard.effect, guard.mode) {
+        (Effect::Refuse, Mode::Enforce) => format!(
+            "refuses every request whose {subject} is listed, before any limit is asked, as `{}`",
+            guard.reason.as_str()
+        ),
+        (Effect::Refuse, Mode::Shadow) => {
+            format!("counts requests whose {subject} is listed, and refuses none")
+        }
+        (Effect::Exempt, Mode::Enforce) => {
+            format!("lets every request pass whose {subject} is listed; nothing else is asked")
+        }
+        (Effect::Exempt, Mode::Shadow) => {
+            format!("counts requests whose {subject} is listed, and exempts none")
+        }
+    };
+    let mut lines = vec![format!("Guard `{}`: {does}.", guard.name), list(guard)];
+    if let Some(refusal) = &guard.refusal {
+        lines.push(format!("Refusals have status {}.", refusal.status));
+    }
+    lines.join("\n  ")
+}
+
+/// "The list is …"
+fn list(guard: &Guard) -> String {
+    let from = match &guard.origin {
+        Origin::List(members) => {
+            let plural = if members.len() == 1 { "" } else { "s" };
+            return format!("The list is written here: {} value{plural}.", members.len());
+        }
+        Origin::File(path) => format!("the file {path}"),
+        Origin::Redis { set, at: None } => format!("the set `{set}` in the store's Redis"),
+        Origin::Redis { set, at: Some(at) } => format!("the set `{set}` in {at}"),
+    };
+    format!(
+        "The list is {from}, read every {}, each time within {}; while it cannot be read, the last one counts.",
+        time(guard.refresh),
+        time(guard.timeout)
+    )
+}

@@ -1,0 +1,65 @@
+//! Rates that come from plans, in plain words.
+
+use super::{band, subject, words};
+use crate::config::Config;
+use crate::limit::Limit;
+use crate::plan::{Of, Origin, PlanSource, Unknown, Unset};
+
+/// Where plans come from, and what those have of whom they say nothing.
+pub(super) fn source(source: &PlanSource) -> String {
+    let origin = match &source.origin {
+        Origin::File(path) => format!("the file `{path}`"),
+        Origin::Http { url, .. } => format!("`{url}`"),
+        Origin::MongoDb {
+            database,
+            collections,
+            ..
+        } => format!(
+            "the collections `{}`, `{}` and `{}` of the database `{database}` in MongoDB",
+            collections.plans, collections.groups, collections.subjects
+        ),
+        Origin::Program => "the program itself".to_owned(),
+    };
+    let unset = match source.unset {
+        Unset::Unlimited => "is not limited".to_owned(),
+        Unset::Refuse => "is refused".to_owned(),
+        Unset::Rate(rate) => format!("has {rate}"),
+    };
+    format!(
+        "Plans `{}` come from {origin}, read every {}, with {} to answer; what was read last is kept while it does not.\n  A subject of which no plan, no group and no word of its own says how much {unset}.",
+        source.name,
+        words::time(source.refresh),
+        words::time(source.timeout),
+    )
+}
+
+/// How much, as a plan says.
+pub(super) fn rate(config: &Config, limit: &Limit) -> Vec<String> {
+    let Some(plan) = &limit.plan else {
+        return Vec::new();
+    };
+    let source = config.plans.get(plan.source);
+    let name = source.map_or("", |source| source.name.as_str());
+    let whose = subject::noun(&plan.subject, config.client.ipv6_prefix);
+    let what = match plan.of {
+        Of::Subject => format!("How much: as the plans `{name}` say for the {whose}."),
+        Of::Group => {
+            format!(
+                "How much: the quota, as the plans `{name}` say it, of the group that the {whose} belongs to."
+            )
+        }
+    };
+    let unknown = match plan.unknown {
+        Unknown::Unlimited => vec!["Whoever they do not know is not limited.".to_owned()],
+        Unknown::Refuse => vec!["Whoever they do not know is refused.".to_owned()],
+        Unknown::Skip => vec!["To whoever they do not know it does not apply.".to_owned()],
+        Unknown::Band => {
+            let bands = limit.bands.iter();
+            let bands = bands.map(|it| band::explain(it, limit.charge_always));
+            bands
+                .map(|it| format!("Whoever they do not know: {it}"))
+                .collect()
+        }
+    };
+    [vec![what], unknown].concat()
+}

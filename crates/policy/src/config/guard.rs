@@ -1,0 +1,323 @@
+//! `guards`: lists that are asked before any limit.
+
+use super::duration;
+use super::fault::Fault;
+use super::fields::{TEXTS, optional, required};
+use super::key;
+use super::policy::{Names, refuse_too_many};
+use super::reader::{Reader, Value};
+use super::respond::{self, REFUSAL};
+use super::store::{StoreSettings, StoreTarget};
+use super::table::Shape::{Map, Text, Word};
+use super::table::{Fields, Table};
+use super::words::{GUARD_MODE, REASON};
+use crate::guard::{Effect, Guard, MEMBER_BYTES_MAX, Member, Origin, Reason};
+use crate::limit::{AddressRules, KeyPart};
+use crate::respond::Layer;
+use std::time::Duration;
+
+/// A guard.
+pub(super) static GUARD: Table = Table {
+    what: "guard",
+    fields: &[
+        required("name", Text("blacklist"), "Its name, unique among guards."),
+        optional(
+            "refuse",
+            Text("ip"),
+            "Whose value is looked up, as in `key` of a limit: who is listed is refused, and no limit is asked.",
+        ),
+        optional(
+            "exempt",
+            Text("ip"),
+            "The same, but who is listed passes, whatever guards and limits would say.",
+        ),
+        optional("list", TEXTS, "Who is listed: one value, or several."),
+        optional(
+            "file",
+            Text("/etc/tidegate/blacklist.txt"),
+            "The file that lists them: a value a line; `#` begins a comment.",
+        ),
+        optional("redis", Map(&REDIS), "The set in Redis that lists them."),
+        optional(
+            "refresh",
+            Text("15s"),
+            "How often `file` or `redis` is read again, 100ms to 1d; 5s unless told.",
+        ),
+        optional(
+            "timeout",
+            Text("5s"),
+            "How long reading it may take, 1ms to 5min; 5s unless told.",
+        ),
+        optional(
+            "reason",
+            Word(&REASON),
+            "Why it refuses, in one word; `blacklisted` where addresses are looked up, else `blocked`.",
+        ),
+        optional(
+            "mode",
+            Word(&GUARD_MODE),
+            "`shadow` only counts who is listed; `enforce` unless told.",
+        ),
+        optional(
+            "respond",
+            Map(&REFUSAL),
+            "What its refusals look like, where they differ from `respond` for all.",
+        ),
+    ],
+    exactly_one: &["list", "file", "redis"],
+};
+
+/// A set in Redis.
+static REDIS: Table = Table {
+    what: "`redis`",
+    fields: &[
+        required("set", Text("BlacklistIPsSet"), "The key of the set."),
+        optional(
+            "url",
+            Text("redis://127.0.0.1:6379"),
+            "Which Redis; that of the store unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// What guards have in common.
+pub(super) struct Around<'a> {
+    /// What clients are told.
+    pub(super) respond: &'a Layer,
+    /// Where buckets live.
+    pub(super) store: &'a StoreTarget,
+    /// What an address counts as.
+    pub(super) addresses: AddressRules,
+}
+
+/// Reads `guards`.
+pub(super) fn read_all(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    around: &Around<'_>,
+) -> Vec<Guard> {
+    let items = reader.list(value);
+    refuse_too_many(reader, value, items.len(), Guard::MOST);
+    let mut names = Names::new("guards");
+    let guards = items.iter().take(Guard::MOST);
+    guards
+        .filter_map(|item| guard(reader, item, &mut names, around))
+        .collect()
+}
+
+fn guard(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    names: &mut Names,
+    around: &Around<'_>,
+) -> Option<Guard> {
+    let fields = reader.fields(value, &GUARD)?;
+    let name = fields
+        .get("name")
+        .and_then(|value| names.read(reader, &value));
+    let subject = subject(reader, value, &fields);
+    let origin = origin(reader, &fields, subject.as_ref().map(|it| &it.1), around);
+    let refresh = reader.setting(&fields, "refresh", refresh);
+    let timeout = reader.setting(&fields, "timeout", timeout);
+    let mode = reader.setting(&fields, "mode", |word| GUARD_MODE.parse(word));
+    let told = reader.setting(&fields, "reason", |word| REASON.parse(word));
+    let reason = told.unwrap_or(match &subject {
+        Some((_, KeyPart::Ip)) => Reason::Blacklisted,
+        _ => Reason::Blocked,
+    });
+    let below = around.respond.refusal_for(reason);
+    let refusal = fields
+        .get("respond")
+        .and_then(|value| respond::read_refusal(reader, &value, &below));
+    let (effect, subject) = subject?;
+    if effect == Effect::Exempt {
+        refuse_unspoken(reader, &fields);
+    }
+    Some(Guard {
+        name: name?,
+        subject,
+        effect,
+        reason: match effect {
+            Effect::Exempt => Reason::Exempt,
+            Effect::Refuse => reason,
+        },
+        origin: origin?,
+        refresh: refresh.unwrap_or(Guard::REFRESH),
+        timeout: timeout.unwrap_or(Guard::TIMEOUT),
+        mode: mode.unwrap_or_default(),
+        refusal,
+    })
+}
+
+/// Whose value is looked up, and what follows.
+fn subject(
+    reader: &mut Reader<'_>,
+    guard: &Value<'_>,
+    fields: &Fields<'_>,
+) -> Option<(Effect, KeyPart)> {
+    let (effect, value) = match (fields.get("refuse"), fields.get("exempt")) {
+        (Some(value), None) => (Effect::Refuse, value),
+        (None, Some(value)) => (Effect::Exempt, value),
+        (Some(_), Some(value)) => {
+            let fault = Fault::new("a guard has both `refuse` and `exempt`");
+            reader.error(value.key_spot(), fault.help("write one of the two"));
+            return None;
+        }
+        (None, None) => {
+            let fault = Fault::new("a guard needs `refuse` or `exempt`");
+            let help = "say whose value is looked up, for example `refuse: ip`";
+            reader.error(guard.spot(), fault.help(help));
+            return None;
+        }
+    };
+    let part = reader.parse(&value, key::part)?;
+    if matches!(part, KeyPart::Global | KeyPart::Group | KeyPart::Descriptor) {
+        let fault = Fault::new("this is no single value that a list could have");
+        let help = "for example `ip`, `user`, `api-key`, `attr:project` or `descriptor:NAME`";
+        reader.error(value.spot(), fault.help(help));
+        return None;
+    }
+    Some((effect, part))
+}
+
+/// Where the list comes from.
+fn origin(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    subject: Option<&KeyPart>,
+    around: &Around<'_>,
+) -> Option<Origin> {
+    if let Some(value) = fields.get("list") {
+        refuse_unread(reader, fields);
+        let members = members(reader, &value, subject, around.addresses);
+        return Some(Origin::List(members.into()));
+    }
+    if let Some(value) = fields.get("file") {
+        let path = reader.text(&value)?;
+        let there = reader.environment().has_file(&path);
+        let there = there
+            .map_err(|why| Fault::new(format!("{} cannot be read: {why}", Fault::quote(&path))));
+        reader.accept(&value, there)?;
+        return Some(Origin::File(path));
+    }
+    redis(reader, &fields.get("redis")?, around.store)
+}
+
+/// The members of a list that is written here. Unlike those that come from elsewhere, each must be
+/// one.
+fn members(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    subject: Option<&KeyPart>,
+    rules: AddressRules,
+) -> Vec<String> {
+    let mut members = Vec::new();
+    for item in reader.one_or_many(value) {
+        let member = reader.parse(&item, |text| member(text, subject, rules));
+        members.extend(member);
+    }
+    members
+}
+
+fn member(text: &str, subject: Option<&KeyPart>, rules: AddressRules) -> Result<String, Fault> {
+    if subject == Some(&KeyPart::Ip) && Member::parse(text, rules).is_none() {
+        let message = format!("{} is neither an address nor a network", Fault::quote(text));
+        return Err(
+            Fault::new(message).help("for example `192.0.2.7`, `10.0.0.0/8` or `2001:db8::/32`")
+        );
+    }
+    // Not quoted: it may be a secret.
+    if text.is_empty() || text.len() > MEMBER_BYTES_MAX {
+        let message = format!(
+            "a listed value has 1 to {MEMBER_BYTES_MAX} bytes, this one {}",
+            text.len()
+        );
+        return Err(Fault::new(message));
+    }
+    Ok(text.to_owned())
+}
+
+fn redis(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreTarget) -> Option<Origin> {
+    let fields = reader.fields(value, &REDIS)?;
+    let set = reader.setting(&fields, "set", set);
+    let at = match fields.get("url") {
+        Some(url) => Some(reader.parse(&url, target)?),
+        None => None,
+    };
+    if at.is_none() && store.redis().is_none() {
+        let fault =
+            Fault::new("buckets live in this process, so there is no Redis that has this set");
+        let help = "say where it is: `redis: { set: …, url: redis://HOST }`";
+        reader.error(value.spot(), fault.help(help));
+        return None;
+    }
+    Some(Origin::Redis { set: set?, at })
+}
+
+fn set(text: &str) -> Result<String, Fault> {
+    if (1..=MEMBER_BYTES_MAX).contains(&text.len()) {
+        return Ok(text.to_owned());
+    }
+    Err(Fault::new("this cannot be the key of a set").help("for example `BlacklistIPsSet`"))
+}
+
+fn target(url: &str) -> Result<Box<super::RedisSettings>, Fault> {
+    let expected = "expected a URL, for example `redis://127.0.0.1:6379`";
+    let settings = StoreSettings::from_url(url).map_err(|errors| {
+        let message = errors.problems().first().map(|it| it.message().to_owned());
+        Fault::new(message.unwrap_or_else(|| "this is no URL".to_owned())).help(expected)
+    })?;
+    match settings.target {
+        StoreTarget::Redis(redis) => Ok(redis),
+        StoreTarget::Memory => Err(Fault::new("`memory` has no sets").help(expected)),
+    }
+}
+
+/// What says how a list is read again says nothing of one that is written here.
+fn refuse_unread(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+    for name in ["refresh", "timeout"] {
+        if let Some(value) = fields.get(name) {
+            let fault = Fault::new(format!(
+                "`{name}` has no effect: `list` is read with the configuration"
+            ))
+            .help(format!("remove `{name}`, or use `file` or `redis`"));
+            reader.error(value.key_spot(), fault);
+        }
+    }
+}
+
+/// Whoever is exempt is told nothing.
+fn refuse_unspoken(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+    for name in ["reason", "respond"] {
+        if let Some(value) = fields.get(name) {
+            let fault = Fault::new(format!("`{name}` has no effect: `exempt` refuses nobody"));
+            reader.error(
+                value.key_spot(),
+                fault.help(format!("remove `{name}`, or use `refuse`")),
+            );
+        }
+    }
+}
+
+fn refresh(text: &str) -> Result<Duration, Fault> {
+    within(text, 100_000..=86_400_000_000, "100ms to 1d", "`5s`")
+}
+
+fn timeout(text: &str) -> Result<Duration, Fault> {
+    within(text, 1_000..=300_000_000, "1ms to 5min", "`5s`")
+}
+
+fn within(
+    text: &str,
+    range: std::ops::RangeInclusive<u64>,
+    words: &str,
+    example: &str,
+) -> Result<Duration, Fault> {
+    let micros = duration::parse(text)?;
+    if range.contains(&micros) {
+        return Ok(Duration::from_micros(micros));
+    }
+    let message = format!("{} is not from {words}", Fault::quote(text));
+    Err(Fault::new(message).help(format!("for example {example}")))
+}

@@ -1,0 +1,212 @@
+//! `rate: { plan: … }`: how much, as a plan says.
+
+use super::band::{self, Counting};
+use super::fault::Fault;
+use super::fields::{optional, required};
+use super::key;
+use super::reader::{Reader, Value};
+use super::suggest::closest;
+use super::syntax::Kind;
+use super::table::Shape::{Text, Word};
+use super::table::{Fields, Table};
+use super::words::OF;
+use crate::limit::{Band, KeyPart, Limit};
+use crate::plan::{LABEL, Of, Plan, PlanSource, Rate, Unknown};
+
+/// A rate that a plan tells.
+pub(super) static PLANNED: Table = Table {
+    what: "rate from a plan",
+    fields: &[
+        required("plan", Text("events"), "The source, one of `plans`."),
+        required(
+            "subject",
+            Text("attr:project"),
+            "Whose rate it is: user, api-key, header:NAME, attr:NAME or another single word of `key`.",
+        ),
+        optional(
+            "of",
+            Word(&OF),
+            "`group`: the quota of the group that the subject belongs to; `subject` unless told.",
+        ),
+        required(
+            "default",
+            Text("100/min"),
+            "What a subject has that the source does not know: a rate, `unlimited` or `refuse`; or `skip`: the limit does not apply to it.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// Reads a rate that is a map with `plan`; `None` where it is anything else. Without a plan, it was
+/// wrong.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    counting: Counting,
+    sources: &[PlanSource],
+) -> Option<(Vec<Band>, Option<Plan>)> {
+    let value = fields.get("rate")?;
+    let mut known = PLANNED.fields.iter();
+    if !is_map(&value) || !known.any(|field| value.node.get(field.name).is_some()) {
+        return None;
+    }
+    let mut bands = Vec::new();
+    let plan = planned(reader, &value, counting, sources, &mut bands);
+    Some((bands, plan))
+}
+
+fn planned(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    counting: Counting,
+    sources: &[PlanSource],
+    bands: &mut Vec<Band>,
+) -> Option<Plan> {
+    let fields = reader.fields(value, &PLANNED)?;
+    let source = reader.setting(&fields, "plan", |name| find(name, sources));
+    let subject = reader.setting(&fields, "subject", subject);
+    let of = reader.setting(&fields, "of", |word| OF.parse(word));
+    let unknown = fields
+        .get("default")
+        .and_then(|value| unknown(reader, &value, counting, bands));
+    let sample = Rate {
+        amount: 1,
+        period_us: 1_000_000,
+        burst: None,
+    };
+    Some(Plan {
+        source: source?,
+        subject: subject?,
+        of: of.unwrap_or_default(),
+        unknown: unknown?,
+        counting,
+        // What the default cannot be has been said.
+        sample: band::build_planned(sample, LABEL, counting)
+            .ok()
+            .map(Box::new),
+        lends: false,
+    })
+}
+
+fn find(name: &str, sources: &[PlanSource]) -> Result<usize, Fault> {
+    if let Some(number) = sources.iter().position(|it| it.name == name) {
+        return Ok(number);
+    }
+    let names = sources.iter().map(|it| it.name.as_str());
+    let fault = Fault::new(format!(
+        "there is no source of plans {}",
+        Fault::quote(name)
+    ));
+    Err(fault.help(match closest(name, names.clone()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if sources.is_empty() => {
+            format!("add one: `plans: [{{ name: {name}, from: {{ file: plans.yaml }} }}]`")
+        }
+        None => {
+            let names: Vec<String> = names.map(Fault::quote).collect();
+            format!("expected {}", names.join(" or "))
+        }
+    }))
+}
+
+/// Whose rate: something that is a single text.
+fn subject(text: &str) -> Result<KeyPart, Fault> {
+    let part = key::part(text)?;
+    match part {
+        KeyPart::Ip | KeyPart::Descriptor | KeyPart::Group | KeyPart::Global => {
+            let fault = Fault::new(format!("no plan knows a subject by {}", Fault::quote(text)));
+            Err(fault.help("use what a request is known by in the source, for example `attr:project`, `user` or `api-key`"))
+        }
+        part => Ok(part),
+    }
+}
+
+fn unknown(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    counting: Counting,
+    bands: &mut Vec<Band>,
+) -> Option<Unknown> {
+    let word = reader.text(value)?;
+    match word.trim() {
+        "unlimited" => return Some(Unknown::Unlimited),
+        "refuse" => return Some(Unknown::Refuse),
+        "skip" => return Some(Unknown::Skip),
+        _ => {}
+    }
+    let rate = reader.parse(value, |text| {
+        if let Some(meant) = closest(text, ["unlimited", "refuse", "skip"]) {
+            let fault = Fault::new(format!("{} is not a rate", Fault::quote(text)));
+            return Err(fault.help(format!("did you mean `{meant}`?")));
+        }
+        super::rate::parse(text)
+    })?;
+    let rate = Rate {
+        amount: rate.amount,
+        period_us: rate.period_us,
+        burst: rate.burst,
+    };
+    // Told as anywhere else, and then made once more under the name that all bands of plans have.
+    band::from_text(reader, value, counting)?;
+    let band = band::build_planned(rate, LABEL, counting).ok()?;
+    bands.push(Band {
+        text: word.trim().to_owned(),
+        ..band
+    });
+    Some(Unknown::Band)
+}
+
+/// Refuses what only a plan makes sense of, and warns where several would share a bucket at rates of
+/// their own.
+pub(super) fn check(reader: &mut Reader<'_>, fields: &Fields<'_>, limit: &Limit) {
+    let has_group = limit.key.contains(&KeyPart::Group);
+    let Some(key) = fields.get("key") else {
+        if let (Some(plan), Some(value)) = (&limit.plan, fields.get("rate")) {
+            warn_shared(reader, &value, plan);
+        }
+        return;
+    };
+    match &limit.plan {
+        None if has_group && fields.get("rate").is_none_or(|it| !is_map(&it)) => {
+            let fault =
+                Fault::new("`group` is the group of a plan's subject, and there is no plan");
+            let help = "write `rate: { plan: NAME, subject: attr:project, of: group, default: unlimited }`";
+            reader.error(key.spot(), fault.help(help));
+        }
+        Some(plan) if !has_group && !limit.key.contains(&plan.subject) => {
+            warn_shared(reader, &key, plan);
+        }
+        Some(plan) if has_group && plan.of == Of::Subject && !limit.key.contains(&plan.subject) => {
+            let fault = Fault::new("all subjects of a group share a bucket, each at its own rate");
+            reader.warn(
+                key.spot(),
+                fault.help("use `of: group` in `rate`, or add the subject to the key"),
+            );
+        }
+        _ => {}
+    }
+    if let (true, Some(Unknown::Refuse)) =
+        (limit.quota_mode, limit.plan.as_ref().map(|it| it.unknown))
+        && let Some(value) = fields.get("rate")
+    {
+        let fault = Fault::new("one quota of several refuses nobody by itself");
+        reader.error(
+            value.key_spot(),
+            fault.help("use another `default`, or remove `mode: quota`"),
+        );
+    }
+}
+
+fn is_map(value: &Value<'_>) -> bool {
+    matches!(value.node.kind, Kind::Map(_))
+}
+
+fn warn_shared(reader: &mut Reader<'_>, value: &Value<'_>, plan: &Plan) {
+    let fault =
+        Fault::new("subjects with rates of their own share a bucket: the key tells them not apart");
+    let part = match plan.of {
+        Of::Subject => crate::group::part_as_written(&plan.subject),
+        Of::Group => "group".to_owned(),
+    };
+    reader.warn(value.spot(), fault.help(format!("write `key: {part}`")));
+}

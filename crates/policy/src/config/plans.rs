@@ -1,0 +1,362 @@
+//! `plans`: where rates come from that are not written.
+
+use super::duration;
+use super::fault::Fault;
+use super::fields::{optional, required};
+use super::policy::{Names, refuse_too_many};
+use super::rate;
+use super::reader::{Reader, Value};
+use super::secret::Secret;
+use super::secret_setting::secret;
+use super::syntax::Kind;
+use super::table::Shape::{Either, Map, Text};
+use super::table::{Fields, Table};
+use crate::limit::Policy;
+use crate::plan::{Collections, Origin, PlanSource, Rate, Unset};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// The most sources of plans.
+const SOURCES_MAX: usize = 64;
+
+/// How often a source may be asked.
+const REFRESHES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(24);
+
+/// How long an answer may take.
+const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_mins(10);
+
+/// A source of plans.
+pub(super) static PLANS: Table = Table {
+    what: "source of plans",
+    fields: &[
+        required(
+            "name",
+            Text("events"),
+            "Its name, by which limits ask for it.",
+        ),
+        required(
+            "from",
+            Map(&FROM),
+            "Where it is: `file`, `http` or `mongodb`.",
+        ),
+        optional(
+            "refresh",
+            Text("30s"),
+            "How often it is asked, 100ms to 24h; 30s unless told.",
+        ),
+        optional(
+            "timeout",
+            Text("5s"),
+            "How long an answer may take, 1ms to 10min; 5s unless told.",
+        ),
+        optional(
+            "unset",
+            Text("unlimited"),
+            "What a subject has of which no level says how much: `unlimited`, `refuse` or a rate; `unlimited` unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// Where a source is.
+static FROM: Table = Table {
+    what: "`from`",
+    fields: &[
+        optional("file", Text("plans.yaml"), "A file in YAML or JSON."),
+        optional(
+            "http",
+            Either(&[Text("https://plans.internal/v1/plans"), Map(&HTTP)]),
+            "A URL that answers in JSON or YAML, or a map.",
+        ),
+        optional("mongodb", Map(&MONGODB), "Collections of MongoDB."),
+    ],
+    exactly_one: &["file", "http", "mongodb"],
+};
+
+/// A source at a URL.
+static HTTP: Table = Table {
+    what: "`http`",
+    fields: &[
+        required(
+            "url",
+            Text("https://plans.internal/v1/plans"),
+            "`http://` or `https://`.",
+        ),
+        optional(
+            "token",
+            Text("${TOKEN}"),
+            "Presented as a bearer token; better kept in `token_file` or a variable.",
+        ),
+        optional(
+            "token_file",
+            Text("/run/secrets/token"),
+            "The file that holds the token.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// A source in `MongoDB`.
+static MONGODB: Table = Table {
+    what: "`mongodb`",
+    fields: &[
+        optional(
+            "url",
+            Text("mongodb://127.0.0.1:27017"),
+            "Where it is; with a password, better kept in `url_file` or a variable.",
+        ),
+        optional(
+            "url_file",
+            Text("/run/secrets/mongodb"),
+            "The file that holds the URL.",
+        ),
+        required("database", Text("hawk"), "The database."),
+        optional(
+            "plans",
+            Text("plans"),
+            "The collection of plans; `plans` unless told.",
+        ),
+        optional(
+            "groups",
+            Text("workspaces"),
+            "The collection of groups; `workspaces` unless told.",
+        ),
+        optional(
+            "subjects",
+            Text("projects"),
+            "The collection of subjects; `projects` unless told.",
+        ),
+        optional(
+            "settings",
+            Text("rateLimitSettings"),
+            "The field with the settings, in all three; `rateLimitSettings` unless told.",
+        ),
+        optional(
+            "amount",
+            Text("N"),
+            "The field of them that says how many; `N` unless told.",
+        ),
+        optional(
+            "period",
+            Text("T"),
+            "The field of them that says per how many seconds; `T` unless told.",
+        ),
+        optional(
+            "quota",
+            Text("quotaSettings"),
+            "The field of plans and groups with the settings of the group's quota; none unless told.",
+        ),
+        optional(
+            "plan_of_group",
+            Text("tariffPlanId"),
+            "The field of a group with the id of its plan; `tariffPlanId` unless told.",
+        ),
+        optional(
+            "group_of_subject",
+            Text("workspaceId"),
+            "The field of a subject with the id of its group; `workspaceId` unless told.",
+        ),
+        optional(
+            "subject_id",
+            Text("_id"),
+            "The field that requests know a subject by; `_id` unless told.",
+        ),
+    ],
+    exactly_one: &["url", "url_file"],
+};
+
+/// Reads `plans`.
+pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<PlanSource> {
+    let items = reader.list(value);
+    refuse_too_many(reader, value, items.len(), SOURCES_MAX);
+    let mut names = Names::new("sources of plans");
+    let items = items.iter().take(SOURCES_MAX);
+    items
+        .filter_map(|item| source(reader, item, &mut names))
+        .collect()
+}
+
+fn source(reader: &mut Reader<'_>, value: &Value<'_>, names: &mut Names) -> Option<PlanSource> {
+    let fields = reader.fields(value, &PLANS)?;
+    let name = fields
+        .get("name")
+        .and_then(|value| names.read(reader, &value));
+    let from = fields.get("from").and_then(|value| origin(reader, &value));
+    let refresh = reader.setting(&fields, "refresh", |text| within(text, &REFRESHES));
+    let timeout = reader.setting(&fields, "timeout", |text| within(text, &TIMEOUTS));
+    let unset = reader.setting(&fields, "unset", unset);
+    Some(PlanSource {
+        name: name?,
+        // What is wrong with it has been said; whoever asks for it by name is to find it.
+        origin: from.unwrap_or(Origin::Program),
+        refresh: refresh.unwrap_or(PlanSource::REFRESH),
+        timeout: timeout.unwrap_or(PlanSource::TIMEOUT),
+        unset: unset.unwrap_or_default(),
+    })
+}
+
+fn origin(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Origin> {
+    let fields = reader.fields(value, &FROM)?;
+    if let Some(value) = fields.get("file") {
+        let path = reader.parse(&value, |text| {
+            not_empty(text, "a path, for example `plans.yaml`")
+        });
+        return path.map(Origin::File);
+    }
+    if let Some(value) = fields.get("http") {
+        return http(reader, &value);
+    }
+    fields
+        .get("mongodb")
+        .and_then(|value| mongodb(reader, &value))
+}
+
+fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Origin> {
+    if let Kind::Text(_) = value.node.kind {
+        let url = reader.parse(value, http_url)?;
+        return Some(Origin::Http { url, token: None });
+    }
+    let fields = reader.fields(value, &HTTP)?;
+    let url = reader.setting(&fields, "url", http_url);
+    let token = secret(reader, &fields, "token", "token_file");
+    Some(Origin::Http { url: url?, token })
+}
+
+/// A URL that plans are fetched from.
+fn http_url(text: &str) -> Result<String, Fault> {
+    let rest = ["https://", "http://"]
+        .iter()
+        .find_map(|it| text.strip_prefix(it));
+    let host = rest.map(|rest| rest.split(['/', '?']).next().unwrap_or_default());
+    let help = "for example `https://plans.internal/v1/plans`";
+    match host {
+        Some(host) if host.contains('@') => {
+            let fault =
+                Fault::new("the URL holds a password, which would be shown wherever the URL is");
+            Err(fault.help("use `token` or `token_file`"))
+        }
+        Some(host) if !host.is_empty() && text.chars().all(|c| c.is_ascii_graphic()) => {
+            Ok(text.to_owned())
+        }
+        _ => {
+            let fault = Fault::new(format!("{} is not a URL of HTTP", Fault::quote(text)));
+            Err(fault.help(help))
+        }
+    }
+}
+
+fn mongodb(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Origin> {
+    let fields = reader.fields(value, &MONGODB)?;
+    let url = secret(reader, &fields, "url", "url_file");
+    let url = url.and_then(|url| match mongodb_url(&url) {
+        Ok(()) => Some(url),
+        Err(fault) => {
+            let value = fields.get("url").or_else(|| fields.get("url_file"))?;
+            reader.error(value.key_spot(), fault);
+            None
+        }
+    });
+    let database = reader.setting(&fields, "database", |text| not_empty(text, "a name"));
+    let collections = collections(reader, &fields);
+    Some(Origin::MongoDb {
+        url: url?,
+        database: database?,
+        collections: Box::new(collections),
+    })
+}
+
+fn collections(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Collections {
+    let usual = Collections::default();
+    let mut name = |field: &str, usual: String| {
+        let told = reader.setting(fields, field, |text| not_empty(text, "a name"));
+        told.unwrap_or(usual)
+    };
+    Collections {
+        plans: name("plans", usual.plans),
+        groups: name("groups", usual.groups),
+        subjects: name("subjects", usual.subjects),
+        settings: name("settings", usual.settings),
+        amount: name("amount", usual.amount),
+        period: name("period", usual.period),
+        plan_of_group: name("plan_of_group", usual.plan_of_group),
+        group_of_subject: name("group_of_subject", usual.group_of_subject),
+        subject_id: name("subject_id", usual.subject_id),
+        quota: Some(name("quota", String::new())).filter(|name| !name.is_empty()),
+    }
+}
+
+fn mongodb_url(url: &Secret) -> Result<(), Fault> {
+    let schemes = ["mongodb://", "mongodb+srv://"];
+    if schemes
+        .iter()
+        .any(|scheme| url.expose().starts_with(scheme))
+    {
+        return Ok(());
+    }
+    let fault = Fault::new("this is not the URL of a MongoDB");
+    Err(fault.help("for example `mongodb://127.0.0.1:27017`"))
+}
+
+fn not_empty(text: &str, expected: &str) -> Result<String, Fault> {
+    match text {
+        "" => Err(Fault::new(format!(
+            "there is nothing here; expected {expected}"
+        ))),
+        text => Ok(text.to_owned()),
+    }
+}
+
+fn within(text: &str, range: &RangeInclusive<Duration>) -> Result<Duration, Fault> {
+    let length = Duration::from_micros(duration::parse(text)?);
+    if range.contains(&length) {
+        return Ok(length);
+    }
+    let (from, to) = (range.start(), range.end());
+    let fault = Fault::new(format!("{} is too short or too long", Fault::quote(text)));
+    Err(fault.help(format!("expected {from:?} to {}s", to.as_secs())))
+}
+
+fn unset(text: &str) -> Result<Unset, Fault> {
+    match text {
+        "unlimited" => Ok(Unset::Unlimited),
+        "refuse" => Ok(Unset::Refuse),
+        text => {
+            let (amount, period_us, burst) = rate::numbers(text)?;
+            Ok(Unset::Rate(Rate {
+                amount,
+                period_us,
+                burst,
+            }))
+        }
+    }
+}
+
+/// Warns of sources that no limit asks.
+pub(super) fn warn_about_unused(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    sources: &[PlanSource],
+    policies: &[Policy],
+) {
+    if reader.has_errors() {
+        return;
+    }
+    let limits = policies.iter().flat_map(|policy| &policy.limits);
+    let asked: Vec<usize> = limits
+        .filter_map(|it| Some(it.plan.as_ref()?.source))
+        .collect();
+    let items = reader.list(value);
+    for ((number, source), item) in sources.iter().enumerate().zip(&items) {
+        if !asked.contains(&number) {
+            let message = format!(
+                "no limit asks the source of plans {}",
+                Fault::quote(&source.name)
+            );
+            let help = format!(
+                "write `rate: {{ plan: {}, … }}` in a limit, or remove it",
+                source.name
+            );
+            reader.warn(item.spot(), Fault::new(message).help(help));
+        }
+    }
+}

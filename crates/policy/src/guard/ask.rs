@@ -1,0 +1,235 @@
+//! All guards of a configuration, asked about one request.
+
+use super::{Effect, Guard, List};
+use crate::limit::KeyPart;
+use crate::matching::{Facts, Reads, Spellings};
+use crate::{Policy, Request};
+use std::fmt;
+use std::ops::Deref;
+use tidegate_core::Mode;
+
+/// All guards of a configuration.
+#[derive(Debug, Default)]
+pub struct Guards {
+    /// In the order written.
+    all: Vec<Guard>,
+    /// In the order asked: those that exempt come first.
+    order: Vec<usize>,
+    reads: Reads,
+    /// Whether all look at addresses or refuse by attributes, which are as the request has them.
+    is_plain: bool,
+}
+
+/// Buffers, kept from one request to the next.
+#[derive(Default)]
+pub struct GuardScratch(Spellings);
+
+/// What guards say of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// What follows.
+    pub outcome: Outcome,
+    /// Guards that are only watched and would have acted, by number: a bit each.
+    pub watched: u64,
+}
+
+/// What follows from what guards say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// The limits are to be asked.
+    #[default]
+    Pass,
+    /// The guard of this number lets it pass, whatever limits would say.
+    Exempt(usize),
+    /// The guard of this number refuses it.
+    Refuse(usize),
+}
+
+// === impl Guards ===
+
+impl Guards {
+    /// These guards.
+    pub fn new(all: Vec<Guard>) -> Self {
+        let numbered = |effect| {
+            let of = all.iter().enumerate();
+            of.filter(move |(_, guard)| guard.effect == effect)
+                .map(|(nth, _)| nth)
+        };
+        Self {
+            order: numbered(Effect::Exempt)
+                .chain(numbered(Effect::Refuse))
+                .collect(),
+            reads: reads(&all),
+            is_plain: all.iter().all(is_plain),
+            all,
+        }
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The guards, in the order written.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Guard> {
+        self.all.iter()
+    }
+
+    /// The guard of this number, counted from 0 in the order written.
+    #[inline]
+    pub fn get(&self, number: usize) -> Option<&Guard> {
+        self.all.get(number)
+    }
+
+    /// What they say of `request`: exemptions first, then refusals, each in the order written, up to
+    /// the first that is enforced and has it listed. `list` has the list of each, by number.
+    pub fn ask<L: Deref<Target: Deref<Target = List>>>(
+        &self,
+        request: &Request<'_>,
+        list: impl Fn(usize) -> Option<L>,
+        scratch: &mut GuardScratch,
+    ) -> Verdict {
+        // Most guards look at what needs no respelling.
+        let facts = (!self.is_plain).then(|| Facts::of(request, self.reads, &mut scratch.0));
+        let mut verdict = Verdict::default();
+        for nth in &self.order {
+            let (Some(guard), Some(list)) = (self.all.get(*nth), list(*nth)) else {
+                continue;
+            };
+            let is_listed = match &facts {
+                None => lists_plainly(guard, &list, request),
+                Some(facts) => lists(guard, &list, facts),
+            };
+            if !is_listed {
+                continue;
+            }
+            match (guard.mode, guard.effect) {
+                (Mode::Shadow, _) => verdict.watched |= bit(*nth),
+                (Mode::Enforce, Effect::Exempt) => {
+                    verdict.outcome = Outcome::Exempt(*nth);
+                    break;
+                }
+                (Mode::Enforce, Effect::Refuse) => {
+                    verdict.outcome = Outcome::Refuse(*nth);
+                    break;
+                }
+            }
+        }
+        verdict
+    }
+}
+
+impl From<Vec<Guard>> for Guards {
+    fn from(all: Vec<Guard>) -> Self {
+        Self::new(all)
+    }
+}
+
+// === impl GuardScratch ===
+
+// By hand: it holds what clients sent.
+impl fmt::Debug for GuardScratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardScratch").finish_non_exhaustive()
+    }
+}
+
+// === impl Verdict ===
+
+impl Verdict {
+    /// Whether the guard of this number is only watched and would have acted.
+    pub fn is_watched(&self, number: usize) -> bool {
+        self.watched & bit(number) != 0
+    }
+}
+
+// === impl Policy ===
+
+impl Policy {
+    /// Lets doors find out what `guards` look at, beside what its own limits do.
+    pub fn guarded_by(&mut self, guards: &Guards) {
+        let subjects = guards.all.iter().map(|guard| &guard.subject);
+        self.matcher.read_too(guards.reads, subjects);
+    }
+}
+
+fn bit(number: usize) -> u64 {
+    u32::try_from(number)
+        .ok()
+        .and_then(|number| 1_u64.checked_shl(number))
+        .unwrap_or(0)
+}
+
+/// Whether what a guard looks up is there without respelling anything.
+fn is_plain(guard: &Guard) -> bool {
+    match &guard.subject {
+        KeyPart::Ip => true,
+        KeyPart::Attr(_) => guard.effect == Effect::Refuse,
+        _ => false,
+    }
+}
+
+/// Whether what such a guard looks up is in its list; the same as [`lists`].
+#[inline]
+fn lists_plainly(guard: &Guard, list: &List, request: &Request<'_>) -> bool {
+    match &guard.subject {
+        KeyPart::Ip => request.ip.is_some_and(|ip| list.contains_address(ip)),
+        KeyPart::Attr(name) => {
+            let mut attributes = request.attributes.iter();
+            attributes.any(|(known, value)| known == name && list.contains(value))
+        }
+        _ => false,
+    }
+}
+
+/// Whether what a guard looks up is in its list.
+fn lists(guard: &Guard, list: &List, facts: &Facts<'_>) -> bool {
+    if list.is_empty() {
+        return false;
+    }
+    // Of what is said twice nobody knows which is meant. That exempts nobody; but whoever is listed
+    // does not get past by saying something else as well.
+    let refuses = guard.effect == Effect::Refuse;
+    match &guard.subject {
+        KeyPart::Ip => facts.ip.is_some_and(|ip| list.contains_address(ip)),
+        KeyPart::Header(name) if refuses => facts.header(name).any(|it| list.contains(it)),
+        KeyPart::Attr(name) if refuses => facts.attribute(name).any(|it| list.contains(it)),
+        KeyPart::DescriptorEntry { .. } => any_descriptor(guard, list, facts, refuses),
+        // Conditions take `get` for `GET`, and so do applications.
+        KeyPart::Method => facts
+            .identity(&guard.subject)
+            .is_some_and(|method| list.contains(&method.to_ascii_uppercase())),
+        subject => facts.identity(subject).is_some_and(|it| list.contains(it)),
+    }
+}
+
+/// Whether a descriptor has a listed value: one is enough to be refused, and to be exempt it takes all.
+fn any_descriptor(guard: &Guard, list: &List, facts: &Facts<'_>, refuses: bool) -> bool {
+    let mut descriptors = facts.request.descriptors.iter();
+    let is_listed = |descriptor| {
+        let facts = Facts {
+            descriptor: Some(descriptor),
+            ..*facts
+        };
+        let value = facts.identity(&guard.subject);
+        value.is_some_and(|value| list.contains(value))
+    };
+    if refuses {
+        descriptors.any(is_listed)
+    } else {
+        descriptors.len() > 0 && descriptors.all(is_listed)
+    }
+}
+
+fn reads(guards: &[Guard]) -> Reads {
+    let mut reads = Reads::default();
+    for guard in guards {
+        reads.host |= guard.subject == KeyPart::Host;
+        reads.path |= guard.subject == KeyPart::Path;
+        reads.method |= guard.subject == KeyPart::Method;
+        reads.who.user |= guard.subject == KeyPart::User;
+        reads.who.api_key |= guard.subject == KeyPart::ApiKey;
+    }
+    reads
+}

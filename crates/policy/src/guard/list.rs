@@ -1,0 +1,200 @@
+//! Who is listed.
+
+use super::addresses::{Addresses, Member};
+use super::texts::Texts;
+use crate::limit::{AddressRules, KeyPart};
+use crate::matching::{canonical_host, normalise};
+use std::fmt;
+use std::net::IpAddr;
+
+/// Who is listed. It never changes; whoever reads a list again replaces it whole.
+///
+/// ```
+/// use tidegate_policy::guard::List;
+/// use tidegate_policy::limit::{AddressRules, KeyPart};
+///
+/// let members = ["192.0.2.7", "198.51.100.0/24", "2001:db8::1", "no address"];
+/// let list = List::new(&KeyPart::Ip, AddressRules::default(), members);
+/// assert_eq!((list.len(), list.skipped()), (3, 1));
+/// assert!(list.contains_address("198.51.100.9".parse()?));
+/// // An address of IPv6 counts by its first 64 bits, here as in limits.
+/// assert!(list.contains_address("2001:db8::2".parse()?));
+/// # Ok::<(), std::net::AddrParseError>(())
+/// ```
+pub struct List {
+    members: Kind,
+    skipped: usize,
+}
+
+/// A list that is being put together, member by member.
+#[derive(Debug)]
+pub struct Building {
+    spelling: Spelling,
+    rules: AddressRules,
+    list: List,
+    buffer: String,
+}
+
+enum Kind {
+    Texts(Texts),
+    Addresses(Addresses),
+}
+
+/// The one spelling in which members are compared.
+#[derive(Clone, Copy, Debug)]
+enum Spelling {
+    Address,
+    Host,
+    Method,
+    Path,
+    AsIs,
+}
+
+// === impl List ===
+
+impl List {
+    /// The most members of a list; those beyond it are skipped.
+    pub const MOST: usize = 10_000_000;
+
+    /// Nobody.
+    pub fn empty(subject: &KeyPart) -> Self {
+        let members = match subject {
+            KeyPart::Ip => Kind::Addresses(Addresses::default()),
+            _ => Kind::Texts(Texts::default()),
+        };
+        Self {
+            members,
+            skipped: 0,
+        }
+    }
+
+    /// A list of values of `subject`. What cannot be one is skipped and counted.
+    pub fn new<'t>(
+        subject: &KeyPart,
+        rules: AddressRules,
+        members: impl IntoIterator<Item = &'t str>,
+    ) -> Self {
+        let mut building = Building::new(subject, rules);
+        for member in members {
+            building.push(member);
+        }
+        building.finish()
+    }
+
+    /// How many are listed, each once.
+    pub fn len(&self) -> usize {
+        match &self.members {
+            Kind::Texts(texts) => texts.len(),
+            Kind::Addresses(addresses) => addresses.len(),
+        }
+    }
+
+    /// Whether nobody is listed.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        match &self.members {
+            Kind::Texts(texts) => texts.len() == 0,
+            Kind::Addresses(addresses) => addresses.is_empty(),
+        }
+    }
+
+    /// How many members were skipped, because they cannot be values of the subject.
+    pub fn skipped(&self) -> usize {
+        self.skipped
+    }
+
+    /// Whether this text is listed: to the letter. No list of addresses has any.
+    #[inline]
+    pub fn contains(&self, text: &str) -> bool {
+        match &self.members {
+            Kind::Texts(texts) => texts.contains(text),
+            Kind::Addresses(_) => false,
+        }
+    }
+
+    /// Whether this address is listed, or a network that it lies in.
+    #[inline]
+    pub fn contains_address(&self, address: IpAddr) -> bool {
+        match &self.members {
+            Kind::Texts(_) => false,
+            Kind::Addresses(addresses) => addresses.contains(address),
+        }
+    }
+}
+
+// By hand: what is listed may be a secret.
+impl fmt::Debug for List {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("List")
+            .field("members", &self.len())
+            .field("skipped", &self.skipped)
+            .finish()
+    }
+}
+
+// === impl Building ===
+
+impl Building {
+    /// Begins a list of values of `subject`.
+    pub fn new(subject: &KeyPart, rules: AddressRules) -> Self {
+        Self {
+            spelling: match subject {
+                KeyPart::Ip => Spelling::Address,
+                KeyPart::Host => Spelling::Host,
+                KeyPart::Method => Spelling::Method,
+                KeyPart::Path => Spelling::Path,
+                _ => Spelling::AsIs,
+            },
+            rules,
+            list: List::empty(subject),
+            buffer: String::new(),
+        }
+    }
+
+    /// Makes room for so many more, where that is known before.
+    pub fn reserve(&mut self, more: usize) {
+        if let Kind::Texts(texts) = &mut self.list.members {
+            texts.reserve(more.min(List::MOST));
+        }
+    }
+
+    /// Adds a member; one that cannot be is skipped and counted.
+    pub fn push(&mut self, member: &str) {
+        if self.list.len() >= List::MOST || !self.insert(member) {
+            self.skip();
+        }
+    }
+
+    /// Counts a member that is not even text.
+    pub fn skip(&mut self) {
+        self.list.skipped = self.list.skipped.saturating_add(1);
+    }
+
+    /// The list.
+    pub fn finish(self) -> List {
+        self.list
+    }
+
+    fn insert(&mut self, member: &str) -> bool {
+        let buffer = &mut self.buffer;
+        let text = match self.spelling {
+            Spelling::Host => canonical_host(member, buffer),
+            Spelling::Path => normalise(member, buffer),
+            Spelling::Method => {
+                buffer.clear();
+                buffer.push_str(member);
+                buffer.make_ascii_uppercase();
+                Some(buffer.as_str())
+            }
+            Spelling::Address | Spelling::AsIs => Some(member),
+        };
+        match (&mut self.list.members, text) {
+            (Kind::Texts(texts), Some(text)) => texts.insert(text),
+            (Kind::Addresses(addresses), Some(text)) => {
+                let member = Member::parse(text.trim(), self.rules);
+                member.map(|member| addresses.insert(member)).is_some()
+            }
+            (_, None) => false,
+        }
+    }
+}

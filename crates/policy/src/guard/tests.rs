@@ -1,0 +1,313 @@
+use super::{Effect, Guard, GuardScratch, Guards, List, Origin, Outcome, Reason, Verdict};
+use crate::limit::{AddressRules, KeyPart};
+use crate::{Config, Descriptor, Hits, Request};
+use std::net::IpAddr;
+use std::sync::Arc;
+use tidegate_core::Mode;
+
+fn addresses(members: &[&str]) -> List {
+    List::new(
+        &KeyPart::Ip,
+        AddressRules::default(),
+        members.iter().copied(),
+    )
+}
+
+fn texts(subject: &KeyPart, members: &[&str]) -> List {
+    List::new(subject, AddressRules::default(), members.iter().copied())
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn guard(effect: Effect, subject: KeyPart) -> Guard {
+    Guard {
+        name: "g".to_owned(),
+        subject,
+        effect,
+        reason: Reason::Blocked,
+        origin: Origin::List(Vec::new().into()),
+        refresh: Guard::REFRESH,
+        timeout: Guard::TIMEOUT,
+        mode: Mode::Enforce,
+        refusal: None,
+    }
+}
+
+/// What guards with these lists say.
+fn ask(guards: Vec<(Guard, &[&str])>, request: &Request<'_>) -> Verdict {
+    let lists = guards.iter();
+    let lists: Vec<Arc<List>> = lists
+        .map(|(guard, members)| Arc::new(texts(&guard.subject, members)))
+        .collect();
+    let guards = Guards::new(guards.into_iter().map(|(guard, _)| guard).collect());
+    guards.ask(request, |nth| lists.get(nth), &mut GuardScratch::default())
+}
+
+#[test]
+fn an_address_is_found_in_whatever_form_it_is_written_and_no_neighbour_with_it() {
+    let list = addresses(&[
+        "192.0.2.7",
+        "::ffff:198.51.100.9",
+        "10.1.2.3/8",
+        " 203.0.113.1 ",
+    ]);
+    for listed in [
+        "192.0.2.7",
+        "::ffff:192.0.2.7",
+        "198.51.100.9",
+        "10.255.0.1",
+        "203.0.113.1",
+    ] {
+        assert!(list.contains_address(ip(listed)), "{listed}");
+    }
+    for other in ["192.0.2.8", "198.51.100.8", "11.0.0.1", "::", "2001:db8::1"] {
+        assert!(!list.contains_address(ip(other)), "{other}");
+    }
+    assert_eq!((list.len(), list.skipped()), (4, 0));
+}
+
+#[test]
+fn an_ipv6_address_stands_for_its_client_and_with_its_whole_length_for_itself() {
+    let list = addresses(&["2001:db8::1", "2001:db8:1::1/128", "2001:db8:2::/48"]);
+    for (address, listed) in [
+        ("2001:db8::ffff", true),
+        ("2001:db8:0:1::1", false),
+        ("2001:db8:1::1", true),
+        ("2001:db8:1::2", false),
+        ("2001:db8:2:ffff::1", true),
+        ("2001:db8:3::1", false),
+    ] {
+        assert_eq!(list.contains_address(ip(address)), listed, "{address}");
+    }
+    let narrow = List::new(
+        &KeyPart::Ip,
+        AddressRules { ipv6_prefix: 128 },
+        ["2001:db8::1"],
+    );
+    assert!(!narrow.contains_address(ip("2001:db8::2")));
+}
+
+#[test]
+fn what_is_no_address_is_skipped_and_counted() {
+    let list = addresses(&[
+        "",
+        "host",
+        "1.2.3",
+        "1.2.3.4/33",
+        "010.0.0.1",
+        "fe80::1%eth0",
+        "::1",
+    ]);
+    assert_eq!((list.len(), list.skipped()), (1, 6));
+    assert!(!list.contains("::1"), "addresses are no texts");
+}
+
+#[test]
+fn all_networks_of_ipv4_hold_no_address_of_ipv6() {
+    let list = addresses(&["0.0.0.0/0"]);
+    assert!(list.contains_address(ip("255.255.255.255")));
+    assert!(!list.contains_address(ip("2001:db8::1")));
+    let list = addresses(&["::/0"]);
+    assert!(list.contains_address(ip("2001:db8::1")));
+    assert!(!list.contains_address(ip("192.0.2.1")));
+}
+
+#[test]
+fn texts_are_compared_to_the_letter_and_kept_once() {
+    let list = texts(&KeyPart::ApiKey, &["k1", "K1", "k1", "k12", ""]);
+    assert_eq!((list.len(), list.skipped()), (3, 1));
+    assert!(list.contains("k1") && list.contains("K1") && list.contains("k12"));
+    assert!(!list.contains("k") && !list.contains("1k") && !list.contains(""));
+    let long = "x".repeat(1_025);
+    let list = texts(&KeyPart::User, &[&long, &long[1..]]);
+    assert_eq!((list.len(), list.skipped()), (1, 1));
+    assert!(list.contains(&long[1..]) && !list.contains(&long));
+}
+
+#[test]
+fn many_members_are_all_found() {
+    let members: Vec<String> = (0..20_000).map(|n| format!("project-{n}")).collect();
+    let list = List::new(
+        &KeyPart::User,
+        AddressRules::default(),
+        members.iter().map(String::as_str),
+    );
+    assert_eq!(list.len(), members.len());
+    assert!(members.iter().all(|member| list.contains(member)));
+    assert!(!list.contains("project-20000"));
+}
+
+#[test]
+fn no_member_is_ever_printed() {
+    let list = texts(&KeyPart::ApiKey, &["very-secret"]);
+    assert_eq!(format!("{list:?}"), "List { members: 1, skipped: 0 }");
+    let origin = Origin::List(vec!["very-secret".to_owned()].into());
+    assert_eq!(format!("{origin:?}"), "List(1 members)");
+}
+
+#[test]
+fn hosts_methods_and_paths_are_found_in_any_spelling() {
+    for (subject, member, request) in [
+        (
+            KeyPart::Host,
+            "Bad.Example:80",
+            Request::new().host("bad.example"),
+        ),
+        (KeyPart::Method, "trace", Request::new().method("TRACE")),
+        (KeyPart::Method, "TRACE", Request::new().method("trace")),
+        (KeyPart::Path, "/a//b/", Request::new().path("/a/%62?x=1")),
+    ] {
+        let members = [member];
+        let guards = vec![(guard(Effect::Refuse, subject.clone()), &members[..])];
+        assert_eq!(
+            ask(guards, &request).outcome,
+            Outcome::Refuse(0),
+            "{subject:?}"
+        );
+    }
+}
+
+#[test]
+fn exemptions_come_first_and_the_first_written_decides() {
+    let user = || guard(Effect::Refuse, KeyPart::User);
+    let exempt = guard(Effect::Exempt, KeyPart::ApiKey);
+    let guards = || {
+        vec![
+            (user(), &["ann", "bob"][..]),
+            (user(), &["ann", "eve"][..]),
+            (exempt.clone(), &["key"][..]),
+        ]
+    };
+    let said = |request: &Request<'_>| ask(guards(), request).outcome;
+    assert_eq!(said(&Request::new().user("ann")), Outcome::Refuse(0));
+    assert_eq!(said(&Request::new().user("eve")), Outcome::Refuse(1));
+    assert_eq!(
+        said(&Request::new().user("eve").api_key("key")),
+        Outcome::Exempt(2)
+    );
+    assert_eq!(said(&Request::new().user("zoe")), Outcome::Pass);
+    assert_eq!(said(&Request::new()), Outcome::Pass);
+}
+
+#[test]
+fn a_guard_that_only_watches_is_noted_and_the_next_one_decides() {
+    let watching = Guard {
+        mode: Mode::Shadow,
+        ..guard(Effect::Refuse, KeyPart::User)
+    };
+    let guards = vec![
+        (watching, &["ann"][..]),
+        (guard(Effect::Refuse, KeyPart::User), &["ann"][..]),
+    ];
+    let verdict = ask(guards, &Request::new().user("ann"));
+    assert_eq!(verdict.outcome, Outcome::Refuse(1));
+    assert!(verdict.is_watched(0) && !verdict.is_watched(1) && !verdict.is_watched(64));
+}
+
+#[test]
+fn saying_something_twice_neither_evades_a_guard_nor_exempts_anybody() {
+    let twice = [("x-project", "good"), ("X-Project", "bad")];
+    let header = || KeyPart::Header("x-project".to_owned());
+    let request = Request::new().headers(&twice);
+    let refuse = vec![(guard(Effect::Refuse, header()), &["bad"][..])];
+    assert_eq!(ask(refuse, &request).outcome, Outcome::Refuse(0));
+    let exempt = vec![(guard(Effect::Exempt, header()), &["bad"][..])];
+    assert_eq!(ask(exempt, &request).outcome, Outcome::Pass);
+}
+
+#[test]
+fn one_listed_descriptor_refuses_and_all_of_them_exempt() {
+    let of = |entries| Descriptor {
+        entries,
+        hits: Hits::AsRequest,
+        limit: None,
+    };
+    let good = of(&[("project", "good")]);
+    let bad = of(&[("project", "bad")]);
+    let part = || KeyPart::DescriptorEntry {
+        name: "project".to_owned(),
+        nth: None,
+    };
+    let said = |effect, descriptors: &[Descriptor<'_>]| {
+        let guards = vec![(guard(effect, part()), &["bad"][..])];
+        ask(guards, &Request::new().descriptors(descriptors)).outcome
+    };
+    assert_eq!(said(Effect::Refuse, &[good, bad]), Outcome::Refuse(0));
+    assert_eq!(said(Effect::Refuse, &[good]), Outcome::Pass);
+    assert_eq!(said(Effect::Exempt, &[good, bad]), Outcome::Pass);
+    assert_eq!(said(Effect::Exempt, &[bad, bad]), Outcome::Exempt(0));
+    assert_eq!(said(Effect::Exempt, &[]), Outcome::Pass);
+}
+
+#[test]
+fn every_policy_reads_what_guards_look_up_joined_ones_too() {
+    let guarded = |guards: &str| {
+        let text = format!(
+            "
+guards: [{guards}]
+routes: [{{ id: all, upstreams: [http://127.0.0.1:9], policy: [a, b] }}]
+policies:
+  - {{ name: a, limits: [{{ name: all, rate: 1/s }}] }}
+  - {{ name: b, limits: [{{ name: most, rate: 1/s }}] }}
+"
+        );
+        Config::from_yaml(&text).unwrap().policies
+    };
+    let of = |part: &str, list: &str| {
+        guarded(&format!("{{ name: g, refuse: '{part}', list: [{list}] }}"))
+    };
+    let none = guarded("{ name: g, refuse: 'attr:x', list: [x] }");
+    assert!(
+        none.iter()
+            .all(|it| !it.reads_address() && it.header_names().next().is_none())
+    );
+    assert!(
+        none.iter()
+            .all(|it| !it.reads_who().user && !it.reads_who().api_key)
+    );
+    assert!(
+        of("ip", "10.0.0.0/8")
+            .iter()
+            .all(crate::Policy::reads_address)
+    );
+    assert!(of("host", "h").iter().all(crate::Policy::reads_host));
+    assert!(of("path", "/p").iter().all(crate::Policy::reads_path));
+    assert!(
+        of("method", "TRACE")
+            .iter()
+            .all(crate::Policy::reads_method)
+    );
+    assert!(of("user", "u").iter().all(|it| it.reads_who().user));
+    assert!(of("api-key", "k").iter().all(|it| it.reads_who().api_key));
+    let named = of("header:X-Bot", "b");
+    assert_eq!(named.len(), 3);
+    assert!(named.iter().all(|it| it.header_names().eq(["x-bot"])));
+}
+
+#[test]
+fn what_a_guard_finds_does_not_depend_on_what_other_guards_look_at() {
+    let refuse = |subject| guard(Effect::Refuse, subject);
+    let project = || KeyPart::Attr("project".to_owned());
+    let plain = || {
+        vec![
+            (refuse(KeyPart::Ip), &["192.0.2.0/24"][..]),
+            (refuse(project()), &["p1"][..]),
+        ]
+    };
+    // Beside one that looks at the host, requests are respelled before any guard is asked.
+    let beside = || [plain(), vec![(refuse(KeyPart::Host), &["h.example"][..])]].concat();
+    let (one, two) = ([("project", "p1")], [("project", "p2"), ("project", "p1")]);
+    let other = [("tenant", "p1"), ("project", "")];
+    for (address, attributes, expected) in [
+        ("::ffff:192.0.2.9", &other[..], Outcome::Refuse(0)),
+        ("198.51.100.1", &one[..], Outcome::Refuse(1)),
+        ("198.51.100.1", &two[..], Outcome::Refuse(1)),
+        ("198.51.100.1", &other[..], Outcome::Pass),
+    ] {
+        let request = Request::new().ip(ip(address)).attributes(attributes);
+        assert_eq!(ask(plain(), &request).outcome, expected, "{attributes:?}");
+        assert_eq!(ask(beside(), &request).outcome, expected, "{attributes:?}");
+    }
+}

@@ -1,0 +1,232 @@
+//! What a source delivers: plans, groups and subjects.
+
+use super::PlanErrors;
+use super::settings::{FIELDS, Settings};
+use super::table::Table;
+use crate::config::{Fault, closest};
+use std::fmt;
+
+/// The longest id, in bytes.
+const ID_MAX: usize = 512;
+
+/// The most entries of a document.
+const ENTRIES_MAX: usize = 10_000_000;
+
+/// What a source delivers: plans, groups of subjects, and subjects.
+///
+/// Each entry has fields as text, whatever they are in the source: numbers of any width are written
+/// out. What is wrong with them is told by [`table`](Self::table), all of it at once.
+///
+/// ```
+/// use tidegate_policy::plan::{Document, Given, Unset};
+///
+/// let mut document = Document::default();
+/// document.plan("free", &[("N", "100"), ("T", "60")]);
+/// document.group("acme", &[("plan", "free"), ("N", "500")]);
+/// document.subject("p1", &[("group", "acme")]);
+/// document.subject("p2", &[("group", "acme"), ("T", "1h")]);
+///
+/// let table = document.table(Unset::Unlimited)?;
+/// let has = |id| match table.get(id)?.given {
+///     Given::Rate(number) => Some(table.rates()[number as usize].to_string()),
+///     _ => None,
+/// };
+/// assert_eq!(has("p1").as_deref(), Some("500/min"));
+/// assert_eq!(has("p2").as_deref(), Some("500/h"));
+/// assert_eq!(has("p3"), None);
+/// # Ok::<(), tidegate_policy::plan::PlanErrors>(())
+/// ```
+#[derive(Default)]
+pub struct Document {
+    pub(super) plans: Vec<Entry>,
+    pub(super) groups: Vec<Entry>,
+    pub(super) subjects: Vec<Entry>,
+    /// Whether the ids of subjects are secrets, such as API keys.
+    pub(super) hides_subjects: bool,
+    pub(super) errors: PlanErrors,
+}
+
+/// One entry, as far as it could be read.
+#[derive(Default)]
+pub(super) struct Entry {
+    pub(super) id: String,
+    pub(super) plan: Option<Box<str>>,
+    pub(super) group: Option<Box<str>>,
+    pub(super) own: Settings,
+    pub(super) quota: Settings,
+}
+
+/// What kind of entry it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Plan,
+    Group,
+    Subject,
+}
+
+/// What the group of a subject is called, here and elsewhere.
+const GROUP: [&str; 3] = ["group", "workspace", "workspaceId"];
+
+/// What stands before a field of a quota.
+const QUOTA: &str = "quota.";
+
+// === impl Document ===
+
+impl Document {
+    /// One whose subjects are secrets, such as API keys: no message shows one.
+    #[must_use]
+    pub fn hiding_subjects(mut self) -> Self {
+        self.hides_subjects = true;
+        self
+    }
+
+    /// Adds a plan. Fields are `N` and `T` (or `amount` and `period`, `limit` and
+    /// `window_seconds`), or `rate`, or `unlimited`; with `quota.` before them, of a group's quota.
+    pub fn plan(&mut self, id: &str, fields: &[(&str, &str)]) {
+        self.add(Kind::Plan, id, fields);
+    }
+
+    /// Adds a group: besides those of a plan, the field `plan`.
+    pub fn group(&mut self, id: &str, fields: &[(&str, &str)]) {
+        self.add(Kind::Group, id, fields);
+    }
+
+    /// Adds a subject: besides those of a plan, the fields `group` and `plan`.
+    pub fn subject(&mut self, id: &str, fields: &[(&str, &str)]) {
+        self.add(Kind::Subject, id, fields);
+    }
+
+    /// How many subjects it has.
+    pub fn subjects(&self) -> usize {
+        self.subjects.len()
+    }
+
+    /// The document flattened; `unset` is what a subject has of which no level says enough.
+    pub fn table(self, unset: super::Unset) -> Result<Table, PlanErrors> {
+        Table::build(self, unset)
+    }
+
+    /// Notes that something is wrong that belongs to no entry.
+    pub fn refuse(&mut self, message: impl Into<String>) {
+        self.errors.add(message.into());
+    }
+
+    pub(super) fn add(&mut self, kind: Kind, id: &str, fields: &[(&str, &str)]) {
+        let mut entry = Entry {
+            id: id.to_owned(),
+            ..Entry::default()
+        };
+        for (name, text) in fields {
+            if let Err(why) = entry.take(kind, name, text) {
+                self.refuse_entry(kind, id, &why);
+            }
+        }
+        for settings in [&entry.own, &entry.quota] {
+            if let Err(why) = settings.check() {
+                self.refuse_entry(kind, id, &why);
+            }
+        }
+        if id.is_empty() || id.len() > ID_MAX {
+            let why = format!(
+                "an id has 1 to {ID_MAX} bytes, and this one has {}",
+                id.len()
+            );
+            self.refuse_entry(kind, id, &why);
+        }
+        let list = match kind {
+            Kind::Plan => &mut self.plans,
+            Kind::Group => &mut self.groups,
+            Kind::Subject => &mut self.subjects,
+        };
+        if list.len() == ENTRIES_MAX {
+            self.refuse(format!("it has more than {ENTRIES_MAX} {}", kind.plural()));
+        } else if list.len() < ENTRIES_MAX {
+            list.push(entry);
+        }
+    }
+
+    /// Notes what is wrong with an entry, by its name, or by its number where the name is a secret.
+    pub(super) fn refuse_entry(&mut self, kind: Kind, id: &str, why: &str) {
+        let message = if kind == Kind::Subject && self.hides_subjects {
+            let number = self.subjects.len().saturating_add(1);
+            format!("subject number {number} (not shown, for it is a secret): {why}")
+        } else {
+            format!("{} {}: {why}", kind.noun(), Fault::quote(id))
+        };
+        self.errors.add(message);
+    }
+}
+
+// By hand: subjects may be secrets, and there are many.
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Document")
+            .field("plans", &self.plans.len())
+            .field("groups", &self.groups.len())
+            .field("subjects", &self.subjects.len())
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl Entry ===
+
+impl Entry {
+    fn take(&mut self, kind: Kind, name: &str, text: &str) -> Result<(), String> {
+        let named = || Some(text.trim()).filter(|it| !it.is_empty()).map(Box::from);
+        if kind != Kind::Plan && name == "plan" {
+            self.plan = named();
+            return Ok(());
+        }
+        if kind == Kind::Subject && GROUP.contains(&name) {
+            self.group = named();
+            return Ok(());
+        }
+        let (settings, field) = match name.strip_prefix(QUOTA) {
+            Some(field) if kind != Kind::Subject => (&mut self.quota, field),
+            _ => (&mut self.own, name),
+        };
+        // What is wrong with a value shows it, and a value is no secret.
+        match settings.take(field, text) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(unknown(kind, name)),
+            Err(why) => Err(format!("`{name}`: {why}")),
+        }
+    }
+}
+
+fn unknown(kind: Kind, name: &str) -> String {
+    let known = FIELDS.iter().copied().chain(
+        match kind {
+            Kind::Plan => ["quota"].as_slice(),
+            Kind::Group => &["plan", "quota"],
+            Kind::Subject => &["group", "plan"],
+        }
+        .iter()
+        .copied(),
+    );
+    let quoted = Fault::quote(name);
+    match closest(name, known) {
+        Some(meant) => format!("unknown field {quoted}; did you mean `{meant}`?"),
+        None => format!("unknown field {quoted}; expected `N` and `T`, or `rate`"),
+    }
+}
+
+// === impl Kind ===
+
+impl Kind {
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Group => "group",
+            Self::Subject => "subject",
+        }
+    }
+
+    pub(super) fn plural(self) -> &'static str {
+        match self {
+            Self::Plan => "plans",
+            Self::Group => "groups",
+            Self::Subject => "subjects",
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! What a limit says of a plan, and what a plan answers.
+
+use super::{Given, Group, Rate, Tables};
+use crate::config::{Counting, build_band};
+use crate::limit::{Band, KeyPart, Limit};
+use crate::matching::is_secret_name;
+
+/// Identifies the band of every plan: the same whatever it says, so that another amount or another
+/// period finds the same bucket.
+pub(crate) const LABEL: &str = "plan";
+
+/// A limit whose rate comes from a plan (`rate: { plan: … }`).
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The source, by its number.
+    pub source: usize,
+    /// Whose rate it is.
+    pub subject: KeyPart,
+    /// Whether the rate is the subject's own, or its group's.
+    pub of: Of,
+    /// What a subject has that the source does not know.
+    pub unknown: Unknown,
+    /// How bands are made from rates.
+    pub(crate) counting: Counting,
+    /// Such a band as rates will make, where the limit itself has none.
+    pub(crate) sample: Option<Box<Band>>,
+    /// Whether units are lent.
+    pub(crate) lends: bool,
+}
+
+/// Whose rate it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Of {
+    /// The subject's own.
+    #[default]
+    Subject,
+    /// The quota of the group that it belongs to.
+    Group,
+}
+
+/// What a subject has that the source does not know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// The band that the limit has.
+    Band,
+    /// Anything.
+    Unlimited,
+    /// Nothing: the request is refused.
+    Refuse,
+    /// Whatever comes after: the limit does not apply to it.
+    Skip,
+}
+
+/// What a plan answered for one request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answer {
+    /// Nothing was asked: the limit has no plan.
+    #[default]
+    NotAsked,
+    /// The subject has the rate of this number, of its own or of those for whom nothing is set.
+    Rate {
+        /// Its number in [`Table::rates`](super::Table::rates).
+        number: u32,
+        /// Whether no level says how much.
+        is_unset: bool,
+    },
+    /// The subject is unlimited.
+    Unlimited {
+        /// Whether no level says how much.
+        is_unset: bool,
+    },
+    /// The source does not know the subject: it has the band of the limit.
+    UnknownBand,
+    /// The source does not know the subject: it is unlimited.
+    UnknownUnlimited,
+    /// The source does not know the subject: the limit does not apply to it.
+    UnknownSkipped,
+    /// The source does not know the subject, or says nothing of it: it is refused.
+    Refused {
+        /// Whether the subject is known, and no level says how much.
+        is_unset: bool,
+    },
+}
+
+// === impl Plan ===
+
+impl Plan {
+    /// What the plan answers for `subject`, and the group that it belongs to. `None` is a subject that
+    /// the request does not tell.
+    #[inline]
+    pub(crate) fn answer<'t>(
+        &self,
+        subject: Option<&str>,
+        tables: &'t Tables,
+    ) -> (Answer, Option<Group<'t>>) {
+        let table = tables.get(self.source).and_then(Option::as_deref);
+        let found = table
+            .zip(subject)
+            .and_then(|(table, subject)| table.look(subject, self.of));
+        let Some((given, is_unset, group)) = found else {
+            return (self.unknown(), None);
+        };
+        let answer = match given {
+            Given::Rate(number) => Answer::Rate { number, is_unset },
+            Given::Unlimited => Answer::Unlimited { is_unset },
+            Given::Nothing => Answer::Refused { is_unset },
+        };
+        (answer, group)
+    }
+
+    /// Whether its subjects are secrets, such as API keys.
+    pub fn hides_subject(&self) -> bool {
+        match &self.subject {
+            KeyPart::ApiKey => true,
+            KeyPart::Header(name) | KeyPart::Attr(name) | KeyPart::DescriptorEntry { name, .. } => {
+                is_secret_name(name)
+            }
+            _ => false,
+        }
+    }
+
+    fn unknown(&self) -> Answer {
+        match self.unknown {
+            Unknown::Band => Answer::UnknownBand,
+            Unknown::Unlimited => Answer::UnknownUnlimited,
+            Unknown::Refuse => Answer::Refused { is_unset: false },
+            Unknown::Skip => Answer::UnknownSkipped,
+        }
+    }
+}
+
+// === impl Answer ===
+
+impl Answer {
+    /// The number of the rate that the plan told, if it told one.
+    #[inline]
+    pub fn rate(self) -> Option<u32> {
+        match self {
+            Self::Rate { number, .. } => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The word for it in metrics; `None` where nothing was asked.
+    pub fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::NotAsked => None,
+            Self::Rate {
+                is_unset: false, ..
+            } => Some("rate"),
+            Self::Unlimited { is_unset: false } => Some("unlimited"),
+            Self::Rate { .. } | Self::Unlimited { .. } | Self::Refused { is_unset: true } => {
+                Some("unset")
+            }
+            Self::UnknownBand
+            | Self::UnknownUnlimited
+            | Self::UnknownSkipped
+            | Self::Refused { .. } => Some("unknown"),
+        }
+    }
+}
+
+// === impl Limit ===
+
+impl Limit {
+    /// The band that a rate of its plan makes. The error says why there can be none.
+    pub fn planned_band(&self, rate: Rate) -> Result<Band, String> {
+        let Some(plan) = &self.plan else {
+            return Err("the limit has no plan".to_owned());
+        };
+        let mut band = build_band(rate, LABEL, plan.counting)?;
+        band.quota = band
+            .quota
+            .with_refundable(plan.counting.refundable || band.quota.is_refundable());
+        if plan.lends {
+            band.quota = band.quota.with_lending(true);
+        }
+        Ok(band)
+    }
+
+    /// Its bands; of one whose rates all come from a plan, such a band as they make, to tell what its
+    /// buckets look like.
+    pub fn shapes(&self) -> &[Band] {
+        match (self.bands.as_slice(), &self.plan) {
+            ([], Some(plan)) => plan.sample.as_deref().map_or(&[], std::slice::from_ref),
+            (bands, _) => bands,
+        }
+    }
+}

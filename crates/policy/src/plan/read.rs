@@ -1,0 +1,187 @@
+//! A document of plans from its text.
+
+use super::document::{Document, Kind};
+use super::{PlanErrors, json};
+use crate::config::{self, Entry, Fault, Node, Place, closest, read_syntax_up_to};
+
+/// The longest text, in bytes.
+const TEXT_MAX: usize = 256 << 20;
+
+/// The sections of a document, and what they are called elsewhere.
+const SECTIONS: [(&str, Kind); 6] = [
+    ("plans", Kind::Plan),
+    ("groups", Kind::Group),
+    ("workspaces", Kind::Group),
+    ("subjects", Kind::Subject),
+    ("projects", Kind::Subject),
+    ("tokens", Kind::Subject),
+];
+
+/// The section whose ids are secrets by their name.
+const TOKENS: &str = "tokens";
+
+/// Maps of settings within an entry: those of its quota, and its own, as some databases have them.
+const QUOTA: &str = "quota";
+const OWN: [&str; 2] = ["settings", "rateLimitSettings"];
+
+impl Document {
+    /// Reads a document in JSON or YAML. `hides_subjects` is whether the ids of subjects are secrets,
+    /// such as API keys; those under `tokens` are anyway.
+    ///
+    /// The error is that it cannot be read at all; what is wrong with single entries is told by
+    /// [`table`](Self::table).
+    ///
+    /// ```
+    /// use tidegate_policy::plan::{Document, Unset};
+    ///
+    /// let text = "
+    /// plans: { free: 100/min, pro: { N: 1000, T: 60 } }
+    /// groups: { acme: { plan: pro, quota: { rate: 1M/d } } }
+    /// subjects: { p1: { group: acme }, p2: { group: acme, N: 50 }, p3: { plan: free } }
+    /// ";
+    /// let table = Document::read(text, false)?.table(Unset::Unlimited)?;
+    /// assert_eq!((table.subjects(), table.groups(), table.rates().len()), (3, 1, 4));
+    ///
+    /// let text = "{\"tokens\": {\"s3cr3t\": {\"limit\": \"many\", \"window_seconds\": 1}}}";
+    /// let wrong = Document::read(text, false)?.table(Unset::Unlimited).unwrap_err().to_string();
+    /// assert!(wrong.contains("`many` is not an amount") && !wrong.contains("s3cr3t"));
+    /// # Ok::<(), tidegate_policy::plan::PlanErrors>(())
+    /// ```
+    pub fn read(text: &str, hides_subjects: bool) -> Result<Self, PlanErrors> {
+        if text.len() > TEXT_MAX {
+            let most = TEXT_MAX >> 20;
+            return Err(PlanErrors::one(format!("it is larger than {most} MiB")));
+        }
+        let root = match json::read(text) {
+            Some(root) => root,
+            None => yaml(text, hides_subjects || text.contains(TOKENS))?,
+        };
+        let config::Kind::Map(sections) = root.kind else {
+            let what = root.noun();
+            return Err(PlanErrors::one(format!(
+                "it is {what}; expected a map with `plans`, `groups` and `subjects`"
+            )));
+        };
+        let mut document = Self {
+            hides_subjects: hides_subjects || sections.iter().any(|it| it.key.text == TOKENS),
+            ..Self::default()
+        };
+        for section in &sections {
+            document.section(section);
+        }
+        Ok(document)
+    }
+
+    fn section(&mut self, section: &Entry) {
+        let name = section.key.text.as_str();
+        let known = SECTIONS.iter().find(|(known, _)| *known == name);
+        let Some((_, kind)) = known else {
+            let names = SECTIONS.iter().map(|(name, _)| *name);
+            let help = match closest(name, names) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "expected `plans`, `groups` or `subjects`".to_owned(),
+            };
+            self.refuse(format!("unknown section {}; {help}", Fault::quote(name)));
+            return;
+        };
+        match &section.value.kind {
+            config::Kind::Map(entries) => {
+                for entry in entries {
+                    self.entry(*kind, entry);
+                }
+            }
+            config::Kind::Null => {}
+            _ => self.refuse(format!(
+                "`{name}` is {}; expected a map from ids to settings",
+                section.value.noun()
+            )),
+        }
+    }
+
+    fn entry(&mut self, kind: Kind, entry: &Entry) {
+        let id = entry.key.text.as_str();
+        let mut fields: Vec<(String, &str)> = Vec::new();
+        match &entry.value.kind {
+            config::Kind::Null => {}
+            config::Kind::Text(rate) => fields.push(("rate".to_owned(), rate)),
+            config::Kind::Map(entries) => {
+                for field in entries {
+                    if let Err(why) = flatten(field, "", &mut fields) {
+                        self.refuse_entry(kind, id, &why);
+                    }
+                }
+            }
+            config::Kind::List(_) | config::Kind::Broken => {
+                let why = "it is a list; expected settings, such as `{ N: 100, T: 60 }`";
+                self.refuse_entry(kind, id, why);
+            }
+        }
+        let fields: Vec<(&str, &str)> = fields
+            .iter()
+            .map(|(name, text)| (name.as_str(), *text))
+            .collect();
+        self.add(kind, id, &fields);
+    }
+}
+
+/// The fields of an entry as text, with those of a map within it behind its name.
+fn flatten<'a>(
+    field: &'a Entry,
+    before: &str,
+    fields: &mut Vec<(String, &'a str)>,
+) -> Result<(), String> {
+    let name = field.key.text.as_str();
+    match &field.value.kind {
+        // What says nothing is not set.
+        config::Kind::Null => Ok(()),
+        config::Kind::Text(text) if before.is_empty() && name == QUOTA => {
+            fields.push(("quota.rate".to_owned(), text));
+            Ok(())
+        }
+        config::Kind::Text(text) => {
+            fields.push((format!("{before}{name}"), text));
+            Ok(())
+        }
+        config::Kind::Map(inner) if before.is_empty() && (name == QUOTA || OWN.contains(&name)) => {
+            let before = if name == QUOTA { "quota." } else { "" };
+            let is_map = |it: &&Entry| matches!(it.value.kind, config::Kind::Map(_));
+            if let Some(deeper) = inner.iter().find(is_map) {
+                return Err(refuse(&deeper.key.text, &deeper.value));
+            }
+            inner.iter().try_for_each(|it| flatten(it, before, fields))
+        }
+        _ => Err(refuse(name, &field.value)),
+    }
+}
+
+fn refuse(name: &str, value: &Node) -> String {
+    format!(
+        "{} is {}; expected a single value",
+        Fault::quote(name),
+        value.noun()
+    )
+}
+
+/// The tree of a text in YAML. Where keys may be secrets, what is wrong is told by its place alone.
+fn yaml(text: &str, hides: bool) -> Result<Node, PlanErrors> {
+    let nothing = Fault::new("it says nothing").help("it needs `plans`, `groups` or `subjects`");
+    let (root, faults) = read_syntax_up_to(text, nothing, TEXT_MAX);
+    // Who says nothing tells no secret.
+    let hides = hides && !text.trim().is_empty();
+    let mut errors = PlanErrors::default();
+    for (place, fault) in faults {
+        let line = match place {
+            Place::File { line, .. } => format!("line {line}: "),
+            Place::Variable(_) => String::new(),
+        };
+        errors.add(if hides {
+            format!("{line}this cannot be read (not shown, for it may be a secret)")
+        } else {
+            line + &fault.into_sentence()
+        });
+    }
+    match root {
+        Some(root) => errors.or(root),
+        None => Err(errors),
+    }
+}

@@ -1,0 +1,225 @@
+//! What one level says, and how levels come together.
+
+use crate::config::{Fault, parse_amount, parse_duration_us, parse_rate};
+use std::fmt;
+
+/// What a subject has: so many per so long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rate {
+    /// How many a period.
+    pub amount: u64,
+    /// The period, in microseconds.
+    pub period_us: u64,
+    /// How many may come at once, for a token bucket; the amount where absent.
+    pub burst: Option<u64>,
+}
+
+/// What one level says. What it does not say comes from the level below.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) amount: Option<u64>,
+    pub(super) period_us: Option<u64>,
+    /// Goes with the amount: whoever says another amount says how many may come at once, too.
+    pub(super) burst: Option<u64>,
+    pub(super) unlimited: bool,
+}
+
+/// What all levels come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sum {
+    Rate(Rate),
+    Unlimited,
+    /// Nobody says how many, or nobody says per how long.
+    Unset,
+}
+
+/// What the fields of an entry are called, here and elsewhere.
+const AMOUNT: [&str; 3] = ["N", "amount", "limit"];
+const PERIOD: [&str; 4] = ["T", "period", "window_seconds", "window"];
+const RATE: &str = "rate";
+const UNLIMITED: &str = "unlimited";
+
+/// Every field that says how much.
+pub(super) const FIELDS: [&str; 9] = [
+    "N",
+    "T",
+    "rate",
+    "unlimited",
+    "amount",
+    "period",
+    "limit",
+    "window_seconds",
+    "window",
+];
+
+// === impl Settings ===
+
+impl Settings {
+    /// Takes in one field. `Ok(false)` where it is none of those that say how much.
+    pub(super) fn take(&mut self, name: &str, text: &str) -> Result<bool, String> {
+        let text = text.trim();
+        let mut told = Self::default();
+        if AMOUNT.contains(&name) {
+            told.amount = amount(text)?;
+        } else if PERIOD.contains(&name) {
+            told.period_us = period(text)?;
+        } else if name == RATE {
+            told = Self::from_rate(text)?;
+        } else if name == UNLIMITED {
+            told.unlimited = flag(text)?;
+        } else {
+            return Ok(false);
+        }
+        let is_twice = (self.amount.is_some() && told.amount.is_some())
+            || (self.period_us.is_some() && told.period_us.is_some());
+        if is_twice {
+            return Err(format!("`{name}` says what another field says already"));
+        }
+        self.amount = self.amount.or(told.amount);
+        self.period_us = self.period_us.or(told.period_us);
+        self.burst = self.burst.or(told.burst);
+        self.unlimited |= told.unlimited;
+        Ok(true)
+    }
+
+    /// What a text alone says: `100/min`, or `unlimited`.
+    pub(super) fn from_rate(text: &str) -> Result<Self, String> {
+        if text == UNLIMITED {
+            return Ok(Self {
+                unlimited: true,
+                ..Self::default()
+            });
+        }
+        let (amount, period_us, burst) = parse_rate(text).map_err(Fault::into_sentence)?;
+        Ok(Self {
+            amount: Some(amount).filter(|amount| *amount > 0),
+            period_us: Some(period_us).filter(|period| *period > 0),
+            burst,
+            unlimited: false,
+        })
+    }
+
+    /// Whether it makes sense as a whole.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.unlimited && (self.amount.is_some() || self.period_us.is_some()) {
+            return Err("it is unlimited, and says how much as well".to_owned());
+        }
+        Ok(())
+    }
+
+    /// This level and a more specific one above it.
+    pub(super) fn under(self, above: Self) -> Self {
+        if above.unlimited {
+            return above;
+        }
+        let has_amount = above.amount.is_some();
+        Self {
+            amount: above.amount.or(self.amount),
+            period_us: above.period_us.or(self.period_us),
+            burst: if has_amount { above.burst } else { self.burst },
+            unlimited: self.unlimited,
+        }
+    }
+
+    /// What it comes to, with no level above it. Who is unlimited stays so until a whole rate says
+    /// otherwise.
+    pub(super) fn sum(self) -> Sum {
+        match (self.amount, self.period_us) {
+            (Some(amount), Some(period_us)) => Sum::Rate(Rate {
+                amount,
+                period_us,
+                burst: self.burst,
+            }),
+            _ if self.unlimited => Sum::Unlimited,
+            _ => Sum::Unset,
+        }
+    }
+}
+
+/// How many: a whole number of any width, in any spelling. Nothing and less is not set.
+fn amount(text: &str) -> Result<Option<u64>, String> {
+    if let Ok(amount) = parse_amount(text) {
+        return Ok(Some(amount).filter(|amount| *amount > 0));
+    }
+    let expected = "expected a whole number, for example `100`";
+    let amount = number(text);
+    let amount =
+        amount.ok_or_else(|| format!("{} is not an amount; {expected}", Fault::quote(text)))?;
+    Ok(Some(amount).filter(|amount| *amount > 0))
+}
+
+/// Per how long, in microseconds: seconds, or a length of time. Nothing and less is not set.
+fn period(text: &str) -> Result<Option<u64>, String> {
+    let quoted = || Fault::quote(text);
+    if let Some(seconds) = number(text) {
+        let micros = seconds.checked_mul(1_000_000);
+        let micros = micros.ok_or_else(|| format!("{} seconds are too long", quoted()))?;
+        return Ok(Some(micros).filter(|micros| *micros > 0));
+    }
+    match parse_duration_us(text) {
+        Ok(micros) => Ok(Some(micros).filter(|micros| *micros > 0)),
+        Err(_) => Err(format!(
+            "{} is not a period; expected whole seconds, or a length of time such as `1min`",
+            quoted()
+        )),
+    }
+}
+
+/// A whole number as databases and programs write it: `100`, `100.0`, `1e2`; 0 where it is below.
+fn number(text: &str) -> Option<u64> {
+    if let Ok(number) = text.parse::<i128>() {
+        return match u64::try_from(number) {
+            Ok(number) => Some(number),
+            Err(_) if number < 0 => Some(0),
+            Err(_) => None,
+        };
+    }
+    let begins = text.trim_start_matches(['-', '+']);
+    if !begins.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+        return None;
+    }
+    let number: f64 = text.parse().ok()?;
+    if number <= 0.0 {
+        return Some(0);
+    }
+    if !number.is_finite() || number.fract() != 0.0 {
+        return None;
+    }
+    format!("{number:.0}").parse().ok()
+}
+
+fn flag(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "yes" | "1" => Ok(true),
+        "false" | "no" | "0" => Ok(false),
+        _ => Err(format!(
+            "{} is neither true nor false; write `unlimited: true`",
+            Fault::quote(text)
+        )),
+    }
+}
+
+// === impl Rate ===
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u64, &str); 5] = [
+            (86_400_000_000, "d"),
+            (3_600_000_000, "h"),
+            (60_000_000, "min"),
+            (1_000_000, "s"),
+            (1_000, "ms"),
+        ];
+        let fits = |(length, _): &&(u64, &str)| self.period_us.is_multiple_of(*length);
+        let (length, unit) = UNITS.iter().find(fits).copied().unwrap_or((1, "us"));
+        write!(f, "{}/", self.amount)?;
+        match self.period_us.checked_div(length) {
+            Some(1) => f.write_str(unit)?,
+            count => write!(f, "{}{unit}", count.unwrap_or(0))?,
+        }
+        match self.burst {
+            Some(burst) => write!(f, " burst {burst}"),
+            None => Ok(()),
+        }
+    }
+}

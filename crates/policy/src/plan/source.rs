@@ -1,0 +1,117 @@
+//! Where plans come from.
+
+use super::Rate;
+use crate::config::Secret;
+use std::time::Duration;
+
+/// A source of plans (`plans`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanSource {
+    /// Its name, by which limits ask for it.
+    pub name: String,
+    /// Where it is.
+    pub origin: Origin,
+    /// How often it is asked.
+    pub refresh: Duration,
+    /// How long one answer may take.
+    pub timeout: Duration,
+    /// What a subject has of which no level says how much.
+    pub unset: Unset,
+}
+
+/// Where plans are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// In a file, in YAML or JSON.
+    File(String),
+    /// At a URL, which answers in JSON or YAML.
+    Http {
+        /// `http://` or `https://`.
+        url: String,
+        /// What is presented as a bearer token.
+        token: Option<Secret>,
+    },
+    /// In collections of `MongoDB`.
+    MongoDb {
+        /// `mongodb://` or `mongodb+srv://`: it may hold a password.
+        url: Secret,
+        /// The database.
+        database: String,
+        /// The collections in it, and their fields.
+        collections: Box<Collections>,
+    },
+    /// In the program, which tells them itself.
+    Program,
+}
+
+/// What plans are called in `MongoDB`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Collections {
+    /// The collection of plans.
+    pub plans: String,
+    /// The collection of groups.
+    pub groups: String,
+    /// The collection of subjects.
+    pub subjects: String,
+    /// The field with the settings, in all three.
+    pub settings: String,
+    /// The field of the settings that says how many.
+    pub amount: String,
+    /// The field of the settings that says per how many seconds.
+    pub period: String,
+    /// The field of plans and groups with the settings of the group's quota, if there is one.
+    pub quota: Option<String>,
+    /// The field of a group with the id of its plan.
+    pub plan_of_group: String,
+    /// The field of a subject with the id of its group.
+    pub group_of_subject: String,
+    /// The field that requests know a subject by.
+    pub subject_id: String,
+}
+
+impl Default for Collections {
+    fn default() -> Self {
+        let owned = str::to_owned;
+        Self {
+            plans: owned("plans"),
+            groups: owned("workspaces"),
+            subjects: owned("projects"),
+            settings: owned("rateLimitSettings"),
+            amount: owned("N"),
+            period: owned("T"),
+            quota: None,
+            plan_of_group: owned("tariffPlanId"),
+            group_of_subject: owned("workspaceId"),
+            subject_id: owned("_id"),
+        }
+    }
+}
+
+/// What a subject has of which no level says how much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unset {
+    /// Anything.
+    #[default]
+    Unlimited,
+    /// This much.
+    Rate(Rate),
+    /// Nothing.
+    Refuse,
+}
+
+impl PlanSource {
+    /// How often a source is asked unless told.
+    pub const REFRESH: Duration = Duration::from_secs(30);
+    /// How long one answer may take unless told.
+    pub const TIMEOUT: Duration = Duration::from_secs(5);
+
+    /// Where it is, in a word, for labels and logs.
+    pub fn kind(&self) -> &'static str {
+        match self.origin {
+            Origin::File(_) => "file",
+            Origin::Http { .. } => "http",
+            Origin::MongoDb { .. } => "mongodb",
+            Origin::Program => "program",
+        }
+    }
+}

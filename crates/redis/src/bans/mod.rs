@@ -1,0 +1,222 @@
+//! A set of whom to refuse, some of them only until their ban ends.
+//!
+//! The set is anybody's: people add and remove members by hand, and whoever is in it is banned. When
+//! a ban that we made ends is kept beside it, in the sorted set `{SET}:until`: Unix milliseconds on
+//! the server's clock. A member without an entry there stays until somebody removes it.
+
+use crate::beside::beside;
+use crate::connection::{Connection, Route};
+use crate::error::CallError;
+use crate::script::Script;
+use crate::sets::{LoadError, Step, Verb, Walk, within};
+use crate::typed;
+use redis::Value;
+use std::time::Duration;
+
+/// How many members one call of a script is about: about a millisecond of the server's time.
+const AT_ONCE: usize = 1_000;
+
+/// So many calls of one `expire` at most: whoever fills the set faster than that waits for the next.
+const CALLS_MAX: usize = 10_000;
+
+/// Bans in a Redis set.
+///
+/// Every call is one or several scripts that do all or nothing, by the server's clock; set and ends
+/// share a slot. After an error every method may be called again.
+///
+/// # Examples
+///
+/// ```no_run
+/// # async fn example(connection: tidegate_redis::Connection) -> Result<(), Box<dyn std::error::Error>> {
+/// use std::time::Duration;
+/// use tidegate_redis::Bans;
+///
+/// let bans = Bans::new(connection, "BlacklistIPsSet");
+/// let hour = Duration::from_secs(3_600);
+/// let new = bans.ban(&["192.0.2.1"], Some(hour)).await?;
+/// assert_eq!(new, [b"192.0.2.1"]);
+/// // At every refresh:
+/// let lifted = bans.expire().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Bans {
+    connection: Connection,
+    /// The set, and the ends.
+    keys: [Vec<u8>; 2],
+    ban: Script,
+    expire: Script,
+    unban: Script,
+}
+
+impl Bans {
+    /// Bans in the set of this name. If it has a hash tag, its companion has the same.
+    pub fn new(connection: Connection, set: impl Into<Vec<u8>>) -> Self {
+        let set = set.into();
+        let ends = beside(&set, ":until");
+        Self {
+            connection,
+            keys: [set, ends],
+            ban: typed::script("ban", include_str!("ban.lua")),
+            expire: typed::script("expire", include_str!("expire.lua")),
+            unban: typed::script("unban", include_str!("unban.lua")),
+        }
+    }
+
+    /// The key of the set.
+    pub fn set(&self) -> &[u8] {
+        let [set, _] = &self.keys;
+        set
+    }
+
+    /// The key of the sorted set with the ends.
+    pub fn until(&self) -> &[u8] {
+        let [_, ends] = &self.keys;
+        ends
+    }
+
+    /// Bans members for `length`, or for ever; tells which of them were not banned before. (Asked
+    /// again after an error, those that it has banned already are not told.)
+    ///
+    /// With a length: whoever is new gets an end, and whoever has one keeps the later of both. Who
+    /// is in the set without an end was added by hand, or for ever, and stays so. For ever: whoever
+    /// has an end loses it.
+    ///
+    /// Redis does not tell whether somebody adds by hand whom we have banned for a while already:
+    /// that ban still ends, and [`Bans::ban`] with `None` (or `ZREM {SET}:until MEMBER`) is what
+    /// makes it last. The same holds for who is removed and added by hand with no
+    /// [`Bans::expire`] in between.
+    pub async fn ban<M: AsRef<[u8]>>(
+        &self,
+        members: &[M],
+        length: Option<Duration>,
+    ) -> Result<Vec<Vec<u8>>, CallError> {
+        let length = length.map_or_else(|| "ever".to_owned(), typed::millis);
+        let mut new = Vec::new();
+        for some in members.chunks(AT_ONCE) {
+            let mut args = vec![length.as_bytes()];
+            args.extend(some.iter().map(AsRef::as_ref));
+            let reply = self.connection.evalsha(&self.ban, &self.keys, &args);
+            new.extend(typed::strings(reply.await?)?);
+        }
+        Ok(new)
+    }
+
+    /// Lets go whose ban has ended, and tells whom. Of several instances that do this at once, one
+    /// tells of each. Also forgets the ends of members that somebody has removed by hand, so that
+    /// they have none when they are added by hand again.
+    ///
+    /// A thousand at a time, so that no call keeps the server for long. After an error, whom it has
+    /// let go so far is not told any more.
+    pub async fn expire(&self) -> Result<Vec<Vec<u8>>, CallError> {
+        let count = AT_ONCE.to_string().into_bytes();
+        let mut cursor = b"0".to_vec();
+        let mut lifted = Vec::new();
+        for _ in 0..CALLS_MAX {
+            let args = [&cursor, &count];
+            let reply = self.connection.evalsha(&self.expire, &self.keys, &args);
+            let mut reply = typed::strings(reply.await?)?.into_iter();
+            let (Some(more), Some(next)) = (reply.next(), reply.next()) else {
+                return Err(CallError::malformed("whom it let go was expected"));
+            };
+            lifted.extend(reply);
+            cursor = next;
+            if more == b"0" && cursor.is_empty() {
+                break;
+            }
+        }
+        Ok(lifted)
+    }
+
+    /// Lets a member go, whoever has banned it, for however long; tells whether it was banned.
+    pub async fn unban(&self, member: impl AsRef<[u8]>) -> Result<bool, CallError> {
+        let args = [member];
+        let reply = self.connection.evalsha(&self.unban, &self.keys, &args);
+        match reply.await? {
+            Value::Int(count) => Ok(count > 0),
+            _ => Err(CallError::malformed("a count was expected")),
+        }
+    }
+
+    /// Whose ban has an end, and how long it still lasts by the server's clock, as of the call; zero
+    /// for those about to be let go. Others in the set stay until somebody removes them.
+    ///
+    /// A member may be told more than once, and one that was removed from the set by hand still is
+    /// until the next [`Bans::expire`]. At most `max`, and within `time`, as
+    /// [`Connection::members`].
+    pub async fn ends(
+        &self,
+        max: usize,
+        time: Duration,
+    ) -> Result<Vec<(Vec<u8>, Duration)>, LoadError> {
+        within(time, self.collect(max)).await
+    }
+
+    async fn collect(&self, max: usize) -> Result<Vec<(Vec<u8>, Duration)>, LoadError> {
+        let now = self.now().await?;
+        let mut ends = Vec::new();
+        let mut walk = Walk::new(&self.connection, Verb::Sorted, self.until());
+        loop {
+            match walk.next().await? {
+                Step::Found(found) => ends.extend(read_ends(found, now)),
+                Step::Again => ends.clear(),
+                Step::End => return Ok(ends),
+            }
+            if ends.len() > max {
+                ends.sort_unstable();
+                ends.dedup_by(|a, b| a.0 == b.0);
+            }
+            if ends.len() > max {
+                return Err(LoadError::too_many(self.until(), max));
+            }
+        }
+    }
+
+    /// The server's clock, in milliseconds.
+    async fn now(&self) -> Result<u64, CallError> {
+        let command = redis::cmd("TIME");
+        let time = self.connection.command(Route::Key(self.set()), &command);
+        let time = typed::strings(time.await?)?;
+        let [seconds, micros] = time.as_slice() else {
+            return Err(CallError::malformed("a time was expected"));
+        };
+        let (seconds, micros) = (typed::number(seconds), typed::number(micros));
+        let now = seconds.zip(micros).map(|(seconds, micros)| {
+            let millis = seconds.saturating_mul(1_000);
+            millis.saturating_add(micros / 1_000)
+        });
+        now.ok_or_else(|| CallError::malformed("a time was expected"))
+    }
+}
+
+/// Members and scores in turn. A score that somebody wrote by hand and that is no instant, such as
+/// `inf`, is no end that could be told.
+fn read_ends(found: Vec<Vec<u8>>, now: u64) -> Vec<(Vec<u8>, Duration)> {
+    let mut ends = Vec::with_capacity(found.len() / 2);
+    let mut found = found.into_iter();
+    while let (Some(member), Some(score)) = (found.next(), found.next()) {
+        let whole = score.split(|byte| *byte == b'.').next();
+        if let Some(end) = whole.and_then(typed::number) {
+            ends.push((member, Duration::from_millis(end.saturating_sub(now))));
+        }
+    }
+    ends
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_that_is_no_instant_is_no_end() {
+        let words = [
+            "a", "1700", "b", "inf", "c", "1500.75", "d", "-3", "e", "900",
+        ];
+        let found = words.map(|word| word.as_bytes().to_vec()).to_vec();
+        let left = |millis| Duration::from_millis(millis);
+        let expected = [("a", left(700)), ("c", left(500)), ("e", left(0))];
+        let expected = expected.map(|(member, left)| (member.as_bytes().to_vec(), left));
+        assert_eq!(read_ends(found, 1_000), expected);
+    }
+}

@@ -1,0 +1,54 @@
+//! Counts on their way, and how far they have come.
+
+use super::tally::Progress;
+
+/// Counts that are to be added: names, and how much each. A batch is sent with one census only.
+#[derive(Debug)]
+pub struct Batch {
+    pub(super) counts: Vec<(Vec<u8>, u64)>,
+    pub(super) period: Progress,
+    pub(super) total: Progress,
+}
+
+impl Batch {
+    /// Counts; a name may come more than once. They are sent a thousand at a time.
+    pub fn new(mut counts: Vec<(Vec<u8>, u64)>) -> Self {
+        // Nothing is no reason for a field.
+        counts.retain(|(_, count)| *count > 0);
+        Self {
+            counts,
+            period: Progress::default(),
+            total: Progress::default(),
+        }
+    }
+
+    /// The sum of its counts.
+    pub fn sum(&self) -> u64 {
+        sum(&self.counts)
+    }
+}
+
+/// Where a batch was counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Added {
+    /// In the map of the period.
+    pub period: Landed,
+    /// In the map of all time.
+    pub total: Landed,
+}
+
+/// Where a batch was counted in a map. The three are all of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Landed {
+    /// So much under its own name.
+    pub own: u64,
+    /// So much in [`OTHER`](super::OTHER).
+    pub other: u64,
+    /// Of so much nobody knows whether it was counted.
+    pub doubtful: u64,
+}
+
+pub(super) fn sum(counts: &[(Vec<u8>, u64)]) -> u64 {
+    let counts = counts.iter().map(|(_, count)| *count);
+    counts.fold(0, u64::saturating_add)
+}

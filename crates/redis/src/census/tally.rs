@@ -1,0 +1,169 @@
+//! One of the maps, to which batches are added: each piece of a batch once.
+//!
+//! A piece has a number, and the marker beside the map holds the highest number that this instance
+//! has added. That tells a piece that is sent again from a new one as long as pieces come in order,
+//! and no later than the marker lasts; a piece that may have been added and is past that is given up.
+
+use super::batch::{Landed, sum};
+use crate::beside::beside;
+use crate::connection::Connection;
+use crate::error::{CallError, Class};
+use crate::script::Script;
+use crate::typed;
+use redis::Value;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How many counts are added by one call: a few milliseconds of the server's time.
+const PIECE: usize = 1_000;
+
+/// A piece that was first sent so long ago is not sent again. The marker lasts for ten minutes; the
+/// rest is for calls that take their time.
+const DOUBT_MAX: Duration = Duration::from_mins(8);
+
+/// The most that Redis can count at once.
+const COUNT_MAX: u64 = i64::MAX.unsigned_abs();
+
+/// How far a batch has come in one map.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    /// How many pieces are done with.
+    done: usize,
+    /// The next piece, if it may have been added.
+    sent: Option<Sent>,
+    landed: Landed,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    number: u64,
+    first: Instant,
+}
+
+impl Progress {
+    pub(super) fn landed(&self) -> Landed {
+        self.landed
+    }
+
+    /// Goes on to the next piece; this one is counted, but for what is told.
+    fn pass(&mut self, landed: Landed) {
+        let add = u64::saturating_add;
+        self.landed = Landed {
+            own: add(self.landed.own, landed.own),
+            other: add(self.landed.other, landed.other),
+            doubtful: add(self.landed.doubtful, landed.doubtful),
+        };
+        self.done += 1;
+        self.sent = None;
+    }
+}
+
+/// A map.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// The map, and our marker.
+    keys: [Vec<u8>; 2],
+    max: String,
+    lasts: String,
+    script: Script,
+    /// The number of the piece that was sent last.
+    newest: u64,
+}
+
+impl Tally {
+    pub(super) fn new(key: &[u8], id: &str, max: u64, lasts: Option<Duration>) -> Self {
+        let marker = beside(key, &format!(":batch:{id}"));
+        Self {
+            keys: [key.to_vec(), marker],
+            max: max.to_string(),
+            lasts: typed::millis(lasts.unwrap_or_default()),
+            script: typed::script("census add", include_str!("add.lua")),
+            newest: 0,
+        }
+    }
+
+    pub(super) fn key(&self) -> &[u8] {
+        let [map, _] = &self.keys;
+        map
+    }
+
+    /// Adds what is left of a batch.
+    pub(super) async fn send(
+        &mut self,
+        connection: &Connection,
+        counts: &[(Vec<u8>, u64)],
+        progress: &mut Progress,
+    ) -> Result<(), CallError> {
+        while let Some(piece) = counts.chunks(PIECE).nth(progress.done) {
+            let all = sum(piece);
+            if progress.sent.is_some_and(|sent| self.is_lost(sent)) {
+                progress.pass(Landed {
+                    doubtful: all,
+                    ..Landed::default()
+                });
+                continue;
+            }
+            let is_first = progress.sent.is_none();
+            let sent = *progress.sent.get_or_insert_with(|| {
+                self.newest += 1;
+                Sent {
+                    number: self.newest,
+                    first: Instant::now(),
+                }
+            });
+            match self.call(connection, sent.number, piece).await {
+                Ok(other) => progress.pass(Landed {
+                    own: all.saturating_sub(other),
+                    other: other.min(all),
+                    doubtful: 0,
+                }),
+                Err(error) => {
+                    if is_first && is_without_effect(&error) {
+                        progress.sent = None;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the marker cannot tell any more if a piece was added.
+    fn is_lost(&self, sent: Sent) -> bool {
+        sent.number != self.newest || sent.first.elapsed() >= DOUBT_MAX
+    }
+
+    /// Tells how much went to `other`.
+    async fn call(
+        &self,
+        connection: &Connection,
+        number: u64,
+        piece: &[(Vec<u8>, u64)],
+    ) -> Result<u64, CallError> {
+        let number = number.to_string();
+        let texts: Vec<String> = piece
+            .iter()
+            .map(|(_, count)| count.min(&COUNT_MAX).to_string())
+            .collect();
+        let mut args = vec![
+            number.as_bytes(),
+            self.max.as_bytes(),
+            self.lasts.as_bytes(),
+        ];
+        for ((name, _), count) in piece.iter().zip(&texts) {
+            args.push(name);
+            args.push(count.as_bytes());
+        }
+        let reply = connection.evalsha(&self.script, &self.keys, &args).await?;
+        match &reply {
+            Value::BulkString(other) => typed::number(other),
+            _ => None,
+        }
+        .ok_or_else(|| CallError::malformed("how much went to `other` was expected"))
+    }
+}
+
+/// The script looks at types before it writes.
+fn is_without_effect(error: &CallError) -> bool {
+    error.class() == Class::NotExecuted || error.code() == Some(typed::WRONG_TYPE)
+}

@@ -1,0 +1,63 @@
+//! What can go wrong with loading something whole.
+
+use crate::error::CallError;
+use crate::typed;
+use std::error::Error;
+use std::fmt;
+
+/// Why something was not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// Redis gave no usable answer, or not in time; or the key holds something else.
+    Call(CallError),
+    /// There is more than may be held.
+    TooMany {
+        /// Which key, for people.
+        key: String,
+        /// How many may be held.
+        max: usize,
+    },
+}
+
+impl LoadError {
+    pub(crate) fn too_many(key: &[u8], max: usize) -> Self {
+        let key = typed::shown(key);
+        Self::TooMany { key, max }
+    }
+
+    /// Whether it may pass by itself.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Call(error) => error.is_transient(),
+            Self::TooMany { .. } => false,
+        }
+    }
+}
+
+impl From<CallError> for LoadError {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Call(error) => error.fmt(f),
+            Self::TooMany { key, max } => {
+                write!(f, "the Redis key {key} has more than {max} members, ")?;
+                f.write_str("which is as many as may be loaded")
+            }
+        }
+    }
+}
+
+impl Error for LoadError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Call(error) => Some(error),
+            Self::TooMany { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What rings.
+
+use super::alert::Alert;
+use super::messenger::Messenger;
+use crate::errand::Errand;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_policy::alerts::{AlertKind, Alerts};
+use tidegate_policy::route::UpstreamTls;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tracing::warn;
+
+/// How many alerts wait to be brought at most.
+const QUEUE: usize = 256;
+
+/// Of how many it is remembered that they were told.
+const TOLD_MAX: usize = 4_096;
+
+/// How much of an answer to an alert is read.
+const ANSWER_MAX: usize = 16 * 1_024;
+
+/// Rings when something needs a person. Clones are cheap, and ringing never waits.
+#[derive(Clone)]
+pub(crate) struct Bell {
+    wire: Option<Arc<Wire>>,
+    metrics: AlertMetrics,
+}
+
+struct Wire {
+    on: Vec<AlertKind>,
+    repeat: Duration,
+    queue: mpsc::Sender<Alert>,
+    told: Mutex<HashMap<(AlertKind, String), Instant, RandomState>>,
+}
+
+/// What became of alerts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AlertMetrics(Family<[(&'static str, &'static str); 2], Counter>);
+
+// === impl Bell ===
+
+impl Bell {
+    /// One that nobody hears.
+    pub(crate) fn silent() -> Self {
+        Self {
+            wire: None,
+            metrics: AlertMetrics::default(),
+        }
+    }
+
+    /// A bell, and the messenger who brings what rings to where `alerts` says; or what is wrong with
+    /// that.
+    pub(crate) fn hang(
+        alerts: &Alerts,
+        metrics: AlertMetrics,
+    ) -> Result<(Self, Messenger), String> {
+        let tls = UpstreamTls::default();
+        let errand = Errand::to(alerts.webhook.expose(), &tls, alerts.timeout, ANSWER_MAX);
+        let errand = errand.map_err(|why| format!("`alerts.webhook`: {why}"))?;
+        let (queue, queued) = mpsc::channel(QUEUE);
+        let wire = Wire {
+            on: alerts.on.clone(),
+            repeat: alerts.repeat,
+            queue,
+            told: Mutex::default(),
+        };
+        for kind in &alerts.on {
+            for outcome in ["sent", "failed", "dropped", "repeated"] {
+                // They start at zero, so that a rate over their first increase is right.
+                metrics.counter(*kind, outcome);
+            }
+        }
+        let messenger = Messenger::new(errand, alerts.format, queued, metrics.clone());
+        let wire = Some(Arc::new(wire));
+        Ok((Self { wire, metrics }, messenger))
+    }
+
+    /// Rings, unless nobody wants to hear of such, or the same rang just now.
+    pub(crate) fn ring(&self, alert: Alert) {
+        let Some(wire) = &self.wire else {
+            return;
+        };
+        if !wire.on.contains(&alert.kind) {
+            return;
+        }
+        let kind = alert.kind;
+        if !wire.is_news(&alert) {
+            self.metrics.count(kind, "repeated");
+        } else if wire.queue.try_send(alert).is_err() {
+            self.metrics.count(kind, "dropped");
+            warn!(
+                kind = kind.as_str(),
+                "an alert was dropped: too many wait to be sent"
+            );
+        }
+    }
+}
+
+impl Wire {
+    /// Whether it has not been told of late.
+    fn is_news(&self, alert: &Alert) -> bool {
+        let now = Instant::now();
+        let mut told = self.told.lock();
+        let is_recent = |at: &Instant| now.duration_since(*at) < self.repeat;
+        let name = (alert.kind, alert.subject.clone());
+        if told.get(&name).is_some_and(is_recent) {
+            return false;
+        }
+        if told.len() >= TOLD_MAX {
+            told.retain(|_, at| is_recent(at));
+        }
+        // Of so many at once, nobody needs to hear each but once.
+        if told.len() < TOLD_MAX {
+            told.insert(name, now);
+        }
+        true
+    }
+}
+
+impl fmt::Debug for Bell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bell")
+            .field("is_heard", &self.wire.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl AlertMetrics ===
+
+impl AlertMetrics {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "alerts",
+            "Alerts, by what they are about and what became of them",
+            self.0.clone(),
+        );
+    }
+
+    pub(super) fn count(&self, kind: AlertKind, outcome: &'static str) {
+        self.counter(kind, outcome).inc();
+    }
+
+    #[cfg(test)]
+    pub(super) fn counter_value(&self, kind: AlertKind, outcome: &'static str) -> u64 {
+        self.counter(kind, outcome).get()
+    }
+
+    fn counter(&self, kind: AlertKind, outcome: &'static str) -> Counter {
+        let labels = [("kind", kind.as_str()), ("outcome", outcome)];
+        self.0.get_or_create_owned(&labels)
+    }
+}

@@ -1,0 +1,182 @@
+//! Brings what rang to where people are.
+
+use super::alert::Alert;
+use super::bell::AlertMetrics;
+use crate::errand::Errand;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method};
+use std::time::Duration;
+use tidegate_policy::alerts::AlertFormat;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use tracing::{debug, warn};
+
+/// How often one alert is tried.
+const TRIES: u32 = 5;
+
+/// The pause after the first try; it doubles with each.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Brings alerts, one after the other.
+#[derive(Debug)]
+pub(crate) struct Messenger {
+    errand: Errand,
+    format: AlertFormat,
+    queued: mpsc::Receiver<Alert>,
+    metrics: AlertMetrics,
+}
+
+impl Messenger {
+    pub(super) fn new(
+        errand: Errand,
+        format: AlertFormat,
+        queued: mpsc::Receiver<Alert>,
+        metrics: AlertMetrics,
+    ) -> Self {
+        Self {
+            errand,
+            format,
+            queued,
+            metrics,
+        }
+    }
+
+    /// Brings everything that rings, until no bell is left.
+    pub(crate) async fn run(mut self) {
+        while let Some(alert) = self.queued.recv().await {
+            let outcome = if self.bring(&alert).await {
+                "sent"
+            } else {
+                "failed"
+            };
+            self.metrics.count(alert.kind, outcome);
+        }
+    }
+
+    /// Tries until it is taken, or has been tried often enough. The next one waits meanwhile: where
+    /// nobody takes one, nobody takes another.
+    async fn bring(&self, alert: &Alert) -> bool {
+        let mut pause = PAUSE;
+        for last in (0..TRIES).map(|nth| nth == TRIES - 1) {
+            let Err(why) = self.post(alert).await else {
+                return true;
+            };
+            if last {
+                warn!(
+                    kind = alert.kind.as_str(),
+                    why, "an alert was not delivered"
+                );
+                return false;
+            }
+            debug!(kind = alert.kind.as_str(), why, "an alert is sent again");
+            sleep(pause).await;
+            pause = pause.saturating_mul(2);
+        }
+        false
+    }
+
+    async fn post(&self, alert: &Alert) -> Result<(), String> {
+        let mut headers = HeaderMap::new();
+        let content_type = Alert::content_type(self.format);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        let body = alert.body(self.format);
+        let answer = self.errand.run(Method::POST, headers, body).await;
+        match answer {
+            Ok(answer) if answer.status.is_success() => Ok(()),
+            Ok(answer) => Err(format!("it was answered {}", answer.status)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Alert, AlertMetrics, Bell};
+    use std::time::Duration;
+    use tidegate_policy::alerts::{AlertFormat, AlertKind, Alerts};
+    use tidegate_policy::config::Secret;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    async fn hook() -> (TcpListener, Alerts) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let alerts = Alerts {
+            webhook: Secret::new(format!("http://{address}/hush")),
+            format: AlertFormat::Json,
+            on: vec![AlertKind::Ban, AlertKind::Store],
+            timeout: Duration::from_secs(5),
+            repeat: Duration::from_mins(10),
+        };
+        (listener, alerts)
+    }
+
+    /// Takes one alert, answers it with `status`, and tells what it said.
+    async fn take(listener: &TcpListener, status: &str) -> serde_json::Value {
+        let (mut stream, _) = listener.accept().await.expect("somebody comes");
+        let mut asked = Vec::new();
+        while !asked.ends_with(b"}") {
+            stream.read_buf(&mut asked).await.expect("it asks");
+        }
+        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+        stream
+            .write_all(answer.as_bytes())
+            .await
+            .expect("it listens");
+        let text = String::from_utf8(asked).expect("text");
+        let (_, body) = text.split_once("\r\n\r\n").expect("a body");
+        serde_json::from_str(body).expect("JSON")
+    }
+
+    fn counted(metrics: &AlertMetrics, kind: AlertKind, outcome: &'static str) -> u64 {
+        metrics.counter_value(kind, outcome)
+    }
+
+    #[tokio::test]
+    async fn the_same_is_told_once_and_what_nobody_wants_to_hear_never() {
+        let (listener, alerts) = hook().await;
+        let metrics = AlertMetrics::default();
+        let (bell, messenger) = Bell::hang(&alerts, metrics.clone()).expect("a sound URL");
+        for subject in ["192.0.2.1", "192.0.2.1", "192.0.2.2"] {
+            bell.ring(Alert::new(AlertKind::Ban, subject, "banned"));
+        }
+        bell.ring(Alert::new(AlertKind::Stale, "blacklist", "not wanted"));
+        drop(bell);
+        let taken = async {
+            let first = take(&listener, "200 OK").await;
+            (first, take(&listener, "204 No Content").await)
+        };
+        let (taken, ()) = tokio::join!(taken, messenger.run());
+        assert_eq!(taken.0["subject"], "192.0.2.1");
+        assert_eq!(taken.1["subject"], "192.0.2.2");
+        assert_eq!(counted(&metrics, AlertKind::Ban, "sent"), 2);
+        assert_eq!(counted(&metrics, AlertKind::Ban, "repeated"), 1);
+    }
+
+    #[tokio::test]
+    async fn an_alert_that_is_not_taken_is_sent_again() {
+        let (listener, alerts) = hook().await;
+        let metrics = AlertMetrics::default();
+        let (bell, messenger) = Bell::hang(&alerts, metrics.clone()).expect("a sound URL");
+        bell.ring(Alert::new(AlertKind::Store, "store", "away"));
+        drop(bell);
+        let taken = async {
+            take(&listener, "503 Service Unavailable").await;
+            take(&listener, "200 OK").await
+        };
+        let (taken, ()) = tokio::join!(taken, messenger.run());
+        assert_eq!(taken["kind"], "store");
+        assert_eq!(counted(&metrics, AlertKind::Store, "sent"), 1);
+    }
+
+    #[tokio::test]
+    async fn ringing_never_waits_for_a_messenger() {
+        let (_listener, alerts) = hook().await;
+        let metrics = AlertMetrics::default();
+        let (bell, _messenger) = Bell::hang(&alerts, metrics.clone()).expect("a sound URL");
+        for subject in 0..300 {
+            bell.ring(Alert::new(AlertKind::Ban, &subject.to_string(), "banned"));
+        }
+        assert_eq!(counted(&metrics, AlertKind::Ban, "dropped"), 44);
+    }
+}

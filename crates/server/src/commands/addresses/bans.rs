@@ -1,0 +1,98 @@
+//! Keeping an address out, and letting it in again.
+
+use super::{AddressesArgs, ban_set};
+use crate::commands::who::who;
+use crate::failure::Failure;
+use std::time::Duration;
+use tidegate_policy::Config;
+use tidegate_policy::addresses::Addresses;
+use tidegate_policy::config::{Environment, duration};
+use tidegate_redis::{Bans, Connection};
+use tracing::info;
+
+/// What to do about an address.
+pub(super) struct Order {
+    set: String,
+    /// As it counts.
+    address: String,
+    what: What,
+}
+
+enum What {
+    Ban(Option<Duration>),
+    Unban,
+}
+
+impl Order {
+    /// What the command line says is to be done; `None` where nothing is.
+    pub(super) fn of(
+        args: &AddressesArgs,
+        config: &Config,
+        counted: &Addresses,
+    ) -> Result<Option<Self>, Failure> {
+        let (text, what) = match (&args.ban, &args.unban) {
+            (Some(address), _) => (address, What::Ban(length(args.length.as_deref())?)),
+            (None, Some(address)) => (address, What::Unban),
+            (None, None) => return Ok(None),
+        };
+        let set = ban_set(config, counted).ok_or_else(|| {
+            Failure::input(
+                "this configuration bans nobody\n   help: add `ban: { guard: NAME, for: 1h }` to \
+                 `addresses`",
+            )
+        })?;
+        Ok(Some(Self {
+            set: set.to_owned(),
+            address: member(text, config)?,
+            what,
+        }))
+    }
+
+    /// Does it, writes down who wanted it, and tells what came of it.
+    pub(super) async fn carry_out(
+        &self,
+        connection: &Connection,
+        environment: &dyn Environment,
+    ) -> Result<String, Failure> {
+        let bans = Bans::new(connection.clone(), self.set.clone());
+        let address = &self.address;
+        let (done, said) = match self.what {
+            What::Ban(length) => {
+                let new = bans
+                    .ban(&[address], length)
+                    .await
+                    .map_err(Failure::runtime)?;
+                let said = if new.is_empty() {
+                    format!("{address} was kept out already")
+                } else {
+                    format!("{address} is kept out")
+                };
+                ("banned", said)
+            }
+            What::Unban => {
+                let was_banned = bans.unban(address).await.map_err(Failure::runtime)?;
+                let said = if was_banned {
+                    format!("{address} is let in again")
+                } else {
+                    format!("{address} was not kept out")
+                };
+                ("unbanned", said)
+            }
+        };
+        info!(who = who(environment), address, set = self.set, done, "ban");
+        Ok(said)
+    }
+}
+
+fn length(text: Option<&str>) -> Result<Option<Duration>, Failure> {
+    match text {
+        None | Some("0") => Ok(None),
+        Some(text) => duration(text).map(Some).map_err(Failure::input),
+    }
+}
+
+/// What the set calls the address.
+fn member(text: &str, config: &Config) -> Result<String, Failure> {
+    let member = config.client.address_rules().member_of(text);
+    member.ok_or_else(|| Failure::input(format!("`{text}` is neither an address nor a network")))
+}

@@ -1,0 +1,131 @@
+//! Who asks most, and how it stands with them.
+
+use crate::failure::Failure;
+use serde::Serialize;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tidegate_policy::addresses::Addresses;
+use tidegate_redis::{Bans, Census, CensusLimits, CensusMap, CensusNames, Connection};
+
+/// The most ends of bans that are read.
+const ENDS_MAX: usize = 1_000_000;
+
+/// How long reading them may take.
+const TIME_MAX: Duration = Duration::from_secs(30);
+
+/// What there is to see.
+#[derive(Debug, Serialize)]
+pub(super) struct Sight {
+    /// The names of the maps.
+    pub(super) period_map: String,
+    pub(super) total_map: String,
+    /// An address is banned that asks this often in a period.
+    pub(super) threshold: u64,
+    /// How many periods are over, and how many requests were counted in them.
+    pub(super) closed: u64,
+    pub(super) counted: u64,
+    /// How long the present one still lasts.
+    pub(super) closes_in_ms: Option<u64>,
+    /// Who asks most, in this period or ever.
+    pub(super) addresses: Vec<Line>,
+}
+
+/// How it stands with an address.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Line {
+    pub(super) address: String,
+    pub(super) period: u64,
+    pub(super) total: u64,
+    pub(super) banned: bool,
+    /// How long the ban still lasts; absent where it has no end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) ends_in_ms: Option<u64>,
+}
+
+pub(super) async fn look(
+    connection: &Connection,
+    counted: &Addresses,
+    set: Option<&str>,
+    top: usize,
+) -> Result<Sight, Failure> {
+    let names = CensusNames {
+        period: counted.period_map.clone(),
+        total: counted.total_map.clone(),
+    };
+    let limits = CensusLimits {
+        period_max: counted.max_addresses,
+        total_max: counted.max_addresses,
+        total_lasts: counted.total_lasts,
+    };
+    let census = Census::new(connection.clone(), &names, limits);
+    let figures = census.figures().await.map_err(Failure::runtime)?;
+    let mut lines = BTreeMap::new();
+    for map in [CensusMap::Period, CensusMap::Total] {
+        let most = census.top(map, top).await.map_err(Failure::runtime)?;
+        for (address, _) in most {
+            let line = Line::of(&address);
+            lines.insert(address, line);
+        }
+    }
+    // Who asks most in one map need not in the other, and is told of both.
+    let found: Vec<&[u8]> = lines.keys().map(Vec::as_slice).collect();
+    let of = |map| census.counts(map, &found);
+    let period = of(CensusMap::Period).await.map_err(Failure::runtime)?;
+    let total = of(CensusMap::Total).await.map_err(Failure::runtime)?;
+    for (line, (period, total)) in lines.values_mut().zip(period.into_iter().zip(total)) {
+        (line.period, line.total) = (period, total);
+    }
+    if let Some(set) = set {
+        mark_banned(connection, set, &mut lines).await?;
+    }
+    let mut addresses: Vec<Line> = lines.into_values().collect();
+    addresses.sort_by_key(|line| Reverse((line.period, line.total)));
+    Ok(Sight {
+        period_map: names.period,
+        total_map: names.total,
+        threshold: counted.threshold,
+        closed: figures.closed,
+        counted: figures.counted,
+        closes_in_ms: figures.due.map(millis),
+        addresses,
+    })
+}
+
+impl Line {
+    fn of(address: &[u8]) -> Self {
+        Self {
+            address: String::from_utf8_lossy(address).into_owned(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Marks those who are kept out, and until when.
+async fn mark_banned(
+    connection: &Connection,
+    set: &str,
+    lines: &mut BTreeMap<Vec<u8>, Line>,
+) -> Result<(), Failure> {
+    let members = connection.members(set.as_bytes(), ENDS_MAX, TIME_MAX).await;
+    for member in members.map_err(Failure::runtime)? {
+        if let Some(line) = lines.get_mut(&member) {
+            line.banned = true;
+        }
+    }
+    let ends = Bans::new(connection.clone(), set)
+        .ends(ENDS_MAX, TIME_MAX)
+        .await;
+    for (member, left) in ends.map_err(Failure::runtime)? {
+        if let Some(line) = lines.get_mut(&member)
+            && line.banned
+        {
+            line.ends_in_ms = Some(millis(left));
+        }
+    }
+    Ok(())
+}
+
+fn millis(length: Duration) -> u64 {
+    u64::try_from(length.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,102 @@
+//! Kuadrant's `Reserve` and `Commit`: an estimate before a request, and what it was afterwards. The same
+//! as `POST /v1/reserve` and `/v1/commit`, but that a commit without a reservation is a report.
+
+use super::rls::{self, Unanswered};
+use super::status::{Code, Status};
+use crate::decider::Decider;
+use crate::wire::rls::reserve::{self, Commit, Reserve};
+use crate::wire::rls::write;
+use tidegate::{CheckError, Reservation, SettleError, SettleState, Store};
+
+/// Answers `message`, a `ReserveRequest`: appends a `ReserveResponse` to `out`.
+pub(super) async fn reserve<S: Store>(
+    decider: &Decider<S>,
+    message: &[u8],
+    mut out: Vec<u8>,
+) -> Result<Vec<u8>, Status> {
+    let asked = Reserve::read(message)?;
+    let (descriptors, ttl) = (asked.descriptors()?, asked.ttl()?);
+    let rules = decider.rules().map_err(unreserved)?;
+    let Some(request) = rls::request(&rules, asked.domain(), asked.amount, &descriptors) else {
+        decider.metrics().grpc.count_unknown(asked.domain());
+        reserve::reserved(&mut out, write::Code::Ok, None);
+        return Ok(out);
+    };
+    let reserved = decider.reserve(&rules, &request, ttl).await;
+    let reservation = reserved.map_err(unreserved)?;
+    reserve::reserved(&mut out, code(&reservation), reservation.id());
+    Ok(out)
+}
+
+/// Answers `message`, a `CommitRequest`: appends a `CommitResponse` to `out`.
+pub(super) async fn commit<S: Store>(
+    decider: &Decider<S>,
+    message: &[u8],
+    mut out: Vec<u8>,
+) -> Result<Vec<u8>, Status> {
+    let told = Commit::read(message)?;
+    let is_released = match settle(decider, &told).await? {
+        Some(is_released) => is_released,
+        // What was used was used, though nobody knows of the reservation.
+        None => {
+            report(decider, &told).await?;
+            false
+        }
+    };
+    reserve::committed(&mut out, is_released);
+    Ok(out)
+}
+
+/// Settles the reservation: whether it was, by this call or by one before. `None` where there is no such
+/// reservation.
+async fn settle<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<Option<bool>, Status> {
+    if told.reservation.is_empty() {
+        return Ok(None);
+    }
+    match decider.commit(told.reservation, told.actual).await {
+        Ok(settled) => Ok(Some(matches!(
+            settled.state(),
+            SettleState::Settled | SettleState::Already
+        ))),
+        Err(SettleError::Unknown) => Ok(None),
+        // What exactly failed is for the log.
+        Err(_) => Err(Status::new(
+            Code::Unavailable,
+            "this cannot be settled at the moment; the same again settles what is left",
+        )),
+    }
+}
+
+/// Charges what was used.
+async fn report<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<(), Status> {
+    let descriptors = told.descriptors()?;
+    let rules = decider.rules().map_err(unreserved)?;
+    match rls::request(&rules, told.domain(), told.actual, &descriptors) {
+        Some(request) => {
+            let reported = decider.report_by(&rules, &request).await;
+            reported.map(drop).map_err(unreserved)
+        }
+        None => {
+            decider.metrics().grpc.count_unknown(told.domain());
+            Ok(())
+        }
+    }
+}
+
+fn code(reservation: &Reservation) -> write::Code {
+    if reservation.is_allowed() {
+        write::Code::Ok
+    } else {
+        write::Code::OverLimit
+    }
+}
+
+fn unreserved(error: CheckError) -> Status {
+    match error {
+        // Nothing is wrong with the call: the policy has to be another.
+        CheckError::CannotReserve { .. } => {
+            Status::new(Code::FailedPrecondition, error.to_string())
+        }
+        error => Unanswered::from(error).into(),
+    }
+}

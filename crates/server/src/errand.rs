@@ -1,0 +1,261 @@
+//! Errands: one request of our own to somebody over HTTP, and what it is answered.
+//!
+//! For what happens now and then: fetching a document, telling somebody something. Each makes a
+//! connection, says its piece and hangs up; nothing is followed, retried or kept, and everything has
+//! a bound. TLS is verified, as it is to upstreams.
+
+use crate::proxy::dial::Dial;
+use crate::proxy::target::Manner;
+use bytes::Bytes;
+use http::header::{CONNECTION, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+use tidegate_policy::route::{Http2, Scheme, Upstream, UpstreamTls};
+use tokio::time::timeout;
+
+/// Where errands go.
+pub(crate) struct Errand {
+    dial: Dial,
+    /// As `Host` has it: the only part of the address that is ever shown.
+    authority: String,
+    /// Path and query.
+    target: Uri,
+    /// How long all of it may take.
+    time_max: Duration,
+    /// How long an answer may be.
+    bytes_max: usize,
+}
+
+/// What was answered.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Errand {
+    /// To `url`, or what is wrong with it. What is wrong is told without the URL, which may hold a
+    /// secret.
+    pub(crate) fn to(
+        url: &str,
+        tls: &UpstreamTls,
+        time_max: Duration,
+        bytes_max: usize,
+    ) -> Result<Self, String> {
+        let uri: Uri = url.parse().map_err(|_| "it is not a URL".to_owned())?;
+        let scheme = match uri.scheme_str() {
+            Some("http") => Scheme::Http,
+            Some("https") => Scheme::Https,
+            _ => return Err("it begins neither with `http://` nor with `https://`".to_owned()),
+        };
+        let authority = uri.authority().map_or("", |it| it.as_str());
+        if authority.contains('@') {
+            return Err("users and passwords do not belong into it".to_owned());
+        }
+        let host = uri.host().unwrap_or_default();
+        let upstream = Upstream {
+            scheme,
+            // The brackets of an IPv6 address are the URL's.
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port: uri.port_u16().unwrap_or(scheme.port()),
+            prefix: String::new(),
+            weight: 1,
+            http2: Http2::Never,
+        };
+        let path = uri.path_and_query().map_or("/", |it| it.as_str());
+        Ok(Self {
+            dial: Dial::new(&upstream, tls, time_max)?,
+            authority: authority.to_owned(),
+            target: path.parse().map_err(|_| "it has no path".to_owned())?,
+            time_max,
+            bytes_max,
+        })
+    }
+
+    /// Runs it: sends `body` with `headers`, and brings back what is answered, whatever its status.
+    pub(crate) async fn run(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Answer, ErrandError> {
+        let exchange = timeout(self.time_max, self.exchange(method, headers, body));
+        exchange.await.unwrap_or(Err(ErrandError::TooSlow))
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Answer, ErrandError> {
+        let dialled = self.dial.dial(Manner::Upgrade).await;
+        let dialled = dialled.map_err(|error| ErrandError::Unreachable(error.to_string()))?;
+        let shaken = http1::handshake(TokioIo::new(dialled.stream)).await;
+        let (mut sender, connection) = shaken.map_err(broken)?;
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = self.target.clone();
+        *request.headers_mut() = headers;
+        let host = HeaderValue::from_str(&self.authority);
+        let host = host.map_err(|_| ErrandError::Broken("the host is not one".to_owned()))?;
+        request.headers_mut().insert(HOST, host);
+        request
+            .headers_mut()
+            .insert(CONNECTION, HeaderValue::from_static("close"));
+        request
+            .headers_mut()
+            .insert(USER_AGENT, HeaderValue::from_static("tidegate"));
+        let talk = async {
+            let answer = sender.send_request(request).await.map_err(broken)?;
+            let (head, body) = answer.into_parts();
+            let body = Limited::new(body, self.bytes_max).collect().await;
+            let body = body.map_err(|error| ErrandError::Broken(error.to_string()))?;
+            Ok(Answer {
+                status: head.status,
+                headers: head.headers,
+                body: body.to_bytes(),
+            })
+        };
+        beside(connection, talk).await
+    }
+}
+
+/// What `talk` comes to, while `connection` is driven beside it, as far as there is one.
+async fn beside<T>(connection: impl Future, talk: impl Future<Output = T>) -> T {
+    let (mut connection, mut talk) = (pin!(connection), pin!(talk));
+    let mut is_over = false;
+    poll_fn(|context| {
+        if let Poll::Ready(said) = talk.as_mut().poll(context) {
+            return Poll::Ready(said);
+        }
+        if !is_over && connection.as_mut().poll(context).is_ready() {
+            is_over = true;
+            // Whatever was read last is there for the taking.
+            return talk.as_mut().poll(context);
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+impl fmt::Debug for Errand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Errand({})", self.authority)
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum ErrandError {
+    /// Nobody is there.
+    Unreachable(String),
+    /// It took too long.
+    TooSlow,
+    /// The connection broke, or what came is not HTTP, or too much of it.
+    Broken(String),
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` hands it over")]
+fn broken(error: hyper::Error) -> ErrandError {
+    ErrandError::Broken(error.to_string())
+}
+
+impl fmt::Display for ErrandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(why) => f.write_str(why),
+            Self::TooSlow => f.write_str("no answer in time"),
+            Self::Broken(why) => write!(f, "the answer broke off: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for ErrandError {}
+
+#[cfg(test)]
+mod tests {
+    use super::{Errand, ErrandError};
+    use bytes::Bytes;
+    use http::{HeaderMap, Method};
+    use std::time::Duration;
+    use tidegate_policy::route::UpstreamTls;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// Answers one errand with `answer`, and tells what was asked.
+    async fn run(answer: &str, bytes_max: usize) -> (String, Result<super::Answer, ErrandError>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let url = format!("http://{address}/hook?key=1");
+        let second = Duration::from_secs(5);
+        let errand = Errand::to(&url, &UpstreamTls::default(), second, bytes_max);
+        let errand = errand.expect("a sound URL");
+        let serve = async {
+            let (mut stream, _) = listener.accept().await.expect("somebody comes");
+            let mut asked = vec![0; 4_096];
+            let mut length = 0;
+            while !asked[..length].ends_with(b"hello") {
+                length += stream.read(&mut asked[length..]).await.expect("it asks");
+            }
+            stream
+                .write_all(answer.as_bytes())
+                .await
+                .expect("it listens");
+            asked.truncate(length);
+            String::from_utf8(asked).expect("text")
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert("x-one", "1".parse().expect("a value"));
+        tokio::join!(
+            serve,
+            errand.run(Method::POST, headers, Bytes::from("hello"))
+        )
+    }
+
+    #[tokio::test]
+    async fn an_errand_says_its_piece_and_brings_the_answer() {
+        let ok = "HTTP/1.1 201 Created\r\netag: \"7\"\r\ncontent-length: 2\r\n\r\nok";
+        let (asked, answer) = run(ok, 64).await;
+        assert!(
+            asked.starts_with("POST /hook?key=1 HTTP/1.1\r\n"),
+            "{asked}"
+        );
+        assert!(asked.contains("x-one: 1") && asked.contains("connection: close"));
+        let answer = answer.expect("an answer");
+        assert_eq!(
+            (answer.status.as_u16(), &answer.body[..]),
+            (201, &b"ok"[..])
+        );
+        assert_eq!(answer.headers["etag"], "\"7\"");
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_a_length_ends_with_its_connection() {
+        let (_, answer) = run("HTTP/1.1 200 OK\r\n\r\nall of it", 64).await;
+        assert_eq!(&answer.expect("an answer").body[..], b"all of it");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_long_is_none() {
+        let (_, answer) = run("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n123456789", 8).await;
+        assert!(matches!(answer, Err(ErrandError::Broken(_))), "{answer:?}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_url_is_told_without_it() {
+        for url in ["ftp://hush.example", "http://hush:pw@example.com/", "hush"] {
+            let refused = Errand::to(url, &UpstreamTls::default(), Duration::MAX, 1);
+            let why = refused.expect_err("not such a one");
+            assert!(!why.contains("hush"), "{why}");
+        }
+    }
+}

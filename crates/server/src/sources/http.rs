@@ -1,0 +1,193 @@
+//! A document at a URL, fetched only if it has changed.
+
+use crate::errand::{Answer, Errand};
+use crate::tasks::blocking;
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate::LoadedPlans;
+use tidegate::plan::Document;
+use tidegate_policy::config::Secret;
+use tidegate_policy::route::UpstreamTls;
+
+/// The longest document.
+const BYTES_MAX: usize = 256 << 20;
+
+/// The longest tag that is presented again.
+const TAG_MAX: usize = 1_024;
+
+/// What errands are kept for, each with where it goes: reading the system's authorities takes a while.
+/// As many as the configurations so far name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fetch {
+    errands: Arc<Mutex<Vec<Known>>>,
+}
+
+/// An errand, by where it goes and how long it may take.
+type Known = (String, Duration, Arc<Errand>);
+
+/// What is fetched.
+pub(super) struct Asked<'a> {
+    pub(super) url: &'a str,
+    pub(super) token: Option<&'a Secret>,
+    pub(super) time_max: Duration,
+    pub(super) hides_subjects: bool,
+}
+
+impl Fetch {
+    /// The document at a URL, unless `tag` says that it is still the same.
+    pub(super) async fn load(
+        &self,
+        asked: &Asked<'_>,
+        tag: Option<String>,
+    ) -> Result<LoadedPlans, String> {
+        let errand = self.errand(asked)?;
+        let headers = headers(asked, tag.as_deref())?;
+        let answer = errand.run(Method::GET, headers, Bytes::new()).await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        match answer.status {
+            StatusCode::NOT_MODIFIED if tag.is_some() => Ok(LoadedPlans::Unchanged),
+            StatusCode::OK => read(answer, asked.hides_subjects).await,
+            status => Err(format!("it was answered {status}")),
+        }
+    }
+
+    fn errand(&self, asked: &Asked<'_>) -> Result<Arc<Errand>, String> {
+        let mut errands = self.errands.lock();
+        let is_it = |(url, time, _): &&(String, Duration, Arc<Errand>)| {
+            url == asked.url && *time == asked.time_max
+        };
+        if let Some((.., errand)) = errands.iter().find(is_it) {
+            return Ok(Arc::clone(errand));
+        }
+        let tls = UpstreamTls::default();
+        let errand = Errand::to(asked.url, &tls, asked.time_max, BYTES_MAX)?;
+        let errand = Arc::new(errand);
+        let kept = (asked.url.to_owned(), asked.time_max, Arc::clone(&errand));
+        errands.push(kept);
+        Ok(errand)
+    }
+}
+
+fn headers(asked: &Asked<'_>, tag: Option<&str>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    let accept = HeaderValue::from_static("application/json, application/yaml;q=0.9");
+    headers.insert(ACCEPT, accept);
+    if let Some(token) = asked.token {
+        let value = HeaderValue::from_str(&format!("Bearer {}", token.expose()));
+        let mut value = value.map_err(|_| "the token cannot be sent in a header".to_owned())?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    if let Some(tag) = tag.and_then(|tag| HeaderValue::from_str(tag).ok()) {
+        headers.insert(IF_NONE_MATCH, tag);
+    }
+    Ok(headers)
+}
+
+async fn read(answer: Answer, hides_subjects: bool) -> Result<LoadedPlans, String> {
+    let tag = answer.headers.get(ETAG).and_then(|it| it.to_str().ok());
+    let tag = tag.filter(|tag| tag.len() <= TAG_MAX).map(str::to_owned);
+    let body = answer.body;
+    let document = blocking(move || {
+        let text = std::str::from_utf8(&body).map_err(|_| "it is not text in UTF-8".to_owned())?;
+        Document::read(text, hides_subjects).map_err(|errors| errors.to_string())
+    });
+    let document = document
+        .await
+        .unwrap_or_else(|| Err("it came to no end".to_owned()));
+    Ok(LoadedPlans::Changed {
+        document: document?,
+        tag,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Asked, Fetch};
+    use std::time::Duration;
+    use tidegate::LoadedPlans;
+    use tidegate::plan::Unset;
+    use tidegate_policy::config::Secret;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    /// Answers each of `answers` to one who asks, and tells what was asked.
+    async fn serve(listener: TcpListener, answers: &[&str]) -> Vec<String> {
+        let mut asked = Vec::new();
+        for answer in answers {
+            let (mut stream, _) = listener.accept().await.expect("somebody comes");
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                stream.read_buf(&mut head).await.expect("it asks");
+            }
+            stream
+                .write_all(answer.as_bytes())
+                .await
+                .expect("it listens");
+            asked.push(String::from_utf8(head).expect("text"));
+        }
+        asked
+    }
+
+    fn plans(body: &str, etag: &str) -> String {
+        let length = body.len();
+        format!("HTTP/1.1 200 OK\r\netag: {etag}\r\ncontent-length: {length}\r\n\r\n{body}")
+    }
+
+    #[tokio::test]
+    async fn a_document_is_fetched_and_fetched_again_only_if_it_has_changed() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!(
+            "http://{}/plans",
+            listener.local_addr().expect("it listens")
+        );
+        let token = Secret::new("hush");
+        let asked = Asked {
+            url: &url,
+            token: Some(&token),
+            time_max: Duration::from_secs(5),
+            hides_subjects: false,
+        };
+        let fetch = Fetch::default();
+        let first = plans(r#"{"subjects": {"p": "5/s"}}"#, "\"7\"");
+        let answers = [
+            first.as_str(),
+            "HTTP/1.1 304 Not Modified\r\n\r\n",
+            "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n",
+            &plans("{\"subjects\": [", "\"8\""),
+        ];
+        let load = async {
+            let Ok(LoadedPlans::Changed { document, tag }) = fetch.load(&asked, None).await else {
+                panic!("there is a document");
+            };
+            let table = document.table(Unset::Unlimited).expect("it is right");
+            assert_eq!((table.subjects(), tag.as_deref()), (1, Some("\"7\"")));
+            let same = fetch.load(&asked, tag.clone()).await;
+            assert!(matches!(same, Ok(LoadedPlans::Unchanged)), "{same:?}");
+            let away = fetch
+                .load(&asked, tag.clone())
+                .await
+                .expect_err("it is away");
+            assert!(away.contains("503"), "{away}");
+            let wrong = fetch.load(&asked, tag).await.expect_err("it is wrong");
+            assert!(!wrong.contains("hush"), "{wrong}");
+        };
+        let (heads, ()) = tokio::join!(serve(listener, &answers), load);
+        assert!(
+            heads[0].starts_with("GET /plans HTTP/1.1\r\n"),
+            "{}",
+            heads[0]
+        );
+        assert!(
+            heads[0].contains("authorization: Bearer hush"),
+            "{}",
+            heads[0]
+        );
+        assert!(!heads[0].contains("if-none-match"), "{}", heads[0]);
+        assert!(heads[1].contains("if-none-match: \"7\""), "{}", heads[1]);
+    }
+}

@@ -1,0 +1,80 @@
+//! Where plans are loaded from.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | whichever a configuration names |
+//! | `http` | a document at a URL, fetched only if it has changed |
+//! | `mongodb` | collections of MongoDB, with the feature of that name |
+
+mod http;
+#[cfg(feature = "mongodb")]
+mod mongodb;
+
+use std::future::Future;
+use tidegate::plan::{Origin, PlanSource};
+use tidegate::{FilePlans, LoadPlans, LoadedPlans};
+
+/// Loads plans from whatever a configuration names. Clones are cheap and share what is kept.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plans {
+    http: http::Fetch,
+    #[cfg(feature = "mongodb")]
+    mongodb: mongodb::Clients,
+}
+
+impl LoadPlans for Plans {
+    fn load(
+        &self,
+        source: &PlanSource,
+        tag: Option<&str>,
+        hides_subjects: bool,
+    ) -> impl Future<Output = Result<LoadedPlans, String>> + Send {
+        let (this, source) = (self.clone(), source.clone());
+        let tag = tag.map(str::to_owned);
+        async move {
+            match &source.origin {
+                Origin::Http { url, token } => {
+                    let asked = http::Asked {
+                        url,
+                        token: token.as_ref(),
+                        time_max: source.timeout,
+                        hides_subjects,
+                    };
+                    this.http.load(&asked, tag).await
+                }
+                #[cfg(feature = "mongodb")]
+                Origin::MongoDb {
+                    url,
+                    database,
+                    collections,
+                } => {
+                    let place = mongodb::Place {
+                        url,
+                        database,
+                        collections,
+                        time_max: source.timeout,
+                    };
+                    this.mongodb.load(&place, hides_subjects).await
+                }
+                #[cfg(not(feature = "mongodb"))]
+                Origin::MongoDb { .. } => Err(WITHOUT_MONGODB.to_owned()),
+                Origin::File(_) | Origin::Program => {
+                    FilePlans
+                        .load(&source, tag.as_deref(), hides_subjects)
+                        .await
+                }
+            }
+        }
+    }
+}
+
+/// What is said of a source that this program was built without; `None` where it can load it.
+pub(crate) fn missing(source: &PlanSource) -> Option<&'static str> {
+    match source.origin {
+        Origin::MongoDb { .. } if cfg!(not(feature = "mongodb")) => Some(WITHOUT_MONGODB),
+        _ => None,
+    }
+}
+
+const WITHOUT_MONGODB: &str = "this program was built without MongoDB; build it with \
+                               `--features mongodb`, or serve the plans from a file or over HTTP";

@@ -1,0 +1,225 @@
+//! Plans in collections of `MongoDB`.
+//!
+//! Three collections are read to their ends: plans, groups, subjects. Only the fields that matter are
+//! asked for. Numbers may have any width, and ids may be `ObjectId`s, texts or numbers; a request knows
+//! a subject by what its id looks like as text.
+
+use futures_util::future::try_join3;
+use mongodb::bson::{Document as Fields, RawBsonRef, RawDocument, RawDocumentBuf, doc};
+use mongodb::options::ClientOptions;
+use mongodb::{Client, Database};
+use parking_lot::Mutex;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate::LoadedPlans;
+use tidegate::plan::{Collections, Document};
+use tidegate_policy::config::Secret;
+
+/// The most documents of a collection.
+const DOCUMENTS_MAX: usize = 10_000_000;
+
+/// What is asked for.
+pub(super) struct Place<'a> {
+    pub(super) url: &'a Secret,
+    pub(super) database: &'a str,
+    pub(super) collections: &'a Collections,
+    pub(super) time_max: Duration,
+}
+
+/// Clients of servers, each with its connections: as many as the configurations so far name.
+#[derive(Clone, Default)]
+pub(super) struct Clients(Arc<Mutex<Vec<(Secret, Client)>>>);
+
+impl Clients {
+    /// What the collections hold now.
+    pub(super) async fn load(
+        &self,
+        place: &Place<'_>,
+        hides_subjects: bool,
+    ) -> Result<LoadedPlans, String> {
+        let client = self.client(place).await?;
+        let database = client.database(place.database);
+        let names = place.collections;
+        let wants = Wants::of(names);
+        let (plans, groups, subjects) = try_join3(
+            wants.read(&database, &names.plans),
+            wants.read(&database, &names.groups),
+            wants.read(&database, &names.subjects),
+        )
+        .await?;
+        let names = names.clone();
+        let document = crate::tasks::blocking(move || {
+            let mut document = Document::default();
+            if hides_subjects {
+                document = document.hiding_subjects();
+            }
+            let told = Told { names: &names };
+            for entry in &plans {
+                told.add(entry, "_id", &mut document, Document::plan);
+            }
+            for entry in &groups {
+                told.add(entry, "_id", &mut document, Document::group);
+            }
+            for entry in &subjects {
+                told.add(entry, &names.subject_id, &mut document, Document::subject);
+            }
+            document
+        });
+        let document = document.await.ok_or("it came to no end")?;
+        Ok(LoadedPlans::Changed {
+            document,
+            tag: None,
+        })
+    }
+
+    async fn client(&self, place: &Place<'_>) -> Result<Client, String> {
+        let known = |kept: &Vec<(Secret, Client)>| {
+            let same = kept.iter().find(|(url, _)| url == place.url);
+            same.map(|(_, client)| client.clone())
+        };
+        if let Some(client) = known(&self.0.lock()) {
+            return Ok(client);
+        }
+        let options = ClientOptions::parse(place.url.expose()).await;
+        // What is wrong with a URL may quote it, and so its password.
+        let mut options = options.map_err(|_| "the URL of MongoDB is not understood".to_owned())?;
+        options
+            .app_name
+            .get_or_insert_with(|| "tidegate".to_owned());
+        options
+            .server_selection_timeout
+            .get_or_insert(place.time_max);
+        let client = Client::with_options(options).map_err(shown)?;
+        let mut kept = self.0.lock();
+        if let Some(client) = known(&kept) {
+            return Ok(client);
+        }
+        kept.push((place.url.clone(), client.clone()));
+        Ok(client)
+    }
+}
+
+// By hand: URLs may hold passwords.
+impl fmt::Debug for Clients {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Clients")
+            .field(&self.0.lock().len())
+            .finish()
+    }
+}
+
+/// The fields that are asked for.
+struct Wants(Fields);
+
+impl Wants {
+    fn of(names: &Collections) -> Self {
+        let mut fields = doc! { "_id": 1 };
+        let wanted = [
+            &names.settings,
+            &names.plan_of_group,
+            &names.group_of_subject,
+            &names.subject_id,
+        ];
+        for name in wanted.into_iter().chain(&names.quota) {
+            fields.insert(name.as_str(), 1);
+        }
+        Self(fields)
+    }
+
+    /// All documents of a collection.
+    async fn read(&self, database: &Database, name: &str) -> Result<Vec<RawDocumentBuf>, String> {
+        let wrong = |error| format!("collection `{name}`: {}", shown(error));
+        let collection = database.collection::<RawDocumentBuf>(name);
+        let found = collection.find(doc! {}).projection(self.0.clone()).await;
+        let mut cursor = found.map_err(wrong)?;
+        let mut documents = Vec::new();
+        while cursor.advance().await.map_err(wrong)? {
+            if documents.len() == DOCUMENTS_MAX {
+                return Err(format!("collection `{name}` has more than {DOCUMENTS_MAX}"));
+            }
+            documents.push(cursor.current().to_owned());
+        }
+        Ok(documents)
+    }
+}
+
+/// What is wrong, in one line.
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn shown(error: mongodb::error::Error) -> String {
+    error.kind.to_string()
+}
+
+/// What documents tell.
+struct Told<'a> {
+    names: &'a Collections,
+}
+
+impl Told<'_> {
+    /// Adds what a document tells.
+    fn add(
+        &self,
+        entry: &RawDocument,
+        id: &str,
+        document: &mut Document,
+        add: fn(&mut Document, &str, &[(&str, &str)]),
+    ) {
+        // Whoever has no such id is known by it to nobody.
+        let Some(id) = value(entry, id) else {
+            return;
+        };
+        let names = self.names;
+        let mut fields: Vec<(&str, String)> = Vec::new();
+        settings(entry, &names.settings, names, ["N", "T"], &mut fields);
+        if let Some(quota) = &names.quota {
+            settings(entry, quota, names, ["quota.N", "quota.T"], &mut fields);
+        }
+        let plan = value(entry, &names.plan_of_group);
+        let group = value(entry, &names.group_of_subject);
+        // What a collection does not have is not asked of it.
+        let is = |other: fn(&mut Document, &str, &[(&str, &str)])| std::ptr::fn_addr_eq(add, other);
+        if is(Document::group) {
+            fields.extend(plan.map(|plan| ("plan", plan)));
+        } else if is(Document::subject) {
+            fields.extend(group.map(|group| ("group", group)));
+        }
+        let fields: Vec<(&str, &str)> = fields
+            .iter()
+            .map(|(name, text)| (*name, text.as_str()))
+            .collect();
+        add(document, &id, &fields);
+    }
+}
+
+/// The settings under `field`, if there are any, as fields of these names.
+fn settings(
+    entry: &RawDocument,
+    field: &str,
+    names: &Collections,
+    [amount, period]: [&'static str; 2],
+    fields: &mut Vec<(&'static str, String)>,
+) {
+    if let Ok(Some(RawBsonRef::Document(settings))) = entry.get(field) {
+        fields.extend(value(settings, &names.amount).map(|text| (amount, text)));
+        fields.extend(value(settings, &names.period).map(|text| (period, text)));
+    }
+}
+
+/// A single value as text; `None` where there is none.
+fn value(document: &RawDocument, field: &str) -> Option<String> {
+    match document.get(field).ok()?? {
+        RawBsonRef::Null | RawBsonRef::Undefined => None,
+        RawBsonRef::String(text) | RawBsonRef::Symbol(text) => Some(text.to_owned()),
+        RawBsonRef::Int32(number) => Some(number.to_string()),
+        RawBsonRef::Int64(number) => Some(number.to_string()),
+        RawBsonRef::Double(number) => Some(number.to_string()),
+        RawBsonRef::Decimal128(number) => Some(number.to_string()),
+        RawBsonRef::ObjectId(id) => Some(id.to_hex()),
+        RawBsonRef::Boolean(flag) => Some(flag.to_string()),
+        // What it is, so that what is said of it is of use.
+        other => Some(format!("{:?}", other.element_type())),
+    }
+}
+
+#[cfg(test)]
+mod tests;

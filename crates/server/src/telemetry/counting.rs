@@ -1,0 +1,64 @@
+//! What came of counting addresses, looked up when asked.
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use std::fmt::{self, Debug};
+use tidegate::{Limiter, Store};
+
+#[derive(Debug)]
+pub(super) struct CountingMetrics<S> {
+    limiter: Limiter<S>,
+}
+
+impl<S> CountingMetrics<S> {
+    pub(super) fn new(limiter: Limiter<S>) -> Self {
+        Self { limiter }
+    }
+}
+
+impl<S: Store + Debug + 'static> Collector for CountingMetrics<S> {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        // Where addresses are not counted, it would be noise.
+        let Some(status) = self.limiter.counting() else {
+            return Ok(());
+        };
+        for (name, help, count) in [
+            (
+                "addresses_counted",
+                "Requests counted by address in Redis.",
+                status.sent,
+            ),
+            (
+                "addresses_doubtful",
+                "Requests of which nobody knows whether Redis has counted them.",
+                status.doubtful,
+            ),
+            (
+                "addresses_failures",
+                "Times that counts by address could not be sent when they should have been.",
+                status.failures,
+            ),
+            (
+                "address_periods_closed",
+                "Periods that this instance has closed.",
+                status.closed,
+            ),
+            (
+                "address_bans",
+                "Addresses that this instance has banned.",
+                status.banned,
+            ),
+            (
+                "address_bans_ended",
+                "Addresses whose ban this instance has seen end.",
+                status.lifted,
+            ),
+        ] {
+            let encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+            ConstCounter::new(count).encode(encoder)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! What guards do, and how it stands with their lists.
+
+use parking_lot::RwLock;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Unit;
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tidegate::{Decision, Limiter, ListStatus, Reason, Store};
+
+/// What guards do, counted by name: only guards of a configuration are here, and only those that have
+/// done something.
+#[derive(Debug, Default)]
+pub(crate) struct GuardMetrics {
+    guards: RwLock<BTreeMap<Box<str>, Arc<Counts>>>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    blocked: AtomicU64,
+    blacklisted: AtomicU64,
+    exempt: AtomicU64,
+    watched: AtomicU64,
+}
+
+impl GuardMetrics {
+    /// Counts what guards did about a request.
+    pub(crate) fn count(&self, decision: &Decision) {
+        if let Some(guard) = decision.guard() {
+            let counts = self.of(&guard.name);
+            let counter = match guard.reason {
+                Reason::Exempt => &counts.exempt,
+                Reason::Blacklisted => &counts.blacklisted,
+                _ => &counts.blocked,
+            };
+            counter.fetch_add(1, Relaxed);
+        }
+        if decision.is_watched() {
+            for guard in decision.watching_guards() {
+                self.of(&guard.name).watched.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    /// The counts of the guard of this name.
+    fn of(&self, guard: &str) -> Arc<Counts> {
+        if let Some(counts) = self.guards.read().get(guard) {
+            return Arc::clone(counts);
+        }
+        Arc::clone(self.guards.write().entry(guard.into()).or_default())
+    }
+}
+
+impl Collector for GuardMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let guards = self.guards.read().clone();
+        // Where no guard has done anything, it would be noise.
+        if guards.is_empty() {
+            return Ok(());
+        }
+        let help = "Requests that a guard refused, before any limit was asked.";
+        let mut family =
+            encoder.encode_descriptor("guard_refusals", help, None, MetricType::Counter)?;
+        for (guard, counts) in &guards {
+            for (reason, counter) in [
+                (Reason::Blocked, &counts.blocked),
+                (Reason::Blacklisted, &counts.blacklisted),
+            ] {
+                let count = counter.load(Relaxed);
+                // A guard has one reason; the other would be noise.
+                if count > 0 {
+                    let labels = [("guard", &**guard), ("reason", reason.as_str())];
+                    ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+                }
+            }
+        }
+        let help = "Requests that a guard let pass, whatever limits would say.";
+        counters(&mut encoder, ("guard_exemptions", help), &guards, |it| {
+            &it.exempt
+        })?;
+        let help = "Requests that a guard would have decided that only watches.";
+        counters(&mut encoder, ("guard_watched", help), &guards, |it| {
+            &it.watched
+        })
+    }
+}
+
+fn counters(
+    encoder: &mut DescriptorEncoder<'_>,
+    (name, help): (&str, &str),
+    guards: &BTreeMap<Box<str>, Arc<Counts>>,
+    counter: fn(&Counts) -> &AtomicU64,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+    for (guard, counts) in guards {
+        let count = counter(counts).load(Relaxed);
+        if count > 0 {
+            let labels = [("guard", &**guard)];
+            ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// How it stands with the lists of guards, looked up when asked.
+#[derive(Debug)]
+pub(super) struct Lists<S> {
+    limiter: Limiter<S>,
+}
+
+impl<S> Lists<S> {
+    pub(super) fn new(limiter: Limiter<S>) -> Self {
+        Self { limiter }
+    }
+}
+
+impl<S: Store + Debug + 'static> Collector for Lists<S> {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let lists = self.limiter.lists();
+        // Where there are no guards, it would be noise.
+        if lists.is_empty() {
+            return Ok(());
+        }
+        let help = "How many a guard has listed.";
+        let mut family =
+            encoder.encode_descriptor("list_members", help, None, MetricType::Gauge)?;
+        gauges(&mut family, &lists, |list| Some(whole(list.members)))?;
+        let help = "How many of what was read cannot be listed.";
+        let mut family =
+            encoder.encode_descriptor("list_skipped", help, None, MetricType::Gauge)?;
+        gauges(&mut family, &lists, |list| Some(whole(list.skipped)))?;
+        let help = "How long ago the list was read last; absent if it never could be.";
+        let unit = Some(&Unit::Seconds);
+        let mut family = encoder.encode_descriptor("list_age", help, unit, MetricType::Gauge)?;
+        gauges(&mut family, &lists, |list| Some(whole(list.age?.as_secs())))?;
+        let help = "How often the list could not be read.";
+        let mut family =
+            encoder.encode_descriptor("list_failures", help, None, MetricType::Counter)?;
+        for list in &lists {
+            let labels = [("guard", list.guard.as_str())];
+            ConstCounter::new(list.failures).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn gauges(
+    family: &mut MetricEncoder<'_>,
+    lists: &[ListStatus],
+    value: impl Fn(&ListStatus) -> Option<i64>,
+) -> fmt::Result {
+    for list in lists {
+        if let Some(value) = value(list) {
+            let labels = [("guard", list.guard.as_str())];
+            ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn whole(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}

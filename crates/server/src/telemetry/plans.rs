@@ -1,0 +1,129 @@
+//! What plans answer, and how it stands with their sources.
+
+use parking_lot::RwLock;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Unit;
+use std::collections::BTreeMap;
+use std::fmt::{self, Debug};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use tidegate::{Decision, Limiter, PlanState, Store};
+
+/// What plans answer, in the words of [`Answer::as_str`](tidegate::plan::Answer::as_str).
+const OUTCOMES: [&str; 4] = ["rate", "unlimited", "unset", "unknown"];
+
+/// What plans answer, counted by the names of their sources: only those of a configuration are here.
+#[derive(Debug, Default)]
+pub(crate) struct PlanMetrics {
+    sources: RwLock<BTreeMap<Box<str>, Arc<Counts>>>,
+}
+
+/// By the place of the outcome.
+type Counts = [AtomicU64; OUTCOMES.len()];
+
+impl PlanMetrics {
+    /// Counts what plans answered for a request.
+    pub(crate) fn count(&self, decision: &Decision) {
+        for (source, answer) in decision.plans() {
+            let place = answer
+                .as_str()
+                .and_then(|it| OUTCOMES.iter().position(|word| *word == it));
+            let counts = self.of(source);
+            if let Some(counter) = place.and_then(|place| counts.get(place)) {
+                counter.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    fn of(&self, source: &str) -> Arc<Counts> {
+        if let Some(counts) = self.sources.read().get(source) {
+            return Arc::clone(counts);
+        }
+        Arc::clone(self.sources.write().entry(source.into()).or_default())
+    }
+}
+
+impl Collector for PlanMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let sources = self.sources.read().clone();
+        // Where no plan was asked, it would be noise.
+        if sources.is_empty() {
+            return Ok(());
+        }
+        let help = "What plans were asked and answered: `rate`, `unlimited`, `unset` where no level says how much, `unknown` where the subject is.";
+        let mut family =
+            encoder.encode_descriptor("plan_lookups", help, None, MetricType::Counter)?;
+        for (source, counts) in &sources {
+            for (outcome, counter) in OUTCOMES.iter().zip(counts.iter()) {
+                let labels = [("plan", &**source), ("outcome", *outcome)];
+                let count = ConstCounter::new(counter.load(Relaxed));
+                count.encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How it stands with the sources of plans, looked up when asked.
+#[derive(Debug)]
+pub(super) struct Sources<S> {
+    limiter: Limiter<S>,
+}
+
+impl<S> Sources<S> {
+    pub(super) fn new(limiter: Limiter<S>) -> Self {
+        Self { limiter }
+    }
+}
+
+impl<S: Store + Debug + 'static> Collector for Sources<S> {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let states = self.limiter.plans();
+        // Where there are no plans, it would be noise.
+        if states.is_empty() {
+            return Ok(());
+        }
+        let help = "How many subjects a source of plans knows.";
+        let mut family =
+            encoder.encode_descriptor("plan_subjects", help, None, MetricType::Gauge)?;
+        gauges(&mut family, &states, |it| Some(whole(it.subjects)))?;
+        let help = "How many subjects it knows of which no level says how much.";
+        let mut family =
+            encoder.encode_descriptor("plan_subjects_unset", help, None, MetricType::Gauge)?;
+        gauges(&mut family, &states, |it| Some(whole(it.notes.unset)))?;
+        let help = "How long ago plans were loaded last; absent if they never could be.";
+        let unit = Some(&Unit::Seconds);
+        let mut family = encoder.encode_descriptor("plan_age", help, unit, MetricType::Gauge)?;
+        gauges(&mut family, &states, |it| Some(whole(it.age?.as_secs())))?;
+        let help = "How often plans could not be loaded.";
+        let mut family =
+            encoder.encode_descriptor("plan_failures", help, None, MetricType::Counter)?;
+        for state in &states {
+            let labels = [("plan", state.name.as_str())];
+            ConstCounter::new(state.failures).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+fn gauges(
+    family: &mut MetricEncoder<'_>,
+    states: &[PlanState],
+    value: impl Fn(&PlanState) -> Option<i64>,
+) -> fmt::Result {
+    for state in states {
+        if let Some(value) = value(state) {
+            let labels = [("plan", state.name.as_str())];
+            ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn whole(count: impl TryInto<i64>) -> i64 {
+    count.try_into().unwrap_or(i64::MAX)
+}

@@ -1,0 +1,58 @@
+//! What goes on beside the doors for as long as they are open: lists, plans and counts are kept, and
+//! people are told what needs them.
+
+use crate::alerts::{Alert, AlertKind, Bell, Messenger, watch};
+use crate::decider::Decider;
+use crate::tasks::Tasks;
+use std::time::Duration;
+use tidegate::{Banned, Store};
+use tokio::time::timeout;
+
+/// How long the last counts may take to be sent.
+const LAST_COUNTS: Duration = Duration::from_secs(1);
+
+/// What goes on beside the doors. Dropped, it ends where it stands.
+#[derive(Debug)]
+pub(crate) struct Upkeep<S> {
+    decider: Decider<S>,
+    /// Nothing is lost where these are cut, but for counts.
+    tasks: Tasks,
+}
+
+impl<S: Store + 'static> Upkeep<S> {
+    pub(crate) fn start(decider: &Decider<S>, messenger: Option<Messenger>) -> Self {
+        let tasks = Tasks::new();
+        let limiter = decider.limiter();
+        tasks.spawn(decider.keep_lists());
+        tasks.spawn(decider.keep_plans());
+        let bell = decider.bell().clone();
+        tasks.spawn(limiter.keep_counts(move |banned| tell(&bell, &banned)));
+        if let Some(messenger) = messenger {
+            tasks.spawn(messenger.run());
+            tasks.spawn(watch(limiter.clone(), decider.bell().clone()));
+        }
+        Self {
+            decider: decider.clone(),
+            tasks,
+        }
+    }
+
+    /// Sends what was counted last, unless that takes long.
+    pub(crate) async fn end(self) {
+        // Whoever closes a period now would keep the last counts waiting; another instance takes over.
+        self.tasks.abort();
+        timeout(LAST_COUNTS, self.decider.limiter().send_counts())
+            .await
+            .ok();
+    }
+}
+
+fn tell(bell: &Bell, banned: &Banned) {
+    let Banned { address, count, .. } = banned;
+    let length = match banned.length {
+        Some(length) => format!("for {length:?}"),
+        None => "until somebody lets it in again".to_owned(),
+    };
+    let message = format!("{address} asked {count} times in one period, and is kept out {length}.");
+    bell.ring(Alert::new(AlertKind::Ban, address, message));
+}

@@ -1,0 +1,84 @@
+//! Guards: who is listed reaches no upstream, on whichever route.
+
+use crate::kit::gate::Gate;
+use crate::kit::upstream::Upstream;
+use crate::kit::{Client, Reply};
+use std::net::IpAddr;
+
+/// Two routes, of which one is not limited, and a list of two addresses and a robot.
+fn config(upstream: &str, proxies: &str) -> String {
+    format!(
+        "
+listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+client: {{ trusted_proxies: [{proxies}] }}
+guards:
+  - {{ name: blacklist, refuse: ip, list: [127.0.0.5, 192.0.2.7] }}
+  - {{ name: robots, refuse: 'header:user-agent', list: [robot], respond: {{ status: 403 }} }}
+routes:
+  - {{ id: open, match: {{ path: /open }}, upstreams: ['{upstream}'], policy: none }}
+  - {{ id: all, upstreams: ['{upstream}'] }}
+policies: [{{ name: api, limits: [{{ name: all, rate: 1000/s }}] }}]
+"
+    )
+}
+
+async fn get(gate: &Gate, source: &str, target: &str, lines: &[&str]) -> Reply {
+    let source: IpAddr = source.parse().unwrap();
+    let mut client = Client::connect_from(gate.address, source).await;
+    client.get(target, lines).await
+}
+
+#[tokio::test]
+async fn who_is_listed_is_refused_on_every_route_and_nobody_else() {
+    let upstream = Upstream::start().await;
+    let gate = Gate::start(&config(
+        &format!("http://{}", upstream.address),
+        "10.0.0.0/8",
+    ))
+    .await;
+    for target in ["/limited", "/open"] {
+        let refused = get(&gate, "127.0.0.5", target, &[]).await;
+        assert_eq!(refused.status(), 429, "{target}");
+        assert_eq!(refused.head.get("retry-after"), None);
+        let robot = get(&gate, "127.0.0.6", target, &["user-agent: robot"]).await;
+        assert_eq!(robot.status(), 403, "{target}");
+        let twice = ["user-agent: browser", "user-agent: robot"];
+        assert_eq!(get(&gate, "127.0.0.6", target, &twice).await.status(), 403);
+        assert_eq!(get(&gate, "127.0.0.6", target, &[]).await.status(), 200);
+    }
+    assert_eq!(upstream.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_forged_address_neither_helps_who_is_listed_nor_harms_who_is_not() {
+    let upstream = Upstream::start().await;
+    let gate = Gate::start(&config(
+        &format!("http://{}", upstream.address),
+        "10.0.0.0/8",
+    ))
+    .await;
+    for forged in [
+        "x-forwarded-for: 198.51.100.1",
+        "forwarded: for=198.51.100.1",
+        "x-real-ip: 198.51.100.1",
+    ] {
+        let refused = get(&gate, "127.0.0.5", "/", &[forged]).await;
+        assert_eq!(refused.status(), 429, "{forged}");
+    }
+    let other = get(&gate, "127.0.0.6", "/", &["x-forwarded-for: 192.0.2.7"]).await;
+    assert_eq!(other.status(), 200);
+    // A proxy's word counts.
+    let behind = Gate::start(&config(
+        &format!("http://{}", upstream.address),
+        "127.0.0.6",
+    ))
+    .await;
+    let told = get(
+        &behind,
+        "127.0.0.6",
+        "/",
+        &["x-forwarded-for: 1.2.3.4, 192.0.2.7"],
+    )
+    .await;
+    assert_eq!(told.status(), 429);
+}

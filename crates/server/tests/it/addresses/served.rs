@@ -1,0 +1,107 @@
+//! What servers count, and what they tell of it.
+
+use super::kit::{by, config, eventually, map, sum};
+use crate::admin::samples;
+use crate::kit::folder::Folder;
+use crate::kit::process::{Process, tidegate};
+use crate::kit::{Client, Server, get};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use tidegate_server::server::End;
+use tidegate_testkit::redis::{Server as Redis, until_some};
+
+async fn page(server: &Server) -> BTreeMap<String, f64> {
+    samples(&get(server.admin, "/metrics").await.body)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_page_tells_what_was_counted_closed_banned_and_let_go() {
+    let redis = Redis::start();
+    let more = "threshold: 20, ban: { guard: blacklist, for: 1s }";
+    let server = Server::start(&config(&redis.url(), more)).await;
+    let mut client = Client::connect(server.http).await;
+    for _ in 0..30 {
+        client.post(&by("192.0.2.1")).await;
+    }
+    let named = |name: &str| format!("tidegate_{name}_total");
+    let page = eventually("a ban comes and goes", async || {
+        let page = page(&server).await;
+        (page[&named("address_bans_ended")] > 0.0).then_some(page)
+    })
+    .await;
+    assert_eq!(page.get(&named("addresses_counted")), Some(&30.0));
+    assert_eq!(page.get(&named("addresses_doubtful")), Some(&0.0));
+    assert_eq!(page.get(&named("addresses_failures")), Some(&0.0));
+    assert_eq!(page.get(&named("address_bans")), Some(&1.0));
+    assert!(page[&named("address_periods_closed")] >= 1.0);
+    let without = Server::start(crate::kit::PLENTY).await;
+    let page = get(without.admin, "/metrics").await.body;
+    assert!(!page.contains("tidegate_address"), "nothing is counted");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_sends_what_it_has_counted() {
+    let redis = Redis::start();
+    let server = Server::start(&config(&redis.url(), "threshold: 1000000")).await;
+    let mut client = Client::connect(server.http).await;
+    for _ in 0..100 {
+        client.post(&by("192.0.2.1")).await;
+    }
+    drop(client);
+    assert_eq!(server.stop().ended().await, End::Drained);
+    assert_eq!(sum(&redis, "AllIPsMap"), 100);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_of_a_route_without_a_policy_count_as_well() {
+    let redis = Redis::start();
+    let text = config(&redis.url(), "threshold: 1000000");
+    let text = text.replace("listen: {", "listen: { gateway: '127.0.0.1:0',");
+    // Nobody is there: it counts all the same.
+    let routes = "routes:
+  - { id: open, match: { path: /open }, upstreams: 'http://127.0.0.1:9' }
+  - { id: limited, upstreams: 'http://127.0.0.1:9', policy: api }
+";
+    let guards = text.lines().filter(|line| line.starts_with("guards:"));
+    let guards: String = guards.collect();
+    let unguarded = text.replace(&guards, "");
+    assert_ne!(unguarded, text);
+    for text in [text, unguarded] {
+        let gateway = Gateway::start(&(text + routes)).await;
+        for path in ["/open", "/open", "/limited"] {
+            assert_eq!(get(gateway.address, path).await.status, 502, "{path}");
+        }
+        gateway.stop().await;
+    }
+    let counted = until_some("it is there", || {
+        let counted = map(&redis, "AllIPsMap");
+        (!counted.is_empty()).then_some(counted)
+    });
+    assert_eq!(counted, [("127.0.0.1".to_owned(), 6)].into());
+}
+
+/// The program with a gateway.
+struct Gateway {
+    address: SocketAddr,
+    process: Process,
+    _folder: Folder,
+}
+
+impl Gateway {
+    async fn start(text: &str) -> Self {
+        let folder = Folder::make();
+        let file = folder.write("tidegate.yaml", text);
+        let command = tidegate(&["serve", "--config", &file]);
+        let mut process = Process::start(command);
+        Self {
+            address: process.address("gateway").await,
+            process,
+            _folder: folder,
+        }
+    }
+
+    async fn stop(self) {
+        self.process.signal("TERM").await;
+        assert!(self.process.ended().await.status.success());
+    }
+}

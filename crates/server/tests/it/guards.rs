@@ -1,0 +1,186 @@
+//! Guards, at the doors for HTTP.
+
+use crate::admin::samples;
+use crate::kit::folder::Folder;
+use crate::kit::{Client, Server, ask, get, post};
+use tidegate_testkit::redis::Server as Redis;
+
+const GUARDED: &str = "
+listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }
+client: { trusted_proxies: [127.0.0.1], attributes: { project: { header: x-project } } }
+respond: { profile: collector }
+guards:
+  - { name: staff, exempt: user, list: [root] }
+  - { name: projects, refuse: 'attr:project', list: [p1] }
+  - { name: blacklist, refuse: ip, list: [192.0.2.7, '2001:db8::1'] }
+  - { name: soon, refuse: user, list: [eve], mode: shadow }
+policies:
+  - name: api
+    limits: [{ name: per-client, key: ip, rate: 1/min burst 2 }]
+";
+
+#[tokio::test]
+async fn a_check_tells_the_reason_and_the_guard_and_nothing_of_either_without_guards() {
+    let server = Server::start(GUARDED).await;
+    for (question, answer) in [
+        (
+            r#"{"ip":"192.0.2.7"}"#,
+            r#"{"allowed":false,"limit":null,"retry_after_ms":null,"reason":"blacklisted","guard":"blacklist"}"#,
+        ),
+        (
+            r#"{"ip":"2001:db8::ff"}"#,
+            r#"{"allowed":false,"limit":null,"retry_after_ms":null,"reason":"blacklisted","guard":"blacklist"}"#,
+        ),
+        (
+            r#"{"ip":"192.0.2.8","attributes":{"project":"p1"}}"#,
+            r#"{"allowed":false,"limit":null,"retry_after_ms":null,"reason":"blocked","guard":"projects"}"#,
+        ),
+        (
+            r#"{"ip":"192.0.2.7","user":"root","policy":"api"}"#,
+            r#"{"allowed":true,"limit":null,"reason":"exempt","guard":"staff"}"#,
+        ),
+        (
+            r#"{"ip":"192.0.2.8","user":"eve"}"#,
+            r#"{"allowed":true,"limit":"per-client","band":"1/min burst 2","remaining":1,"retry_after_ms":0,"reset_ms":60000,"reason":"allowed"}"#,
+        ),
+    ] {
+        assert_eq!(post(server.http, question).await.body, answer);
+    }
+    let again = r#"{"ip":"192.0.2.8","cost":5}"#;
+    assert_eq!(post(server.http, again).await.json()["reason"], "limited");
+
+    let without = Server::start(crate::kit::TWO_A_MINUTE).await;
+    let reply = post(without.http, r#"{"ip":"192.0.2.7"}"#).await;
+    assert!(reply.json().get("reason").is_none(), "{}", reply.body);
+}
+
+#[tokio::test]
+async fn forward_auth_answers_a_listed_address_with_429_and_a_blocked_project_with_402() {
+    let server = Server::start(GUARDED).await;
+    let listed = ask("/v1/auth/api").from("192.0.2.7").at(server.http).await;
+    assert_eq!(listed.status, 429);
+    assert_eq!(
+        listed.body,
+        r#"{"code":429,"error":true,"message":"Too Many Requests"}"#
+    );
+    assert_eq!(listed.header("retry-after"), None);
+    assert_eq!(listed.header("x-denied-reason"), Some("limit"));
+    let blocked = ask("/v1/auth/api").header("x-project", "p1");
+    let blocked = blocked.at(server.http).await;
+    assert_eq!(blocked.status, 402);
+    assert_eq!(
+        blocked.body,
+        r#"{"code":402,"error":true,"message":"Project has exceeded the events limit"}"#
+    );
+    assert_eq!(ask("/v1/auth/api").at(server.http).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_listed_address_does_not_get_past_by_what_it_says_of_itself() {
+    let server = Server::start(GUARDED).await;
+    for forged in [
+        "198.51.100.1, 192.0.2.7",
+        "nonsense, 192.0.2.7",
+        "::ffff:192.0.2.7",
+        "192.0.2.7:4711",
+    ] {
+        let reply = ask("/v1/auth/api").from(forged).at(server.http).await;
+        assert_eq!(reply.status, 429, "{forged}");
+    }
+    // And nobody else is taken for it by a stranger's word.
+    let other = ask("/v1/auth/api").from("192.0.2.7, 198.51.100.9");
+    assert_eq!(other.at(server.http).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_problem_says_who_is_meant_and_nothing_of_limits() {
+    let text = GUARDED.replace("respond: { profile: collector }\n", "");
+    let server = Server::start(&text).await;
+    let listed = ask("/v1/auth/api").from("192.0.2.7").at(server.http).await;
+    assert_eq!(
+        listed.header("content-type"),
+        Some("application/problem+json")
+    );
+    let problem = listed.json();
+    assert_eq!(problem["type"], "about:blank");
+    assert_eq!(problem["detail"], "This address is not let in.");
+    assert_eq!(problem["violated-policies"], serde_json::json!([]));
+}
+
+#[tokio::test]
+async fn what_guards_do_and_what_their_lists_hold_is_on_the_page() {
+    let server = Server::start(GUARDED).await;
+    for question in [
+        r#"{"ip":"192.0.2.7"}"#,
+        r#"{"ip":"192.0.2.7"}"#,
+        r#"{"user":"root"}"#,
+        r#"{"user":"eve"}"#,
+    ] {
+        post(server.http, question).await;
+    }
+    let page = samples(&get(server.admin, "/metrics").await.body);
+    for (series, count) in [
+        (
+            "tidegate_guard_refusals_total{guard=\"blacklist\",reason=\"blacklisted\"}",
+            2.0,
+        ),
+        ("tidegate_guard_exemptions_total{guard=\"staff\"}", 1.0),
+        ("tidegate_guard_watched_total{guard=\"soon\"}", 1.0),
+        ("tidegate_list_members{guard=\"blacklist\"}", 2.0),
+        ("tidegate_list_age_seconds{guard=\"blacklist\"}", 0.0),
+        ("tidegate_list_failures_total{guard=\"blacklist\"}", 0.0),
+        (
+            "tidegate_decisions_total{policy=\"api\",limit=\"\",outcome=\"refused\",decided_by=\"store\"}",
+            2.0,
+        ),
+        (
+            "tidegate_decisions_total{policy=\"api\",limit=\"\",outcome=\"exempt\",decided_by=\"store\"}",
+            1.0,
+        ),
+    ] {
+        assert_eq!(page.get(series), Some(&count), "{series}");
+    }
+}
+
+#[tokio::test]
+async fn sets_in_redis_take_effect_while_the_server_runs() {
+    let redis = Redis::start();
+    let config = format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+store: {{ url: '{}', timeout: 10s }}
+guards: [{{ name: blacklist, refuse: ip, redis: {{ set: BlacklistIPsSet }}, refresh: 100ms }}]
+policies: [{{ name: api, limits: [{{ name: all, rate: 1000000/s }}] }}]
+",
+        redis.url()
+    );
+    let server = Server::start(&config).await;
+    let mut client = Client::connect(server.http).await;
+    for (verb, is_listed) in [("SADD", true), ("SREM", false)] {
+        redis.command(&[verb, "BlacklistIPsSet", "10.0.0.50"]);
+        let taking_effect = async {
+            while client.post(r#"{"ip":"10.0.0.50"}"#).await.is_allowed() == is_listed {
+                tokio::task::yield_now().await;
+            }
+        };
+        let in_time = tokio::time::timeout(std::time::Duration::from_mins(1), taking_effect);
+        in_time
+            .await
+            .unwrap_or_else(|_| panic!("{verb} took no effect"));
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_not_there_keeps_the_program_from_starting() {
+    let folder = Folder::make();
+    let config = folder.write(
+        "limits.yaml",
+        "guards: [{ name: out, refuse: ip, file: /nowhere/list }]
+policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]
+",
+    );
+    let arguments = ["serve", "--config", &config];
+    let ended = crate::kit::process::run(crate::kit::process::tidegate(&arguments)).await;
+    assert!(!ended.status.success());
+    assert!(ended.stderr.contains("/nowhere/list"), "{}", ended.stderr);
+}

@@ -1,0 +1,210 @@
+//! Rates that come from plans, as the program serves, checks, simulates and inspects them.
+
+use crate::admin::samples;
+use crate::kit::folder::Folder;
+use crate::kit::process::{run, tidegate};
+use crate::kit::redis::Operated;
+use crate::kit::{Server, get, post, simulation};
+use tidegate_testkit::redis::Server as Redis;
+
+const PLANS: &str = r#"{
+  "plans": { "free": { "N": 2, "T": 3600 } },
+  "groups": { "acme": { "plan": "free", "quota": { "N": 3, "T": 86400 } } },
+  "subjects": {
+    "p1": { "group": "acme" }, "p2": { "group": "acme", "N": 5 }, "p3": { "N": 1 }
+  }
+}"#;
+
+fn config(plans: &str, store: &str) -> String {
+    format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+{store}
+plans: [{{ name: events, from: {{ file: '{plans}' }} }}]
+policies:
+  - name: events
+    limits:
+      - name: per-project
+        key: attr:project
+        rate: {{ plan: events, subject: attr:project, default: refuse }}
+        algorithm: fixed-window
+      - name: per-workspace
+        key: group
+        missing: skip
+        rate: {{ plan: events, subject: attr:project, of: group, default: unlimited }}
+        algorithm: fixed-window
+"
+    )
+}
+
+fn question(project: &str) -> String {
+    format!(r#"{{"attributes":{{"project":"{project}"}}}}"#)
+}
+
+#[tokio::test]
+async fn a_server_decides_by_the_plans_in_its_file_from_the_first_request_on() {
+    let folder = Folder::make();
+    let file = folder.write("plans.json", PLANS);
+    let server = Server::start(&config(&file, "")).await;
+    let ask = async |project: &str| post(server.http, &question(project)).await.json();
+    for (project, limit, allowed) in [
+        ("p1", "per-project", true),
+        ("p1", "per-project", true),
+        ("p1", "per-project", false),
+        ("p2", "per-workspace", true),
+        ("p2", "per-workspace", false),
+    ] {
+        let answer = ask(project).await;
+        assert_eq!(answer["allowed"], allowed, "{project}: {answer}");
+        assert_eq!(
+            answer["limit"]["name"]
+                .as_str()
+                .or(answer["limit"].as_str()),
+            Some(limit),
+            "{answer}"
+        );
+    }
+    let unset = ask("p3").await;
+    assert_eq!(unset["allowed"], true, "{unset}");
+    let unknown = ask("stranger").await;
+    assert_eq!(
+        (&unknown["allowed"], &unknown["reason"]),
+        (&false.into(), &"no-plan".into()),
+        "{unknown}"
+    );
+
+    let page = get(server.admin, "/metrics").await;
+    let text = page.body;
+    let samples = samples(&text);
+    let value = |name: &str| samples.get(name).copied();
+    let looked_up = |outcome| {
+        value(&format!(
+            "tidegate_plan_lookups_total{{plan=\"events\",outcome=\"{outcome}\"}}"
+        ))
+    };
+    assert_eq!(looked_up("rate"), Some(10.0), "{text}");
+    assert_eq!(looked_up("unknown"), Some(1.0), "{text}");
+    assert_eq!(looked_up("unset"), Some(1.0), "{text}");
+    assert_eq!(
+        value("tidegate_plan_subjects{plan=\"events\"}"),
+        Some(3.0),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn plans_are_validated_with_the_configuration() {
+    let folder = Folder::make();
+    let plans = folder.write("plans.json", PLANS);
+    let file = folder.write("tidegate.yaml", config(&plans, ""));
+    let ended = run(tidegate(&["validate", &file])).await;
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    let said = "Plans `events`: subjects: 3, groups: 1, different rates: 3.";
+    assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    for (plans, said) in [
+        (
+            r#"{"plans": {"free": {"N": "many"}}}"#,
+            "plan `free`: `N`: `many` is not an amount",
+        ),
+        (
+            r#"{"subjects": {"p": "5/s burst 9"}}"#,
+            "a window has no burst",
+        ),
+        ("", "it says nothing"),
+    ] {
+        folder.write("plans.json", plans);
+        let ended = run(tidegate(&["validate", &file])).await;
+        assert_eq!(ended.status.code(), Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_simulation_goes_by_the_plans_in_a_file() {
+    let folder = Folder::make();
+    let file = folder.write("plans.json", PLANS);
+    let line = |at: u64, project: &str| {
+        format!("{{\"at_ms\":{at},\"attributes\":{{\"project\":\"{project}\"}}}}\n")
+    };
+    let trace: String = (0..3)
+        .map(|nth| line(1_700_000_000_000 + nth, "p1"))
+        .collect();
+    let simulated = simulation::run(&config(&file, ""), trace.as_bytes());
+    simulated.ended.unwrap();
+    let allowed: Vec<bool> = simulated
+        .out
+        .lines()
+        .map(|it| it.contains("\"allowed\":true"))
+        .collect();
+    assert_eq!(allowed, [true, true, false], "{}", simulated.out);
+    assert!(simulated.err.contains("per-workspace"), "{}", simulated.err);
+}
+
+#[tokio::test]
+async fn a_bucket_is_inspected_and_reset_by_the_rate_of_its_plan() {
+    let redis = Redis::start();
+    let folder = Folder::make();
+    let plans = folder.write("plans.json", PLANS);
+    let store = format!("store: {{ url: '{}' }}", redis.url());
+    let operated = Operated::by(config(&plans, &store));
+    let limiter = operated.limiter().await;
+    let wrong = limiter.load_plans(&tidegate::FilePlans).await;
+    assert!(wrong.is_empty(), "{wrong:?}");
+    let attributes = [("project", "p2")];
+    let request = tidegate::Request::new().attributes(&attributes).cost(2);
+    assert!(limiter.check(&request).await.unwrap().is_allowed());
+    for words in [
+        vec!["inspect", "events/per-project/attr.project:p2"],
+        vec![
+            "inspect",
+            "--limit",
+            "per-project",
+            "--key",
+            "attr:project=p2",
+        ],
+    ] {
+        let seen = operated.json(&words).await;
+        let band = &seen["bands"][0];
+        assert_eq!(
+            (&band["capacity"], &band["remaining"]),
+            (&5.into(), &3.into()),
+            "{seen}"
+        );
+    }
+    for words in [
+        vec!["inspect", "events/per-workspace/group:acme"],
+        vec!["inspect", "--limit", "per-workspace", "--key", "group=acme"],
+        vec![
+            "inspect",
+            "--limit",
+            "per-workspace",
+            "--key",
+            "attr:project=p1",
+        ],
+    ] {
+        let seen = operated.json(&words).await;
+        assert_eq!(
+            seen["bucket"], "events/per-workspace/group:acme",
+            "{words:?}"
+        );
+        let band = &seen["bands"][0];
+        assert_eq!(
+            (&band["capacity"], &band["remaining"]),
+            (&3.into(), &1.into()),
+            "{seen}"
+        );
+    }
+    let ended = operated
+        .run(&["reset", "events/per-project/attr.project:p2"])
+        .await;
+    assert!(
+        ended.stdout.contains("is as good as new"),
+        "{} {}",
+        ended.stdout,
+        ended.stderr
+    );
+    let seen = operated
+        .json(&["inspect", "events/per-project/attr.project:p2"])
+        .await;
+    assert_eq!(seen["bands"][0]["remaining"], 5, "{seen}");
+}

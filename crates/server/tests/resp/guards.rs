@@ -1,0 +1,27 @@
+//! Guards: two more fields tell the reason, where there are any.
+
+use crate::kit::{Client, Server};
+use crate::same::values;
+
+const GUARDED: &str = "
+listen: { http: '127.0.0.1:0', resp: '127.0.0.1:0', admin: '127.0.0.1:0' }
+guards: [{ name: blacklist, refuse: ip, list: [192.0.2.7] }]
+policies: [{ name: api, limits: [{ name: all, rate: 1/h burst 1 }] }]
+";
+
+#[tokio::test]
+async fn a_listed_address_is_refused_and_told_why_and_never_to_come_back() {
+    let server = Server::start(GUARDED).await;
+    let mut client = Client::connect(server.resp).await;
+    for _ in 0..3 {
+        let said = client.ask("TG.CHECK api ip 192.0.2.7").await;
+        let never = ["0", "-1", "-1", "-1", "-1", "0", "store"];
+        assert_eq!(values(&said)[..7], never, "{said}");
+        assert_eq!(values(&said)[7..], ["blacklisted", "blacklist"], "{said}");
+    }
+    let said = client.ask("TG.CHECK api ip 192.0.2.8").await;
+    assert_eq!(values(&said)[0], "1");
+    assert_eq!(values(&said)[7..], ["allowed", "-1"], "{said}");
+    let said = client.ask("TG.CHECK api ip 192.0.2.8").await;
+    assert_eq!(values(&said)[7..], ["limited", "-1"], "{said}");
+}
