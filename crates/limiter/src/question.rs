@@ -13,7 +13,7 @@ use tidegate_core::{Ask, Op, Outcome, Quota, Receipt, Reply};
 use tidegate_policy::config::LocalShare;
 use tidegate_policy::guard::{GuardScratch, Outcome as Guarded};
 use tidegate_policy::matching::{Met, Scratch};
-use tidegate_policy::{Evaluate, Limit, OnFailure, Reason, Request};
+use tidegate_policy::{Evaluate, Limit, OnFailure, Request};
 
 /// A request that a store has to decide.
 pub(crate) struct Question<'a> {
@@ -53,7 +53,7 @@ impl Prepared<'_> {
         if let Some(counting) = &rules.counting {
             let is_kept_out = match self {
                 Self::Ask(_) => false,
-                Self::Decided(decision) => decision.reason() == Reason::Blacklisted,
+                Self::Decided(decision) => counting.keeps_out(decision),
             };
             counting.count(request.ip, is_kept_out);
         }

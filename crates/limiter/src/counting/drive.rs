@@ -8,7 +8,7 @@ use crate::rules::Rules;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tidegate_core::Store;
+use tidegate_core::{Mode, Store};
 use tidegate_policy::guard::{Effect, Origin};
 use tidegate_policy::{Guard, KeyPart};
 use tidegate_redis::{CallError, Connection};
@@ -100,6 +100,8 @@ struct Turn {
     connection: Connection,
     close_at: Instant,
     lift_at: Instant,
+    /// How many periods this instance had closed when it last looked at the ends of all bans.
+    closed: Option<u64>,
     /// In a row.
     failed: u32,
 }
@@ -112,6 +114,7 @@ impl Turn {
             connection,
             close_at: now,
             lift_at: now,
+            closed: None,
             failed: 0,
         }
     }
@@ -142,24 +145,44 @@ impl Turn {
         rules: &Rules,
         tell: &(dyn Fn(Banned) + Send + Sync),
     ) -> Result<(), CallError> {
-        self.counting.send(&self.connection).await?;
         let guard = self.counting.guard();
         let guard = guard.and_then(|name| rules.guards.iter().find(|guard| guard.name == name));
-        let set = guard.and_then(set_of);
-        if Instant::now() >= self.close_at {
-            let is_exempt = |address| is_exempt(rules, address);
-            let ban = Banning {
-                set,
-                is_exempt: &is_exempt,
-                tell,
-            };
-            let wait = self.counting.close(&self.connection, &ban).await?;
-            self.close_at = Instant::now() + wait;
+        // Whatever else goes wrong, bans that have ended end.
+        let lifted = self.lift(guard).await;
+        let sent = self.counting.send(&self.connection).await;
+        sent.and(self.close(rules, guard, tell).await).and(lifted)
+    }
+
+    async fn close(
+        &mut self,
+        rules: &Rules,
+        guard: Option<&Guard>,
+        tell: &(dyn Fn(Banned) + Send + Sync),
+    ) -> Result<(), CallError> {
+        if Instant::now() < self.close_at {
+            return Ok(());
         }
-        if let (Some(guard), Some(set)) = (guard, set)
+        let is_exempt = |address| is_exempt(rules, address);
+        let ban = Banning {
+            set: guard.and_then(set_of),
+            is_exempt: &is_exempt,
+            tell,
+        };
+        let wait = self.counting.close(&self.connection, &ban).await?;
+        self.close_at = Instant::now() + wait;
+        Ok(())
+    }
+
+    async fn lift(&mut self, guard: Option<&Guard>) -> Result<(), CallError> {
+        if let Some(guard) = guard
+            && let Some(set) = set_of(guard)
             && Instant::now() >= self.lift_at
         {
-            self.counting.lift(&self.connection, set).await?;
+            // Of all instances, the one that closes periods looks at all ends.
+            let closed = self.counting.status().closed;
+            let wholly = self.closed != Some(closed);
+            self.counting.lift(&self.connection, set, wholly).await?;
+            self.closed = Some(closed);
             self.lift_at = Instant::now() + guard.refresh;
         }
         Ok(())
@@ -176,7 +199,12 @@ fn set_of(guard: &Guard) -> Option<&str> {
 
 /// Whether any guard lets an address pass whatever it does.
 fn is_exempt(rules: &Rules, address: IpAddr) -> bool {
-    let exempting = |guard: &Guard| guard.effect == Effect::Exempt && guard.subject == KeyPart::Ip;
+    // One that only watches exempts nobody.
+    let exempting = |guard: &Guard| {
+        guard.effect == Effect::Exempt
+            && guard.subject == KeyPart::Ip
+            && guard.mode == Mode::Enforce
+    };
     let mut guards = rules.guards.iter().enumerate();
     guards.any(|(number, guard)| {
         exempting(guard)

@@ -152,9 +152,19 @@ impl Counting {
         Ok(())
     }
 
-    /// Lets those go whose ban has ended.
-    pub(crate) async fn lift(&self, connection: &Connection, set: &str) -> Result<(), CallError> {
-        let lifted = Bans::new(connection.clone(), set).expire().await?;
+    /// Lets those go whose ban has ended; `wholly` also forgets the ends of those who were let go by hand.
+    pub(crate) async fn lift(
+        &self,
+        connection: &Connection,
+        set: &str,
+        wholly: bool,
+    ) -> Result<(), CallError> {
+        let bans = Bans::new(connection.clone(), set);
+        let lifted = if wholly {
+            bans.expire().await?
+        } else {
+            bans.expire_ended().await?
+        };
         add(&self.tallies.lifted, lifted.len());
         for address in lifted {
             info!(address = %String::from_utf8_lossy(&address), "its ban has ended");

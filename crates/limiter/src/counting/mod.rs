@@ -93,6 +93,15 @@ impl Counting {
         self.settings == *settings && self.rules == rules
     }
 
+    /// Whether `decision` is the refusal of somebody who is banned: by the guard whose set bans are put
+    /// into, or, where nobody is banned here, by any list of addresses.
+    pub(crate) fn keeps_out(&self, decision: &Decision) -> bool {
+        match (&self.settings.ban, decision.guard()) {
+            (Some(ban), Some(guard)) => decision.is_barred() && ban.guard == guard.name,
+            _ => decision.reason() == Reason::Blacklisted,
+        }
+    }
+
     /// Counts a request of `address`, if anybody knows that. `is_kept_out` is whether a list of banned
     /// addresses has refused it.
     #[inline]
@@ -124,7 +133,7 @@ impl<S: Store> Limiter<S> {
     pub fn count_guarded(&self, rules: &Rules, request: &Request<'_>, decision: &Decision) {
         // Only a store that waits has where to count.
         if let Some(counting) = rules.counting.as_ref().filter(|_| self.waits()) {
-            counting.count(request.ip, decision.reason() == Reason::Blacklisted);
+            counting.count(request.ip, counting.keeps_out(decision));
         }
     }
 

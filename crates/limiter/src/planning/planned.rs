@@ -49,12 +49,13 @@ impl Present {
         self.planned.load()
     }
 
-    /// Lets plans say something else.
-    pub(crate) fn store(&self, planned: Planned) {
+    /// Lets plans say something else, and tells what they said before.
+    pub(crate) fn replace(&self, planned: Planned) -> Arc<Planned> {
         let number = planned.number;
-        self.planned.store(Arc::new(planned));
+        let before = self.planned.swap(Arc::new(planned));
         // Behind it: who sees the number finds what it belongs to, or later.
         self.number.store(number, Release);
+        before
     }
 
     /// What plans say, in place of what was at hand if that is another.
@@ -169,13 +170,13 @@ mod tests {
         let first = Arc::clone(one.follow(&mut at_hand));
         assert!(Arc::ptr_eq(one.follow(&mut at_hand), &first));
 
-        one.store(planned());
+        one.replace(planned());
         let second = Arc::clone(one.follow(&mut at_hand));
         assert!(!Arc::ptr_eq(&second, &first));
         assert!(Arc::ptr_eq(one.follow(&mut at_hand), &second));
 
         // What is another's is never taken for one's own.
-        other.store(planned());
+        other.replace(planned());
         assert!(!Arc::ptr_eq(other.follow(&mut at_hand), &second));
         assert!(Arc::ptr_eq(one.follow(&mut at_hand), &second));
     }

@@ -19,12 +19,17 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(crate) struct PlanSources {
     /// Held by whoever replaces tables, or the rules that they belong to: neither is to miss the other.
-    writing: Mutex<()>,
+    writing: Mutex<Replaced>,
     /// How each is, by its name.
     kept: Mutex<HashMap<String, Kept, RandomState>>,
     /// Tells those who keep plans of every reload, and by its end that there is nothing left to keep.
     reloads: watch::Sender<()>,
 }
+
+/// What plans said before, until nobody decides by it any more. Whoever has it last frees it, which
+/// takes milliseconds where there are many subjects; and that is not to be a request.
+#[derive(Debug, Default)]
+struct Replaced(Vec<Arc<Planned>>);
 
 /// Why plans could not be replaced. What was told last stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +87,7 @@ impl PlanSources {
         next: Rules,
         store: impl FnOnce(Rules),
     ) -> Result<(), String> {
-        let _writing = self.writing.lock();
+        let mut replaced = self.writing.lock();
         let planned = last.planned.load();
         let table = |source: &PlanSource| {
             let same = |it: &PlanSource| it.name == source.name;
@@ -90,9 +95,10 @@ impl PlanSources {
             planned.tables().get(number)?.clone()
         };
         let tables = next.plans.iter().map(table).collect();
-        let planned = Planned::build(&next.policies, tables)?;
-        next.planned.store(planned);
+        let next_planned = Planned::build(&next.policies, tables)?;
+        next.planned.replace(next_planned);
         store(next);
+        replaced.add(Arc::clone(&planned));
         self.reloads.send_replace(());
         Ok(())
     }
@@ -116,6 +122,20 @@ impl PlanSources {
         let kept = self.kept.lock();
         let kept = kept.get(&source.name);
         kept.map_or(Duration::ZERO, |kept| kept.wait(source.refresh))
+    }
+}
+
+// === impl Replaced ===
+
+impl Replaced {
+    fn add(&mut self, planned: Arc<Planned>) {
+        self.0.push(planned);
+        self.free();
+    }
+
+    /// Frees what nobody else has.
+    fn free(&mut self) {
+        self.0.retain(|planned| Arc::strong_count(planned) > 1);
     }
 }
 
@@ -175,6 +195,7 @@ impl<S: Store> Limiter<S> {
     /// Notes that a source has nothing new, or why nothing could be had of it.
     pub(super) fn note_plans(&self, name: &str, outcome: Result<(), String>) {
         self.plan_sources().note(name, outcome);
+        self.plan_sources().writing.lock().free();
     }
 
     fn unset_of(&self, name: &str) -> Option<Unset> {
@@ -184,7 +205,7 @@ impl<S: Store> Limiter<S> {
     }
 
     fn swap_table(&self, name: &str, table: Arc<Table>) -> Result<(), PlansError> {
-        let _writing = self.plan_sources().writing.lock();
+        let mut replaced = self.plan_sources().writing.lock();
         let rules = self.present();
         let unknown = || PlansError::Unknown {
             name: name.to_owned(),
@@ -196,7 +217,7 @@ impl<S: Store> Limiter<S> {
         *tables.get_mut(number).ok_or_else(unknown)? = Some(table);
         let planned = Planned::build(&rules.policies, tables);
         let planned = planned.map_err(|reason| PlansError::Rate { reason })?;
-        rules.planned.store(planned);
+        replaced.add(rules.planned.replace(planned));
         Ok(())
     }
 
@@ -224,5 +245,23 @@ impl<S: Store> Limiter<S> {
             }
         });
         states.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_plans_said_before_is_freed_by_whoever_replaces_it_and_not_by_whoever_decides() {
+        let mut replaced = Replaced::default();
+        let before = Arc::new(Planned::default());
+        let seen = Arc::downgrade(&before);
+        replaced.add(Arc::clone(&before));
+        drop(before);
+        assert!(seen.upgrade().is_some(), "a decision has freed it");
+
+        replaced.free();
+        assert!(seen.upgrade().is_none());
     }
 }

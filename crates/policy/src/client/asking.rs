@@ -44,7 +44,8 @@ pub struct Identity<'a> {
     pub api_key: Option<Cow<'a, str>>,
     /// How much the request takes; at least 1.
     pub cost: u64,
-    /// Attributes by name, no name twice; `consumer` and `token` among them.
+    /// Attributes by name; `consumer` and `token` among them. What is said twice is there twice, which is
+    /// as good as absent but for guards that refuse.
     pub attributes: SmallVec<[(&'a str, Cow<'a, str>); 2]>,
     /// Why a token that the request carries was not believed.
     pub token_refused: Option<&'static str>,

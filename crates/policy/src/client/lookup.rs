@@ -3,9 +3,16 @@
 use super::jwt::{Claims, Refused};
 use super::text::{identity, is_identity, only};
 use super::{Asking, Client, Headers, Identity, Source, Trust, cookie, query, segment};
+use super::{SAID_API_KEYS, SAID_USERS};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::net::IpAddr;
+
+/// How many values of one name are told, besides the last.
+const SAID_MAX: usize = 32;
+
+/// What is said of a request, by name.
+type Said<'a> = SmallVec<[(&'a str, Cow<'a, str>); 2]>;
 
 /// One request, and what has been found out about it.
 pub(super) struct Lookup<'a, 'q, H> {
@@ -55,13 +62,20 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         let client = self.client;
         let mut attributes = SmallVec::new();
         for (name, sources) in &client.attributes {
-            if let Some(value) = self.first(sources) {
-                attributes.push((name.as_str(), value));
+            match self.first(sources) {
+                Some(value) => attributes.push((name.as_str(), value)),
+                None => self.say_all(name, sources, &mut attributes),
             }
         }
         let mut first = |sources, is_wanted: bool| is_wanted.then(|| self.first(sources)).flatten();
         let user = first(&client.user, wanted.user);
         let api_key = first(&client.api_key, wanted.api_key);
+        if user.is_none() && wanted.user {
+            self.say_all(SAID_USERS, &client.user, &mut attributes);
+        }
+        if api_key.is_none() && wanted.api_key {
+            self.say_all(SAID_API_KEYS, &client.api_key, &mut attributes);
+        }
         let cost = client.cost.as_ref();
         Identity {
             ip,
@@ -73,6 +87,44 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
                 Seen::Refused(why) => Some(why.word()),
                 _ => None,
             },
+        }
+    }
+
+    /// What is said more than once, and so not at all: whoever is listed must not get past a guard by
+    /// saying something else as well. Under one name several times, which for limits is as good as absent.
+    fn say_all(&self, name: &'a str, sources: &'a [Source], said: &mut Said<'a>) {
+        for source in sources {
+            let values = self.all(source);
+            if let [_, _, ..] = *values {
+                let last = values.len().saturating_sub(1);
+                // Of very many, those that anybody would take: the first and the last.
+                let some = values.into_iter().enumerate();
+                let some = some.filter(|(nth, _)| *nth < SAID_MAX || *nth == last);
+                said.extend(some.map(|(_, value)| (name, value)));
+            }
+        }
+    }
+
+    /// All that a source says.
+    fn all(&self, source: &'a Source) -> Vec<Cow<'a, str>> {
+        let headers = self.asking.headers;
+        let text = |value: &'a [u8]| identity(value).map(Cow::Borrowed);
+        match source {
+            Source::Header { name, trust } if self.trusted || *trust == Trust::Anyone => {
+                headers.values(name).filter_map(text).collect()
+            }
+            Source::Cookie(name) => {
+                let lines = headers.values("cookie");
+                let values = lines.flat_map(|line| cookie::values(line, name));
+                values.filter_map(text).collect()
+            }
+            Source::Query(name) => {
+                let path = self.asking.path.unwrap_or_default();
+                let values = query::values(path, name);
+                values.filter(|value| is_identity(value)).collect()
+            }
+            // These are there once.
+            Source::Header { .. } | Source::Segment(_) | Source::Claim(_) => Vec::new(),
         }
     }
 

@@ -36,6 +36,11 @@ use lookup::Lookup;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+/// Under these names stand users and API keys where a request says several: no attribute of a
+/// configuration can be called so.
+pub(crate) const SAID_USERS: &str = "users said";
+pub(crate) const SAID_API_KEYS: &str = "api keys said";
+
 /// Who asks: how the client's address and its other identities are found out.
 ///
 /// This is the section `client` of a configuration. It is the same at every door, so that a client

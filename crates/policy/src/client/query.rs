@@ -7,15 +7,24 @@ use std::borrow::Cow;
 /// The value of the parameter `name` in the query of `target`; absent where it is there twice, or
 /// where its escapes are none.
 pub(super) fn value<'a>(target: &'a str, name: &str) -> Option<Cow<'a, str>> {
+    decoded(only(written(target, name))?)
+}
+
+/// All its values, in the order sent; without those whose escapes are none.
+pub(super) fn values<'a>(target: &'a str, name: &str) -> impl Iterator<Item = Cow<'a, str>> {
+    written(target, name).filter_map(decoded)
+}
+
+/// All its values as written.
+fn written<'a>(target: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
     let before_fragment = target.split('#').next().unwrap_or_default();
-    let (_, query) = before_fragment.split_once('?')?;
-    let found = query.split('&').filter_map(|pair| {
+    let (_, query) = before_fragment.split_once('?').unwrap_or_default();
+    query.split('&').filter_map(move |pair| {
         let (sent, value) = pair.split_once('=').unwrap_or((pair, ""));
         // A name may be escaped too, and is the same name then.
         let is_meant = sent == name || decoded(sent).is_some_and(|sent| sent == name);
         is_meant.then_some(value)
-    });
-    decoded(only(found)?)
+    })
 }
 
 /// `text` without its escapes; `+` is a space. `None` where an escape is none, or what comes out is

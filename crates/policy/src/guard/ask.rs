@@ -1,6 +1,7 @@
 //! All guards of a configuration, asked about one request.
 
 use super::{Effect, Guard, List};
+use crate::client::{SAID_API_KEYS, SAID_USERS};
 use crate::limit::KeyPart;
 use crate::matching::{Facts, Reads, Spellings};
 use crate::{Policy, Request};
@@ -200,8 +201,22 @@ fn lists(guard: &Guard, list: &List, facts: &Facts<'_>) -> bool {
         KeyPart::Method => facts
             .identity(&guard.subject)
             .is_some_and(|method| list.contains(&method.to_ascii_uppercase())),
-        subject => facts.identity(subject).is_some_and(|it| list.contains(it)),
+        KeyPart::User if refuses => said(SAID_USERS, list, facts) || is_listed(guard, list, facts),
+        KeyPart::ApiKey if refuses => {
+            said(SAID_API_KEYS, list, facts) || is_listed(guard, list, facts)
+        }
+        _ => is_listed(guard, list, facts),
     }
+}
+
+fn is_listed(guard: &Guard, list: &List, facts: &Facts<'_>) -> bool {
+    let value = facts.identity(&guard.subject);
+    value.is_some_and(|value| list.contains(value))
+}
+
+/// Whether any is listed of those that a request says at once.
+fn said(name: &str, list: &List, facts: &Facts<'_>) -> bool {
+    facts.attribute(name).any(|value| list.contains(value))
 }
 
 /// Whether a descriptor has a listed value: one is enough to be refused, and to be exempt it takes all.

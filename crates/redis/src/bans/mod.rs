@@ -110,8 +110,18 @@ impl Bans {
     /// A thousand at a time, so that no call keeps the server for long. After an error, whom it has
     /// let go so far is not told any more.
     pub async fn expire(&self) -> Result<Vec<Vec<u8>>, CallError> {
+        self.let_go(b"0").await
+    }
+
+    /// The same without looking for ends of those whom somebody has removed by hand, which takes a step
+    /// for each end there is: for many instances, of which one does the whole.
+    pub async fn expire_ended(&self) -> Result<Vec<Vec<u8>>, CallError> {
+        self.let_go(b"").await
+    }
+
+    async fn let_go(&self, from: &[u8]) -> Result<Vec<Vec<u8>>, CallError> {
         let count = AT_ONCE.to_string().into_bytes();
-        let mut cursor = b"0".to_vec();
+        let mut cursor = from.to_vec();
         let mut lifted = Vec::new();
         for _ in 0..CALLS_MAX {
             let args = [&cursor, &count];

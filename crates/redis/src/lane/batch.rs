@@ -95,8 +95,8 @@ impl Batch {
         let place = self.requests.len();
         if !self.add_simple(&waiter.request, place) {
             self.is_second = self.is_second || self.is_simple(&waiter.request);
-            let weight = if waiter.is_repeat {
-                // It was weighed as one of many on the same key, which these are not here.
+            let weight = if waiter.is_repeat && simple::only_take(&waiter.request).is_some() {
+                // It was weighed as one of many that the simple script does in one go, and goes by the other.
                 waiter.weight.max(weight(&waiter.request))
             } else {
                 waiter.weight
@@ -247,7 +247,12 @@ impl Trip<'_> {
 
 /// What is given back must not be given back twice, not even together with what may be sent again.
 pub(super) fn repeat(requests: &[&Request]) -> Repeat {
-    if requests.iter().any(|request| may_give_twice(request)) {
+    let may_block = |request: &&Request| {
+        let mut asks = request.asks.iter();
+        asks.any(|ask| matches!(ask.op, RequestOp::Engine(Op::Block)))
+    };
+    // Nor may a request that has passed be sent again where it would then be refused, and blocked.
+    if requests.iter().any(|request| may_give_twice(request)) || requests.iter().any(may_block) {
         Repeat::Refund
     } else {
         Repeat::Consume

@@ -83,6 +83,13 @@ impl Bell {
         Ok((Self { wire, metrics }, messenger))
     }
 
+    /// Lets what is over be told again if it comes again.
+    pub(crate) fn forget(&self, kind: AlertKind, subject: &str) {
+        if let Some(wire) = &self.wire {
+            wire.told.lock().remove(&(kind, subject.to_owned()));
+        }
+    }
+
     /// Rings, unless nobody wants to hear of such, or the same rang just now.
     pub(crate) fn ring(&self, alert: Alert) {
         let Some(wire) = &self.wire else {
@@ -92,9 +99,12 @@ impl Bell {
             return;
         }
         let kind = alert.kind;
+        let subject = alert.subject.clone();
         if !wire.is_news(&alert) {
             self.metrics.count(kind, "repeated");
         } else if wire.queue.try_send(alert).is_err() {
+            // Nobody has heard it.
+            self.forget(kind, &subject);
             self.metrics.count(kind, "dropped");
             warn!(
                 kind = kind.as_str(),

@@ -169,6 +169,28 @@ mod tests {
         assert_eq!(counted(&metrics, AlertKind::Store, "sent"), 1);
     }
 
+    /// The second time that the store was away went untold, if it was soon.
+    #[tokio::test]
+    async fn what_was_over_is_told_when_it_comes_again() {
+        let (listener, alerts) = hook().await;
+        let metrics = AlertMetrics::default();
+        let (bell, messenger) = Bell::hang(&alerts, metrics.clone()).expect("a sound URL");
+        for (subject, over) in [("away", "back"), ("back", "away"), ("away", "back")] {
+            bell.forget(AlertKind::Store, over);
+            bell.ring(Alert::new(AlertKind::Store, subject, "it is so"));
+        }
+        drop(bell);
+        let taken = async {
+            let mut subjects = Vec::new();
+            for _ in 0..3 {
+                subjects.push(take(&listener, "200 OK").await["subject"].clone());
+            }
+            subjects
+        };
+        let (taken, ()) = tokio::join!(taken, messenger.run());
+        assert_eq!(taken, ["away", "back", "away"]);
+    }
+
     #[tokio::test]
     async fn ringing_never_waits_for_a_messenger() {
         let (_listener, alerts) = hook().await;

@@ -23,7 +23,9 @@ pub(crate) async fn watch<S: Store>(limiter: Limiter<S>, bell: Bell) {
             health => health,
         };
         let store = store.map(|health| health.is_up);
-        for alert in seen.look(store, &stale(&limiter)) {
+        for (alert, over) in seen.look(store, &stale(&limiter)) {
+            // So that it is told if it comes again, however soon.
+            bell.forget(alert.kind, &over);
             bell.ring(alert);
         }
     }
@@ -47,6 +49,11 @@ fn stale<S: Store>(limiter: &Limiter<S>) -> Vec<(String, String)> {
     lists.chain(plans).collect()
 }
 
+/// The subject of what can be loaded again.
+fn again(name: &str) -> String {
+    format!("{name}, again")
+}
+
 /// What stood how, when it was last looked at.
 #[derive(Debug, Default)]
 struct Seen {
@@ -55,34 +62,36 @@ struct Seen {
 }
 
 impl Seen {
-    /// What stands otherwise than before. `store_up` is absent where a store cannot be away.
-    fn look(&mut self, store_up: Option<bool>, stale: &[(String, String)]) -> Vec<Alert> {
+    /// What stands otherwise than before, each with the subject of what is over by that. `store_up` is
+    /// absent where a store cannot be away.
+    fn look(&mut self, store_up: Option<bool>, stale: &[(String, String)]) -> Vec<(Alert, String)> {
         let mut alerts = Vec::new();
         let away = store_up == Some(false);
         if away != self.store_away {
             self.store_away = away;
             // Apart from each other, so that neither is taken for the other said twice.
-            let (subject, message) = if away {
+            let (subject, over, message) = if away {
                 let message =
                     "The store does not answer; limits go on without it, as `on_failure` says.";
-                ("away", message)
+                ("away", "back", message)
             } else {
-                ("back", "The store answers again.")
+                ("back", "away", "The store answers again.")
             };
-            alerts.push(Alert::new(AlertKind::Store, subject, message));
+            let alert = Alert::new(AlertKind::Store, subject, message);
+            alerts.push((alert, over.to_owned()));
         }
         for (name, error) in stale.iter().filter(|(name, _)| !self.stale.contains(name)) {
-            let message = format!("Cannot load {name}, and go on with the last that was: {error}.");
-            alerts.push(Alert::new(AlertKind::Stale, name, message));
+            let message = format!(
+                "Cannot load {name}, and go on with the last that could be, if any: {error}."
+            );
+            let alert = Alert::new(AlertKind::Stale, name, message);
+            alerts.push((alert, again(name)));
         }
         for name in &self.stale {
             if !stale.iter().any(|(known, _)| known == name) {
                 let message = format!("{name}: can be loaded again.");
-                alerts.push(Alert::new(
-                    AlertKind::Stale,
-                    &format!("{name}, again"),
-                    message,
-                ));
+                let alert = Alert::new(AlertKind::Stale, &again(name), message);
+                alerts.push((alert, name.clone()));
             }
         }
         self.stale = stale.iter().map(|(name, _)| name.clone()).collect();
@@ -101,7 +110,7 @@ mod tests {
             let stale = stale.iter().map(|(a, b)| ((*a).into(), (*b).into()));
             let stale: Vec<(String, String)> = stale.collect();
             let alerts = seen.look(up, &stale);
-            let subjects = alerts.into_iter().map(|alert| alert.subject);
+            let subjects = alerts.into_iter().map(|(alert, _)| alert.subject);
             subjects.collect::<Vec<_>>()
         };
         assert!(look(None, &[]).is_empty() && look(Some(true), &[]).is_empty());

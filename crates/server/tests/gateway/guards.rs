@@ -82,3 +82,44 @@ async fn a_forged_address_neither_helps_who_is_listed_nor_harms_who_is_not() {
     .await;
     assert_eq!(told.status(), 429);
 }
+
+/// Saying two projects, or two API keys, was saying none: so whoever was listed got past.
+#[tokio::test]
+async fn who_is_listed_got_past_by_saying_something_else_as_well() {
+    let upstream = Upstream::start().await;
+    let gate = Gate::start(&format!(
+        "
+listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+client:
+  api_key: {{ header: X-Api-Key }}
+  attributes: {{ project: [{{ header: X-Project }}, {{ query: project }}, {{ cookie: project }}] }}
+guards:
+  - {{ name: projects, refuse: 'attr:project', list: [blocked] }}
+  - {{ name: keys, refuse: api-key, list: [stolen], respond: {{ status: 401 }} }}
+  - {{ name: staff, exempt: api-key, list: [ours] }}
+routes: [{{ id: all, upstreams: ['http://{}'] }}]
+policies: [{{ name: api, limits: [{{ name: all, key: 'attr:project', rate: 1000/s }}] }}]
+",
+        upstream.address
+    ))
+    .await;
+    let ask = async |target: &str, lines: &[&str]| {
+        let reply = get(&gate, "127.0.0.6", target, lines).await;
+        reply.status()
+    };
+    let (blocked, other) = ("x-project: blocked", "x-project: other");
+    for lines in [&[blocked][..], &[blocked, other], &[other, blocked]] {
+        assert_eq!(ask("/", lines).await, 429, "{lines:?}");
+    }
+    assert_eq!(ask("/", &[other, other]).await, 200);
+    assert_eq!(ask("/?project=other&project=blocked", &[]).await, 429);
+    assert_eq!(ask("/", &["cookie: project=a; project=blocked"]).await, 429);
+    // Of very many, the last.
+    let many = format!("/?{}project=blocked", "project=x&".repeat(200));
+    assert_eq!(ask(&many, &[]).await, 429);
+    let keys = ["x-api-key: stolen", "x-api-key: mine"];
+    assert_eq!(ask("/", &keys).await, 401);
+    // And nobody is exempt who may be somebody else.
+    let keys = ["x-api-key: ours", "x-api-key: stolen"];
+    assert_eq!(ask("/", &keys).await, 401);
+}

@@ -1,6 +1,8 @@
 //! `grpc.health.v1`: follows readiness, and the end of the server.
 
 use crate::kit::{EDGE, Server, in_time};
+use std::time::Duration;
+use tidegate_server::bounds::Bounds;
 use tidegate_server::server::End;
 use tonic::Code;
 use tonic_health::pb::HealthCheckRequest;
@@ -73,4 +75,37 @@ async fn a_server_that_can_decide_nothing_is_not_serving() {
         }
         tokio::task::yield_now().await;
     }
+}
+
+/// While the server was about to stop, a watch looked again and again without a pause, and told those
+/// who ask for nobody that nobody serves no more.
+#[tokio::test]
+async fn whoever_watches_is_told_once_of_a_server_that_is_about_to_stop() {
+    let bounds = Bounds {
+        notice_time: Duration::from_secs(1),
+        ..Bounds::default()
+    };
+    let server = Server::within(EDGE, bounds).await;
+    let mut client = HealthClient::new(server.channel().await);
+    let mut watch = in_time(client.watch(about(""))).await.unwrap().into_inner();
+    let first = in_time(watch.message()).await.unwrap().unwrap();
+    assert_eq!(first.status(), ServingStatus::Serving);
+    let mut nobody = in_time(client.watch(about("nobody")))
+        .await
+        .unwrap()
+        .into_inner();
+    let unknown = in_time(nobody.message()).await.unwrap().unwrap();
+    assert_eq!(unknown.status(), ServingStatus::ServiceUnknown);
+
+    let mut limits = server.client().await;
+    let stopping = server.stop();
+    let told = in_time(watch.message()).await.unwrap().unwrap();
+    assert_eq!(told.status(), ServingStatus::NotServing);
+    // It still serves.
+    in_time(limits.should_rate_limit(crate::kit::about(&[&[("user", "ann")]])))
+        .await
+        .expect("an answer");
+    assert_eq!(in_time(watch.message()).await.unwrap(), None);
+    assert_eq!(in_time(nobody.message()).await.unwrap(), None);
+    assert_eq!(stopping.ended().await, End::Drained);
 }

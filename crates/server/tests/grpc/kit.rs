@@ -59,7 +59,12 @@ pub(crate) struct Stopping {
 impl Server {
     /// A server with these policies.
     pub(crate) async fn start(policies: &str) -> Self {
-        Self::with(&format!("{LISTEN}{policies}"), Bounds::default()).await
+        Self::within(policies, Bounds::default()).await
+    }
+
+    /// The same within these bounds.
+    pub(crate) async fn within(policies: &str, bounds: Bounds) -> Self {
+        Self::with(&format!("{LISTEN}{policies}"), bounds).await
     }
 
     pub(crate) async fn with(config: &str, bounds: Bounds) -> Self {

@@ -1,7 +1,7 @@
 //! Who is banned, for how long, and who never.
 
 use super::everywhere;
-use super::kit::{EXEMPT, Instance, Place, THRESHOLD};
+use super::kit::{EXEMPT, Instance, Place, THRESHOLD, WATCHED};
 use std::time::Duration;
 use tidegate::Reason;
 use tidegate_testkit::redis::until;
@@ -9,6 +9,7 @@ use tidegate_testkit::redis::until;
 everywhere! {
     who_reaches_the_threshold_is_banned_when_the_period_closes_and_nobody_else_is
     a_network_of_ipv6_is_banned_as_one
+    an_exemption_that_only_watches_kept_somebody_from_being_banned
     a_ban_ends_by_itself
     a_ban_for_ever_has_no_end
     who_was_added_by_hand_never_expires_and_is_let_in_by_hand
@@ -41,6 +42,13 @@ fn who_reaches_the_threshold_is_banned_when_the_period_closes_and_nobody_else_is
     let length = instance.banned.lock()[0].length;
     assert_eq!(length, Some(Duration::from_hours(1)));
     assert_eq!(instance.status().banned, 1);
+}
+
+fn an_exemption_that_only_watches_kept_somebody_from_being_banned(place: &Place) {
+    let mut instance = Instance::start(&place.config(FOR_AN_HOUR));
+    instance.ask_often(WATCHED, THRESHOLD);
+    instance.keep();
+    until("it is in the set", || place.is_in_set(WATCHED));
 }
 
 fn a_network_of_ipv6_is_banned_as_one(place: &Place) {

@@ -15,6 +15,9 @@ pub(super) const THRESHOLD: u64 = 10;
 /// Whom nobody bans.
 pub(super) const EXEMPT: &str = "192.0.2.200";
 
+/// Whom an exemption lists that only watches.
+pub(super) const WATCHED: &str = "192.0.2.77";
+
 /// Servers, and names that no other test has.
 pub(super) struct Place {
     servers: Servers,
@@ -120,6 +123,7 @@ impl Place {
 store: {{ url: '{url}', prefix: '{tg}', timeout: 10s, on_failure: allow }}
 guards:
   - {{ name: office, exempt: ip, list: [{EXEMPT}] }}
+  - {{ name: trial, exempt: ip, list: [{WATCHED}], mode: shadow }}
   - {{ name: blacklist, refuse: ip, redis: {{ set: '{set}' }}, refresh: 100ms }}
 addresses: {{ period: 1s, {threshold} {maps} {more} }}
 policies:

@@ -98,9 +98,15 @@ impl<S: Store + 'static> Watcher<S> {
         let (is_first, is_known) = (self.told.is_none(), self.is_known);
         async move {
             if !is_first {
+                // The next one: what has been reached already is reached at once, again and again.
+                let next = if phase.now() < Phase::Leaving {
+                    Phase::Leaving
+                } else {
+                    Phase::Draining
+                };
                 tokio::select! {
                     biased;
-                    () = phase.reaches(Phase::Leaving) => return Health::NotServing,
+                    () = phase.reaches(next) => {}
                     () = sleep(LOOK_TIME) => {}
                 }
             }
