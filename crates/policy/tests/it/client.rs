@@ -1,6 +1,8 @@
 //! Who asks: addresses behind proxies, identities from everywhere, and whose word counts.
 
 use tidegate_policy::client::{Asking, Client, Identity};
+use tidegate_policy::matching::KeyRules;
+use tidegate_policy::{Config, Request, Scratch};
 
 fn client(yaml: &str) -> Client {
     Client::from_yaml(yaml).unwrap_or_else(|errors| panic!("{errors}"))
@@ -233,10 +235,23 @@ attributes: { plan: { query: plan } }
         assert_eq!(identity.user, None, "{headers:?}");
         assert_eq!(identity.api_key, None, "{headers:?}");
     }
-    for path in ["/?plan=a&plan=b", "/?plan=", "/?plan=%0a", "/?plan=%f", "/"] {
+    for path in ["/?plan=", "/?plan=%0a", "/?plan=%f", "/"] {
         let identity = client.identify(&asking("192.0.2.1", &[], path));
         assert!(identity.attributes.is_empty(), "{path}");
     }
+    // An attribute that is said twice is there twice: missing for limits, and not for guards that refuse.
+    let identity = client.identify(&asking("192.0.2.1", &[], "/?plan=a&plan=b"));
+    let attributes = identity.attributes.iter();
+    let attributes: Vec<_> = attributes
+        .map(|(name, value)| (*name, value.as_ref()))
+        .collect();
+    assert_eq!(attributes, [("plan", "a"), ("plan", "b")]);
+    let text =
+        "policies: [{ name: p, limits: [{ name: l, key: attr:plan, missing: skip, rate: 1/s }] }]";
+    let config = Config::from_yaml(text).expect("it is right");
+    let (mut scratch, request) = (Scratch::default(), Request::new().attributes(&attributes));
+    let meeting = config.policies[0].meet(&request, &KeyRules::default(), &mut scratch);
+    assert!(meeting.met.is_empty(), "for limits");
 }
 
 #[test]
