@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`logs`] | lines for people on a terminal, JSON for everybody else |
 //! | `metrics` | everything that `/metrics` shows |
+//! | `by_policy` | counters for each policy, kept over reloads |
 //! | `callers` | who asked without being believed |
 //! | `decisions` | decisions, counted by policy, limit and outcome |
 //! | `durations` | a histogram that costs two additions |
@@ -20,7 +21,8 @@
 //! | [`store`] | how the store is, and how full |
 //! | `stopwatch` | real time, for latencies alone |
 
-pub(crate) mod callers;
+pub(crate) mod by_policy;
+mod callers;
 mod counting;
 pub(crate) mod decisions;
 pub(crate) mod durations;

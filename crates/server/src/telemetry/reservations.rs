@@ -1,6 +1,6 @@
 //! Reservations and what became of them, counted by policy.
 
-use arc_swap::ArcSwap;
+use super::by_policy::{self, ByPolicy, add};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
@@ -18,28 +18,18 @@ const OUTCOMES: [&str; 3] = ["allowed", "refused", "error"];
 /// could not tell.
 const STATES: [&str; 5] = ["settled", "already", "expired", "kept", "error"];
 
-/// Counters for every policy that takes reservations, laid out when a configuration takes effect.
+/// Counters for every policy that takes reservations.
 #[derive(Debug)]
 pub(crate) struct Reservations {
-    /// Replaced whole by a reload; policies that stay keep their counters.
-    policies: ArcSwap<Layout>,
+    policies: ByPolicy<Counts>,
     /// Ids that nobody has made, and which therefore belong to no policy.
     unknown: AtomicU64,
 }
 
-/// In the order written; then the policies that only the configuration before had, as with other
-/// [decisions](super::decisions::Layout).
-pub(crate) type Layout = Vec<PolicyCounts>;
-
-#[derive(Debug)]
-pub(crate) struct PolicyCounts {
-    name: Box<str>,
-    is_current: bool,
-    counts: Arc<Counts>,
-}
+pub(crate) type Layout = by_policy::Layout<Counts>;
 
 #[derive(Debug, Default)]
-struct Counts {
+pub(crate) struct Counts {
     /// In the order of [`OUTCOMES`].
     reserved: [AtomicU64; OUTCOMES.len()],
     /// In the order of [`STATES`].
@@ -49,21 +39,19 @@ struct Counts {
 impl Reservations {
     pub(crate) fn new(policies: &[Policy]) -> Self {
         Self {
-            policies: ArcSwap::from_pointee(laid_out(policies, &[])),
+            policies: ByPolicy::new(policies, |policy| policy.reserving().is_some()),
             unknown: AtomicU64::new(0),
         }
     }
 
     /// Lays them out for `policies`, which are about to take effect, and tells how they were.
     pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<Layout> {
-        let before = self.policies.load_full();
-        self.policies.store(Arc::new(laid_out(policies, &before)));
-        before
+        self.policies.lay_out(policies)
     }
 
     /// Puts a layout back, because nothing came of those policies.
     pub(crate) fn put_back(&self, layout: Arc<Layout>) {
-        self.policies.store(layout);
+        self.policies.put_back(layout);
     }
 
     /// Counts what came of reserving by a policy. What was asked wrongly is not counted here.
@@ -74,7 +62,8 @@ impl Reservations {
             Err(error) if error.is_bad_question() => return,
             Err(_) => "error",
         };
-        self.with(policy, |counts| add(&OUTCOMES, &counts.reserved, outcome));
+        self.policies
+            .with(policy, |counts| add(&OUTCOMES, &counts.reserved, outcome));
     }
 
     /// Counts what came of settling.
@@ -88,14 +77,8 @@ impl Reservations {
             }
             Err(_) => return,
         };
-        self.with(policy, |counts| add(&STATES, &counts.settled, state));
-    }
-
-    fn with(&self, policy: &str, add: impl FnOnce(&Counts)) {
-        let policies = self.policies.load();
-        if let Some(policy) = policies.iter().find(|it| *it.name == *policy) {
-            add(&policy.counts);
-        }
+        self.policies
+            .with(policy, |counts| add(&STATES, &counts.settled, state));
     }
 
     fn encode_each<const N: usize>(
@@ -104,7 +87,7 @@ impl Reservations {
         (label, words): (&str, &[&str; N]),
         counters: impl Fn(&Counts) -> &[AtomicU64; N],
     ) -> fmt::Result {
-        for policy in &*self.policies.load_full() {
+        for policy in &*self.policies.all() {
             for (word, counter) in words.iter().zip(counters(&policy.counts)) {
                 let labels = [("policy", &*policy.name), (label, word)];
                 let count = ConstCounter::new(counter.load(Relaxed));
@@ -115,41 +98,9 @@ impl Reservations {
     }
 }
 
-fn add(words: &[&str], counters: &[AtomicU64], word: &str) {
-    let counters = words.iter().zip(counters);
-    for (_, counter) in counters.filter(|(other, _)| **other == word) {
-        counter.fetch_add(1, Relaxed);
-    }
-}
-
-fn laid_out(policies: &[Policy], before: &[PolicyCounts]) -> Layout {
-    let reserving = || {
-        policies
-            .iter()
-            .filter(|policy| policy.reserving().is_some())
-    };
-    let current = reserving().map(|policy| {
-        let mut before = before.iter();
-        let known = before.find(|it| *it.name == *policy.name);
-        PolicyCounts {
-            name: policy.name.as_str().into(),
-            is_current: true,
-            counts: known.map_or_else(Arc::default, |it| Arc::clone(&it.counts)),
-        }
-    });
-    let is_gone =
-        |it: &&PolicyCounts| it.is_current && !reserving().any(|policy| *policy.name == *it.name);
-    let gone = before.iter().filter(is_gone).map(|it| PolicyCounts {
-        name: it.name.clone(),
-        is_current: false,
-        counts: Arc::clone(&it.counts),
-    });
-    current.chain(gone).collect()
-}
-
 impl Collector for Reservations {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        if self.policies.load().is_empty() {
+        if self.policies.all().is_empty() {
             // Nobody reserves, and these would be noise.
             return Ok(());
         }

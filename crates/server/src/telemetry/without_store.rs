@@ -1,6 +1,6 @@
 //! Decisions taken without the store, counted by policy and by what was done instead.
 
-use arc_swap::ArcSwap;
+use super::by_policy::{self, ByPolicy, add};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -14,45 +14,33 @@ use tidegate_policy::Policy;
 /// What is done without a store: decided in this process, allowed, refused, answered by an error.
 const OUTCOMES: [&str; 4] = ["local", "allow", "deny", "error"];
 
-/// Counters for every policy of a configuration, laid out when it takes effect.
+/// Counters for every policy of a configuration.
 #[derive(Debug)]
 pub(crate) struct WithoutStore {
-    /// Replaced whole by a reload; policies that stay keep their counters.
-    policies: ArcSwap<Layout>,
+    policies: ByPolicy<Counts>,
 }
 
-/// In the order written; then the policies that only the configuration before had, as with other
-/// [decisions](super::decisions::Layout).
-pub(crate) type Layout = Vec<PolicyCounts>;
-
-#[derive(Debug)]
-pub(crate) struct PolicyCounts {
-    name: Box<str>,
-    is_current: bool,
-    counts: Arc<Counts>,
-}
+pub(crate) type Layout = by_policy::Layout<Counts>;
 
 /// In the order of [`OUTCOMES`].
 #[derive(Debug, Default)]
-struct Counts([AtomicU64; OUTCOMES.len()]);
+pub(crate) struct Counts([AtomicU64; OUTCOMES.len()]);
 
 impl WithoutStore {
     pub(crate) fn new(policies: &[Policy]) -> Self {
         Self {
-            policies: ArcSwap::from_pointee(laid_out(policies, &[])),
+            policies: ByPolicy::new(policies, |_| true),
         }
     }
 
     /// Lays them out for `policies`, which are about to take effect, and tells how they were.
     pub(crate) fn lay_out(&self, policies: &[Policy]) -> Arc<Layout> {
-        let before = self.policies.load_full();
-        self.policies.store(Arc::new(laid_out(policies, &before)));
-        before
+        self.policies.lay_out(policies)
     }
 
     /// Puts a layout back, because nothing came of those policies.
     pub(crate) fn put_back(&self, layout: Arc<Layout>) {
-        self.policies.store(layout);
+        self.policies.put_back(layout);
     }
 
     /// Counts a decision, if it is one of these.
@@ -74,35 +62,9 @@ impl WithoutStore {
 
     #[cold]
     fn add(&self, policy: &str, outcome: &str) {
-        let policies = self.policies.load();
-        if let Some(policy) = policies.iter().find(|it| *it.name == *policy) {
-            let counters = OUTCOMES.iter().zip(&policy.counts.0);
-            for (_, counter) in counters.filter(|(other, _)| **other == outcome) {
-                counter.fetch_add(1, Relaxed);
-            }
-        }
+        self.policies
+            .with(policy, |counts| add(&OUTCOMES, &counts.0, outcome));
     }
-}
-
-fn laid_out(policies: &[Policy], before: &[PolicyCounts]) -> Layout {
-    let current = policies.iter().map(|policy| {
-        let mut before = before.iter();
-        let known = before.find(|it| *it.name == *policy.name);
-        PolicyCounts {
-            name: policy.name.as_str().into(),
-            is_current: true,
-            counts: known.map_or_else(Arc::default, |it| Arc::clone(&it.counts)),
-        }
-    });
-    let is_gone = |it: &&PolicyCounts| {
-        it.is_current && !policies.iter().any(|policy| *policy.name == *it.name)
-    };
-    let gone = before.iter().filter(is_gone).map(|it| PolicyCounts {
-        name: it.name.clone(),
-        is_current: false,
-        counts: Arc::clone(&it.counts),
-    });
-    current.chain(gone).collect()
 }
 
 impl Collector for WithoutStore {
@@ -115,7 +77,7 @@ impl Collector for WithoutStore {
             None,
             MetricType::Counter,
         )?;
-        for policy in &*self.policies.load_full() {
+        for policy in &*self.policies.all() {
             for (outcome, counter) in OUTCOMES.iter().zip(&policy.counts.0) {
                 let labels = [("policy", &*policy.name), ("outcome", outcome)];
                 let count = ConstCounter::new(counter.load(Relaxed));

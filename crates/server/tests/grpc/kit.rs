@@ -1,5 +1,8 @@
 //! A server, and clients of it.
 
+#[path = "../it/kit/running.rs"]
+mod running;
+
 use bytes::Bytes;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
 use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
@@ -10,17 +13,17 @@ use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use running::{Running, Stopping};
 use std::future::Future;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tidegate_policy::Config;
 use tidegate_policy::config::NoEnvironment;
 use tidegate_server::bounds::Bounds;
-use tidegate_server::server::{self, End};
+use tidegate_server::server;
 use tidegate_server::serving::Serving;
 use tidegate_server::tasks::Tasks;
 use tokio::net::TcpStream;
-use tokio::sync::oneshot;
 use tonic::transport::{Channel, Endpoint};
 
 pub(crate) const PATH: &str = "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
@@ -44,16 +47,7 @@ pub(crate) struct Server {
     pub(crate) grpc: SocketAddr,
     pub(crate) http: Option<SocketAddr>,
     pub(crate) admin: SocketAddr,
-    stop: oneshot::Sender<()>,
-    end: oneshot::Receiver<End>,
-    /// Ends the server when dropped.
-    tasks: Tasks,
-}
-
-/// A server that was told to stop.
-pub(crate) struct Stopping {
-    end: oneshot::Receiver<End>,
-    _tasks: Tasks,
+    running: Running,
 }
 
 impl Server {
@@ -76,21 +70,11 @@ impl Server {
         let grpc = listeners.grpc.as_ref().unwrap().address;
         let http = listeners.http.as_ref().map(|door| door.address);
         let admin = listeners.admin.address;
-        let (stop, stopped) = oneshot::channel();
-        let (ended, end) = oneshot::channel();
-        let tasks = Tasks::new();
-        tasks.spawn(async move {
-            let stopped = async { stopped.await.unwrap_or_default() };
-            let end = server::run(listeners, serving, bounds, stopped).await;
-            ended.send(end).ok();
-        });
         Self {
             grpc,
             http,
             admin,
-            stop,
-            end,
-            tasks,
+            running: Running::start(listeners, serving, bounds),
         }
     }
 
@@ -107,18 +91,7 @@ impl Server {
 
     /// Tells it to stop.
     pub(crate) fn stop(self) -> Stopping {
-        self.stop.send(()).unwrap();
-        Stopping {
-            end: self.end,
-            _tasks: self.tasks,
-        }
-    }
-}
-
-impl Stopping {
-    /// Waits until it has.
-    pub(crate) async fn ended(self) -> End {
-        in_time(self.end).await.unwrap()
+        self.running.stop()
     }
 }
 

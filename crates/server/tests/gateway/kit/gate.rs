@@ -1,30 +1,19 @@
 //! Tidegate as a gateway, in this process.
 
-use super::in_time;
+use super::running::{Running, Stopping};
 use std::fmt::Display;
 use std::fs;
 use std::net::SocketAddr;
 use tidegate_policy::Config;
 use tidegate_policy::config::Environment;
 use tidegate_server::bounds::Bounds;
-use tidegate_server::server::{self, End};
+use tidegate_server::server;
 use tidegate_server::serving::Serving;
-use tidegate_server::tasks::Tasks;
-use tokio::sync::oneshot;
 
 /// A gateway that runs until it is stopped or dropped.
 pub(crate) struct Gate {
     pub(crate) address: SocketAddr,
-    stop: oneshot::Sender<()>,
-    end: oneshot::Receiver<End>,
-    /// Ends it when dropped.
-    tasks: Tasks,
-}
-
-/// A gateway that was told to stop.
-pub(crate) struct Stopping {
-    end: oneshot::Receiver<End>,
-    _tasks: Tasks,
+    running: Running,
 }
 
 /// Files are read, and variables are nobody's business here.
@@ -73,35 +62,14 @@ impl Gate {
         let listeners = server::bind(&config.listen).await.unwrap();
         let address = listeners.gateway.as_ref().unwrap().address;
         let serving = Serving::start(config).await.unwrap();
-        let (stop, stopped) = oneshot::channel();
-        let (ended, end) = oneshot::channel();
-        let tasks = Tasks::new();
-        tasks.spawn(async move {
-            let stopped = async { stopped.await.unwrap_or_default() };
-            let end = server::run(listeners, serving, Bounds::default(), stopped).await;
-            ended.send(end).ok();
-        });
         Self {
             address,
-            stop,
-            end,
-            tasks,
+            running: Running::start(listeners, serving, Bounds::default()),
         }
     }
 
     /// Tells it to stop.
     pub(crate) fn stop(self) -> Stopping {
-        self.stop.send(()).unwrap();
-        Stopping {
-            end: self.end,
-            _tasks: self.tasks,
-        }
-    }
-}
-
-impl Stopping {
-    /// Waits until it has.
-    pub(crate) async fn ended(self) -> End {
-        in_time("the end of draining", self.end).await.unwrap()
+        self.running.stop()
     }
 }

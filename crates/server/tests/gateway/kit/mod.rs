@@ -18,6 +18,8 @@ pub(crate) mod upstream;
 
 #[path = "../../it/kit/certificates.rs"]
 pub(crate) mod certificates;
+#[path = "../../it/kit/running.rs"]
+pub(crate) mod running;
 
 pub(crate) use client::{Client, Reply, get, request};
 pub(crate) use gate::Gate;

@@ -7,6 +7,7 @@ pub(crate) mod folder;
 pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod redis;
+pub(crate) mod running;
 pub(crate) mod server;
 pub(crate) mod simulation;
 

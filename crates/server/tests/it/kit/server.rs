@@ -1,5 +1,6 @@
 //! A server in this process.
 
+use super::running::{Running, Stopping};
 use std::net::SocketAddr;
 use tidegate::Store;
 use tidegate_policy::Config;
@@ -7,26 +8,15 @@ use tidegate_policy::config::{Listen, NoEnvironment};
 use tidegate_policy::route::Routes;
 use tidegate_server::bounds::Bounds;
 use tidegate_server::decider::Decider;
-use tidegate_server::server::{self, End};
+use tidegate_server::server;
 use tidegate_server::serving::Serving;
-use tidegate_server::tasks::Tasks;
 use tidegate_server::telemetry::store::StoreStats;
-use tokio::sync::oneshot;
 
 /// A server that runs until it is stopped or dropped.
 pub(crate) struct Server {
     pub(crate) http: SocketAddr,
     pub(crate) admin: SocketAddr,
-    stop: oneshot::Sender<()>,
-    end: oneshot::Receiver<End>,
-    /// Ends the server when dropped.
-    tasks: Tasks,
-}
-
-/// A server that was told to stop.
-pub(crate) struct Stopping {
-    end: oneshot::Receiver<End>,
-    _tasks: Tasks,
+    running: Running,
 }
 
 impl Server {
@@ -60,36 +50,15 @@ impl Server {
         let listeners = server::bind(listen).await.unwrap();
         let http = listeners.http.as_ref().unwrap().address;
         let admin = listeners.admin.address;
-        let (stop, stopped) = oneshot::channel();
-        let (ended, end) = oneshot::channel();
-        let tasks = Tasks::new();
-        tasks.spawn(async move {
-            let stopped = async { stopped.await.unwrap_or_default() };
-            let end = server::run(listeners, serving, bounds, stopped).await;
-            ended.send(end).ok();
-        });
         Self {
             http,
             admin,
-            stop,
-            end,
-            tasks,
+            running: Running::start(listeners, serving, bounds),
         }
     }
 
     /// Tells it to stop.
     pub(crate) fn stop(self) -> Stopping {
-        self.stop.send(()).unwrap();
-        Stopping {
-            end: self.end,
-            _tasks: self.tasks,
-        }
-    }
-}
-
-impl Stopping {
-    /// Waits until it has.
-    pub(crate) async fn ended(self) -> End {
-        self.end.await.unwrap()
+        self.running.stop()
     }
 }

@@ -2,6 +2,8 @@
 
 pub(crate) mod client;
 pub(crate) mod programs;
+#[path = "../../it/kit/running.rs"]
+pub(crate) mod running;
 pub(crate) mod server;
 
 pub(crate) use client::Client;

@@ -1,14 +1,13 @@
 //! A server in this process.
 
+use super::running::{Running, Stopping};
 use std::net::SocketAddr;
 use tidegate::Store;
 use tidegate_policy::Config;
 use tidegate_policy::config::{Listen, NoEnvironment};
 use tidegate_server::bounds::Bounds;
-use tidegate_server::server::{self, End};
+use tidegate_server::server;
 use tidegate_server::serving::Serving;
-use tidegate_server::tasks::Tasks;
-use tokio::sync::oneshot;
 
 /// A server that runs until it is stopped or dropped.
 pub(crate) struct Server {
@@ -16,16 +15,7 @@ pub(crate) struct Server {
     pub(crate) http: SocketAddr,
     pub(crate) admin: SocketAddr,
     pub(crate) grpc: Option<SocketAddr>,
-    stop: oneshot::Sender<()>,
-    end: oneshot::Receiver<End>,
-    /// Ends the server when dropped.
-    tasks: Tasks,
-}
-
-/// A server that was told to stop.
-pub(crate) struct Stopping {
-    end: oneshot::Receiver<End>,
-    _tasks: Tasks,
+    running: Running,
 }
 
 impl Server {
@@ -51,38 +41,17 @@ impl Server {
         let http = listeners.http.as_ref().unwrap().address;
         let admin = listeners.admin.address;
         let grpc = listeners.grpc.as_ref().map(|door| door.address);
-        let (stop, stopped) = oneshot::channel();
-        let (ended, end) = oneshot::channel();
-        let tasks = Tasks::new();
-        tasks.spawn(async move {
-            let stopped = async { stopped.await.unwrap_or_default() };
-            let end = server::run(listeners, serving, bounds, stopped).await;
-            ended.send(end).ok();
-        });
         Self {
             resp,
             http,
             admin,
             grpc,
-            stop,
-            end,
-            tasks,
+            running: Running::start(listeners, serving, bounds),
         }
     }
 
     /// Tells it to stop.
     pub(crate) fn stop(self) -> Stopping {
-        self.stop.send(()).unwrap();
-        Stopping {
-            end: self.end,
-            _tasks: self.tasks,
-        }
-    }
-}
-
-impl Stopping {
-    /// Waits until it has.
-    pub(crate) async fn ended(self) -> End {
-        self.end.await.unwrap()
+        self.running.stop()
     }
 }
