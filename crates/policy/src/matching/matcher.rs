@@ -2,9 +2,10 @@
 
 use super::descriptor::Tree;
 use super::entry::DescriptorPattern;
-use super::facts::Reads;
+use super::facts::{Facts, Reads};
 use super::key::Key;
 use super::trie::{Candidate, Trie, Walk};
+use super::values::{Values, ValuesScratch};
 use crate::{KeyPart, Limit, Missing};
 
 /// The limits of a policy, prepared once so that a request costs what it meets and no more.
@@ -13,6 +14,8 @@ pub struct Matcher {
     trie: Trie,
     /// Candidates for every request, because no path is asked for. In order.
     always: Vec<Candidate>,
+    /// Candidates by a value that the request has, where they are many.
+    values: Values,
     /// Candidates for single descriptors, by their entries.
     tree: Tree,
     /// Those of the tree that ask for a path as well.
@@ -45,27 +48,36 @@ impl Matcher {
         let mut always = Vec::new();
         let mut places = Tree::default();
         let mut paths_in_tree = Trie::new();
+        let mut whole = Vec::new();
         for (limit, it) in limits.iter().enumerate().filter(|(_, it)| it.enabled) {
             let candidate = |condition| Candidate { limit, condition };
             if it.conditions.is_empty() {
                 always.push(candidate(0));
             }
             for (i, condition) in it.conditions.iter().enumerate() {
-                match (&condition.descriptor, &condition.path) {
-                    (Some(DescriptorPattern::Exactly(entries)), path) => {
-                        places.add(entries, candidate(i));
-                        if let Some(pattern) = path {
-                            paths_in_tree.add(pattern, candidate(i));
-                        }
-                    }
-                    (_, Some(pattern)) => trie.add(pattern, candidate(i)),
-                    (_, None) => always.push(candidate(i)),
+                let Some(DescriptorPattern::Exactly(entries)) = &condition.descriptor else {
+                    whole.push((candidate(i), condition));
+                    continue;
+                };
+                places.add(entries, candidate(i));
+                if let Some(pattern) = &condition.path {
+                    paths_in_tree.add(pattern, candidate(i));
                 }
             }
         }
+        let (values, others) = Values::take(whole);
+        for (candidate, condition) in others {
+            match &condition.path {
+                Some(pattern) => trie.add(pattern, candidate),
+                None => always.push(candidate),
+            }
+        }
+        // Those of limits without conditions came first.
+        always.sort_unstable();
         Self {
             trie,
             always,
+            values,
             tree: places,
             paths_in_tree,
             replaces: limits
@@ -107,19 +119,25 @@ impl Matcher {
         self.header_names.dedup();
     }
 
-    /// What may apply to a request for a normalised path, in the order written. The rest of each
-    /// condition is still to be checked.
+    /// What may apply to a request, in the order written. The rest of each condition is still to be
+    /// checked.
     pub(super) fn candidates<'a>(
         &'a self,
-        path: Option<&str>,
+        facts: &Facts<'_>,
         walk: &'a mut Walk,
+        values: &'a mut ValuesScratch,
     ) -> Candidates<'a> {
         Candidates {
             always: &self.always,
             by_path: if self.trie.is_empty() {
                 &[]
             } else {
-                self.trie.walk(path, walk)
+                self.trie.walk(facts.path, walk)
+            },
+            by_value: if self.values.is_empty() {
+                &[]
+            } else {
+                self.values.find(facts, values)
             },
         }
     }
@@ -207,11 +225,12 @@ fn header_names(limits: &[Limit]) -> Vec<String> {
     names
 }
 
-/// Two lists in order, as one.
+/// Three lists in order, as one.
 #[derive(Debug)]
 pub(super) struct Candidates<'a> {
     always: &'a [Candidate],
     by_path: &'a [Candidate],
+    by_value: &'a [Candidate],
 }
 
 impl Iterator for Candidates<'_> {
@@ -222,6 +241,11 @@ impl Iterator for Candidates<'_> {
             (Some(always), Some(by_path)) if always < by_path => &mut self.always,
             (_, Some(_)) => &mut self.by_path,
             _ => &mut self.always,
+        };
+        let list = match (list.first(), self.by_value.first()) {
+            (Some(first), Some(by_value)) if first < by_value => list,
+            (_, Some(_)) => &mut self.by_value,
+            _ => list,
         };
         let (first, rest) = list.split_first()?;
         *list = rest;

@@ -4,6 +4,7 @@ use super::facts::{Facts, Spellings};
 use super::key::KeyRules;
 use super::search::Search;
 use super::trie::Walk;
+use super::values::ValuesScratch;
 use crate::client::Wanted;
 use crate::plan::{Answer, Tables};
 use crate::{Policy, Request};
@@ -16,6 +17,7 @@ use std::ops::Range;
 pub struct Scratch {
     spellings: Spellings,
     walk: Walk,
+    values: ValuesScratch,
     met: Vec<Met>,
     text: String,
     /// Limits that do not apply because another does.
@@ -123,6 +125,7 @@ impl Policy {
         let Scratch {
             spellings,
             walk,
+            values,
             met,
             text,
             replaced,
@@ -140,7 +143,7 @@ impl Policy {
             text,
             refusing,
         };
-        let is_over = search.whole(&facts, walk).is_break();
+        let is_over = search.whole(&facts, walk, values).is_break();
         if !request.descriptors.is_empty() && !is_over {
             search.described(&facts, walk);
         }

@@ -7,6 +7,7 @@
 //! | `wildcard`, `entry` | the patterns by which conditions know descriptors |
 //! | `descriptor` | all lists of entries of a policy, in which a descriptor finds one place |
 //! | `trie` | all path patterns of a policy, walked at once |
+//! | `values` | limits that are told apart by one value, looked up by it |
 //! | `facts` | a request with one spelling for everything in it |
 //! | `condition` | what a condition asks besides the path |
 //! | `key` | whose bucket; with `address`, `escape` and `secret` to write it |
@@ -33,6 +34,7 @@ mod subject;
 #[cfg(test)]
 mod tests;
 mod trie;
+mod values;
 mod wildcard;
 
 pub use entry::{DescriptorPattern, EntryPattern, ValuePattern};

@@ -7,6 +7,7 @@ use super::facts::Facts;
 use super::key::KeyRules;
 use super::meet::{Met, Refused};
 use super::trie::{Candidate, Walk};
+use super::values::ValuesScratch;
 use crate::plan::{Answer, Plan, Tables};
 use crate::{Condition, Descriptor, Evaluate, Limit, Missing, Policy};
 use std::ops::ControlFlow;
@@ -47,7 +48,12 @@ enum Tried {
 impl Search<'_> {
     /// The limits that the request as a whole meets, and those for descriptors that hold something,
     /// each of which is met once. Breaks where one refuses and nothing can replace it.
-    pub(super) fn whole(&mut self, facts: &Facts<'_>, walk: &mut Walk) -> ControlFlow<()> {
+    pub(super) fn whole(
+        &mut self,
+        facts: &Facts<'_>,
+        walk: &mut Walk,
+        values: &mut ValuesScratch,
+    ) -> ControlFlow<()> {
         let policy = self.policy;
         let whole = By {
             facts,
@@ -55,7 +61,7 @@ impl Search<'_> {
             planned: Answer::NotAsked,
         };
         let mut settled = None;
-        for candidate in policy.matcher.candidates(facts.path, walk) {
+        for candidate in policy.matcher.candidates(facts, walk, values) {
             let Some(limit) = policy.limits.get(candidate.limit) else {
                 continue;
             };

@@ -13,4 +13,5 @@ mod path_pattern;
 mod router;
 mod secret;
 mod trie;
+mod values;
 mod vectors;

@@ -1,0 +1,238 @@
+//! Limits that are told apart by one value: a tenant's header, a host.
+//!
+//! Where many ask for the same path, or for none, and each for one value of the same thing, they are
+//! looked up by the value that the request has. So a request costs what it meets, whether ten tenants
+//! have limits of their own or ten thousand.
+
+use super::entry::{DescriptorPattern, ValuePattern};
+use super::facts::Facts;
+use super::host::HostPattern;
+use super::path_pattern::PathPattern;
+use super::trie::{Candidate, Trie, Walk};
+use crate::Condition;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+/// As long as there are no more than this, looking at each is as fast.
+const FEW: usize = 4;
+
+/// Limits that are told apart by one value.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    lists: Vec<List>,
+    /// Those that are looked into for every request, by number.
+    always: Vec<usize>,
+    /// Those that are looked into for some paths: the number is the candidate's limit.
+    by_path: Trie,
+}
+
+/// Limits that ask for one thing, by the value that each wants of it.
+#[derive(Debug)]
+struct List {
+    of: Of,
+    /// Header values in lower case.
+    by_value: HashMap<Box<str>, Vec<Candidate>, RandomState>,
+    /// The length of the longest value: none that is longer need be looked up.
+    longest: usize,
+}
+
+/// What has a value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Of {
+    /// A header, by its name in lower case.
+    Header(String),
+    /// An attribute.
+    Attribute(String),
+    /// The host.
+    Host,
+    /// An entry of a descriptor.
+    Entry(String),
+}
+
+/// The path that a condition asks for, as written, and the thing it wants a value of.
+type Place<'a> = (Option<&'a str>, Of);
+
+/// Buffers, kept from one request to the next.
+#[derive(Debug, Default)]
+pub(super) struct ValuesScratch {
+    walk: Walk,
+    lower: String,
+    found: Vec<Candidate>,
+}
+
+// === impl Values ===
+
+impl Values {
+    /// Takes those of `conditions` that can be looked up by a value, and gives back the others. Both
+    /// are in order.
+    pub(super) fn take<'a>(
+        conditions: Vec<(Candidate, &'a Condition)>,
+    ) -> (Self, Vec<(Candidate, &'a Condition)>) {
+        let mut counts: HashMap<Place<'a>, usize, RandomState> = HashMap::default();
+        for (_, condition) in &conditions {
+            for (of, _) in wanted(condition) {
+                *counts.entry((path(condition), of)).or_default() += 1;
+            }
+        }
+        let mut values = Self::default();
+        let mut numbers = HashMap::default();
+        let mut others = Vec::new();
+        for (candidate, condition) in conditions {
+            let count = |of: &Of| counts.get(&(path(condition), of.clone())).copied();
+            let best = wanted(condition).max_by_key(|(of, _)| count(of));
+            match best.filter(|(of, _)| count(of) > Some(FEW)) {
+                Some((of, wanted)) => {
+                    let number = values.list(&mut numbers, condition, of);
+                    values.add(number, candidate, wanted);
+                }
+                None => others.push((candidate, condition)),
+            }
+        }
+        (values, others)
+    }
+
+    /// The list for what a condition asks for, made if need be.
+    fn list<'a>(
+        &mut self,
+        numbers: &mut HashMap<Place<'a>, usize, RandomState>,
+        condition: &'a Condition,
+        of: Of,
+    ) -> usize {
+        let next = self.lists.len();
+        let number = *numbers.entry((path(condition), of.clone())).or_insert(next);
+        if number == next {
+            self.lists.push(List {
+                of,
+                by_value: HashMap::default(),
+                longest: 0,
+            });
+            let candidate = Candidate {
+                limit: number,
+                condition: 0,
+            };
+            match &condition.path {
+                Some(pattern) => self.by_path.add(pattern, candidate),
+                None => self.always.push(number),
+            }
+        }
+        number
+    }
+
+    fn add(&mut self, number: usize, candidate: Candidate, values: Vec<String>) {
+        let Some(list) = self.lists.get_mut(number) else {
+            return;
+        };
+        for value in values {
+            list.longest = list.longest.max(value.len());
+            let listed = list.by_value.entry(value.into_boxed_str()).or_default();
+            // Said twice, it is still one candidate.
+            if listed.last() != Some(&candidate) {
+                listed.push(candidate);
+            }
+        }
+    }
+
+    /// Whether nothing is looked up.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lists.is_empty()
+    }
+
+    /// What may apply to a request because of a value that it has, in the order written.
+    // Out of line: few policies have so many limits.
+    #[inline(never)]
+    pub(super) fn find<'s>(
+        &self,
+        facts: &Facts<'_>,
+        scratch: &'s mut ValuesScratch,
+    ) -> &'s [Candidate] {
+        let ValuesScratch { walk, lower, found } = scratch;
+        found.clear();
+        for number in &self.always {
+            self.look_up(*number, facts, lower, found);
+        }
+        if !self.by_path.is_empty() {
+            for list in self.by_path.walk(facts.path, walk) {
+                self.look_up(list.limit, facts, lower, found);
+            }
+        }
+        found.sort_unstable();
+        // A value may be there twice.
+        found.dedup();
+        found
+    }
+
+    fn look_up(
+        &self,
+        number: usize,
+        facts: &Facts<'_>,
+        lower: &mut String,
+        found: &mut Vec<Candidate>,
+    ) {
+        let Some(list) = self.lists.get(number) else {
+            return;
+        };
+        let mut add = |value: &str| found.extend_from_slice(list.get(value));
+        match &list.of {
+            Of::Header(name) => {
+                for value in facts.header(name).filter(|it| it.len() <= list.longest) {
+                    lower.clear();
+                    lower.push_str(value);
+                    lower.make_ascii_lowercase();
+                    add(lower);
+                }
+            }
+            Of::Attribute(name) => facts.attribute(name).for_each(add),
+            Of::Host => facts.host.into_iter().for_each(add),
+            Of::Entry(name) => {
+                let entries = facts.request.descriptors.iter().flat_map(|it| it.entries);
+                let of_name = entries.filter(|(sent, _)| sent == name);
+                of_name.for_each(|(_, value)| add(value));
+            }
+        }
+    }
+}
+
+// === impl List ===
+
+impl List {
+    fn get(&self, value: &str) -> &[Candidate] {
+        if value.len() > self.longest {
+            return &[];
+        }
+        self.by_value.get(value).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn path(condition: &Condition) -> Option<&str> {
+    condition.path.as_ref().map(PathPattern::as_str)
+}
+
+/// The things of which a condition wants one of these values and no other: without it, it cannot hold.
+fn wanted(condition: &Condition) -> impl Iterator<Item = (Of, Vec<String>)> {
+    let headers = condition
+        .headers
+        .iter()
+        .filter(|(_, value)| !value.is_empty());
+    let headers = headers.map(|(name, value)| {
+        let of = Of::Header(name.to_ascii_lowercase());
+        (of, vec![value.to_ascii_lowercase()])
+    });
+    let attributes = condition.attributes.iter();
+    let attributes =
+        attributes.map(|(name, value)| (Of::Attribute(name.clone()), vec![value.clone()]));
+    let has_names =
+        !condition.hosts.is_empty() && !condition.hosts.iter().any(HostPattern::is_wildcard);
+    let hosts = has_names.then(|| {
+        let names = condition.hosts.iter().map(|host| host.name().to_owned());
+        (Of::Host, names.collect())
+    });
+    let entries = match &condition.descriptor {
+        Some(DescriptorPattern::Holds(entries)) => entries.as_slice(),
+        _ => &[],
+    };
+    let entries = entries.iter().filter_map(|entry| match &entry.value {
+        ValuePattern::Is(value) => Some((Of::Entry(entry.name.clone()), vec![value.clone()])),
+        _ => None,
+    });
+    headers.chain(attributes).chain(hosts).chain(entries)
+}
