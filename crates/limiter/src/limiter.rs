@@ -18,6 +18,7 @@ use arc_swap::ArcSwap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
+use std::thread;
 use tidegate_core::{Clock, Store};
 use tidegate_memory::MemoryStore;
 use tidegate_policy::Config;
@@ -184,6 +185,7 @@ impl<S: Store> Limiter<S> {
         #[cfg(feature = "redis")]
         self.shared.retired.note(counting, now.as_ref());
         self.shared.sources.reloaded();
+        free(before);
         Ok(())
     }
 
@@ -249,6 +251,22 @@ impl<S: Store> Limiter<S> {
         }
         Ok(self.shared.rules.load_full())
     }
+}
+
+/// How often whoever reloads looks whether others still decide by what was there before.
+const LOOKS: usize = 256;
+
+/// Frees what is not decided by any more, here and not in the midst of a request, which would take as
+/// long for it as there are limits. Requests that are under way end within microseconds; one that
+/// waits, for the store or for its turn, does not hold this up.
+fn free(before: Arc<Rules>) {
+    for _ in 0..LOOKS {
+        if Arc::strong_count(&before) == 1 {
+            break;
+        }
+        thread::yield_now();
+    }
+    drop(before);
 }
 
 impl<S> Shared<S> {
