@@ -8,6 +8,7 @@ import sys
 
 class Application(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body at once, so that nobody waits for an acknowledgement between them
 
     def answer(self):
         length = int(self.headers.get("Content-Length", 0))

@@ -115,7 +115,8 @@ impl<S: Store> Limiter<S> {
     /// whether it fits or not, down to what they have of `overdraft`. It waits for no limit.
     ///
     /// The decision is refused where a limit had not one whole unit left before; it is charged all the
-    /// same. Limits that only watch are charged as ever, if all would have let it pass.
+    /// same. But where one is closed to whoever asks (`block`), nothing is counted meanwhile, of this
+    /// either: the decision tells so ([`blocked_for`](Decision::blocked_for)). Limits that only watch are charged as ever, if all would have let it pass.
     pub async fn report(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
         self.report_by(&self.rules()?, request).await
     }

@@ -2,20 +2,35 @@
 
 use crate::decision::Decision;
 use crate::error::CheckError;
+use crate::known::AtHand;
 use crate::limiter::Limiter;
 use crate::rules::Rules;
 use std::sync::Arc;
 use tidegate_core::Store;
-use tidegate_policy::Request;
 use tidegate_policy::guard::{GuardScratch, Verdict};
+use tidegate_policy::{Marked, Request};
+
+/// What asking guards borrows, kept from one request to the next.
+#[derive(Debug, Default)]
+pub(crate) struct GuardBuffers {
+    scratch: GuardScratch,
+    pub(crate) lists: AtHand,
+}
 
 impl Rules {
     /// What the guards say of a request, by the lists as they are now.
     // Out of line: most configurations have none, and theirs is to cost a branch.
     #[inline(never)]
-    pub(crate) fn ask_guards(&self, request: &Request<'_>, scratch: &mut GuardScratch) -> Verdict {
-        let list = |number| self.known.list(number);
-        self.guards.ask(request, list, scratch)
+    pub(crate) fn ask_guards(
+        &self,
+        request: &Request<'_>,
+        marked: Option<Marked<'_>>,
+        buffers: &mut GuardBuffers,
+    ) -> Verdict {
+        let GuardBuffers { scratch, lists } = buffers;
+        self.known.follow(lists);
+        let list = |number| lists.list(number);
+        self.guards.ask(request, list, scratch, marked)
     }
 }
 
@@ -58,7 +73,7 @@ impl<S: Store> Limiter<S> {
         request: &Request<'_>,
     ) -> Result<Decision, CheckError> {
         let (number, _) = rules.find(request)?;
-        let verdict = rules.ask_guards(request, &mut GuardScratch::default());
+        let verdict = rules.ask_guards(request, None, &mut GuardBuffers::default());
         Ok(Decision::guarded(rules, number, request, verdict))
     }
 }

@@ -50,6 +50,7 @@ mod purpose;
 mod question;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod replaced;
 mod reserving;
 mod rules;
 mod spec;
@@ -65,6 +66,8 @@ pub use decision::{Applied, DecidedBy, Decision};
 pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
 pub use known::ListStatus;
+#[doc(hidden)]
+pub use known::delay as retry_delay;
 pub use limiter::Limiter;
 pub use planning::{FilePlans, LoadPlans, LoadedPlans, PlanState, PlansError};
 pub use process::ProcessEnvironment;

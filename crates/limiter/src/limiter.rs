@@ -22,6 +22,7 @@ use std::thread;
 use tidegate_core::{Clock, Store};
 use tidegate_memory::MemoryStore;
 use tidegate_policy::Config;
+use tidegate_policy::limit::AddressRules;
 
 /// Decides whether requests may pass.
 ///
@@ -118,7 +119,7 @@ impl<S: Store> Limiter<S> {
         let owner = OWNERS.fetch_add(1, Relaxed);
         rules.owner = owner;
         rules.rooms = Rooms::of(&rules.policies, None);
-        rules.known = Known::of(&rules.guards, rules.keys.address, None);
+        rules.known = Known::of(&rules.guards, rules.keys.address, &[]);
         rules.counting = Counting::of(rules.addresses.take(), rules.keys.address, None);
         Self {
             shared: Arc::new(Shared {
@@ -151,8 +152,9 @@ impl<S: Store> Limiter<S> {
     /// it is an error, and what runs goes on.
     ///
     /// Lists of guards that keep their name, their subject and where they come from go on as they are.
-    /// Others that are in files are read at once, and those in Redis by whoever
-    /// [keeps](Self::keep_lists) them.
+    /// One that only has another name begins with what was read last. Others that are in files are read
+    /// at once, and those in Redis by whoever [keeps](Self::keep_lists) them, a moment later: to have them
+    /// from the beginning, [read ahead](Self::read_ahead).
     ///
     /// Of the store's settings in `config` only `on_failure`, `local_share` and `key_secret` are
     /// looked at, and of listeners none. Keys of the open layout are named by its templates.
@@ -175,7 +177,9 @@ impl<S: Store> Limiter<S> {
         rules.owner = self.shared.owner;
         let before = self.shared.rules.load_full();
         rules.rooms = Rooms::of(&rules.policies, Some(&before));
-        rules.known = Known::of(&rules.guards, rules.keys.address, Some(&before.known));
+        let ahead = self.shared.sources.take_ahead();
+        let known = [before.known.slots(), &ahead].concat();
+        rules.known = Known::of(&rules.guards, rules.keys.address, &known);
         let counting = before.counting.as_ref();
         rules.counting = Counting::of(rules.addresses.take(), rules.keys.address, counting);
         rules.prepare(&self.shared.store);
@@ -301,6 +305,11 @@ impl<S> Limiter<S> {
     #[inline]
     pub(crate) fn is_owner(&self, owner: u64) -> bool {
         self.shared.owner == owner
+    }
+
+    /// How addresses count once `config` has been loaded.
+    pub(crate) fn address_rules_of(&self, config: &Config) -> AddressRules {
+        self.shared.told.address_rules(config)
     }
 
     pub(crate) fn sources(&self) -> &Sources {

@@ -3,6 +3,7 @@
 use crate::decision::{Brought, Charged, Decision, Pieces, Scene};
 use crate::error::CheckError;
 use crate::giving::{Charge, Charges};
+use crate::guarding::GuardBuffers;
 use crate::planning::Planned;
 use crate::purpose::Purpose;
 use crate::rules::Rules;
@@ -11,8 +12,9 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use tidegate_core::{Ask, Op, Outcome, Quota, Receipt, Reply};
 use tidegate_policy::config::LocalShare;
-use tidegate_policy::guard::{GuardScratch, Outcome as Guarded};
+use tidegate_policy::guard::Outcome as Guarded;
 use tidegate_policy::matching::{Met, Scratch};
+use tidegate_policy::plan::Told;
 use tidegate_policy::{Evaluate, Limit, OnFailure, Request};
 
 /// A request that a store has to decide.
@@ -32,7 +34,7 @@ pub(crate) struct Question<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     scratch: Scratch,
-    guards: GuardScratch,
+    guards: GuardBuffers,
     brought: Option<Arc<Brought>>,
     planned: Option<Arc<Planned>>,
 }
@@ -84,10 +86,23 @@ impl<'a> Question<'a> {
         buffers: &'a mut Buffers,
     ) -> Result<Prepared<'a>, CheckError> {
         let (number, policy) = rules.find(request)?;
+        let planned = if policy.is_planned() {
+            Some(rules.planned.follow(&mut buffers.planned))
+        } else {
+            // Not kept for those who do not ask: it may be large, and outdated.
+            buffers.planned = None;
+            None
+        };
+        let mut told = Told::from(planned.map_or(&[][..], |planned| planned.tables()));
         let mut watched = 0;
+        if rules.guards.is_empty() {
+            buffers.guards.lists.clear();
+        }
         // What has been used already has been used, whoever it was.
         if !rules.guards.is_empty() && purpose != Purpose::Report {
-            let verdict = rules.ask_guards(request, &mut buffers.guards);
+            told.marked = rules.guards.mark(request);
+            policy.fetch_plan(told);
+            let verdict = rules.ask_guards(request, told.marked, &mut buffers.guards);
             if verdict.outcome != Guarded::Pass {
                 let decision = Decision::guarded(rules, number, request, verdict);
                 return Ok(Prepared::Decided(decision));
@@ -97,15 +112,7 @@ impl<'a> Question<'a> {
         if !request.descriptors.is_empty() || buffers.brought.is_some() {
             buffers.brought = Brought::of(policy, request.descriptors)?;
         }
-        let planned = if policy.is_planned() {
-            Some(rules.planned.follow(&mut buffers.planned))
-        } else {
-            // Not kept for those who do not ask: it may be large, and outdated.
-            buffers.planned = None;
-            None
-        };
-        let tables = planned.map_or(&[][..], |planned| planned.tables());
-        let meeting = policy.meet_with(request, &rules.keys, tables, &mut buffers.scratch);
+        let meeting = policy.meet_told(request, &rules.keys, told, &mut buffers.scratch);
         let scene = Scene {
             rules,
             number,
@@ -293,7 +300,7 @@ impl<'a> Question<'a> {
     }
 
     /// Lets a decision tell the bands that its charges have brought to what their limits warn of.
-    fn warn(&self, decision: &mut Decision) {
+    pub(crate) fn warn(&self, decision: &mut Decision) {
         if !self.scene.policy.warns() || !decision.is_allowed() {
             return;
         }

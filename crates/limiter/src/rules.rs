@@ -13,7 +13,7 @@ use tidegate_core::{Mode, Store};
 use tidegate_policy::addresses::Addresses;
 use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::plan::PlanSource;
+use tidegate_policy::plan::{PlanSource, Table};
 use tidegate_policy::{Client, Config, Guards, Limit, OnFailure, Policy, Request, Tag};
 
 /// What a limiter decides by: the policies of one version of a configuration, and who asks. Never
@@ -166,6 +166,13 @@ impl Rules {
             }
             _ => Some((0, first)),
         }
+    }
+
+    /// What the source of plans of this name says at present; `None` where there is none, or it has not
+    /// said anything yet.
+    pub fn plan_table(&self, name: &str) -> Option<Arc<Table>> {
+        let number = self.plans.iter().position(|source| source.name == name)?;
+        self.planned.load().tables().get(number)?.clone()
     }
 
     /// Prepares for `store`: if it may need several steps for a request, what requests charge that

@@ -5,6 +5,8 @@
 //! | [`policy`] | a policy as compiled |
 //! | [`limit`] | its limits: conditions, keys, bands |
 //! | [`addresses`] | counting addresses, and banning |
+//! | [`admin`] | who may look at a server and change what it does |
+//! | [`traces`] | what is told of single requests |
 //! | [`alerts`] | whom to tell when something needs a person |
 //! | [`plan`] | rates that come from elsewhere, for each subject its own |
 //! | `told` | limits that requests bring themselves |
@@ -15,11 +17,14 @@
 //! | [`import`] | configurations of other limiters, told in our own language |
 //! | [`request`] | what is known of a request |
 //! | [`route`] | where a gateway sends requests |
+//! | [`source`] | where policy comes from beside the file, and what is composed of it |
 //! | [`client`] | who asks: address, user, API key, attributes, cost |
 //! | [`respond`] | what a client is told |
+//! | `lookup` | finding a text among millions |
 //! | [`matching`] | from a request to the limits it meets, and the keys of their buckets |
 
 pub mod addresses;
+pub mod admin;
 pub mod alerts;
 pub mod client;
 pub mod config;
@@ -27,19 +32,23 @@ pub mod group;
 pub mod guard;
 pub mod import;
 pub mod limit;
+mod lookup;
 pub mod matching;
 pub mod plan;
 pub mod policy;
 pub mod request;
 pub mod respond;
 pub mod route;
+pub mod source;
 pub mod template;
+pub mod traces;
 mod told;
 
 pub use client::Client;
 pub use config::{Config, ConfigErrors};
 pub use group::{Group, Tag};
 pub use guard::{Guard, Guards, Reason};
+pub use lookup::Marked;
 pub use limit::{Band, Condition, KeyPart, Limit, Missing, OnFailure, Waiting};
 pub use matching::{Meeting, Scratch};
 pub use policy::{Evaluate, Policy, Reserving};

@@ -1,5 +1,6 @@
 //! A limit as compiled: what the configuration means, with nothing left to look up.
 
+use crate::guard::Member;
 use crate::matching::{DescriptorPattern, HostPattern, PathPattern};
 use crate::plan::Plan;
 pub use crate::policy::{Evaluate, Policy, Reserving};
@@ -316,11 +317,26 @@ impl AddressRules {
         }
     }
 
-    /// The same for what people write, which may be a network too; `None` where it is neither.
+    /// The same for what people write, which may be a network too; `None` where it is neither. Whatever
+    /// means the same to a list is called the same.
+    ///
+    /// ```
+    /// use tidegate_policy::limit::AddressRules;
+    ///
+    /// let rules = AddressRules { ipv6_prefix: 64 };
+    /// let member = |text| rules.member_of(text);
+    /// assert_eq!(member("::FFFF:192.0.2.1"), member("192.0.2.1/32"));
+    /// assert_eq!(member("2001:DB8::17"), Some("2001:db8::/64".to_owned()));
+    /// assert_eq!(member("2001:db8::17/128"), Some("2001:db8::17/128".to_owned()));
+    /// assert_eq!(member("localhost"), None);
+    /// ```
     pub fn member_of(self, text: &str) -> Option<String> {
-        match text.parse() {
-            Ok(address) => Some(self.member(address)),
-            Err(_) => Some(text.parse::<IpNet>().ok()?.trunc().to_string()),
+        let network = Member::parse(text.trim(), self)?.network();
+        let is_one = network.prefix_len() == network.max_prefix_len();
+        let is_v4 = network.addr().is_ipv4();
+        if is_one && (is_v4 || self.ipv6_prefix >= 128) {
+            return Some(network.addr().to_string());
         }
+        Some(network.to_string())
     }
 }

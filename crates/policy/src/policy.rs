@@ -43,6 +43,8 @@ pub struct Policy {
     refundable: bool,
     /// Whether any limit has its rate from a plan.
     planned: bool,
+    /// The source of a plan whose subject the guards look up too, and before.
+    pub(crate) foreseen: Option<usize>,
     /// Whether any limit tells when it is nearly used up.
     warns: bool,
 }
@@ -125,6 +127,7 @@ impl Policy {
             waits: limits.iter().any(is_waiting),
             refundable: limits.iter().any(|limit| limit.refundable),
             planned: limits.iter().any(|limit| limit.plan.is_some()),
+            foreseen: None,
             warns: limits.iter().any(|limit| limit.warn.is_some()),
             limits,
         };
@@ -248,6 +251,7 @@ impl Policy {
             waits: policies.iter().any(|it| it.waits),
             refundable: policies.iter().any(|it| it.refundable),
             planned: policies.iter().any(|it| it.planned),
+            foreseen: None,
             warns: policies.iter().any(|it| it.warns),
             limits,
         })

@@ -1,9 +1,10 @@
 //! Tells the other instances that we live, and counts them.
 
 use crate::connection::pace::{jittered, random};
-use crate::connection::{Connection, WeakConnection};
+use crate::connection::{Connection, Route, WeakConnection};
 use crate::error::CallError;
 use crate::script::Script;
+use crate::typed;
 use redis::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use tokio::time::sleep;
 const EVERY: Duration = Duration::from_secs(5);
 /// An instance that was not heard of for so long is gone.
 const GONE_SECONDS: &str = "15";
+/// The most instances that are named.
+const INSTANCES_MAX: usize = 1_000;
 /// The most instances seen in so many counts, ten minutes of them, is the answer: in an outage nobody
 /// can count, and a count too low would let too much through. Time in which nobody could count
 /// does not matter, however long: right after it, not everybody has come back yet.
@@ -59,6 +62,23 @@ impl Heartbeat {
     /// least 1.
     pub fn live(&self) -> u32 {
         self.beat.live.load(Ordering::Relaxed).max(1)
+    }
+
+    /// What this instance is called in the list.
+    pub fn id(&self) -> &str {
+        &self.beat.id
+    }
+
+    /// The instances that were heard of of late, this one among them.
+    pub async fn instances(&self) -> Result<Vec<String>, CallError> {
+        let mut command = redis::cmd("ZRANGE");
+        command.arg(&self.beat.key).arg(0).arg(INSTANCES_MAX - 1);
+        let route = Route::Key(self.beat.key.as_bytes());
+        let found = typed::strings(self.connection.command(route, &command).await?)?;
+        let found = found
+            .into_iter()
+            .map(|id| String::from_utf8_lossy(&id).into_owned());
+        Ok(found.collect())
     }
 
     /// Where that number is kept up to date; 0 while nobody knows.

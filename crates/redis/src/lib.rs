@@ -8,6 +8,7 @@ mod census;
 mod clock;
 mod connection;
 mod deny;
+mod documents;
 mod error;
 mod general;
 mod heartbeat;
@@ -40,7 +41,10 @@ pub use census::{
     Added, Batch, Census, CensusLimits, CensusMap, CensusNames, Closing, ClosingToken, Figures,
     Landed, OTHER,
 };
-pub use connection::{Connection, NodeInfo, Ping, Role, Route, Scan, Ttl};
+pub use connection::{
+    CallTimes, Connection, Gone, Listening, NodeInfo, NodeStats, Ping, Role, Route, Scan, Ttl,
+};
+pub use documents::Changed;
 pub use error::{CallError, Class, ConnectError, ConnectErrorKind, Kind};
 pub use heartbeat::Heartbeat;
 pub use key::{Tag, slot};

@@ -2,6 +2,11 @@
 //!
 //! A refusal that blocks has something to write. So a request with blocks is refused here only if none
 //! of them can be charged: each is known to be in force, or what is asked of its limit can never pass.
+//!
+//! So where a request meets several limits that block, one block that is in force is not enough, although
+//! Redis would refuse as well: of a limit that still had room when it was last seen, others may have
+//! taken the last since, and then this very refusal would begin its block too. Nobody here can rule that
+//! out for any length of time, so Redis is asked, and keeps its books itself.
 
 use crate::deny::{DenyCache, Known};
 use crate::request::{OwnedAsk, Request, RequestOp};
@@ -248,5 +253,61 @@ mod tests {
         let reply = decide(&[take, ask(&block, Op::Block, 0)]).expect("it is in force");
         assert_eq!(reply.outcomes[1].wait.as_micros(), Some(3_600_000_000));
         assert!(decide(&[ask(&quota, Op::Force(1), 0), ask(&block, Op::Block, 0)]).is_some());
+    }
+
+    /// One block that is in force is not enough where another may begin: of a limit that had room
+    /// somebody may have taken it since.
+    #[test]
+    fn a_block_that_is_in_force_beside_one_that_may_begin_is_left_to_redis() {
+        let hour = 3_600_000_000;
+        let quota = |amount, label| Quota::new(amount, hour).label(label).build().unwrap();
+        let (full, roomy) = (quota(1, "full"), quota(9, "roomy"));
+        let block = Quota::block(hour).unwrap();
+        let at = Timestamp::from_millis(1_700_000_000_000);
+        let (deny, sent) = (DenyCache::new(1_000), Instant::now());
+        let keys = [Key::from_slice(b"a"), Key::from_slice(b"b")];
+        // One is taken of each, and one more asked for.
+        let remember = |key: &Key, quota: &Quota| {
+            let mut bucket = Bucket::new(quota);
+            step::decide_one(quota, &mut bucket, Op::Take(1), at);
+            let refused = Refused {
+                key,
+                quota,
+                cost: 1,
+                outcome: step::decide_one(quota, &mut bucket.clone(), Op::Take(1), at),
+                bucket: &bucket,
+            };
+            deny.remember(&refused, at, sent);
+        };
+        let asks = [
+            (0, full, false),
+            (0, block, true),
+            (1, roomy, false),
+            (1, block, true),
+        ];
+        let decide = |count: usize| {
+            let mut request = Request::default();
+            request.keys.extend(keys.clone());
+            let asks = asks
+                .iter()
+                .take(count)
+                .map(|(key, quota, blocks)| OwnedAsk {
+                    key: *key,
+                    quota: *quota,
+                    op: RequestOp::Engine(if *blocks { Op::Block } else { Op::Take(1) }),
+                    limit: (*key).into(),
+                    mode: Mode::Enforce,
+                });
+            request.asks.extend(asks);
+            refuse(&deny, &request, sent)
+        };
+        let [first, second] = &keys;
+        remember(first, &full);
+        remember(first, &block);
+        remember(second, &roomy);
+        assert!(decide(3).is_some(), "the second limit has no block");
+        assert!(decide(4).is_none(), "it may begin by this");
+        remember(second, &block);
+        assert!(decide(4).is_some(), "both are in force");
     }
 }

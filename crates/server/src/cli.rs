@@ -1,8 +1,9 @@
 //! The command line.
 
 use crate::commands::{
-    addresses, doctor, gateway, import, inspect, reset, schema, serve, simulate, validate,
+    addresses, doctor, gateway, import, inspect, reset, schema, serve, simulate, token, validate,
 };
+use crate::telemetry::logs::LogFormat;
 use clap::{Args, Parser, Subcommand};
 
 /// Decides whether a request may pass: rate limiting over HTTP and as a reverse proxy, from one
@@ -48,6 +49,17 @@ pub struct LogArgs {
         global = true
     )]
     pub level: String,
+    /// How to write it: as lines of text, as JSON, or text on a terminal and JSON elsewhere
+    #[arg(
+        // `simulate` has a format of its own.
+        id = "log-format",
+        long = "log-format",
+        env = "TIDEGATE_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value = "auto",
+        global = true
+    )]
+    pub format: LogFormat,
 }
 
 /// What to do.
@@ -71,6 +83,8 @@ pub enum Command {
     Reset(reset::ResetArgs),
     /// Show who asks most, by address; keep somebody out, or let somebody in again
     Addresses(addresses::AddressesArgs),
+    /// Make a token for the admin API, and the hash by which the configuration knows it
+    Token(token::TokenArgs),
     /// Examine the Redis that the configuration names: what would break a promise
     Doctor(doctor::DoctorArgs),
 }

@@ -1,6 +1,7 @@
 //! Reading a configuration from a file, for every command that takes one, and those of others from a
 //! folder.
 
+use crate::config_source::Source;
 use crate::failure::Failure;
 use std::fs::{self, File};
 use std::io::Read;
@@ -28,10 +29,15 @@ pub struct Folder {
     pub passed_over: Vec<String>,
 }
 
-/// The configuration in `path`, or everything that is wrong with it.
+/// The configuration in `path`, with what the sources say that it lists, or everything that is wrong
+/// with it.
 pub fn load(path: &Path, environment: &dyn Environment) -> Result<Config, Failure> {
-    let text = read(path)?;
-    Config::parse(&text, &path.display().to_string(), environment).map_err(Failure::input)
+    let source = Source {
+        file: Some(path),
+        envoy: None,
+    };
+    let (config, _) = source.load(environment)?;
+    Ok(config)
 }
 
 /// The text in `path`.

@@ -1,11 +1,15 @@
-//! Where a configuration comes from: a file, the files of envoyproxy/ratelimit, or both.
+//! Where a configuration comes from: a file, the files of envoyproxy/ratelimit, or both; and the sources
+//! that the file lists.
 
 use crate::config_file;
 use crate::failure::Failure;
+use crate::live;
 use std::fmt;
+use std::iter;
 use std::path::Path;
 use tidegate_policy::config::Environment;
-use tidegate_policy::import::{EnvoyOptions, Named, envoy};
+use tidegate_policy::import::{EnvoyOptions, envoy};
+use tidegate_policy::source::{Composed, Named, Part, PolicySource};
 use tidegate_policy::{Config, ConfigErrors};
 
 /// Where a configuration comes from. It can be read again and again.
@@ -18,14 +22,25 @@ pub struct Source<'a> {
 }
 
 /// What a source said when it was read.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Texts {
     /// What the file is called, and says.
     file: Option<(String, String)>,
     /// What the translation is called, and says.
     translated: Option<(String, String)>,
+    /// What the sources said that the file lists, for those who ask them once.
+    told: Vec<Told>,
     /// What there is to know about the translation.
     notes: Vec<String>,
+}
+
+/// What a source said that the file lists.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// What messages call it.
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) is_translated: bool,
 }
 
 /// Why a source cannot be used.
@@ -56,11 +71,13 @@ impl Source<'_> {
         self.file.is_none() && self.envoy.is_none()
     }
 
-    /// Reads it, and translates what is to be translated.
-    pub fn read(&self) -> Result<Texts, Unusable> {
+    /// Reads the files, and translates what is to be translated. The sources that the file lists are not
+    /// asked.
+    pub(crate) fn read_files(&self) -> Result<Texts, Unusable> {
         let mut texts = Texts {
             file: None,
             translated: None,
+            told: Vec::new(),
             notes: Vec::new(),
         };
         if let Some(path) = self.file {
@@ -79,9 +96,21 @@ impl Source<'_> {
         Ok(texts)
     }
 
+    /// Reads the files, and asks the sources that the file lists, once.
+    pub fn read(&self, environment: &dyn Environment) -> Result<Texts, Unusable> {
+        let mut texts = self.read_files()?;
+        let sources = texts.sources(environment)?;
+        if !sources.is_empty() {
+            let (told, notes) = live::ask_once(sources)?;
+            texts.told = told;
+            texts.notes.extend(notes);
+        }
+        Ok(texts)
+    }
+
     /// Reads it, and understands it.
     pub fn load(&self, environment: &dyn Environment) -> Result<(Config, Vec<String>), Unusable> {
-        let texts = self.read()?;
+        let texts = self.read(environment)?;
         let config = texts.parse(environment)?;
         Ok((config, texts.notes))
     }
@@ -92,14 +121,60 @@ impl Source<'_> {
 impl Texts {
     /// What they mean, with what `environment` says over it.
     pub fn parse(&self, environment: &dyn Environment) -> Result<Config, ConfigErrors> {
+        let told = self.told.iter().map(|told| Part {
+            named: Named {
+                name: &told.name,
+                text: &told.text,
+            },
+            is_translated: told.is_translated,
+            is_trusted: false,
+        });
+        let told: Vec<Part<'_>> = told.collect();
+        self.compose(&told, environment).map(|it| it.config)
+    }
+
+    /// What they mean together with what sources say, `parts`.
+    pub(crate) fn compose(
+        &self,
+        parts: &[Part<'_>],
+        environment: &dyn Environment,
+    ) -> Result<Composed, ConfigErrors> {
+        let mut all: Vec<Part<'_>> = Vec::new();
+        if let (Some(_), Some((name, text))) = (&self.file, &self.translated) {
+            all.push(Part {
+                named: Named { name, text },
+                is_translated: true,
+                is_trusted: true,
+            });
+        }
+        all.extend(parts);
+        Config::compose(self.own(), &all, environment)
+    }
+
+    /// The sources that the file lists.
+    pub(crate) fn sources(
+        &self,
+        environment: &dyn Environment,
+    ) -> Result<Vec<PolicySource>, ConfigErrors> {
+        Config::sources_of(self.own(), environment)
+    }
+
+    /// What messages call the texts that are composed before those of the sources.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let own = self.own().name.to_owned();
+        let translated = self.translated.as_ref().filter(|_| self.file.is_some());
+        let translated = translated.map(|(name, _)| name.clone());
+        iter::once(own).chain(translated).collect()
+    }
+
+    /// The text that all else is added to.
+    fn own(&self) -> Named<'_> {
         match (&self.file, &self.translated) {
-            (Some(own), Some(more)) => {
-                Config::parse_with_policies(named(own), named(more), environment)
-            }
-            (Some((name, text)), None) | (None, Some((name, text))) => {
-                Config::parse(text, name, environment)
-            }
-            (None, None) => Config::parse(Config::BUILT_IN, "built-in", environment),
+            (Some((name, text)), _) | (None, Some((name, text))) => Named { name, text },
+            (None, None) => Named {
+                name: "built-in",
+                text: Config::BUILT_IN,
+            },
         }
     }
 
@@ -107,10 +182,6 @@ impl Texts {
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
-}
-
-fn named((name, text): &(String, String)) -> Named<'_> {
-    Named { name, text }
 }
 
 // === impl Unusable ===

@@ -8,8 +8,10 @@ use crate::proxy::dial::Dial;
 use crate::proxy::target::Manner;
 use bytes::Bytes;
 use http::header::{CONNECTION, HOST, USER_AGENT};
+use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use std::fmt;
@@ -97,10 +99,63 @@ impl Errand {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Answer, ErrandError> {
-        let dialled = self.dial.dial(Manner::Upgrade).await;
-        let dialled = dialled.map_err(|error| ErrandError::Unreachable(error.to_string()))?;
-        let shaken = http1::handshake(TokioIo::new(dialled.stream)).await;
-        let (mut sender, connection) = shaken.map_err(broken)?;
+        let request = self.request(method, headers, body)?;
+        self.talk(request, async |head, body| {
+            let body = Limited::new(body, self.bytes_max).collect().await;
+            let body = body.map_err(|error| ErrandError::Broken(error.to_string()))?;
+            Ok(Answer {
+                status: head.status,
+                headers: head.headers,
+                body: body.to_bytes(),
+            })
+        })
+        .await
+    }
+
+    /// Posts `body` with `headers`, and reads what is answered line by line for as long as it comes,
+    /// until a line is `wanted`. Tells whether one was.
+    pub(crate) async fn listen(
+        &self,
+        headers: HeaderMap,
+        body: Bytes,
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> Result<bool, ErrandError> {
+        let request = self.request(Method::POST, headers, body)?;
+        let talk = self.talk(request, async |head, mut body| {
+            if head.status != StatusCode::OK {
+                let message = format!("it was answered {}", head.status);
+                return Err(ErrandError::Broken(message));
+            }
+            let mut line = Vec::new();
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(broken)?;
+                let piece = frame.data_ref().map_or(&[][..], |it| it);
+                for part in piece.split_inclusive(|byte| *byte == b'\n') {
+                    line.extend_from_slice(part);
+                    if line.len() > self.bytes_max {
+                        return Err(ErrandError::Broken("a line is too long".to_owned()));
+                    }
+                    if part.ends_with(b"\n") {
+                        if wanted(&line) {
+                            return Ok(true);
+                        }
+                        line.clear();
+                    }
+                }
+            }
+            Ok(false)
+        });
+        timeout(self.time_max, talk)
+            .await
+            .unwrap_or(Err(ErrandError::TooSlow))
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Request<Full<Bytes>>, ErrandError> {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = self.target.clone();
@@ -114,16 +169,23 @@ impl Errand {
         request
             .headers_mut()
             .insert(USER_AGENT, HeaderValue::from_static("tidegate"));
+        Ok(request)
+    }
+
+    /// Sends `request`, and lets `read` read what is answered.
+    async fn talk<T>(
+        &self,
+        request: Request<Full<Bytes>>,
+        read: impl AsyncFnOnce(Parts, Incoming) -> Result<T, ErrandError>,
+    ) -> Result<T, ErrandError> {
+        let dialled = self.dial.dial(Manner::Upgrade).await;
+        let dialled = dialled.map_err(|error| ErrandError::Unreachable(error.to_string()))?;
+        let shaken = http1::handshake(TokioIo::new(dialled.stream)).await;
+        let (mut sender, connection) = shaken.map_err(broken)?;
         let talk = async {
             let answer = sender.send_request(request).await.map_err(broken)?;
             let (head, body) = answer.into_parts();
-            let body = Limited::new(body, self.bytes_max).collect().await;
-            let body = body.map_err(|error| ErrandError::Broken(error.to_string()))?;
-            Ok(Answer {
-                status: head.status,
-                headers: head.headers,
-                body: body.to_bytes(),
-            })
+            read(head, body).await
         };
         beside(connection, talk).await
     }

@@ -12,6 +12,7 @@
 //! | `alerts` | telling people that something needs them |
 //! | `errand` | a request of our own to somebody else, now and then |
 //! | `sources` | where plans are loaded from |
+//! | `live` | policy that changes while it is served: the file and its sources |
 //! | [`serving`] | what the doors serve: decisions and routes |
 //! | [`decider`] | decides and observes, behind every door |
 //! | [`wire`] | JSON in and out: questions, answers, problems |
@@ -31,6 +32,7 @@ mod doors;
 pub mod environment;
 mod errand;
 pub mod failure;
+mod live;
 mod proxy;
 #[cfg(fuzzing)]
 pub use proxy::http1::whole as answer;

@@ -4,6 +4,7 @@
 use crate::alerts::{Alert, AlertKind, Bell, Messenger, watch};
 use crate::decider::Decider;
 use crate::tasks::Tasks;
+use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{Banned, Store};
 use tokio::time::timeout;
@@ -25,11 +26,18 @@ impl<S: Store + 'static> Upkeep<S> {
         let limiter = decider.limiter();
         tasks.spawn(decider.keep_lists());
         tasks.spawn(decider.keep_plans());
+        if let Some(nodes) = decider.metrics().nodes() {
+            tasks.spawn(Arc::clone(nodes).keep());
+        }
+        if let Some(tracer) = decider.tracer().map(Arc::clone) {
+            tasks.spawn(async move { tracer.run().await });
+        }
         let bell = decider.bell().clone();
         tasks.spawn(limiter.keep_counts(move |banned| tell(&bell, &banned)));
         if let Some(messenger) = messenger {
             tasks.spawn(messenger.run());
-            tasks.spawn(watch(limiter.clone(), decider.bell().clone()));
+            let sources = Arc::clone(&decider.metrics().sources);
+            tasks.spawn(watch(limiter.clone(), sources, decider.bell().clone()));
         }
         Self {
             decider: decider.clone(),
@@ -44,6 +52,9 @@ impl<S: Store + 'static> Upkeep<S> {
         timeout(LAST_COUNTS, self.decider.limiter().send_counts())
             .await
             .ok();
+        if let Some(tracer) = self.decider.tracer() {
+            tracer.finish().await;
+        }
     }
 }
 

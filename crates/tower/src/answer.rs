@@ -24,7 +24,10 @@ pub(crate) fn refused(decision: &Decision, head: RequestHead<'_>) -> Answer {
             _ => Code::ResourceExhausted,
         },
         message: &answer::detail(Some(decision)),
-        retry_after: decision.binding().and_then(|band| band.retry_after()),
+        retry_after: match decision.binding() {
+            Some(band) => band.retry_after(),
+            None => decision.barred_for(),
+        },
     };
     status.instead_of(http, flavour)
 }

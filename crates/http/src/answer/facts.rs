@@ -17,8 +17,9 @@ pub(super) enum Case {
     Never,
     /// It lacks an identity.
     Nobody,
-    /// A guard keeps it out, and no limit was asked.
-    Barred(Reason),
+    /// A guard keeps it out, and no limit was asked; it is let in by itself after this many seconds,
+    /// rounded up, if ever.
+    Barred(Reason, Option<u64>),
     /// The store did not answer, and so nobody knows.
     Unknown,
 }
@@ -54,7 +55,7 @@ pub(super) enum Value<'a> {
 impl Case {
     fn of(decision: &Decision) -> Self {
         if decision.is_barred() {
-            return Self::Barred(decision.reason());
+            return Self::Barred(decision.reason(), barred_s(decision));
         }
         let Some(binding) = decision.binding() else {
             return Self::Unknown;
@@ -72,7 +73,8 @@ impl Case {
         match self {
             Self::Exceeded(wait) => Some(wait),
             Self::Unknown => Some(COME_BACK_S),
-            Self::Never | Self::Nobody | Self::Barred(_) => None,
+            Self::Barred(_, left) => left,
+            Self::Never | Self::Nobody => None,
         }
     }
 
@@ -85,8 +87,14 @@ impl Case {
             }
             Self::Never => "Rate limit exceeded. This request can never pass.".into(),
             Self::Nobody => "The request lacks an identity without which it cannot pass.".into(),
-            Self::Barred(Reason::Blacklisted) => "This address is not let in.".into(),
-            Self::Barred(_) => "Whoever sends this request is blocked.".into(),
+            Self::Barred(Reason::Blacklisted, None) => "This address is not let in.".into(),
+            Self::Barred(Reason::Blacklisted, Some(1)) => {
+                "This address is not let in. Try again in 1 second.".into()
+            }
+            Self::Barred(Reason::Blacklisted, Some(wait)) => {
+                format!("This address is not let in. Try again in {wait} seconds.").into()
+            }
+            Self::Barred(..) => "Whoever sends this request is blocked.".into(),
             Self::Unknown => {
                 "The limiter cannot decide at the moment. Try again in 1 second.".into()
             }
@@ -97,6 +105,13 @@ impl Case {
 /// Whole seconds until the request would pass, rounded up; `None` where it never can.
 pub(super) fn seconds(applied: &Applied<'_>) -> Option<u64> {
     applied.wait().as_micros().map(up)
+}
+
+/// Whole seconds until the guard that refuses the request lets it in by itself, rounded up; `None` where
+/// it does not.
+pub(super) fn barred_s(decision: &Decision) -> Option<u64> {
+    let left = decision.barred_for()?;
+    Some(up(u64::try_from(left.as_micros()).unwrap_or(u64::MAX)))
 }
 
 /// Microseconds as whole seconds, rounded up.
@@ -164,7 +179,10 @@ impl<'a> Facts<'a> {
     fn honest(self) -> Self {
         use Placeholder::{Detail, Message, Status, Title, Type};
         // What guards answer was written for them.
-        let is_meant = matches!(self.case, Case::Exceeded(_) | Case::Never | Case::Barred(_));
+        let is_meant = matches!(
+            self.case,
+            Case::Exceeded(_) | Case::Never | Case::Barred(..)
+        );
         let tells = [Detail, Message, Status, Title, Type];
         if is_meant || self.refusal.body.has(&tells) {
             return self;
@@ -239,7 +257,7 @@ impl<'a> Facts<'a> {
             Case::Exceeded(_) | Case::Never => {
                 self.refusal.type_uri.as_deref().unwrap_or(QUOTA_EXCEEDED)
             }
-            Case::Barred(_) => self.refusal.type_uri.as_deref().unwrap_or("about:blank"),
+            Case::Barred(..) => self.refusal.type_uri.as_deref().unwrap_or("about:blank"),
             Case::Nobody => "about:blank",
             Case::Unknown => REDUCED_CAPACITY,
         }
@@ -254,7 +272,10 @@ impl<'a> Facts<'a> {
     pub(super) fn detail(&self) -> Cow<'static, str> {
         match (self.case, &self.refusal.message) {
             (Case::Never, Some(message)) if speaks_of_wait(message) => self.case.sentence(),
-            (Case::Exceeded(_) | Case::Never | Case::Barred(_), Some(message)) => {
+            (Case::Barred(_, None), Some(message)) if speaks_of_wait(message) => {
+                self.case.sentence()
+            }
+            (Case::Exceeded(_) | Case::Never | Case::Barred(..), Some(message)) => {
                 body::plain(message, self).into()
             }
             _ => self.case.sentence(),
@@ -265,7 +286,7 @@ impl<'a> Facts<'a> {
     /// a phrase.
     fn message(&self) -> Cow<'static, str> {
         match (self.case, &self.refusal.message) {
-            (Case::Exceeded(_) | Case::Never | Case::Barred(_), None)
+            (Case::Exceeded(_) | Case::Never | Case::Barred(..), None)
                 if self.refusal.status == 429 =>
             {
                 self.title().into()

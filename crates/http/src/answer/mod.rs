@@ -81,7 +81,10 @@ pub fn retry_after_seconds(decision: &Decision) -> Option<u64> {
     if decision.is_allowed() {
         return None;
     }
-    facts::seconds(&decision.binding()?)
+    match decision.binding() {
+        Some(binding) => facts::seconds(&binding),
+        None => facts::barred_s(decision),
+    }
 }
 
 /// Seconds until things look better for one band, rounded up: if it refuses, until the same request

@@ -7,6 +7,7 @@ use crate::rules::Rules;
 use crate::spec::LimitSpec;
 use std::path::Path;
 use tidegate_policy::config::{LocalShare, StoreSettings};
+use tidegate_policy::limit::AddressRules;
 use tidegate_policy::{Client, Config, Evaluate, Limit, OnFailure, Policy, Reserving, Respond};
 
 /// The name of the policy that limits written in code belong to.
@@ -64,6 +65,12 @@ impl Told {
             return Err(BuildError::NoPolicy);
         }
         Ok(rules)
+    }
+
+    /// How addresses count by `config`, and by what is told here.
+    pub(crate) fn address_rules(&self, config: &Config) -> AddressRules {
+        let client = self.client.as_ref();
+        client.unwrap_or(&config.client).address_rules()
     }
 
     /// The configuration in a file; what it names is looked up where that was told, else in this

@@ -2,14 +2,15 @@
 
 use super::Counting;
 use super::keep::{Banned, Banning, EVERY};
-use crate::known::delay;
+use super::post::Haste;
+use crate::known::{delay, set_of_bans};
 use crate::limiter::{Limiter, Shared};
 use crate::rules::Rules;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tidegate_core::{Mode, Store};
-use tidegate_policy::guard::{Effect, Origin};
+use tidegate_policy::guard::Effect;
 use tidegate_policy::{Guard, KeyPart};
 use tidegate_redis::{CallError, Connection};
 use tokio::sync::watch;
@@ -26,7 +27,10 @@ impl<S: Store> Limiter<S> {
     /// `tidegate serve` does so by itself.
     ///
     /// Requests never wait for it. What cannot be sent is tried again after a second, then twice as long
-    /// each time up to half a minute; meanwhile counts are gathered, up to a bound.
+    /// each time up to half a minute; meanwhile counts are gathered, up to a bound. A map that cannot be
+    /// counted in, because its key holds something else, keeps the other from nothing.
+    ///
+    /// Bans end with the lists that they are read with: see [`keep_lists`](Self::keep_lists).
     ///
     /// It needs a runtime of `tokio` with its timers.
     pub fn keep_counts<F>(&self, tell: F) -> impl Future<Output = ()> + Send + use<S, F>
@@ -41,9 +45,9 @@ impl<S: Store> Limiter<S> {
         let Some(connection) = self.sources().connection() else {
             return;
         };
-        self.retired().send(&connection).await;
+        self.retired().send(&connection, Haste::Now).await;
         if let Some(counting) = &self.present().counting
-            && let Err(error) = counting.send(&connection).await
+            && let Err(error) = counting.send(&connection, Haste::Now).await
         {
             warn!(%error, "the last counts by address are lost");
         }
@@ -64,7 +68,7 @@ async fn keep<S: Store>(limiter: Weak<Shared<S>>, mut reloads: watch::Receiver<(
         let connection = limiter.sources().connection();
         turn = follow(turn.take(), rules.counting.clone().zip(connection.clone()));
         if let Some(connection) = connection {
-            limiter.retired().send(&connection).await;
+            limiter.retired().send(&connection, Haste::InTime).await;
         }
         let rest = if limiter.retired().are_none() {
             Duration::MAX
@@ -98,102 +102,65 @@ fn follow(turn: Option<Turn>, now: Option<(Arc<Counting>, Connection)>) -> Optio
 struct Turn {
     counting: Arc<Counting>,
     connection: Connection,
+    /// When to ask whether the period is over.
     close_at: Instant,
-    lift_at: Instant,
-    /// How many periods this instance had closed when it last looked at the ends of all bans.
-    closed: Option<u64>,
-    /// In a row.
+    /// How often that has failed in a row.
     failed: u32,
 }
 
 impl Turn {
     fn new(counting: Arc<Counting>, connection: Connection) -> Self {
-        let now = Instant::now();
         Self {
             counting,
             connection,
-            close_at: now,
-            lift_at: now,
-            closed: None,
+            close_at: Instant::now(),
             failed: 0,
         }
     }
 
-    /// Does what is due, and tells how long nothing is.
+    /// Does what is due, however often it is asked to, and tells how long nothing is.
     async fn take(&mut self, rules: &Rules, tell: &(dyn Fn(Banned) + Send + Sync)) -> Duration {
-        match self.work(rules, tell).await {
-            Ok(()) => {
-                if self.failed > 0 {
-                    info!("addresses are counted again");
+        // What fails is said aloud, and tried again when it is time.
+        let sending = self.counting.send(&self.connection, Haste::InTime);
+        sending.await.ok();
+        if Instant::now() >= self.close_at {
+            let wait = match self.close(rules, tell).await {
+                Ok(wait) => {
+                    if self.failed > 0 {
+                        info!("periods of counts by address are closed again");
+                    }
+                    self.failed = 0;
+                    wait
                 }
-                self.failed = 0;
-                EVERY
-            }
-            Err(error) => {
-                if self.failed == 0 {
-                    warn!(%error, "counts by address cannot be sent; they are gathered, up to a bound");
+                Err(error) => {
+                    if self.failed == 0 {
+                        warn!(%error, "a period of counts by address cannot be closed");
+                    }
+                    let pause = delay(self.failed);
+                    self.failed = self.failed.saturating_add(1);
+                    pause
                 }
-                let pause = delay(self.failed);
-                self.failed = self.failed.saturating_add(1);
-                pause
-            }
+            };
+            self.close_at = Instant::now() + wait;
         }
+        EVERY
     }
 
-    async fn work(
-        &mut self,
+    /// Closes the period if it is over; tells when to ask again.
+    async fn close(
+        &self,
         rules: &Rules,
         tell: &(dyn Fn(Banned) + Send + Sync),
-    ) -> Result<(), CallError> {
+    ) -> Result<Duration, CallError> {
         let guard = self.counting.guard();
         let guard = guard.and_then(|name| rules.guards.iter().find(|guard| guard.name == name));
-        // Whatever else goes wrong, bans that have ended end.
-        let lifted = self.lift(guard).await;
-        let sent = self.counting.send(&self.connection).await;
-        sent.and(self.close(rules, guard, tell).await).and(lifted)
-    }
-
-    async fn close(
-        &mut self,
-        rules: &Rules,
-        guard: Option<&Guard>,
-        tell: &(dyn Fn(Banned) + Send + Sync),
-    ) -> Result<(), CallError> {
-        if Instant::now() < self.close_at {
-            return Ok(());
-        }
         let is_exempt = |address| is_exempt(rules, address);
         let ban = Banning {
-            set: guard.and_then(set_of),
+            set: guard.and_then(set_of_bans),
             is_exempt: &is_exempt,
             tell,
         };
-        let wait = self.counting.close(&self.connection, &ban).await?;
-        self.close_at = Instant::now() + wait;
-        Ok(())
-    }
-
-    async fn lift(&mut self, guard: Option<&Guard>) -> Result<(), CallError> {
-        if let Some(guard) = guard
-            && let Some(set) = set_of(guard)
-            && Instant::now() >= self.lift_at
-        {
-            // Of all instances, the one that closes periods looks at all ends.
-            let closed = self.counting.status().closed;
-            let wholly = self.closed != Some(closed);
-            self.counting.lift(&self.connection, set, wholly).await?;
-            self.closed = Some(closed);
-            self.lift_at = Instant::now() + guard.refresh;
-        }
-        Ok(())
-    }
-}
-
-/// The set in the store's Redis whose members a guard keeps out.
-fn set_of(guard: &Guard) -> Option<&str> {
-    match &guard.origin {
-        Origin::Redis { set, at: None } => Some(set),
-        _ => None,
+        self.counting.close(&self.connection, &ban).await
     }
 }
 

@@ -1,15 +1,13 @@
 //! Sending counts, closing periods and banning, off the path of any request.
 
 use super::Counting;
+use super::post::Haste;
 use super::status::add;
 use std::net::IpAddr;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tidegate_policy::addresses::Addresses;
-use tidegate_redis::{
-    Added, Bans, Batch, CallError, Census, CensusLimits, CensusNames, Closing, Connection,
-};
-use tracing::{info, warn};
+use tidegate_redis::{Bans, CallError, Census, CensusLimits, CensusNames, Closing, Connection};
+use tracing::warn;
 
 /// How often counts are sent. With the time of a call that stays below a second.
 pub(super) const EVERY: Duration = Duration::from_millis(500);
@@ -39,47 +37,15 @@ pub(crate) struct Banning<'a> {
     pub(crate) tell: &'a (dyn Fn(Banned) + Send + Sync),
 }
 
-/// Where counts are sent.
-#[derive(Debug, Default)]
-pub(super) struct Post {
-    /// There once the first are sent.
-    census: Option<Census>,
-    /// On its way: nobody knows yet whether it has arrived. Nothing else is sent before it.
-    pending: Option<Batch>,
-}
-
 impl Counting {
     /// Sends what was gathered since. What does not arrive stays for the next time, and counts once
-    /// however often it is sent.
-    pub(crate) async fn send(&self, connection: &Connection) -> Result<(), CallError> {
+    /// however often it is sent; the error is why.
+    pub(crate) async fn send(&self, connection: &Connection, haste: Haste) -> Result<(), String> {
         let mut post = self.post.lock().await;
-        let Post { census, pending } = &mut *post;
-        let census = census.get_or_insert_with(|| open(connection, &self.settings));
-        if let Some(batch) = pending {
-            self.deliver(census, batch).await?;
-            *pending = None;
-        }
+        let census = &mut post.census;
+        census.get_or_insert_with(|| open(connection, &self.settings));
         let gathered = self.gathered.take(|address| self.rules.member(address));
-        if gathered.is_empty() {
-            return Ok(());
-        }
-        let batch = pending.insert(Batch::new(gathered));
-        self.deliver(census, batch).await?;
-        *pending = None;
-        Ok(())
-    }
-
-    async fn deliver(&self, census: &mut Census, batch: &mut Batch) -> Result<(), CallError> {
-        let added = census.add(batch).await;
-        match &added {
-            Ok(Added { period, .. }) => {
-                let sent = period.own.saturating_add(period.other);
-                self.tallies.sent.fetch_add(sent, Relaxed);
-                self.tallies.doubtful.fetch_add(period.doubtful, Relaxed);
-            }
-            Err(_) => add(&self.tallies.failures, 1),
-        }
-        added.map(drop)
+        post.send(gathered, haste, &self.tallies).await
     }
 
     /// Closes the period if it is over and nobody else does, and tells `ban` who asked too often. Tells
@@ -148,26 +114,6 @@ impl Counting {
             } = &banned;
             warn!(address, count, ?length, "banned: it asks too often");
             (ban.tell)(banned);
-        }
-        Ok(())
-    }
-
-    /// Lets those go whose ban has ended; `wholly` also forgets the ends of those who were let go by hand.
-    pub(crate) async fn lift(
-        &self,
-        connection: &Connection,
-        set: &str,
-        wholly: bool,
-    ) -> Result<(), CallError> {
-        let bans = Bans::new(connection.clone(), set);
-        let lifted = if wholly {
-            bans.expire().await?
-        } else {
-            bans.expire_ended().await?
-        };
-        add(&self.tallies.lifted, lifted.len());
-        for address in lifted {
-            info!(address = %String::from_utf8_lossy(&address), "its ban has ended");
         }
         Ok(())
     }

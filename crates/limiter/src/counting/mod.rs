@@ -6,6 +6,7 @@
 //! | `gather` | counts until they are sent |
 //! | `status` | what came of it, for metrics |
 //! | `keep` | sending counts, closing periods and banning |
+//! | `post` | what is on its way to each map, and when it is tried again |
 //! | `retired` | what a reload has replaced, until its last counts are sent |
 //! | `drive` | what has that done, off the path of any request |
 //!
@@ -24,6 +25,8 @@ mod drive;
 mod gather;
 #[cfg(feature = "redis")]
 mod keep;
+#[cfg(feature = "redis")]
+mod post;
 #[cfg(feature = "redis")]
 mod retired;
 mod status;
@@ -56,7 +59,7 @@ pub(crate) struct Counting {
     tallies: Arc<Tallies>,
     /// Where they are sent. Locked by whoever sends, for as long as that takes.
     #[cfg(feature = "redis")]
-    post: tokio::sync::Mutex<keep::Post>,
+    post: tokio::sync::Mutex<post::Post>,
 }
 
 impl Counting {
@@ -139,6 +142,10 @@ impl<S: Store> Limiter<S> {
 
     /// What came of counting addresses, if they are counted.
     pub fn counting(&self) -> Option<CountingStatus> {
-        Some(self.present().counting.as_ref()?.status())
+        let status = self.present().counting.as_ref()?.status();
+        Some(CountingStatus {
+            lifted: self.sources().lifted(),
+            ..status
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! Counting that a reload has replaced: what is left of it still goes where it was counted for.
 
 use super::Counting;
+use super::post::Haste;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use tidegate_redis::Connection;
@@ -38,13 +39,13 @@ impl Retired {
 
     /// Sends what they have, and forgets those that nobody counts with any more. What cannot be sent
     /// stays for the next time.
-    pub(crate) async fn send(&self, connection: &Connection) {
+    pub(crate) async fn send(&self, connection: &Connection, haste: Haste) {
         let retired = self.0.lock().clone();
         for counting in retired {
             // Looked at first: what is counted after that is counted by somebody who still has it. One
             // is the list's, one is ours.
             let is_over = Arc::strong_count(&counting) <= 2;
-            if counting.send(connection).await.is_ok() && is_over {
+            if counting.send(connection, haste).await.is_ok() && is_over {
                 self.0.lock().retain(|other| !Arc::ptr_eq(other, &counting));
             }
         }

@@ -5,13 +5,34 @@ use super::{DecidedBy, Decision, NOTHING};
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use tidegate_core::Timestamp;
-use tidegate_policy::guard::{Outcome, Verdict};
+use std::time::Duration;
+use tidegate_core::{Mode, Timestamp};
+use tidegate_policy::guard::{Effect, Outcome, Verdict};
 use tidegate_policy::plan::Answer;
-use tidegate_policy::{Guard, Guards, Reason, Request};
+use tidegate_policy::{Guard, Guards, KeyPart, Reason, Request};
 
 /// No guard decided.
 pub(super) const NO_GUARD: u16 = u16::MAX;
+
+impl Rules {
+    /// How long until no list of addresses keeps out whom the guard of number `by` has just refused, if
+    /// each that does has an end: it is not told to come back to the next.
+    #[cold]
+    fn kept_out_for(&self, by: usize, request: &Request<'_>) -> Option<Duration> {
+        let address = request.ip?;
+        let mut longest = self.known.left(by, address)?;
+        for (number, guard) in self.guards.iter().enumerate().skip(by.saturating_add(1)) {
+            let keeps_out = guard.effect == Effect::Refuse
+                && guard.mode == Mode::Enforce
+                && guard.subject == KeyPart::Ip;
+            let list = self.known.list(number).filter(|_| keeps_out);
+            if list.is_some_and(|list| list.contains_address(address)) {
+                longest = longest.max(self.known.left(number, address)?);
+            }
+        }
+        Some(longest)
+    }
+}
 
 impl Decision {
     /// What guards decide by themselves: refused by one, or exempt from all limits. None of these is
@@ -27,6 +48,13 @@ impl Decision {
             Outcome::Exempt(guard) => (true, Some(guard)),
             Outcome::Refuse(guard) => (false, Some(guard)),
         };
+        let left = match verdict.outcome {
+            Outcome::Refuse(guard) => rules.kept_out_for(guard, request),
+            _ => None,
+        };
+        let left_us = left.map_or(0, |left| {
+            u64::try_from(left.as_micros()).unwrap_or(u64::MAX)
+        });
         Self {
             rules: Arc::clone(rules),
             policy,
@@ -45,7 +73,7 @@ impl Decision {
             brought: None,
             planned: None,
             warned: 0,
-            held_us: 0,
+            held_us: left_us,
         }
     }
 
@@ -57,10 +85,19 @@ impl Decision {
         self.rules.guards.get(usize::from(self.guard))
     }
 
-    /// Whether a guard refuses it. No limit was asked then, and waiting is of no use.
+    /// Whether a guard refuses it. No limit was asked then, and waiting is of no use but for as long as
+    /// [`barred_for`](Self::barred_for) tells.
     #[inline]
     pub fn is_barred(&self) -> bool {
         self.guard != NO_GUARD && !self.allowed
+    }
+
+    /// How long until the guard that refuses it lets it in by itself: the address is banned, and the ban
+    /// has an end. It may be a refresh of the guard's list later. `None` where somebody has to do
+    /// something about it, or no guard refuses.
+    pub fn barred_for(&self) -> Option<Duration> {
+        let has_end = self.is_barred() && self.held_us > 0;
+        has_end.then(|| Duration::from_micros(self.held_us))
     }
 
     /// The guards that only watch, and would have decided.

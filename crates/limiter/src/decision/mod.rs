@@ -74,7 +74,7 @@ pub struct Decision {
     /// Which of `bands` have come to what their limits warn of, a bit each.
     warned: u32,
     /// Of a request that passes, how long it was held back; of one that does not, for how long the
-    /// longest block refuses it. In microseconds; 0 where there was no such time.
+    /// longest block refuses it, or the guard that does. In microseconds; 0 where there was no such time.
     held_us: u64,
 }
 
@@ -381,7 +381,7 @@ impl Decision {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn blocked_for(&self) -> Option<Duration> {
-        let is_blocked = !self.allowed && self.held_us > 0;
+        let is_blocked = !self.allowed && self.held_us > 0 && !self.is_barred();
         is_blocked.then(|| Duration::from_micros(self.held_us))
     }
 

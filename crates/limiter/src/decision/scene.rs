@@ -69,10 +69,18 @@ impl<'a> Scene<'a> {
     #[inline]
     pub(crate) fn block(&self, met: &Met) -> Option<&'a Quota> {
         let limit = self.policy.limits.get(met.limit)?;
-        let block = limit.block.as_ref()?;
-        // Whom a plan does not limit, the limit has no band for: then nothing is asked of it at all.
-        let counts = !self.bands(met).is_empty();
-        (limit.mode == Mode::Enforce && counts).then_some(&block.quota)
+        let own = limit.block.as_ref()?;
+        if limit.mode != Mode::Enforce {
+            return None;
+        }
+        match met.planned {
+            Answer::NotAsked | Answer::UnknownBand => {
+                (!limit.bands.is_empty()).then_some(&own.quota)
+            }
+            Answer::Rate { number, .. } => self.planned?.block(self.number, met.limit, number),
+            // Whom a plan does not limit, the limit has no band for: then nothing is asked of it at all.
+            _ => None,
+        }
     }
 
     #[cold]

@@ -16,7 +16,7 @@ pub(crate) const IN_ALL: Duration = Duration::from_mins(3);
 
 /// How long to wait after so many failures in a row before this one: twice as long each time, and up to
 /// a half less, by chance, so that instances that failed together do not come back together.
-pub(crate) fn delay(earlier: u32) -> Duration {
+pub fn delay(earlier: u32) -> Duration {
     let doubled = 1_u64.checked_shl(earlier).unwrap_or(u64::MAX);
     let longest = FIRST_MS.saturating_mul(doubled).min(LONGEST_MS);
     // Seeded anew each time, and good enough for a die.

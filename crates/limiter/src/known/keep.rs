@@ -1,5 +1,6 @@
 //! Reads lists again, for as long as there is a limiter.
 
+use super::Known;
 use super::slot::{ListStatus, Slot};
 use super::source::Reach;
 use crate::limiter::{Limiter, Shared};
@@ -9,7 +10,7 @@ use std::future::pending;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use tidegate_core::Store;
-use tidegate_policy::Guard;
+use tidegate_policy::{Config, Guard};
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
@@ -22,6 +23,9 @@ impl<S: Store> Limiter<S> {
     /// read is tried again after a second, then twice as long each time up to half a minute, for three
     /// minutes in all; then the log says so, and it goes on as often as it would otherwise. See
     /// [`lists`](Self::lists).
+    ///
+    /// Who is banned for a time is let go with that, whoever has banned them: before the set of a guard is
+    /// read that keeps addresses out and lies in the store's Redis.
     ///
     /// It needs a runtime of `tokio` with its timers.
     pub fn keep_lists(&self) -> impl Future<Output = ()> + Send + use<S> {
@@ -36,6 +40,24 @@ impl<S: Store> Limiter<S> {
         let reach = self.sources().reach();
         let unread = changing(&rules).filter(|(_, slot)| !slot.was_read());
         join_all(unread.map(|(guard, slot)| reach.read(guard, slot))).await;
+    }
+
+    /// Reads the lists that `config` names and nobody has read yet, each within the time that its guard
+    /// has, so that a [reload](Self::reload) with it begins with them as a start would. Without this,
+    /// nobody is listed there until [`keep_lists`](Self::keep_lists) has read them, a moment later.
+    ///
+    /// Nothing changes until then. What cannot be read lists nobody.
+    pub async fn read_ahead(&self, config: &Config) {
+        let rules = self.present();
+        let address = self.address_rules_of(config);
+        let known = Known::of(&config.guards, address, rules.known.slots());
+        let reach = self.sources().reach();
+        let all = config.guards.iter().zip(known.slots());
+        let unread = all.filter(|(guard, slot)| guard.origin.changes() && !slot.was_read());
+        let read = unread.map(|(guard, slot)| reach.read(guard, slot));
+        join_all(read).await;
+        let new = known.slots().iter().filter(|slot| slot.was_read());
+        self.sources().keep_ahead(new.cloned().collect());
     }
 
     /// How it stands with the list of each guard, in the order of the configuration.

@@ -4,22 +4,32 @@
 //! |---|---|
 //! | this one | the lists, by guard; a reload goes on with those that it does not change |
 //! | `slot` | one list: the last that could be read, and how it stands with reading it |
+//! | `at_hand` | the lists that a thread has at hand |
 //! | `source` | from where they are read: files, and sets in Redis |
+//! | `ends` | when those leave a list by themselves who do, and that they do |
 //! | `backoff` | how long to wait after a failure |
 //! | `keep` | reads them again, for as long as there is a limiter |
 
+mod at_hand;
 mod backoff;
+mod ends;
 mod keep;
 mod slot;
 mod source;
 
-pub(crate) use backoff::{IN_ALL, delay};
+pub(crate) use at_hand::AtHand;
+pub(crate) use backoff::IN_ALL;
+pub use backoff::delay;
+#[cfg(feature = "redis")]
+pub(crate) use ends::set_of_bans;
 pub use slot::ListStatus;
 pub(crate) use slot::Slot;
 pub(crate) use source::Sources;
 
 use arc_swap::Guard as Borrowed;
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_policy::Guards;
 use tidegate_policy::guard::{List, Origin};
 use tidegate_policy::limit::AddressRules;
@@ -32,16 +42,20 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// The lists of `guards`. Those of `earlier` go on where a guard still means the same list; of the
-    /// others, files are read at once, as the configuration was.
-    pub(crate) fn of(guards: &Guards, rules: AddressRules, earlier: Option<&Self>) -> Self {
-        let earlier = earlier.map_or(&[][..], |earlier| &earlier.lists);
+    /// The lists of `guards`. Those of `earlier` go on where a guard still means the same list; where only
+    /// its name is another, it begins with what was read last. Files of all but the first are read at
+    /// once, as the configuration was.
+    pub(crate) fn of(guards: &Guards, rules: AddressRules, earlier: &[Arc<Slot>]) -> Self {
         let slot = |guard| {
             let same = earlier.iter().find(|slot| slot.is_of(guard, rules));
             if let Some(same) = same {
                 return Arc::clone(same);
             }
-            let slot = Slot::new(guard, rules);
+            let like = earlier.iter().find(|slot| slot.is_like(guard, rules));
+            let slot = match like {
+                Some(like) => Slot::after(like, guard),
+                None => Slot::new(guard, rules),
+            };
             if let Origin::File(path) = &guard.origin {
                 slot.note(source::file(path, &slot), guard);
             }
@@ -56,6 +70,14 @@ impl Known {
     #[inline]
     pub(crate) fn list(&self, guard: usize) -> Option<Borrowed<Arc<List>>> {
         Some(self.lists.get(guard)?.list())
+    }
+
+    /// How long the guard of this number still keeps this address out, if that has an end. Only asked
+    /// once it does.
+    #[cold]
+    pub(crate) fn left(&self, guard: usize, address: IpAddr) -> Option<Duration> {
+        let list = self.list(guard)?;
+        ends::left_of(&list, address)
     }
 
     /// All lists, by the numbers of guards.

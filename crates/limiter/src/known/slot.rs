@@ -1,9 +1,14 @@
 //! One list: the last that could be read, and how it stands with reading it.
 
 use super::backoff;
+use crate::replaced::Replaced;
 use arc_swap::{ArcSwap, Guard as Borrowed};
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::time::Duration;
 use tidegate_policy::Guard;
 use tidegate_policy::guard::{List, Origin};
@@ -32,6 +37,12 @@ pub struct ListStatus {
     pub failures: u64,
 }
 
+/// A number that no list of this process has had.
+fn next_number() -> u64 {
+    static NUMBERS: AtomicU64 = AtomicU64::new(1);
+    NUMBERS.fetch_add(1, Relaxed)
+}
+
 /// What came of reading a list.
 #[derive(Debug)]
 pub(super) enum Read {
@@ -48,6 +59,9 @@ pub(crate) struct Slot {
     guard: Guard,
     rules: AddressRules,
     list: ArcSwap<List>,
+    /// By which the list is known: each of this process has another.
+    number: AtomicU64,
+    replaced: Mutex<Replaced<List>>,
     health: Mutex<Health>,
 }
 
@@ -76,6 +90,8 @@ impl Slot {
             guard: guard.clone(),
             rules,
             list: ArcSwap::from_pointee(list),
+            number: AtomicU64::new(next_number()),
+            replaced: Mutex::default(),
             health: Mutex::default(),
         }
     }
@@ -85,9 +101,49 @@ impl Slot {
         self.guard.shares_list(guard) && self.rules.ipv6_prefix == rules.ipv6_prefix
     }
 
+    /// Whether what this list has was read from where `guard` would read it.
+    pub(super) fn is_like(&self, guard: &Guard, rules: AddressRules) -> bool {
+        self.guard.subject == guard.subject
+            && self.guard.origin.is_same_source(&guard.origin)
+            && self.rules.ipv6_prefix == rules.ipv6_prefix
+            && self.was_read()
+    }
+
+    /// The list of `guard`, which is like `before`: what that has read last counts until it is read
+    /// again.
+    pub(super) fn after(before: &Self, guard: &Guard) -> Self {
+        let known = before.health.lock();
+        Self {
+            guard: guard.clone(),
+            rules: before.rules,
+            list: ArcSwap::new(before.list.load_full()),
+            number: AtomicU64::new(next_number()),
+            replaced: Mutex::default(),
+            health: Mutex::new(Health {
+                read_at: known.read_at,
+                fingerprint: known.fingerprint,
+                ..Health::default()
+            }),
+        }
+    }
+
     #[inline]
     pub(super) fn list(&self) -> Borrowed<Arc<List>> {
         self.list.load()
+    }
+
+    /// The number of the list as it is now.
+    #[inline]
+    pub(super) fn number(&self) -> u64 {
+        self.number.load(Acquire)
+    }
+
+    /// The list and a number by which it is known: there is another number as soon as there is another
+    /// list.
+    pub(super) fn numbered(&self) -> (u64, Arc<List>) {
+        // In this order: a list that is newer than its number is looked up once more, and no harm is done.
+        let number = self.number();
+        (number, self.list.load_full())
     }
 
     /// A list like this one, to be put together.
@@ -119,16 +175,22 @@ impl Slot {
             Ok(Read::List(list, fingerprint)) => {
                 let (members, skipped) = (list.len(), list.skipped());
                 let before = self.list.swap(Arc::new(list));
+                // Behind it: who sees the number finds what it belongs to, or later.
+                self.number.store(next_number(), Release);
                 if skipped > 0 && skipped != before.skipped() {
                     warn!(
                         guard = guard.name,
                         members, skipped, "some of a list cannot be listed"
                     );
                 }
+                self.replaced.lock().add(before);
                 self.health.lock().fingerprint = fingerprint;
                 self.read(guard);
             }
-            Ok(Read::Same) => self.read(guard),
+            Ok(Read::Same) => {
+                self.replaced.lock().free();
+                self.read(guard);
+            }
             Err(error) => self.failed(guard, error),
         }
     }

@@ -1,7 +1,9 @@
 //! From where lists are read: files, and sets in Redis.
 
+use super::ends::Lifting;
 use super::slot::{Read, Slot};
 use crate::process::list_file;
+use parking_lot::Mutex;
 use std::sync::Arc;
 use tidegate_policy::Guard;
 use tidegate_policy::guard::{Building, Origin};
@@ -10,9 +12,13 @@ use tokio::time::timeout;
 
 #[cfg(feature = "redis")]
 use {
-    parking_lot::Mutex, std::sync::OnceLock, std::time::Duration,
-    tidegate_policy::config::RedisSettings, tidegate_policy::guard::List,
-    tidegate_redis::Connection, tokio::task::yield_now,
+    super::ends::{Ends, bans},
+    std::sync::OnceLock,
+    std::time::Duration,
+    tidegate_policy::config::RedisSettings,
+    tidegate_policy::guard::List,
+    tidegate_redis::Connection,
+    tokio::task::yield_now,
 };
 
 /// How many members are added to a list before others have their turn on the same thread.
@@ -24,6 +30,9 @@ const AT_ONCE: usize = 4_096;
 pub(crate) struct Sources {
     /// Tells those who keep lists of every reload, and by its end that there is nothing left to keep.
     reloads: watch::Sender<()>,
+    lifting: Arc<Lifting>,
+    /// Lists that were read for a configuration that is yet to come.
+    ahead: Mutex<Vec<Arc<Slot>>>,
     #[cfg(feature = "redis")]
     redis: Arc<Connections>,
 }
@@ -31,6 +40,8 @@ pub(crate) struct Sources {
 /// What keeping lists takes besides the lists.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
+    #[cfg(feature = "redis")]
+    lifting: Arc<Lifting>,
     #[cfg(feature = "redis")]
     redis: Arc<Connections>,
 }
@@ -51,6 +62,8 @@ impl Default for Sources {
     fn default() -> Self {
         Self {
             reloads: watch::Sender::new(()),
+            lifting: Arc::default(),
+            ahead: Mutex::default(),
             #[cfg(feature = "redis")]
             redis: Arc::default(),
         }
@@ -77,8 +90,25 @@ impl Sources {
     pub(super) fn reach(&self) -> Reach {
         Reach {
             #[cfg(feature = "redis")]
+            lifting: Arc::clone(&self.lifting),
+            #[cfg(feature = "redis")]
             redis: Arc::clone(&self.redis),
         }
+    }
+
+    /// Keeps lists that were read for a configuration that is yet to come, and none from before.
+    pub(super) fn keep_ahead(&self, slots: Vec<Arc<Slot>>) {
+        *self.ahead.lock() = slots;
+    }
+
+    /// The lists that were read ahead, for whoever brings the configuration.
+    pub(crate) fn take_ahead(&self) -> Vec<Arc<Slot>> {
+        std::mem::take(&mut *self.ahead.lock())
+    }
+
+    /// How many bans have been seen to end.
+    pub(crate) fn lifted(&self) -> u64 {
+        self.lifting.lifted()
     }
 
     /// The store's own connection, where it has one.
@@ -127,12 +157,19 @@ impl Reach {
                 }
                 // A little less than the whole, so that it is Redis that is said to be late.
                 let time = guard.timeout.saturating_sub(Duration::from_millis(1));
+                let bans = bans(guard, &connection);
+                let ends = match &bans {
+                    // Half of it is left for the set itself.
+                    Some(bans) => self.lifting.lift(bans, time / 2).await,
+                    None => Ends::default(),
+                };
                 let members = connection.members(set.as_bytes(), List::MOST, time).await;
                 let members = members.map_err(|error| error.to_string())?;
-                Ok(Read::List(
-                    put_together(slot.building(), members).await,
-                    None,
-                ))
+                if let Some(bans) = bans.filter(|_| ends.are_of_others(&members)) {
+                    self.lifting.forget(&bans).await;
+                }
+                let list = put_together(slot.building(), members, &ends).await;
+                Ok(Read::List(list, None))
             }
             #[cfg(not(feature = "redis"))]
             Origin::Redis { .. } => {
@@ -174,11 +211,11 @@ fn push_line(list: &mut Building, line: &[u8]) {
 
 /// Puts a list together, with a pause now and then in which others have their turn.
 #[cfg(feature = "redis")]
-async fn put_together(mut list: Building, members: Vec<Vec<u8>>) -> List {
+async fn put_together(mut list: Building, members: Vec<Vec<u8>>, ends: &Ends) -> List {
     list.reserve(members.len());
     for (nth, member) in members.into_iter().enumerate() {
         match std::str::from_utf8(&member) {
-            Ok(member) => list.push(member),
+            Ok(text) => list.push_until(text, ends.of(&member)),
             Err(_) => list.skip(),
         }
         if nth % AT_ONCE == AT_ONCE - 1 {

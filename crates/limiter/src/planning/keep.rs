@@ -101,7 +101,7 @@ impl<S: Store> Limiter<S> {
                 let made = tokio::task::spawn_blocking(move || document.table(unset)).await;
                 let made = made.unwrap_or_else(|_| Err(PlanErrors::one("it came to no end")));
                 match made {
-                    Ok(table) => self.use_plans(&source.name, Arc::new(table))?,
+                    Ok(table) => self.use_plans_apart(&source.name, Arc::new(table)).await?,
                     Err(errors) => {
                         self.note_plans(&source.name, Err(errors.to_string()));
                         return Err(PlansError::Document(errors));

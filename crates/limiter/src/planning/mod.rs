@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `planned` | the bands of every rate that any subject has, made before anybody asks |
 //! | `replace` | another table in place of the last, at once |
+//! | `draft` | that table made ready, beside what is said now |
 //! | `keep` | asking the sources again and again |
 //! | `file` | the source that is a file |
 //! | `state` | how old what they told is, and what went wrong since |
@@ -11,6 +12,7 @@
 //! Nothing of this happens while a request is decided: there, a plan costs finding a subject in a
 //! table, and a band in a list.
 
+mod draft;
 mod file;
 mod keep;
 mod planned;

@@ -7,6 +7,7 @@ use std::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
+use tidegate_core::Quota;
 use tidegate_policy::plan::{Table, Tables};
 use tidegate_policy::respond::Spoken;
 use tidegate_policy::{Band, Policy};
@@ -39,6 +40,8 @@ static NUMBERS: AtomicU64 = AtomicU64::new(1);
 struct Made {
     bands: Vec<Band>,
     spoken: Vec<Spoken>,
+    /// What a refusal closes the limit by, if it does.
+    blocks: Vec<Option<Quota>>,
 }
 
 // === impl Present ===
@@ -108,6 +111,13 @@ impl Planned {
             .get(usize::try_from(rate).ok()?)
     }
 
+    /// What a refusal closes a limit by for those who have a rate, if it does.
+    #[inline]
+    pub(crate) fn block(&self, policy: usize, limit: usize, rate: u32) -> Option<&Quota> {
+        let made = self.made(policy, limit)?;
+        made.blocks.get(usize::try_from(rate).ok()?)?.as_ref()
+    }
+
     /// How header fields spell it.
     pub(crate) fn spoken(&self, policy: usize, limit: usize, rate: u32) -> Option<&Spoken> {
         self.made(policy, limit)?
@@ -134,13 +144,16 @@ fn of_policy(policy: &Policy, tables: &Tables) -> Result<Vec<Made>, String> {
                 return Ok(made);
             };
             for (nth, rate) in table.rates().iter().enumerate() {
-                let band = limit.planned_band(*rate).map_err(|why| {
+                let wrong = |why| {
                     let (whose, policy) = (table.whose(nth), &policy.name);
                     format!(
                         "{whose}, for limit `{}` of policy `{policy}`: {why}",
                         limit.name
                     )
-                })?;
+                };
+                let band = limit.planned_band(*rate).map_err(wrong)?;
+                let block = limit.planned_block(*rate).map_err(wrong)?;
+                made.blocks.push(block.map(|block| block.quota));
                 made.spoken.extend(policy.planned_spoken(number, &band));
                 made.bands.push(band);
             }

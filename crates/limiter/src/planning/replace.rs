@@ -3,6 +3,7 @@
 use super::planned::Planned;
 use super::state::{Kept, PlanState};
 use crate::limiter::Limiter;
+use crate::replaced::Replaced;
 use crate::rules::Rules;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -19,17 +20,12 @@ use tokio::time::Instant;
 #[derive(Debug)]
 pub(crate) struct PlanSources {
     /// Held by whoever replaces tables, or the rules that they belong to: neither is to miss the other.
-    writing: Mutex<Replaced>,
+    pub(super) writing: Mutex<Replaced<Planned>>,
     /// How each is, by its name.
     kept: Mutex<HashMap<String, Kept, RandomState>>,
     /// Tells those who keep plans of every reload, and by its end that there is nothing left to keep.
     reloads: watch::Sender<()>,
 }
-
-/// What plans said before, until nobody decides by it any more. Whoever has it last frees it, which
-/// takes milliseconds where there are many subjects; and that is not to be a request.
-#[derive(Debug, Default)]
-struct Replaced(Vec<Arc<Planned>>);
 
 /// Why plans could not be replaced. What was told last stays.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,25 +121,15 @@ impl PlanSources {
     }
 }
 
-// === impl Replaced ===
-
-impl Replaced {
-    fn add(&mut self, planned: Arc<Planned>) {
-        self.0.push(planned);
-        self.free();
-    }
-
-    /// Frees what nobody else has.
-    fn free(&mut self) {
-        self.0.retain(|planned| Arc::strong_count(planned) > 1);
-    }
-}
-
 // === impl Limiter ===
 
 impl<S: Store> Limiter<S> {
     /// Replaces what the source of plans `name` tells, at once: for programs that know their plans
     /// themselves. Where anything is wrong with `document`, what was told last stays.
+    ///
+    /// It returns once all that is decided from then on goes by it. With many subjects that takes a while,
+    /// and on a thread of a runtime nobody else is served meanwhile: such a program calls it where it may
+    /// block. Requests never wait for it.
     ///
     /// Buckets are kept: whoever has another amount or another period goes on with what is used.
     ///
@@ -185,8 +171,49 @@ impl<S: Store> Limiter<S> {
     }
 
     /// The same for what is a table already: for those who look into it first.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it is theirs no more who hand it over"
+    )]
     pub fn use_plans(&self, name: &str, table: Arc<Table>) -> Result<(), PlansError> {
-        let replaced = self.swap_table(name, table);
+        let replaced = loop {
+            let draft = match self.draft_plans(name, &table) {
+                Ok(draft) => draft,
+                Err(error) => break Err(error),
+            };
+            if let Some(settled) = self.settle_plans(&draft, draft.build()) {
+                break settled;
+            }
+        };
+        self.note_replaced(name, replaced)
+    }
+
+    /// The same for those who share their thread with others: what takes a while is done on another.
+    pub(super) async fn use_plans_apart(
+        &self,
+        name: &str,
+        table: Arc<Table>,
+    ) -> Result<(), PlansError> {
+        let replaced = loop {
+            let draft = match self.draft_plans(name, &table) {
+                Ok(draft) => draft,
+                Err(error) => break Err(error),
+            };
+            let building = draft.clone();
+            let built = tokio::task::spawn_blocking(move || building.build()).await;
+            let built = built.unwrap_or_else(|_| Err("it came to no end".to_owned()));
+            if let Some(settled) = self.settle_plans(&draft, built) {
+                break settled;
+            }
+        };
+        self.note_replaced(name, replaced)
+    }
+
+    fn note_replaced(
+        &self,
+        name: &str,
+        replaced: Result<(), PlansError>,
+    ) -> Result<(), PlansError> {
         let noted = replaced.clone().map_err(|error| error.to_string());
         self.plan_sources().note(name, noted);
         replaced
@@ -202,23 +229,6 @@ impl<S: Store> Limiter<S> {
         let rules = self.present();
         let source = rules.plans.iter().find(|source| source.name == name)?;
         Some(source.unset)
-    }
-
-    fn swap_table(&self, name: &str, table: Arc<Table>) -> Result<(), PlansError> {
-        let mut replaced = self.plan_sources().writing.lock();
-        let rules = self.present();
-        let unknown = || PlansError::Unknown {
-            name: name.to_owned(),
-        };
-        let number = rules.plans.iter().position(|source| source.name == name);
-        let number = number.ok_or_else(unknown)?;
-        let mut tables = rules.planned.load().tables().to_vec();
-        tables.resize(rules.plans.len(), None);
-        *tables.get_mut(number).ok_or_else(unknown)? = Some(table);
-        let planned = Planned::build(&rules.policies, tables);
-        let planned = planned.map_err(|reason| PlansError::Rate { reason })?;
-        replaced.add(rules.planned.replace(planned));
-        Ok(())
     }
 
     /// How the sources of plans are, in the order of the configuration.
@@ -245,23 +255,5 @@ impl<S: Store> Limiter<S> {
             }
         });
         states.collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_plans_said_before_is_freed_by_whoever_replaces_it_and_not_by_whoever_decides() {
-        let mut replaced = Replaced::default();
-        let before = Arc::new(Planned::default());
-        let seen = Arc::downgrade(&before);
-        replaced.add(Arc::clone(&before));
-        drop(before);
-        assert!(seen.upgrade().is_some(), "a decision has freed it");
-
-        replaced.free();
-        assert!(seen.upgrade().is_none());
     }
 }

@@ -10,6 +10,7 @@ use crate::limiter::Limiter;
 use crate::purpose::Purpose;
 use crate::question::{Buffers, Prepared, Question};
 use crate::rules::Rules;
+use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Ask, Op, Reply, Store};
@@ -179,7 +180,9 @@ impl<S: Store> Limiter<S> {
 /// The decision that a reply amounts to. What it has charged is given back by the reservation's id,
 /// and by nothing else: whoever had two ways would have it twice.
 fn decision(question: &Question<'_>, reply: &Reply) -> Decision {
-    Decision::new(&question.scene, reply)
+    let mut decision = Decision::new(&question.scene, reply);
+    question.warn(&mut decision);
+    decision
 }
 
 /// Who closes an id.
@@ -227,10 +230,15 @@ impl<'r> Terms<'r> {
     /// The same question for an estimate: what it asks for must fit, also where it would be charged
     /// in any case once it is used.
     fn estimated<'q>(&self, mut question: Question<'q>) -> Result<Question<'q>, CheckError> {
+        let asks = question.asks.iter();
+        let given_back = asks.filter(|ask| matches!(ask.op, Op::GiveBack(_)));
+        let given_back: SmallVec<[u16; 4]> = given_back.map(|ask| ask.limit).collect();
         for ask in &mut question.asks {
             ask.op = match ask.op {
                 Op::Take(cost @ 1..) | Op::Force(cost @ 1..) => Op::Take(cost),
                 Op::GiveBack(_) => Op::Look,
+                // Nothing is asked of a limit to which something is given back, open or closed.
+                Op::Look if given_back.contains(&ask.limit) => Op::Look,
                 // Who asks whether anything is left is told so of a limit that is closed, too.
                 _ if ask.quota.is_block() => Op::Block,
                 _ => Op::Test(1),

@@ -254,6 +254,61 @@ fn what_is_reserved_is_refused_while_it_is_blocked() {
     }
 }
 
+/// Nothing that is given back asks whether a limit is open (law 16), in a reservation as in a check.
+#[test]
+fn what_a_reservation_gives_back_was_refused_by_a_block_of_which_it_asks_nothing() {
+    let (limiter, _) = configured(
+        "
+policies:
+  - name: llm
+    reserve: 60s
+    limits:
+      - { name: a, match: { descriptor: [a] }, key: descriptor:a, rate: 9/h }
+      - { name: b, match: { descriptor: [b] }, key: descriptor:b, rate: 1/h, block: 5m }
+",
+    );
+    let of = |entries, hits| Descriptor {
+        entries,
+        hits,
+        limit: None,
+    };
+    let taken = [of(&[("b", "x")], Hits::AsRequest)];
+    let check = || limiter.check_now(&Request::new().descriptors(&taken));
+    assert!(check().unwrap().is_allowed());
+    assert!(check().unwrap().is_blocked());
+    let reserve = |hits| {
+        let described = [of(&[("a", "x")], Hits::AsRequest), of(&[("b", "x")], hits)];
+        let request = Request::new().descriptors(&described);
+        block_on(limiter.reserve(&request, None)).unwrap()
+    };
+    assert!(reserve(Hits::GiveBack(1)).id().is_some());
+    for hits in [Hits::AsRequest, Hits::Take(0)] {
+        let refused = reserve(hits);
+        assert!(refused.id().is_none(), "{hits:?}");
+        assert!(refused.decision().is_blocked(), "{hits:?}");
+    }
+}
+
+#[test]
+fn what_is_reported_while_a_limit_is_closed_is_counted_by_none() {
+    let (limiter, clock) = limiter(
+        "{ name: closes, match: [{ path: /a }], rate: 1/s, block: 5m }, { name: other, rate: 10/h }",
+    );
+    let report = |path| block_on(limiter.report(&Request::new().path(path))).unwrap();
+    let left = || {
+        let looked = limiter.check_now(&Request::new().path("/b").cost(0));
+        looked.unwrap().binding().unwrap().remaining()
+    };
+    assert!(report("/a").is_allowed());
+    assert!(report("/a").is_blocked(), "it closes, and is charged");
+    assert_eq!(left(), 8);
+    clock.advance_micros(1_000_000);
+    assert!(report("/a").is_blocked());
+    assert_eq!(left(), 8);
+    assert!(report("/b").is_allowed());
+    assert_eq!(left(), 7);
+}
+
 #[test]
 fn a_block_in_code_is_checked_when_the_limiter_is_built() {
     let spec = || LimitSpec::new("l").band("1/s");

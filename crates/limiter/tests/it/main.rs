@@ -18,6 +18,8 @@ mod descriptors;
 mod failure;
 /// Who may not pass at all, and whom no limit applies to.
 mod guards;
+/// Documents of other limiters, request by request.
+mod imported;
 /// Rates that come from plans.
 mod plans;
 /// What the builder was told, when another configuration comes.

@@ -2,7 +2,7 @@
 
 use crate::runtime;
 use std::time::Duration;
-use tidegate::{AnyStore, Limiter, ListStatus, Reason, Request};
+use tidegate::{AnyStore, Config, Limiter, ListStatus, Reason, Request};
 use tidegate_testkit::redis::{FaultProxy, Faults, Server, until};
 use tokio::task::JoinHandle;
 
@@ -198,4 +198,45 @@ fn a_list_may_lie_in_another_redis_than_buckets_or_beside_buckets_in_this_proces
         assert_eq!(asked("k1").unwrap().reason(), Reason::Blocked, "{at}");
         assert!(asked("k2").unwrap().is_allowed(), "{at}");
     }
+}
+
+/// One guard on a set, under this name.
+fn named(url: &str, guard: &str, refresh: &str) -> String {
+    format!(
+        "store: {{ url: '{url}' }}\nguards: [{{ name: {guard}, refuse: ip, refresh: {refresh}, timeout: 10s, {} }}]\n{LIMITS}",
+        "redis: { set: BlacklistIPsSet }"
+    )
+}
+
+#[test]
+fn a_guard_with_another_name_began_with_an_empty_list() {
+    let server = Server::start();
+    server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
+    let kept = Kept::start(&named(&server.url(), "one", "1h"));
+    assert!(kept.is_listed("10.0.0.50"));
+    // Nobody could read it now.
+    server.kill9();
+    let config = Config::from_yaml(&named(&server.url(), "two", "30min")).unwrap();
+    kept.limiter.reload(config).unwrap();
+    assert!(kept.is_listed("10.0.0.50"));
+    let status = kept.status("two");
+    assert!(status.members == 1 && status.age.is_some(), "{status:?}");
+}
+
+#[test]
+fn lists_that_nobody_has_read_are_read_before_a_reload_as_before_a_start() {
+    let server = Server::start();
+    server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
+    server.command(&["SADD", "OtherSet", "10.0.0.60"]);
+    let kept = Kept::start(&named(&server.url(), "one", "1h"));
+    // Nobody keeps them, so that nothing is read but what is read ahead.
+    kept.keeping.abort();
+    let other = named(&server.url(), "one", "1h").replace("BlacklistIPsSet", "OtherSet");
+    let config = Config::from_yaml(&other).unwrap();
+    runtime().block_on(kept.limiter.read_ahead(&config));
+    assert!(kept.is_listed("10.0.0.50"), "nothing has changed yet");
+    assert!(!kept.is_listed("10.0.0.60"));
+    kept.limiter.reload(config).unwrap();
+    assert!(kept.is_listed("10.0.0.60"));
+    assert!(!kept.is_listed("10.0.0.50"));
 }

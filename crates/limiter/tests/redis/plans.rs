@@ -3,7 +3,7 @@
 use crate::runtime;
 use tidegate::plan::Document;
 use tidegate::{Config, Limiter, Request};
-use tidegate_testkit::redis::Server;
+use tidegate_testkit::redis::{Cluster, Server};
 
 fn config(server: &Server) -> Config {
     let text = format!(
@@ -90,4 +90,60 @@ projects: { one: { workspaceId: acme }, two: { workspaceId: acme, N: 2 }, old: {
         assert_eq!(passes("one", 9).await, 2);
         assert_eq!(value(&mut redis, "one"), (start, 5));
     });
+}
+
+/// The layout of the documents, on one server and on a Cluster: the log lies in a sorted set, and what
+/// blocks beside it.
+#[test]
+fn every_token_is_blocked_for_as_long_as_its_line_says() {
+    let (server, cluster) = (Server::start(), Cluster::start(3, 0));
+    for url in [server.url(), cluster.url()] {
+        let text = format!(
+            "
+store: {{ url: '{url}', layout: open, timeout: 10s }}
+plans: [{{ name: tokens, from: {{ file: tokens.json }}, unset: refuse }}]
+policies:
+  - name: api
+    limits:
+      - name: per-token
+        key: api-key
+        rate: {{ plan: tokens, subject: api-key, default: skip }}
+        algorithm: sliding-log
+        block: 5m
+        template: 'token:{{key}}'
+"
+        );
+        let config = Config::from_yaml(&text).expect("it is right");
+        runtime().block_on(async {
+            let builder = Limiter::builder().config(config);
+            let limiter = builder.connect().await.expect("the server is there");
+            let tokens = r#"{"tokens": {
+                "abc": {"limit": 1, "window_seconds": 1},
+                "def": {"limit": 1, "window_seconds": 1, "block_duration_seconds": 600},
+                "ghi": {"limit": 1, "window_seconds": 3600, "block_duration_seconds": 0}
+            }}"#;
+            let replaced = limiter.replace_plans("tokens", document(tokens));
+            replaced.expect("it is right");
+            for (token, least_s, most_s) in [("abc", 200, 300), ("def", 500, 600)] {
+                let request = Request::new().api_key(token);
+                // Two in one second, however slow this is.
+                let refused = loop {
+                    let decision = limiter.check(&request).await.expect("it is decided");
+                    if !decision.is_allowed() {
+                        break decision;
+                    }
+                };
+                for decision in [refused, limiter.check(&request).await.expect("likewise")] {
+                    let left = decision.blocked_for().expect("it is blocked").as_secs();
+                    assert!((least_s..=most_s).contains(&left), "{token}: {left}");
+                }
+            }
+            let request = Request::new().api_key("ghi");
+            for is_allowed in [true, false, false] {
+                let decision = limiter.check(&request).await.expect("it is decided");
+                assert_eq!(decision.is_allowed(), is_allowed);
+                assert!(!decision.is_blocked());
+            }
+        });
+    }
 }

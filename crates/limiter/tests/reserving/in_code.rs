@@ -115,3 +115,26 @@ fn what_cannot_be_is_refused_when_the_limiter_is_built() {
         assert_eq!(error(limit, reserving), expected);
     }
 }
+
+#[tokio::test]
+async fn a_reservation_warns_as_a_decision_does_by_whichever_is_charged_last() {
+    let yaml = "
+policies:
+  - name: llm
+    reserve: 60s
+    limits: [{ name: tokens, key: user, rate: 1000/h, algorithm: fixed-window, warn: 80% }]
+";
+    let limiter = Limiter::from_yaml(yaml).unwrap();
+    let request = |cost| Request::new().user("ann").cost(cost);
+    let warned = async |cost| {
+        let reserved = limiter.reserve(&request(cost), None).await.unwrap();
+        let decision = reserved.decision();
+        let limits = decision.warnings().map(|it| it.limit().to_owned());
+        (reserved.is_allowed(), limits.collect::<Vec<_>>())
+    };
+    assert_eq!(warned(700).await, (true, vec![]));
+    assert_eq!(warned(400).await, (false, vec![]), "and nothing is charged");
+    assert_eq!(warned(0).await, (true, vec![]), "which asks only");
+    assert_eq!(warned(150).await, (true, vec!["tokens".to_owned()]));
+    assert_eq!(warned(50).await, (true, vec![]), "it was told");
+}

@@ -21,6 +21,8 @@ pub(super) struct Lookup<'a, 'q, H> {
     /// Whether what only proxies may say counts.
     trusted: bool,
     token: Seen,
+    /// What is said by those of several tokens that are to be believed; nobody has asked where absent.
+    several: Option<Vec<Claims>>,
 }
 
 /// What somebody will look at. Attributes are looked for always: guards and plans know their names.
@@ -54,6 +56,7 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
             asking,
             trusted,
             token: Seen::Nothing,
+            several: None,
         }
     }
 
@@ -92,7 +95,7 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
 
     /// What is said more than once, and so not at all: whoever is listed must not get past a guard by
     /// saying something else as well. Under one name several times, which for limits is as good as absent.
-    fn say_all(&self, name: &'a str, sources: &'a [Source], said: &mut Said<'a>) {
+    fn say_all(&mut self, name: &'a str, sources: &'a [Source], said: &mut Said<'a>) {
         for source in sources {
             let values = self.all(source);
             if let [_, _, ..] = *values {
@@ -106,7 +109,7 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
     }
 
     /// All that a source says.
-    fn all(&self, source: &'a Source) -> Vec<Cow<'a, str>> {
+    fn all(&mut self, source: &'a Source) -> Vec<Cow<'a, str>> {
         let headers = self.asking.headers;
         let text = |value: &'a [u8]| identity(value).map(Cow::Borrowed);
         match source {
@@ -123,9 +126,37 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
                 let values = query::values(path, name);
                 values.filter(|value| is_identity(value)).collect()
             }
+            Source::Claim(name) => self.claimed(name),
             // These are there once.
-            Source::Header { .. } | Source::Segment(_) | Source::Claim(_) => Vec::new(),
+            Source::Header { .. } | Source::Segment(_) => Vec::new(),
         }
+    }
+
+    /// What several tokens say, where a request carries several. Whichever of them the application takes
+    /// is one that verifies. One that does so alone says it twice: it is no more than one of several.
+    fn claimed(&mut self, name: &str) -> Vec<Cow<'a, str>> {
+        let claims = match self.several.take() {
+            Some(claims) => claims,
+            None => self.see_several(),
+        };
+        let mut values: Vec<Cow<'a, str>> = claims
+            .iter()
+            .filter_map(|claims| claims.text(name).map(Cow::Owned))
+            .collect();
+        self.several = Some(claims);
+        if let [alone] = &*values {
+            values.push(alone.clone());
+        }
+        values
+    }
+
+    fn see_several(&self) -> Vec<Claims> {
+        let Some(jwt) = &self.client.jwt else {
+            return Vec::new();
+        };
+        let tokens = jwt.find_several(self.asking.headers).into_iter();
+        let claims = tokens.map(|token| jwt.claims(token, self.trusted, self.asking.now));
+        claims.filter_map(Result::ok).collect()
     }
 
     /// What the first of these says that says anything.

@@ -41,11 +41,10 @@ pub(super) fn refuse_shared(reader: &mut Reader<'_>, policies: &[Value<'_>]) {
         };
         if let Some(place) = seen.get(&text) {
             let message = format!("two policies have the domain {}", Fault::quote(&text));
-            let help = match place {
-                Place::File { line, .. } => format!(
-                    "the other is on line {line}; a policy without a domain is known by its name"
-                ),
-                Place::Variable(_) => "a policy without a domain is known by its name".to_owned(),
+            let known = "a policy without a domain is known by its name";
+            let help = match reader.line_of(*place) {
+                Some(line) => format!("the other is on {line}; {known}"),
+                None => known.to_owned(),
             };
             reader.error(domain.spot(), Fault::new(message).help(help));
         } else {
@@ -56,7 +55,8 @@ pub(super) fn refuse_shared(reader: &mut Reader<'_>, policies: &[Value<'_>]) {
 
 /// The text of a value that has been read already, with its variables replaced.
 fn text(reader: &Reader<'_>, value: &Value<'_>) -> Option<String> {
-    let text = expand(value.node.as_text()?, reader.environment()).ok()?;
+    let environment = reader.environment_at(value.node.place);
+    let text = expand(value.node.as_text()?, environment).ok()?;
     Some(text.trim().to_owned())
 }
 

@@ -35,6 +35,13 @@ const TELLTALE: [&str; 7] = [
     "webhook",
 ];
 
+/// Whether the value of a key is hidden wherever it would be shown.
+pub(crate) fn is_telltale(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    // What names a file is no secret.
+    !lower.ends_with("file") && TELLTALE.iter().any(|word| lower.contains(word))
+}
+
 /// The line of `text` at `place`, if it has one that is worth showing.
 pub(super) fn excerpt(text: &str, place: Place) -> Option<Excerpt> {
     let Place::File {

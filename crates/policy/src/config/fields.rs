@@ -2,6 +2,7 @@
 //! is made from it. The sections `store`, `client`, `respond` and `routes` have their tables beside them.
 
 use super::addresses::ADDRESSES;
+use super::admin::ADMIN;
 use super::alerts::ALERTS;
 use super::client::CLIENT;
 use super::guard::GUARD;
@@ -9,10 +10,12 @@ use super::planned::PLANNED;
 use super::plans::PLANS;
 use super::respond::{REFUSAL, RESPOND};
 use super::route::ROUTE;
+use super::sources::SOURCE;
 use super::store::STORE;
 use super::table::Field;
 use super::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Whole, Word};
 use super::table::Table;
+use super::traces::{LOGS, TRACES};
 use super::words::{ALGORITHM, ALIGN, CHARGE, EVALUATE, MISSING, MODE, ON_FAILURE, ON_REFUSAL};
 
 /// The most routes in a configuration.
@@ -73,6 +76,11 @@ pub(super) static CONFIG: Table = Table {
             "Where rates come from that are not written here: how much each subject has.",
         ),
         optional(
+            "sources",
+            List(&Map(&SOURCE)),
+            "Where more policies, guards and routes come from: they come after those of the file, in the order of the list.",
+        ),
+        optional(
             "addresses",
             Map(&ADDRESSES),
             "Counts requests by address, and bans who asks too often.",
@@ -81,6 +89,21 @@ pub(super) static CONFIG: Table = Table {
             "alerts",
             Map(&ALERTS),
             "Whom to tell when something needs a person.",
+        ),
+        optional(
+            "traces",
+            Map(&TRACES),
+            "Where spans of OpenTelemetry go, and of how many requests.",
+        ),
+        optional(
+            "logs",
+            Map(&LOGS),
+            "What the log hears of single requests.",
+        ),
+        optional(
+            "admin",
+            Map(&ADMIN),
+            "Who may look at this server over its admin API, and change what it does; nobody unless told.",
         ),
         required(
             "policies",

@@ -41,7 +41,7 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<KeyPart> {
 }
 
 /// Reads one part of a key.
-pub(super) fn part(text: &str) -> Result<KeyPart, Fault> {
+pub(crate) fn part(text: &str) -> Result<KeyPart, Fault> {
     if let Some(part) = KEY.get(text) {
         return Ok(part());
     }

@@ -6,7 +6,7 @@
 //! | `overrides`, `collector`, `environment` | what variables and files have to say |
 //! | `table`, `fields`, `words` | the language: every field and every word, told once |
 //! | `reader` | walks the tree and collects what is wrong |
-//! | `listen`, `doors`, `store`, `addresses`, `alerts`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
+//! | `listen`, `doors`, `store`, `addresses`, `admin`, `alerts`, `traces`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
 //! | `rate`, `duration`, `size`, `host`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
@@ -15,6 +15,7 @@
 //! | `schema` | the language as a JSON Schema, for editors |
 
 mod addresses;
+mod admin;
 mod alerts;
 mod alone;
 mod band;
@@ -55,11 +56,13 @@ mod schema;
 mod secret;
 mod secret_setting;
 mod size;
+mod sources;
 mod store;
 mod suggest;
 mod syntax;
 mod table;
 mod template;
+mod traces;
 mod unlimited;
 mod waiting;
 mod warn;
@@ -70,19 +73,23 @@ pub(crate) use client::parse_alone as parse_client;
 pub(crate) use duration::parse as parse_duration_us;
 pub use duration::read as duration;
 pub use environment::{Environment, NoEnvironment};
+pub(crate) use excerpt::is_telltale;
 pub use explain::{costs, explain};
 pub(crate) use fault::Fault;
 pub(crate) use fields::{BANDS_MAX, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, optional, required};
+pub(crate) use key::part as parse_key_part;
 pub use listen::{Listen, Listener, Tls};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
 pub use problem::{ConfigErrors, Problem, Severity};
+pub(crate) use plans::http_url as parse_http_url;
 pub(crate) use rate::{amount as parse_amount, numbers as parse_rate};
-pub(crate) use reader::{Reader, Value};
+pub(crate) use reader::{Below, Reader, Value};
 pub(crate) use respond::parse_alone as parse_respond;
-pub(crate) use scalar::name as parse_name;
+pub(crate) use scalar::{header_name as parse_header_name, name as parse_name};
 pub use schema::json_schema;
 pub use secret::Secret;
+pub(crate) use sources::read_from as read_sources;
 pub use store::{
     Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls, StoreSettings,
     StoreTarget,
@@ -95,6 +102,7 @@ pub(crate) use table::{Fields, Shape, Table};
 pub(crate) use template::parse_alone as parse_template;
 
 use crate::addresses::Addresses;
+use crate::admin::Admin;
 use crate::alerts::Alerts;
 use crate::client::Client;
 use crate::guard::Guards;
@@ -103,6 +111,8 @@ use crate::matching::KeyRules;
 use crate::plan::PlanSource;
 use crate::respond::Layer;
 use crate::route::Routes;
+use crate::source::PolicySource;
+use crate::traces::{Logs, Traces};
 
 /// A whole configuration, known to be sound.
 ///
@@ -143,8 +153,16 @@ pub struct Config {
     pub plans: Vec<PlanSource>,
     /// How requests are counted by address, if they are.
     pub addresses: Option<Addresses>,
+    /// Where more policies, guards and routes come from than the file has, in their order.
+    pub sources: Vec<PolicySource>,
     /// Whom to tell when something needs a person.
     pub alerts: Option<Alerts>,
+    /// Where spans go.
+    pub traces: Option<Traces>,
+    /// What the log hears of single requests.
+    pub logs: Logs,
+    /// Who may look at the server and change what it does.
+    pub admin: Option<Admin>,
     warnings: Vec<Problem>,
 }
 
@@ -289,7 +307,14 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let routes = routes.map_or_else(Routes::default, |value| {
         route::read_all(reader, &value, section("policies").as_ref(), &mut policies)
     });
+    let sources = section("sources").map_or_else(Vec::new, |value| {
+        sources::read_all(reader, &value, &store)
+    });
     let alerts = section("alerts").and_then(|value| alerts::read(reader, &value));
+    let traces = section("traces").and_then(|value| traces::read(reader, &value));
+    let logs = section("logs").and_then(|value| traces::read_logs(reader, &value));
+    let admin =
+        section("admin").and_then(|value| admin::read(reader, &value, &listen, &store));
     for policy in &mut policies {
         policy.guarded_by(&guards);
     }
@@ -305,7 +330,11 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
         routes,
         plans,
         addresses,
+        sources,
         alerts,
+        traces,
+        logs: logs.unwrap_or_default(),
+        admin,
         warnings: Vec::new(),
     }
 }

@@ -73,6 +73,7 @@ fn planned(
         amount: 1,
         period_us: 1_000_000,
         burst: None,
+        block_us: None,
     };
     Some(Plan {
         source: source?,
@@ -145,6 +146,7 @@ fn unknown(
         amount: rate.amount,
         period_us: rate.period_us,
         burst: rate.burst,
+        block_us: None,
     };
     // Told as anywhere else, and then made once more under the name that all bands of plans have.
     band::from_text(reader, value, counting)?;

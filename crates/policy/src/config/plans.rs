@@ -223,7 +223,7 @@ fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Origin> {
 }
 
 /// A URL that plans are fetched from.
-fn http_url(text: &str) -> Result<String, Fault> {
+pub(crate) fn http_url(text: &str) -> Result<String, Fault> {
     let rest = ["https://", "http://"]
         .iter()
         .find_map(|it| text.strip_prefix(it));
@@ -285,7 +285,7 @@ fn collections(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Collections {
     }
 }
 
-fn mongodb_url(url: &Secret) -> Result<(), Fault> {
+pub(super) fn mongodb_url(url: &Secret) -> Result<(), Fault> {
     let schemes = ["mongodb://", "mongodb+srv://"];
     if schemes
         .iter()
@@ -297,7 +297,7 @@ fn mongodb_url(url: &Secret) -> Result<(), Fault> {
     Err(fault.help("for example `mongodb://127.0.0.1:27017`"))
 }
 
-fn not_empty(text: &str, expected: &str) -> Result<String, Fault> {
+pub(super) fn not_empty(text: &str, expected: &str) -> Result<String, Fault> {
     match text {
         "" => Err(Fault::new(format!(
             "there is nothing here; expected {expected}"
@@ -306,7 +306,7 @@ fn not_empty(text: &str, expected: &str) -> Result<String, Fault> {
     }
 }
 
-fn within(text: &str, range: &RangeInclusive<Duration>) -> Result<Duration, Fault> {
+pub(super) fn within(text: &str, range: &RangeInclusive<Duration>) -> Result<Duration, Fault> {
     let length = Duration::from_micros(duration::parse(text)?);
     if range.contains(&length) {
         return Ok(length);
@@ -326,6 +326,7 @@ fn unset(text: &str) -> Result<Unset, Fault> {
                 amount,
                 period_us,
                 burst,
+                block_us: None,
             }))
         }
     }

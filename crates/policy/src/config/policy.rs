@@ -165,11 +165,9 @@ impl Names {
         let name = reader.parse(value, name)?;
         if let Some(first) = self.seen.get(&name) {
             let message = format!("there are two {} with the name `{name}`", self.what);
-            let help = match first {
-                Place::File { line, .. } => {
-                    format!("the first is on line {line}; rename one of them")
-                }
-                Place::Variable(_) => "rename one of them".to_owned(),
+            let help = match reader.line_of(*first) {
+                Some(line) => format!("the first is on {line}; rename one of them"),
+                None => "rename one of them".to_owned(),
             };
             reader.error(value.spot(), Fault::new(message).help(help));
             return None;

@@ -5,6 +5,7 @@ use super::excerpt::excerpt;
 use super::fault::Fault;
 use super::problem::{ConfigErrors, Problem, Severity};
 use super::syntax::{Key, Kind, Node, Place};
+use std::mem;
 use std::sync::Arc;
 
 /// Problems beyond this many are counted, not kept.
@@ -18,7 +19,8 @@ const EXPANDED_MAX: usize = 16 << 20;
 pub(crate) struct Reader<'a> {
     file: Arc<str>,
     text: &'a str,
-    below: Option<Below<'a>>,
+    /// In the order of their lines.
+    below: Vec<Below<'a>>,
     environment: &'a dyn Environment,
     errors: Vec<Problem>,
     more_errors: usize,
@@ -27,11 +29,43 @@ pub(crate) struct Reader<'a> {
 }
 
 /// Another text, whose lines follow those of the first.
-struct Below<'a> {
+pub(crate) struct Below<'a> {
     /// The line before its first.
     line: usize,
     file: Arc<str>,
     text: &'a str,
+    /// Whether it may refer to variables.
+    is_trusted: bool,
+}
+
+impl<'a> Below<'a> {
+    /// A text that begins after `line`, and what messages call it.
+    pub(crate) fn new(line: usize, name: &str, text: &'a str, is_trusted: bool) -> Self {
+        Self {
+            line,
+            file: name.into(),
+            text,
+            is_trusted,
+        }
+    }
+}
+
+/// What a text may refer to that is not trusted with anything: whoever writes it must not learn what
+/// this process knows.
+struct Untrusted;
+
+impl Environment for Untrusted {
+    fn variable(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn file(&self, _path: &str) -> Result<String, String> {
+        Err("a source of policy cannot have files read".to_owned())
+    }
+
+    fn looks_up(&self) -> bool {
+        false
+    }
 }
 
 /// A value, and which setting it is.
@@ -101,7 +135,7 @@ impl<'a> Reader<'a> {
         Self {
             file: name.into(),
             text,
-            below: None,
+            below: Vec::new(),
             environment,
             errors: Vec::new(),
             more_errors: 0,
@@ -110,13 +144,21 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Lets places beyond `line` be those of another text, from its first line on.
-    pub(crate) fn go_on_below(&mut self, line: usize, name: &str, text: &'a str) {
-        self.below = Some(Below {
-            line,
-            file: name.into(),
-            text,
-        });
+    /// Lets places beyond a line be those of another text, from its first line on. Each begins below
+    /// those before it.
+    pub(crate) fn go_on_below(&mut self, below: Below<'a>) {
+        self.below.push(below);
+    }
+
+    /// Which line a place is on, as far as it is on one: with the name of the text where there are
+    /// several.
+    pub(crate) fn line_of(&self, place: Place) -> Option<String> {
+        let (file, _, place) = self.source(place);
+        match place {
+            Place::File { line, .. } if self.below.is_empty() => Some(format!("line {line}")),
+            Place::File { line, .. } => Some(format!("line {line} of {file}")),
+            Place::Variable(_) => None,
+        }
     }
 
     /// What messages call the file.
@@ -124,9 +166,22 @@ impl<'a> Reader<'a> {
         &self.file
     }
 
-    /// Where variables and files are looked up.
+    /// Where variables and files are looked up that the file names.
     pub(crate) fn environment(&self) -> &'a dyn Environment {
         self.environment
+    }
+
+    /// The same for whatever stands at `place`.
+    pub(crate) fn environment_at(&self, place: Place) -> &'a dyn Environment {
+        if self.is_trusted(place) {
+            self.environment
+        } else {
+            &Untrusted
+        }
+    }
+
+    fn is_trusted(&self, place: Place) -> bool {
+        self.below_at(place).is_none_or(|below| below.is_trusted)
     }
 
     /// Whether anything is wrong so far.
@@ -160,24 +215,41 @@ impl<'a> Reader<'a> {
 
     /// The text that a place is in, what it is called, and where the place is in it.
     fn source(&self, place: Place) -> (&Arc<str>, &'a str, Place) {
-        if let (Some(below), Place::File { line, .. }) = (&self.below, place)
-            && line > below.line
-        {
-            return (&below.file, below.text, place.higher(below.line));
+        match self.below_at(place) {
+            Some(below) => (&below.file, below.text, place.higher(below.line)),
+            None => (&self.file, self.text, place),
         }
-        (&self.file, self.text, place)
+    }
+
+    /// The text below the first that a place is in.
+    fn below_at(&self, place: Place) -> Option<&Below<'a>> {
+        let Place::File { line, .. } = place else {
+            return None;
+        };
+        self.below.iter().rev().find(|below| line > below.line)
+    }
+
+    /// In which order problems are told: by text, and by place.
+    fn rank(&self, problem: &Problem) -> (usize, Place) {
+        let file = problem.file();
+        let below = self.below.iter().position(|it| *it.file == *file);
+        let text = match below {
+            Some(below) if file != &*self.file => below.saturating_add(1),
+            _ => 0,
+        };
+        (text, problem.place())
     }
 
     /// The warnings, or the errors if there are any.
     pub(crate) fn finish(mut self) -> Result<Vec<Problem>, ConfigErrors> {
         if self.errors.is_empty() {
-            self.warnings
-                .sort_by_key(|it| (it.file() != &*self.file, it.place()));
-            return Ok(self.warnings);
+            let mut warnings = mem::take(&mut self.warnings);
+            warnings.sort_by_key(|it| self.rank(it));
+            return Ok(warnings);
         }
-        self.errors
-            .sort_by_key(|it| (it.file() != &*self.file, it.place()));
-        Err(ConfigErrors::new(self.file, self.errors, self.more_errors))
+        let mut errors = mem::take(&mut self.errors);
+        errors.sort_by_key(|it| self.rank(it));
+        Err(ConfigErrors::new(self.file, errors, self.more_errors))
     }
 
     /// The text of a scalar, with its variables replaced.
@@ -190,7 +262,8 @@ impl<'a> Reader<'a> {
         if matches!(value.node.place, Place::Variable(_)) {
             return Some(text.clone());
         }
-        let expanded = expand(text, self.environment).and_then(|text| {
+        let environment = self.environment_at(value.node.place);
+        let expanded = expand(text, environment).and_then(|text| {
             self.expanded = self.expanded.saturating_add(text.len());
             if self.expanded > EXPANDED_MAX {
                 return Err(Fault::new(
@@ -198,6 +271,15 @@ impl<'a> Reader<'a> {
                 ));
             }
             Ok(text)
+        });
+        let expanded = expanded.map_err(|fault| {
+            if self.is_trusted(value.node.place) {
+                return fault;
+            }
+            fault.help(
+                "what a source says cannot refer to variables; write the value itself, or $${ for \
+                 the characters",
+            )
         });
         self.accept(value, expanded)
     }

@@ -44,7 +44,7 @@ pub(super) fn whole(text: &str, range: &RangeInclusive<u64>) -> Result<u64, Faul
 }
 
 /// Reads the name of a header: a token, in lower case.
-pub(super) fn header_name(text: &str) -> Result<String, Fault> {
+pub(crate) fn header_name(text: &str) -> Result<String, Fault> {
     if is_token(text) {
         Ok(text.to_ascii_lowercase())
     } else {

@@ -28,7 +28,7 @@ pub(super) fn secret(
 /// Reads the file that `value` names. No message shows what it holds.
 pub(super) fn secret_file(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Secret> {
     let path = reader.text(value)?;
-    let environment = reader.environment();
+    let environment = reader.environment_at(value.node.place);
     let read = environment
         .file(&path)
         .map_err(|why| Fault::new(format!("{} cannot be read: {why}", Fault::quote(&path))));

@@ -3,7 +3,6 @@
 use super::environment::expand;
 use super::fault::Fault;
 use super::reader::Reader;
-use super::syntax::Kind;
 use super::table::Fields;
 use crate::limit::{Evaluate, Limit};
 use tidegate_core::Mode;
@@ -30,11 +29,15 @@ const IN_VAIN: [&str; 5] = ["key", "missing", "on_failure", "respond", "warn"];
 
 /// Whether the rate of a limit is none.
 pub(super) fn is_unlimited(reader: &Reader<'_>, fields: &Fields<'_>) -> bool {
-    let Some(Kind::Text(text)) = fields.get("rate").map(|value| &value.node.kind) else {
+    let Some(rate) = fields.get("rate") else {
+        return false;
+    };
+    let Some(text) = rate.node.as_text() else {
         return false;
     };
     // What is wrong with it is told where it is read.
-    expand(text, reader.environment()).is_ok_and(|text| text.trim() == UNLIMITED)
+    let environment = reader.environment_at(rate.node.place);
+    expand(text, environment).is_ok_and(|text| text.trim() == UNLIMITED)
 }
 
 /// Refuses what counts, and warns of what is in vain.

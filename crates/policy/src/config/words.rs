@@ -4,6 +4,7 @@ use super::fault::Fault;
 use super::local_share::LocalShare;
 use super::store::{Layout, ModeWord};
 use super::suggest::closest;
+use crate::admin::Role;
 use crate::alerts::{AlertFormat, AlertKind};
 use crate::client::{AddressHeader, Trust, jwt};
 use crate::group::Tag;
@@ -11,6 +12,7 @@ use crate::guard::Reason;
 use crate::limit::{Evaluate, KeyPart, Missing, OnFailure};
 use crate::plan::Of;
 use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, RlsHeaders, XField};
+use crate::source::Format;
 use crate::route::{Balance, HostHeader, Http2, Refund};
 use tidegate_core::{Algorithm, Align, Mode};
 
@@ -92,6 +94,29 @@ pub(super) static GUARD_MODE: Words<Mode> = Words {
     noun: "a mode of a guard",
     meanings: &[("enforce", Mode::Enforce), ("shadow", Mode::Shadow)],
     known_elsewhere: &[("dry-run", "shadow"), ("shadow_mode", "shadow")],
+};
+
+/// Whose language the document of a source is in.
+pub(super) static FORMAT: Words<Format> = Words {
+    noun: "a format",
+    meanings: &[
+        ("tidegate", Format::Tidegate),
+        ("traefik-plugin", Format::TraefikPlugin),
+        ("fluxgate", Format::Fluxgate),
+    ],
+    known_elsewhere: &[("traefik", "traefik-plugin"), ("yaml", "tidegate")],
+};
+
+/// What an administrator may do.
+pub(super) static ROLE: Words<Role> = Words {
+    noun: "a role",
+    meanings: &Role::ALL,
+    known_elsewhere: &[
+        ("reader", "read"),
+        ("viewer", "read"),
+        ("operator", "operate"),
+        ("administrator", "admin"),
+    ],
 };
 
 /// Why a guard refuses.

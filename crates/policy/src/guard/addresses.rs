@@ -4,10 +4,11 @@
 use crate::client::canonical;
 use crate::limit::AddressRules;
 use foldhash::fast::RandomState;
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use ipnet::IpNet;
 use std::hash::Hash;
 use std::net::IpAddr;
+use std::ops::BitAnd;
 
 /// The networks of one length of prefix.
 struct Level<N> {
@@ -15,6 +16,8 @@ struct Level<N> {
     prefix: u8,
     mask: N,
     networks: HashSet<N, RandomState>,
+    /// When those leave by themselves that do. Apart, for most lists have none.
+    ends: HashMap<N, u64, RandomState>,
 }
 
 /// Addresses and networks.
@@ -43,6 +46,11 @@ impl Member {
             return IpNet::new(address, prefix).ok().map(Self);
         }
         text.parse::<IpNet>().ok().map(canonical).map(Self)
+    }
+
+    /// The network that it is, without what its prefix leaves out.
+    pub(crate) fn network(self) -> IpNet {
+        self.0.trunc()
     }
 }
 
@@ -75,37 +83,79 @@ impl Addresses {
         }
     }
 
-    pub(super) fn insert(&mut self, Member(network): Member) {
+    /// When all that hold this address have left, if every one of them does.
+    pub(super) fn end_of(&self, address: IpAddr) -> Option<u64> {
+        match address.to_canonical() {
+            IpAddr::V4(v4) => latest(&self.v4, u32::from(v4)),
+            IpAddr::V6(v6) => latest(&self.v6, u128::from(v6)),
+        }
+    }
+
+    /// Adds a member, which leaves by itself at `end`, or stays.
+    pub(super) fn insert(&mut self, Member(network): Member, end: Option<u64>) {
         match network {
             IpNet::V4(v4) => {
                 let mask = u32::from(v4.netmask());
                 let bits = u32::from(v4.network());
-                level(&mut self.v4, v4.prefix_len(), mask).insert(bits);
+                level(&mut self.v4, v4.prefix_len(), mask).insert(bits, end);
             }
             IpNet::V6(v6) => {
                 let mask = u128::from(v6.netmask());
                 let bits = u128::from(v6.network());
-                level(&mut self.v6, v6.prefix_len(), mask).insert(bits);
+                level(&mut self.v6, v6.prefix_len(), mask).insert(bits, end);
             }
         }
     }
 }
 
+// === impl Level ===
+
+impl<N: Copy + Eq + Hash> Level<N> {
+    /// A network may be there in several spellings: it stays for as long as the last of them.
+    fn insert(&mut self, network: N, end: Option<u64>) {
+        let is_new = self.networks.insert(network);
+        match end {
+            None => {
+                self.ends.remove(&network);
+            }
+            Some(end) if is_new => {
+                self.ends.insert(network, end);
+            }
+            Some(end) => {
+                if let Some(known) = self.ends.get_mut(&network) {
+                    *known = end.max(*known);
+                }
+            }
+        }
+    }
+}
+
+/// When the last of the networks has left that hold these bits; `None` where one stays.
+fn latest<N>(levels: &[Level<N>], bits: N) -> Option<u64>
+where
+    N: Copy + Eq + Hash + BitAnd<Output = N>,
+{
+    let mut latest = None;
+    for level in levels {
+        let network = bits & level.mask;
+        if level.networks.contains(&network) {
+            latest = latest.max(Some(*level.ends.get(&network)?));
+        }
+    }
+    latest
+}
+
 /// The networks of this length of prefix.
-fn level<N: Eq + Hash>(
-    levels: &mut Vec<Level<N>>,
-    prefix: u8,
-    mask: N,
-) -> &mut HashSet<N, RandomState> {
+fn level<N: Eq + Hash>(levels: &mut Vec<Level<N>>, prefix: u8, mask: N) -> &mut Level<N> {
     let found = levels.iter().position(|level| level.prefix == prefix);
     let nth = found.unwrap_or_else(|| {
         levels.push(Level {
             prefix,
             mask,
             networks: HashSet::default(),
+            ends: HashMap::default(),
         });
         levels.len().saturating_sub(1)
     });
-    let level = levels.get_mut(nth).expect("it was found, or just added");
-    &mut level.networks
+    levels.get_mut(nth).expect("it was found, or just added")
 }

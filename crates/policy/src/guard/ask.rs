@@ -3,10 +3,10 @@
 use super::{Effect, Guard, List};
 use crate::client::{SAID_API_KEYS, SAID_USERS};
 use crate::limit::KeyPart;
+use crate::lookup::Marked;
 use crate::matching::{Facts, Reads, Spellings};
 use crate::{Policy, Request};
 use std::fmt;
-use std::ops::Deref;
 use tidegate_core::Mode;
 
 /// All guards of a configuration.
@@ -19,6 +19,8 @@ pub struct Guards {
     reads: Reads,
     /// Whether all look at addresses or refuse by attributes, which are as the request has them.
     is_plain: bool,
+    /// Of those that refuse by an attribute, the first.
+    by_attribute: Option<usize>,
 }
 
 /// Buffers, kept from one request to the next.
@@ -62,6 +64,7 @@ impl Guards {
                 .collect(),
             reads: reads(&all),
             is_plain: all.iter().all(is_plain),
+            by_attribute: all.iter().position(is_by_attribute),
             all,
         }
     }
@@ -83,13 +86,32 @@ impl Guards {
         self.all.get(number)
     }
 
+    /// What [`mark`](Self::mark) marks.
+    #[inline]
+    fn marked(&self) -> Option<&KeyPart> {
+        Some(&self.all.get(self.by_attribute?)?.subject)
+    }
+
+    /// The text of `request` that is looked up first, marked: for those who look it up too.
+    #[inline]
+    pub fn mark<'r>(&self, request: &Request<'r>) -> Option<Marked<'r>> {
+        let KeyPart::Attr(name) = self.marked()? else {
+            return None;
+        };
+        let mut attributes = request.attributes.iter();
+        let (_, value) = attributes.find(|(known, _)| known == name)?;
+        Marked::new(value)
+    }
+
     /// What they say of `request`: exemptions first, then refusals, each in the order written, up to
-    /// the first that is enforced and has it listed. `list` has the list of each, by number.
-    pub fn ask<L: Deref<Target: Deref<Target = List>>>(
+    /// the first that is enforced and has it listed. `list` has the list of each, by number; `marked` is
+    /// what [`mark`](Self::mark) has made, where it was asked to.
+    pub fn ask<'l>(
         &self,
         request: &Request<'_>,
-        list: impl Fn(usize) -> Option<L>,
+        list: impl Fn(usize) -> Option<&'l List>,
         scratch: &mut GuardScratch,
+        marked: Option<Marked<'_>>,
     ) -> Verdict {
         // Most guards look at what needs no respelling.
         let facts = (!self.is_plain).then(|| Facts::of(request, self.reads, &mut scratch.0));
@@ -99,8 +121,8 @@ impl Guards {
                 continue;
             };
             let is_listed = match &facts {
-                None => lists_plainly(guard, &list, request),
-                Some(facts) => lists(guard, &list, facts),
+                None => lists_plainly(guard, list, request, marked),
+                Some(facts) => lists(guard, list, facts),
             };
             if !is_listed {
                 continue;
@@ -152,6 +174,10 @@ impl Policy {
     pub fn guarded_by(&mut self, guards: &Guards) {
         let subjects = guards.all.iter().map(|guard| &guard.subject);
         self.matcher.read_too(guards.reads, subjects);
+        let marked = guards.marked();
+        let mut plans = self.limits.iter().filter_map(|limit| limit.plan.as_ref());
+        let foreseen = plans.find(|plan| Some(&plan.subject) == marked);
+        self.foreseen = foreseen.map(|plan| plan.source);
     }
 }
 
@@ -164,21 +190,26 @@ fn bit(number: usize) -> u64 {
 
 /// Whether what a guard looks up is there without respelling anything.
 fn is_plain(guard: &Guard) -> bool {
-    match &guard.subject {
-        KeyPart::Ip => true,
-        KeyPart::Attr(_) => guard.effect == Effect::Refuse,
-        _ => false,
-    }
+    guard.subject == KeyPart::Ip || is_by_attribute(guard)
+}
+
+fn is_by_attribute(guard: &Guard) -> bool {
+    matches!(guard.subject, KeyPart::Attr(_)) && guard.effect == Effect::Refuse
 }
 
 /// Whether what such a guard looks up is in its list; the same as [`lists`].
 #[inline]
-fn lists_plainly(guard: &Guard, list: &List, request: &Request<'_>) -> bool {
+fn lists_plainly(
+    guard: &Guard,
+    list: &List,
+    request: &Request<'_>,
+    marked: Option<Marked<'_>>,
+) -> bool {
     match &guard.subject {
         KeyPart::Ip => request.ip.is_some_and(|ip| list.contains_address(ip)),
         KeyPart::Attr(name) => {
             let mut attributes = request.attributes.iter();
-            attributes.any(|(known, value)| known == name && list.contains(value))
+            attributes.any(|(known, value)| known == name && list.contains_marked(value, marked))
         }
         _ => false,
     }

@@ -3,6 +3,7 @@
 use super::addresses::{Addresses, Member};
 use super::texts::Texts;
 use crate::limit::{AddressRules, KeyPart};
+use crate::lookup::Marked;
 use crate::matching::{canonical_host, normalise};
 use std::fmt;
 use std::net::IpAddr;
@@ -106,8 +107,14 @@ impl List {
     /// Whether this text is listed: to the letter. No list of addresses has any.
     #[inline]
     pub fn contains(&self, text: &str) -> bool {
+        self.contains_marked(text, None)
+    }
+
+    /// The same for a text whose mark may be made already.
+    #[inline]
+    pub(super) fn contains_marked(&self, text: &str, made: Option<Marked<'_>>) -> bool {
         match &self.members {
-            Kind::Texts(texts) => texts.contains(text),
+            Kind::Texts(texts) => texts.contains(text, made),
             Kind::Addresses(_) => false,
         }
     }
@@ -118,6 +125,15 @@ impl List {
         match &self.members {
             Kind::Texts(_) => false,
             Kind::Addresses(addresses) => addresses.contains(address),
+        }
+    }
+
+    /// When this address is listed no more by itself, as [`Building::push_until`] was told; `None` where
+    /// it is not listed, or by a member that stays.
+    pub fn end_of(&self, address: IpAddr) -> Option<u64> {
+        match &self.members {
+            Kind::Texts(_) => None,
+            Kind::Addresses(addresses) => addresses.end_of(address),
         }
     }
 }
@@ -160,7 +176,27 @@ impl Building {
 
     /// Adds a member; one that cannot be is skipped and counted.
     pub fn push(&mut self, member: &str) {
-        if self.list.len() >= List::MOST || !self.insert(member) {
+        self.push_until(member, None);
+    }
+
+    /// The same for one that leaves by itself at `end`, whatever instant the caller means by that. Only
+    /// addresses do. Of a network that is there in several spellings, the one that stays longest counts.
+    ///
+    /// ```
+    /// use tidegate_policy::guard::Building;
+    /// use tidegate_policy::limit::{AddressRules, KeyPart};
+    ///
+    /// let mut list = Building::new(&KeyPart::Ip, AddressRules::default());
+    /// list.push_until("192.0.2.1", Some(17));
+    /// list.push_until("198.51.100.7", Some(17));
+    /// list.push("198.51.100.0/24");
+    /// let list = list.finish();
+    /// assert_eq!(list.end_of("192.0.2.1".parse()?), Some(17));
+    /// assert_eq!(list.end_of("198.51.100.7".parse()?), None);
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
+    pub fn push_until(&mut self, member: &str, end: Option<u64>) {
+        if self.list.len() >= List::MOST || !self.insert(member, end) {
             self.skip();
         }
     }
@@ -171,11 +207,14 @@ impl Building {
     }
 
     /// The list.
-    pub fn finish(self) -> List {
+    pub fn finish(mut self) -> List {
+        if let Kind::Texts(texts) = &mut self.list.members {
+            texts.finish();
+        }
         self.list
     }
 
-    fn insert(&mut self, member: &str) -> bool {
+    fn insert(&mut self, member: &str, end: Option<u64>) -> bool {
         let buffer = &mut self.buffer;
         let text = match self.spelling {
             Spelling::Host => canonical_host(member, buffer),
@@ -192,7 +231,7 @@ impl Building {
             (Kind::Texts(texts), Some(text)) => texts.insert(text),
             (Kind::Addresses(addresses), Some(text)) => {
                 let member = Member::parse(text.trim(), self.rules);
-                member.map(|member| addresses.insert(member)).is_some()
+                member.map(|member| addresses.insert(member, end)).is_some()
             }
             (_, None) => false,
         }

@@ -98,6 +98,27 @@ impl Origin {
     pub fn changes(&self) -> bool {
         !matches!(self, Self::List(_))
     }
+
+    /// Whether it is where `other` is: the same members are there, whatever else is said of how they are
+    /// reached.
+    pub fn is_same_source(&self, other: &Self) -> bool {
+        let (
+            Self::Redis { set: one, at: here },
+            Self::Redis {
+                set: two,
+                at: there,
+            },
+        ) = (self, other)
+        else {
+            return self == other;
+        };
+        let is_same_server = match (here, there) {
+            (None, None) => true,
+            (Some(here), Some(there)) => here.is_same_place(there),
+            _ => false,
+        };
+        one == two && is_same_server
+    }
 }
 
 /// The members of a list, as written. They may be API keys, and are never printed.

@@ -42,7 +42,13 @@ fn ask(guards: Vec<(Guard, &[&str])>, request: &Request<'_>) -> Verdict {
         .map(|(guard, members)| Arc::new(texts(&guard.subject, members)))
         .collect();
     let guards = Guards::new(guards.into_iter().map(|(guard, _)| guard).collect());
-    guards.ask(request, |nth| lists.get(nth), &mut GuardScratch::default())
+    let list = |nth: usize| lists.get(nth).map(Arc::as_ref);
+    guards.ask(
+        request,
+        list,
+        &mut GuardScratch::default(),
+        guards.mark(request),
+    )
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A foreign file, read with places: nothing in it is looked up, and nothing in it is obeyed.
 
 use super::SourceFile;
+use super::json::{self, Scan};
 use super::note::Notes;
 use crate::config::{
     ConfigErrors, Fault, Fields, Kind, NoEnvironment, Node, Place, Problem, Reader, Table, Value,
@@ -20,6 +21,8 @@ pub(super) struct Document<'a> {
     file: &'a str,
     /// What messages about its form begin with.
     trouble: &'static str,
+    /// What is known of it where it is JSON.
+    scan: Scan,
     pub(super) notes: &'a mut Notes,
 }
 
@@ -41,14 +44,16 @@ impl<'a> Document<'a> {
         nothing: Fault,
         notes: &'a mut Notes,
     ) -> (Self, Option<Node>) {
+        let text = json::without_surrogates(&file.text);
         let mut document = Self {
             reader: Reader::new(&file.name, &file.text, &NoEnvironment),
             file: &file.name,
             trouble,
+            scan: json::scan(&text),
             notes,
         };
         let says_nothing = nothing.message.clone();
-        let (tree, faults) = read_syntax(&file.text, nothing);
+        let (tree, faults) = read_syntax(&text, nothing);
         for (place, fault) in faults {
             let prefix = if fault.message == says_nothing {
                 ""
@@ -70,6 +75,23 @@ impl<'a> Document<'a> {
     /// Something is wrong.
     pub(super) fn error(&mut self, spot: (Place, String), fault: Fault) {
         self.reader.error(spot, fault);
+    }
+
+    /// Notes every comma before a bracket, which JSON does not allow.
+    pub(super) fn note_loose_commas(&mut self) {
+        for line in std::mem::take(&mut self.scan.loose_commas) {
+            let text =
+                "a comma stands before a closing bracket, which is not JSON: it is passed over";
+            self.notes.add((self.file, line), text);
+        }
+    }
+
+    /// Whether a value stands in quotes, where that matters: in JSON.
+    pub(super) fn is_quoted(&self, value: &Value<'_>) -> bool {
+        match value.node.place {
+            Place::File { line, column, .. } => self.scan.is_quoted(line, column),
+            Place::Variable(_) => false,
+        }
     }
 
     /// Something is to be known.
@@ -159,24 +181,50 @@ impl<'a> Document<'a> {
         self.error(value.spot(), Fault::new(message));
     }
 
+    /// Adds one thing that is wrong with a file, on this line, to `wrong`.
+    pub(super) fn complain(file: &SourceFile, line: usize, fault: Fault, wrong: &mut Wrong) {
+        let mut reader = Reader::new(&file.name, &file.text, &NoEnvironment);
+        let place = Place::File {
+            line,
+            column: 1,
+            width: 1,
+        };
+        reader.error((place, String::new()), fault);
+        wrong.add(reader);
+    }
+
     /// Adds what is wrong with it to `wrong`.
     pub(super) fn close(self, wrong: &mut Wrong) {
-        if let Err(errors) = self.reader.finish() {
-            wrong.problems.extend_from_slice(errors.problems());
-            let untold = errors.count().saturating_sub(errors.problems().len());
-            wrong.more = wrong.more.saturating_add(untold);
-        }
+        wrong.add(self.reader);
     }
 }
 
 // === impl Wrong ===
 
 impl Wrong {
-    /// Nothing, or everything that is wrong; `name` is what the whole is called.
-    pub(super) fn finish(self, name: &str) -> Result<(), ConfigErrors> {
+    fn add(&mut self, reader: Reader<'_>) {
+        if let Err(errors) = reader.finish() {
+            self.problems.extend_from_slice(errors.problems());
+            let untold = errors.count().saturating_sub(errors.problems().len());
+            self.more = self.more.saturating_add(untold);
+        }
+    }
+
+    /// Nothing, or everything that is wrong, file by file; `name` is what the whole is called.
+    pub(super) fn finish(mut self, name: &str) -> Result<(), ConfigErrors> {
         if self.problems.is_empty() {
             return Ok(());
         }
+        let mut files: Vec<String> = Vec::new();
+        for problem in &self.problems {
+            if !files.iter().any(|file| file == problem.file()) {
+                files.push(problem.file().to_owned());
+            }
+        }
+        self.problems.sort_by_key(|it| {
+            let file = files.iter().position(|file| file == it.file());
+            (file, it.line(), it.column())
+        });
         Err(ConfigErrors::new(name.into(), self.problems, self.more))
     }
 }

@@ -7,26 +7,42 @@
 //! |---|---|
 //! | `envoy` | the files of envoyproxy/ratelimit |
 //! | `limitador` | the file of limitador |
+//! | `traefik_plugin` | the settings and limits of a Traefik plugin |
+//! | `fluxgate` | the rules and settings of `FluxGate` |
+//! | `gateway` | the settings, policies and routes of an API gateway |
+//! | `collector` | the variables of an event collector |
 //! | `draft`, `names` | policies and limits on their way to text, and what they are called |
-//! | `yaml` | the text |
+//! | `yaml`, `text`, `base` | the text |
 //! | `note` | what has no counterpart, and what is otherwise here |
-//! | `document` | a foreign file, read with places |
-//! | `merge` | a translation beside a configuration of one's own |
+//! | `document`, `map`, `properties`, `json` | a foreign file, read with places: what its maps hold, its settings by their whole names, and what JSON is to others |
 
+mod base;
+mod collector;
 mod document;
 mod draft;
 mod envoy;
+mod fluxgate;
+mod gateway;
+mod json;
 mod limitador;
-mod merge;
+mod map;
 mod names;
 mod note;
+mod properties;
+mod text;
+mod traefik_plugin;
 mod yaml;
 
+pub use crate::source::Named;
+pub use collector::collector;
 pub use envoy::{EnvoyOptions, envoy};
+pub use fluxgate::{RuleSetRecord, fluxgate, fluxgate_rule_sets, fluxgate_rules};
+pub use gateway::gateway;
 pub use limitador::limitador;
-pub use merge::Named;
 pub use note::Note;
+pub use traefik_plugin::{LimitsOptions, traefik_plugin, traefik_plugin_limits};
 
+use crate::config::{Config, ConfigErrors, Environment, NoEnvironment};
 use draft::PolicyDraft;
 
 /// A file of another limiter.
@@ -43,6 +59,8 @@ pub struct SourceFile {
 pub struct Imported {
     /// What it was translated from, for the first line of the text.
     from: String,
+    /// Every section but the policies, as text.
+    base: String,
     policies: Vec<PolicyDraft>,
     notes: Vec<Note>,
 }
@@ -50,11 +68,52 @@ pub struct Imported {
 impl Imported {
     /// The configuration: complete, with the doors that the other limiter has.
     pub fn to_yaml(&self) -> String {
-        yaml::write(&self.from, &self.policies, &self.notes)
+        yaml::write(&self.from, &self.base, &self.policies, &self.notes)
+    }
+
+    /// The policies alone, for a configuration that has everything else: what a live source says.
+    pub fn to_part(&self) -> String {
+        yaml::write(&self.from, "", &self.policies, &[])
+    }
+
+    /// Itself, once its policies are known to be such as the language allows: what is told of `name`
+    /// with a place there should have been found before.
+    fn checked(self, name: &str) -> Result<Self, ConfigErrors> {
+        if !self.policies.is_empty() {
+            let part = self.to_part();
+            Config::parse(&part, &format!("{name}, translated"), &NoEnvironment)?;
+        }
+        Ok(self)
+    }
+
+    /// The same of everything that it says, where these variables are set to something.
+    fn checked_whole(self, name: &str, variables: &[(&str, &str)]) -> Result<Self, ConfigErrors> {
+        let environment = Known(variables);
+        Config::parse(
+            &self.to_yaml(),
+            &format!("{name}, translated"),
+            &environment,
+        )?;
+        Ok(self)
     }
 
     /// What has no counterpart, and what is otherwise here, in the order of the files.
     pub fn notes(&self) -> &[Note] {
         &self.notes
+    }
+}
+
+/// An environment in which these variables are set to something, and all files are there: of a
+/// translation that asks for some, it is known that the rest is sound.
+struct Known<'a>(&'a [(&'a str, &'a str)]);
+
+impl Environment for Known<'_> {
+    fn variable(&self, name: &str) -> Option<String> {
+        let known = self.0.iter().find(|(known, _)| *known == name);
+        known.map(|(_, value)| (*value).to_owned())
+    }
+
+    fn file(&self, _path: &str) -> Result<String, String> {
+        Ok(String::new())
     }
 }

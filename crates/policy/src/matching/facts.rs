@@ -108,7 +108,7 @@ impl<'a> Facts<'a> {
             KeyPart::Method => self.request.method,
             KeyPart::Path => self.path,
             KeyPart::DescriptorEntry { name, nth } => self.entry(name, *nth),
-            KeyPart::Group => self.group.map(Group::text),
+            KeyPart::Group => self.group.and_then(Group::text),
             KeyPart::Ip | KeyPart::Descriptor | KeyPart::Global => None,
         };
         value.filter(|value| !value.is_empty())

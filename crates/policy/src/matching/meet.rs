@@ -6,7 +6,7 @@ use super::search::Search;
 use super::trie::Walk;
 use super::values::ValuesScratch;
 use crate::client::Wanted;
-use crate::plan::{Answer, Tables};
+use crate::plan::{Answer, Tables, Told};
 use crate::{Policy, Request};
 use std::fmt;
 use std::ops::Range;
@@ -122,6 +122,17 @@ impl Policy {
         tables: &Tables,
         scratch: &'s mut Scratch,
     ) -> Meeting<'s> {
+        self.meet_told(request, rules, tables.into(), scratch)
+    }
+
+    /// The same for those who have marked a text of the request already.
+    pub fn meet_told<'s>(
+        &self,
+        request: &Request<'_>,
+        rules: &KeyRules,
+        told: Told<'_>,
+        scratch: &'s mut Scratch,
+    ) -> Meeting<'s> {
         let Scratch {
             spellings,
             walk,
@@ -138,7 +149,7 @@ impl Policy {
         let mut search = Search {
             policy: self,
             rules,
-            tables,
+            told,
             met,
             text,
             refusing,

@@ -8,7 +8,7 @@ use super::key::KeyRules;
 use super::meet::{Met, Refused};
 use super::trie::{Candidate, Walk};
 use super::values::ValuesScratch;
-use crate::plan::{Answer, Plan, Tables};
+use crate::plan::{Answer, Plan, Told};
 use crate::{Condition, Descriptor, Evaluate, Limit, Missing, Policy};
 use std::ops::ControlFlow;
 use tidegate_core::Mode;
@@ -18,7 +18,7 @@ pub(super) struct Search<'s> {
     pub(super) policy: &'s Policy,
     pub(super) rules: &'s KeyRules,
     /// What plans say.
-    pub(super) tables: &'s Tables,
+    pub(super) told: Told<'s>,
     pub(super) met: &'s mut Vec<Met>,
     /// The names of their buckets.
     pub(super) text: &'s mut String,
@@ -166,7 +166,7 @@ impl Search<'_> {
     #[inline(never)]
     fn try_planned(&mut self, (number, limit): (usize, &Limit), plan: &Plan, by: &By<'_>) -> Tried {
         let subject = by.facts.identity(&plan.subject);
-        let (planned, group) = plan.answer(subject, self.tables);
+        let (planned, group) = plan.answer(subject, self.told);
         let facts = Facts { group, ..*by.facts };
         let by = By {
             facts: &facts,

@@ -1,9 +1,12 @@
 //! What a limit says of a plan, and what a plan answers.
 
-use super::{Given, Group, Rate, Tables};
+use super::{Given, Group, Rate, Table, Tables};
+use crate::Policy;
 use crate::config::{Counting, build_band};
 use crate::limit::{Band, KeyPart, Limit};
+use crate::lookup::Marked;
 use crate::matching::is_secret_name;
+use std::time::Duration;
 
 /// Identifies the band of every plan: the same whatever it says, so that another amount or another
 /// period finds the same bucket.
@@ -82,6 +85,47 @@ pub enum Answer {
     },
 }
 
+/// What plans say, for one request.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'t> {
+    /// The tables of the configuration's sources, by their numbers.
+    pub tables: &'t Tables,
+    /// A text of the request that was marked already.
+    pub marked: Option<Marked<'t>>,
+}
+
+// === impl Told ===
+
+impl<'t> Told<'t> {
+    #[inline]
+    fn table(self, source: usize) -> Option<&'t Table> {
+        self.tables.get(source)?.as_deref()
+    }
+}
+
+impl<'t> From<&'t Tables> for Told<'t> {
+    fn from(tables: &'t Tables) -> Self {
+        Self {
+            tables,
+            marked: None,
+        }
+    }
+}
+
+// === impl Policy ===
+
+impl Policy {
+    /// Begins to fetch what a plan will be asked for about the text that `told` has marked, where it is
+    /// the guards' [`mark`](crate::Guards::mark): what is far away is on its way while they are asked.
+    #[inline]
+    pub fn fetch_plan(&self, told: Told<'_>) {
+        let table = self.foreseen.and_then(|source| told.table(source));
+        if let (Some(table), Some(marked)) = (table, told.marked) {
+            table.fetch(marked);
+        }
+    }
+}
+
 // === impl Plan ===
 
 impl Plan {
@@ -91,12 +135,10 @@ impl Plan {
     pub(crate) fn answer<'t>(
         &self,
         subject: Option<&str>,
-        tables: &'t Tables,
+        told: Told<'t>,
     ) -> (Answer, Option<Group<'t>>) {
-        let table = tables.get(self.source).and_then(Option::as_deref);
-        let found = table
-            .zip(subject)
-            .and_then(|(table, subject)| table.look(subject, self.of));
+        let found = told.table(self.source).zip(subject);
+        let found = found.and_then(|(table, subject)| table.look(subject, self.of, told.marked));
         let Some((given, is_unset, group)) = found else {
             return (self.unknown(), None);
         };
@@ -105,7 +147,7 @@ impl Plan {
             Given::Unlimited => Answer::Unlimited { is_unset },
             Given::Nothing => Answer::Refused { is_unset },
         };
-        (answer, group)
+        (answer, Some(group))
     }
 
     /// Whether its subjects are secrets, such as API keys.
@@ -176,6 +218,18 @@ impl Limit {
             band.quota = band.quota.with_lending(true);
         }
         Ok(band)
+    }
+
+    /// What a refusal closes it by for those who have `rate`, if it does. Only a limit that blocks at all
+    /// lets a plan say for how long. The error says why it cannot be.
+    pub fn planned_block(&self, rate: Rate) -> Result<Option<Band>, String> {
+        match (&self.block, rate.block_us) {
+            (None, _) | (_, Some(0)) => Ok(None),
+            (Some(own), None) => Ok(Some(own.clone())),
+            (Some(_), Some(length_us)) => {
+                Band::blocking(Duration::from_micros(length_us)).map(Some)
+            }
+        }
     }
 
     /// Its bands; of one whose rates all come from a plan, such a band as they make, to tell what its

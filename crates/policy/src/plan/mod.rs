@@ -7,8 +7,10 @@
 //! | `document` | what a source delivers: plans, groups and subjects |
 //! | `read`, `json` | a document from its text |
 //! | `settings` | what one level says, and how levels come together |
+//! | `flatten` | what all levels of a document say, put together for each subject |
 //! | `table` | a document flattened: from a subject to its rate, in constant time |
-//! | `subjects` | what each subject has, found by the hash of its id |
+//! | `subjects` | what each subject has, found by its id in one look |
+//! | `given` | what a subject has, in words and in one number |
 //! | `index` | texts in one piece of memory, numbered and found by their hash |
 //! | `error` | what is wrong with a document |
 //!
@@ -18,6 +20,8 @@
 
 mod document;
 mod error;
+mod flatten;
+mod given;
 mod index;
 mod json;
 mod limit;
@@ -31,10 +35,11 @@ mod tests;
 
 pub use document::Document;
 pub use error::PlanErrors;
-pub use limit::{Answer, Of, Plan, Unknown};
+pub use given::Given;
+pub use limit::{Answer, Of, Plan, Told, Unknown};
 pub use settings::Rate;
 pub use source::{Collections, Origin, PlanSource, Unset};
-pub use table::{Found, Given, Notes, Table, Tables};
+pub use table::{Found, Notes, Table, Tables};
 
 pub(crate) use limit::LABEL;
 pub(crate) use table::Group;

@@ -1,6 +1,7 @@
 //! What one level says, and how levels come together.
 
 use crate::config::{Fault, parse_amount, parse_duration_us, parse_rate};
+use crate::limit::Band;
 use std::fmt;
 
 /// What a subject has: so many per so long.
@@ -12,6 +13,9 @@ pub struct Rate {
     pub period_us: u64,
     /// How many may come at once, for a token bucket; the amount where absent.
     pub burst: Option<u64>,
+    /// For how long a refusal closes a limit that blocks, in microseconds; 0 for not at all, and as the
+    /// limit itself says where absent.
+    pub block_us: Option<u64>,
 }
 
 /// What one level says. What it does not say comes from the level below.
@@ -21,6 +25,7 @@ pub(super) struct Settings {
     pub(super) period_us: Option<u64>,
     /// Goes with the amount: whoever says another amount says how many may come at once, too.
     pub(super) burst: Option<u64>,
+    pub(super) block_us: Option<u64>,
     pub(super) unlimited: bool,
 }
 
@@ -36,11 +41,12 @@ pub(super) enum Sum {
 /// What the fields of an entry are called, here and elsewhere.
 const AMOUNT: [&str; 3] = ["N", "amount", "limit"];
 const PERIOD: [&str; 4] = ["T", "period", "window_seconds", "window"];
+const BLOCK: [&str; 2] = ["block", "block_duration_seconds"];
 const RATE: &str = "rate";
 const UNLIMITED: &str = "unlimited";
 
 /// Every field that says how much.
-pub(super) const FIELDS: [&str; 9] = [
+pub(super) const FIELDS: [&str; 11] = [
     "N",
     "T",
     "rate",
@@ -50,6 +56,8 @@ pub(super) const FIELDS: [&str; 9] = [
     "limit",
     "window_seconds",
     "window",
+    "block",
+    "block_duration_seconds",
 ];
 
 // === impl Settings ===
@@ -63,6 +71,8 @@ impl Settings {
             told.amount = amount(text)?;
         } else if PERIOD.contains(&name) {
             told.period_us = period(text)?;
+        } else if BLOCK.contains(&name) {
+            told.block_us = Some(block(text)?);
         } else if name == RATE {
             told = Self::from_rate(text)?;
         } else if name == UNLIMITED {
@@ -71,13 +81,15 @@ impl Settings {
             return Ok(false);
         }
         let is_twice = (self.amount.is_some() && told.amount.is_some())
-            || (self.period_us.is_some() && told.period_us.is_some());
+            || (self.period_us.is_some() && told.period_us.is_some())
+            || (self.block_us.is_some() && told.block_us.is_some());
         if is_twice {
             return Err(format!("`{name}` says what another field says already"));
         }
         self.amount = self.amount.or(told.amount);
         self.period_us = self.period_us.or(told.period_us);
         self.burst = self.burst.or(told.burst);
+        self.block_us = self.block_us.or(told.block_us);
         self.unlimited |= told.unlimited;
         Ok(true)
     }
@@ -95,7 +107,7 @@ impl Settings {
             amount: Some(amount).filter(|amount| *amount > 0),
             period_us: Some(period_us).filter(|period| *period > 0),
             burst,
-            unlimited: false,
+            ..Self::default()
         })
     }
 
@@ -117,6 +129,7 @@ impl Settings {
             amount: above.amount.or(self.amount),
             period_us: above.period_us.or(self.period_us),
             burst: if has_amount { above.burst } else { self.burst },
+            block_us: above.block_us.or(self.block_us),
             unlimited: self.unlimited,
         }
     }
@@ -129,6 +142,7 @@ impl Settings {
                 amount,
                 period_us,
                 burst: self.burst,
+                block_us: self.block_us,
             }),
             _ if self.unlimited => Sum::Unlimited,
             _ => Sum::Unset,
@@ -161,6 +175,24 @@ fn period(text: &str) -> Result<Option<u64>, String> {
         Err(_) => Err(format!(
             "{} is not a period; expected whole seconds, or a length of time such as `1min`",
             quoted()
+        )),
+    }
+}
+
+/// For how long, in microseconds: seconds, or a length of time; 0 and less is not at all.
+fn block(text: &str) -> Result<u64, String> {
+    let seconds = number(text).and_then(|seconds| seconds.checked_mul(1_000_000));
+    let length_us = match seconds {
+        Some(length_us) => Some(length_us),
+        None => parse_duration_us(text).ok(),
+    };
+    match length_us {
+        Some(0) => Ok(0),
+        Some(length_us) if Band::block(text, length_us).is_ok() => Ok(length_us),
+        _ => Err(format!(
+            "{} is no time for which to block; expected whole seconds, or a length of time such as \
+             `5m`, from 1ms to 365d; 0 for not at all",
+            Fault::quote(text)
         )),
     }
 }

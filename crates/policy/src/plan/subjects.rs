@@ -1,119 +1,71 @@
-//! What each subject has, found by its id. What is known of it stands right before its id, so that
-//! finding it is two looks into memory that is far away, however many there are.
+//! What each subject has, found by its id in one look; and its group, in one more for those who want it.
 
-use foldhash::fast::RandomState;
-use hashbrown::HashTable;
-use std::hash::BuildHasher;
+use crate::lookup::{Mark, Marked, Marks, Place};
 
-/// What an entry has. In eight bytes, for there are many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Has {
-    /// The number of its rate, or a word of the table.
-    pub(super) given: u32,
-    /// The number of its group, or a word of the table.
-    pub(super) group: u32,
-}
+/// In no group.
+const NONE: u32 = u32::MAX;
 
-/// Different subjects.
+/// Different subjects. Their ids are not kept: each is known by its mark.
 #[derive(Default)]
 pub(super) struct Subjects {
-    /// One after the other: what it has, in eight bytes, and its id.
-    bytes: Vec<u8>,
-    places: HashTable<Place>,
-    hasher: RandomState,
-}
-
-/// Where a subject begins.
-#[derive(Clone, Copy)]
-struct Place {
-    from: u32,
-    /// Of its id alone.
-    len: u16,
-    /// More of its hash, so that hardly anybody is taken for another and looked at.
-    tag: u16,
+    /// What each has, in one number; see [`Has`](super::given::Has).
+    marks: Marks,
+    /// The numbers of their groups, by their places; nothing where nobody has one.
+    groups: Vec<u32>,
 }
 
 impl Subjects {
-    /// Adds a subject; `false` where it is there already, or there is no room for it.
-    pub(super) fn add(&mut self, id: &str, has: Has) -> bool {
-        let hash = self.hasher.hash_one(id.as_bytes());
-        if self.find(hash, id.as_bytes()).is_some() {
-            return false;
+    /// With room for so many.
+    pub(super) fn with_room(subjects: usize) -> Self {
+        Self {
+            marks: Marks::with_room(subjects),
+            groups: Vec::new(),
         }
-        let (from, len) = (u32::try_from(self.bytes.len()), u16::try_from(id.len()));
-        let (Ok(from), Ok(len)) = (from, len) else {
+    }
+
+    /// Adds a subject; `false` where it is there already, or there is no room for it.
+    pub(super) fn add(&mut self, id: &str, has: u32, group: Option<u32>) -> bool {
+        let Some(at) = Mark::of(id).and_then(|mark| self.marks.add(mark, has)) else {
             return false;
         };
-        self.bytes.extend_from_slice(&has.given.to_le_bytes());
-        self.bytes.extend_from_slice(&has.group.to_le_bytes());
-        self.bytes.extend_from_slice(id.as_bytes());
-        let (bytes, hasher) = (&self.bytes, &self.hasher);
-        let rehash = |place: &Place| match at(bytes, *place) {
-            Some((_, id)) => hasher.hash_one(id),
-            None => 0,
+        let Some(group) = group else {
+            return true;
         };
-        let tag = tag(hash);
-        self.places
-            .insert_unique(hash, Place { from, len, tag }, rehash);
+        if self.groups.is_empty() {
+            self.groups.resize(self.marks.places(), NONE);
+        }
+        match self.groups.get_mut(at) {
+            Some(place) => *place = group,
+            None => return false,
+        }
         true
     }
 
-    /// What a subject has.
+    /// What a subject has, and where it is. The mark of its id may be made already.
     #[inline]
-    pub(super) fn get(&self, id: &str) -> Option<Has> {
-        if self.places.is_empty() {
-            return None;
-        }
-        let id = id.as_bytes();
-        self.find(self.hasher.hash_one(id), id)
+    pub(super) fn get(&self, id: &str, made: Option<Marked<'_>>) -> Option<Place> {
+        self.marks.find(Marked::mark_of(id, made)?)
     }
 
+    /// Begins to fetch what would be asked for by this mark.
     #[inline]
-    fn find(&self, hash: u64, id: &[u8]) -> Option<Has> {
-        let mut has = None;
-        let tag = tag(hash);
-        self.places.find(hash, |place| {
-            if place.tag != tag || usize::from(place.len) != id.len() {
-                return false;
-            }
-            let found = at(&self.bytes, *place).filter(|(_, known)| *known == id);
-            has = found.map(|(has, _)| has);
-            has.is_some()
-        });
-        has
+    pub(super) fn fetch(&self, marked: Marked<'_>) {
+        self.marks.fetch(marked.mark());
+    }
+
+    /// The number of the group of the subject at a place.
+    #[inline]
+    pub(super) fn group(&self, at: usize) -> Option<u32> {
+        self.groups.get(at).copied().filter(|group| *group != NONE)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.places.len()
+        self.marks.len()
     }
 
-    /// Lets go of room that was kept for more.
-    pub(super) fn shrink(&mut self) {
-        self.bytes.shrink_to_fit();
-    }
-
-    /// About how many bytes it takes.
+    /// How many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
-        let table = self.places.allocation_size();
-        self.bytes.capacity().saturating_add(table)
+        let groups = self.groups.capacity().saturating_mul(size_of::<u32>());
+        self.marks.bytes().saturating_add(groups)
     }
-}
-
-/// What stands at a place: what the subject has, and its id.
-#[inline]
-fn at(bytes: &[u8], place: Place) -> Option<(Has, &[u8])> {
-    let bytes = bytes.get(usize::try_from(place.from).ok()?..)?;
-    let (given, bytes) = bytes.split_first_chunk()?;
-    let (group, bytes) = bytes.split_first_chunk()?;
-    let has = Has {
-        given: u32::from_le_bytes(*given),
-        group: u32::from_le_bytes(*group),
-    };
-    Some((has, bytes.get(..usize::from(place.len))?))
-}
-
-/// Bits of a hash that the table itself makes little use of.
-#[inline]
-fn tag(hash: u64) -> u16 {
-    u16::try_from((hash >> 32) & 0xFFFF).unwrap_or(0)
 }

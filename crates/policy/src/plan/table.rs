@@ -1,13 +1,10 @@
 //! A document flattened: from a subject to its rate and its group, in constant time.
 
-use super::document::{Document, Entry, Kind};
+use super::given::{Given, Has};
 use super::index::Index;
-use super::settings::{Settings, Sum};
-use super::subjects::{Has, Subjects};
-use super::{Of, PlanErrors, Rate, Unset};
-use crate::config::Fault;
-use foldhash::fast::RandomState;
-use hashbrown::HashMap;
+use super::subjects::Subjects;
+use super::{Of, Rate};
+use crate::lookup::{Marked, Place};
 use std::fmt;
 use std::sync::Arc;
 
@@ -20,33 +17,14 @@ pub type Tables = [Option<Arc<Table>>];
 #[derive(Default)]
 pub struct Table {
     /// Each distinct rate once.
-    rates: Vec<Rate>,
+    pub(super) rates: Vec<Rate>,
     /// Who has it, of whoever was the first.
-    named: Vec<Box<str>>,
-    subjects: Subjects,
-    groups: Index,
-    quotas: Vec<Has>,
-    notes: Notes,
-}
-
-const NONE: u32 = u32::MAX;
-const UNLIMITED: u32 = u32::MAX;
-/// No level says anything, and then it is unlimited.
-const UNSET_UNLIMITED: u32 = u32::MAX - 1;
-/// No level says anything, and then it is refused.
-const UNSET_REFUSED: u32 = u32::MAX - 2;
-/// No level says anything, and then it has the first rate of the table.
-const UNSET_RATE: u32 = u32::MAX - 3;
-
-/// What a subject, or a group, has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Given {
-    /// The rate of this number; see [`Table::rates`].
-    Rate(u32),
-    /// Anything.
-    Unlimited,
-    /// Nothing: no level says how much, and the source says that this is to be refused.
-    Nothing,
+    pub(super) named: Vec<Box<str>>,
+    pub(super) subjects: Subjects,
+    pub(super) groups: Index,
+    /// By the numbers of groups.
+    pub(super) quotas: Vec<Has>,
+    pub(super) notes: Notes,
 }
 
 /// What is known of a subject.
@@ -60,11 +38,12 @@ pub struct Found<'a> {
     pub group: Option<&'a str>,
 }
 
-/// A group of a table, whose id is looked up only by who wants it.
+/// The group of a subject, which is looked up only by who wants it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group<'a> {
     table: &'a Table,
-    number: u32,
+    /// Where the subject is.
+    subject: usize,
 }
 
 /// What is odd about a document, and does no harm.
@@ -84,54 +63,63 @@ impl Table {
     /// What a subject has; `None` where the source does not know it.
     #[inline]
     pub fn get(&self, subject: &str) -> Option<Found<'_>> {
-        let has = self.has(subject)?;
-        Some(self.found(has, has.group))
+        let Place { at, number } = self.subjects.get(subject, None)?;
+        Some(self.found(Has(number), self.subjects.group(at)))
     }
 
     /// What the group of a subject has; `None` where the source does not know the subject, or it
     /// belongs to no group.
     #[inline]
     pub fn group_of(&self, subject: &str) -> Option<Found<'_>> {
-        let number = self.has(subject)?.group;
-        let quota = *self.quotas.get(usize::try_from(number).ok()?)?;
-        Some(self.found(quota, number))
+        let number = self.subjects.group(self.subjects.get(subject, None)?.at)?;
+        Some(self.found(self.quota(number)?, Some(number)))
     }
 
     /// What a group has, by its own id.
     pub fn group(&self, id: &str) -> Option<Found<'_>> {
         let number = self.groups.get(id)?;
-        let quota = *self.quotas.get(usize::try_from(number).ok()?)?;
-        Some(self.found(quota, number))
-    }
-
-    #[inline]
-    fn has(&self, subject: &str) -> Option<Has> {
-        self.subjects.get(subject)
+        Some(self.found(self.quota(number)?, Some(number)))
     }
 
     /// What a subject has, or its group, and which group that is: for those who ask often, and seldom
     /// for the name of a group.
     #[inline]
-    pub(super) fn look(&self, subject: &str, of: Of) -> Option<(Given, bool, Option<Group<'_>>)> {
-        let has = self.has(subject)?;
-        let of = match of {
-            Of::Subject => has,
-            Of::Group => *self.quotas.get(usize::try_from(has.group).ok()?)?,
+    pub(super) fn look(
+        &self,
+        subject: &str,
+        of: Of,
+        made: Option<Marked<'_>>,
+    ) -> Option<(Given, bool, Group<'_>)> {
+        let Place { at, number } = self.subjects.get(subject, made)?;
+        let has = match of {
+            Of::Subject => Has(number),
+            Of::Group => self.quota(self.subjects.group(at)?)?,
         };
-        let (given, is_unset) = given(of);
+        let (given, is_unset) = has.given();
         let group = Group {
             table: self,
-            number: has.group,
+            subject: at,
         };
-        Some((given, is_unset, (has.group != NONE).then_some(group)))
+        Some((given, is_unset, group))
     }
 
-    fn found(&self, has: Has, group: u32) -> Found<'_> {
-        let (given, is_unset) = given(has);
+    /// Begins to fetch what is known of a subject, for whoever asks for it soon.
+    #[inline]
+    pub(super) fn fetch(&self, subject: Marked<'_>) {
+        self.subjects.fetch(subject);
+    }
+
+    /// What the group of this number has.
+    fn quota(&self, group: u32) -> Option<Has> {
+        self.quotas.get(usize::try_from(group).ok()?).copied()
+    }
+
+    fn found(&self, has: Has, group: Option<u32>) -> Found<'_> {
+        let (given, is_unset) = has.given();
         Found {
             given,
             is_unset,
-            group: (group != NONE).then(|| self.groups.text(group)),
+            group: group.map(|number| self.groups.text(number)),
         }
     }
 
@@ -167,42 +155,15 @@ impl Table {
         let indexes = self.subjects.bytes().saturating_add(self.groups.bytes());
         indexes.saturating_add(entries)
     }
-
-    pub(super) fn build(mut document: Document, unset: Unset) -> Result<Self, PlanErrors> {
-        let mut builder = Builder::new(unset);
-        let plans = plans(&mut document);
-        let groups = std::mem::take(&mut document.groups);
-        for group in &groups {
-            builder.group(&mut document, group, &plans);
-        }
-        let subjects = std::mem::take(&mut document.subjects);
-        for (number, subject) in subjects.iter().enumerate() {
-            builder.subject(&mut document, (number, subject), &plans);
-        }
-        builder.table.subjects.shrink();
-        builder.table.groups.shrink();
-        document.errors.or(builder.table)
-    }
-}
-
-/// What an entry has, in words, and whether no level says so.
-#[inline]
-fn given(has: Has) -> (Given, bool) {
-    match has.given {
-        UNLIMITED => (Given::Unlimited, false),
-        UNSET_UNLIMITED => (Given::Unlimited, true),
-        UNSET_REFUSED => (Given::Nothing, true),
-        UNSET_RATE => (Given::Rate(0), true),
-        rate => (Given::Rate(rate), false),
-    }
 }
 
 // === impl Group ===
 
 impl<'a> Group<'a> {
-    /// Its id.
-    pub(crate) fn text(self) -> &'a str {
-        self.table.groups.text(self.number)
+    /// Its id, if the subject belongs to any.
+    pub(crate) fn text(self) -> Option<&'a str> {
+        let number = self.table.subjects.group(self.subject)?;
+        Some(self.table.groups.text(number))
     }
 }
 
@@ -215,131 +176,5 @@ impl fmt::Debug for Table {
             .field("rates", &self.rates.len())
             .field("notes", &self.notes)
             .finish_non_exhaustive()
-    }
-}
-
-/// What each plan says of subjects, and of the quotas of groups.
-type Plans = HashMap<String, (Settings, Settings), RandomState>;
-
-fn plans(document: &mut Document) -> Plans {
-    let mut plans = Plans::default();
-    for plan in std::mem::take(&mut document.plans) {
-        let Entry { id, own, quota, .. } = plan;
-        if plans.insert(id.clone(), (own, quota)).is_some() {
-            document.refuse_entry(Kind::Plan, &id, TWICE);
-        }
-    }
-    plans
-}
-
-const TWICE: &str = "it is there twice";
-
-/// A table in the making.
-struct Builder {
-    table: Table,
-    unset: u32,
-    numbers: HashMap<Rate, u32, RandomState>,
-    /// What subjects inherit of each group, by its number.
-    levels: Vec<Settings>,
-}
-
-impl Builder {
-    fn new(unset: Unset) -> Self {
-        let mut builder = Self {
-            table: Table::default(),
-            unset: match unset {
-                Unset::Unlimited => UNSET_UNLIMITED,
-                Unset::Refuse => UNSET_REFUSED,
-                Unset::Rate(_) => UNSET_RATE,
-            },
-            numbers: HashMap::default(),
-            levels: Vec::new(),
-        };
-        if let Unset::Rate(rate) = unset {
-            builder.rate(rate, || "`unset` of the source".to_owned());
-        }
-        builder
-    }
-
-    fn group(&mut self, document: &mut Document, entry: &Entry, plans: &Plans) {
-        let Some((_, true)) = self.table.groups.add(&entry.id) else {
-            document.refuse_entry(Kind::Group, &entry.id, TWICE);
-            return;
-        };
-        // Whose plan is missing keeps what it says itself.
-        let (plan, quota) = self.plan(entry, plans).unwrap_or_default();
-        self.levels.push(plan.under(entry.own));
-        let name = || format!("the quota of group {}", Fault::quote(&entry.id));
-        let given = self.number(quota.under(entry.quota), name);
-        let group = NONE;
-        self.table.quotas.push(Has { given, group });
-    }
-
-    fn subject(
-        &mut self,
-        document: &mut Document,
-        (number, entry): (usize, &Entry),
-        plans: &Plans,
-    ) {
-        let hides = document.hides_subjects;
-        let shown = || {
-            if hides {
-                format!("subject number {}", number.saturating_add(1))
-            } else {
-                format!("subject {}", Fault::quote(&entry.id))
-            }
-        };
-        let group = entry.group.as_deref().and_then(|id| self.group_number(id));
-        let level = group.and_then(|number| self.levels.get(usize::try_from(number).ok()?));
-        let level = level.copied().unwrap_or_default();
-        let (plan, _) = self.plan(entry, plans).unwrap_or_default();
-        let given = self.number(level.under(plan).under(entry.own), shown);
-        let notes = &mut self.table.notes;
-        notes.unset = notes.unset.saturating_add(usize::from(given == self.unset));
-        let group = group.unwrap_or(NONE);
-        if !self.table.subjects.add(&entry.id, Has { given, group }) {
-            document.refuse(format!("{}: {TWICE}", shown()));
-        }
-    }
-
-    /// The number of a group. One that is not there is a group all the same, of which nothing is said.
-    fn group_number(&mut self, id: &str) -> Option<u32> {
-        let (number, is_new) = self.table.groups.add(id)?;
-        if is_new {
-            self.levels.push(Settings::default());
-            let (given, group) = (self.unset, NONE);
-            self.table.quotas.push(Has { given, group });
-        }
-        let notes = &mut self.table.notes;
-        notes.groups_missing = notes.groups_missing.saturating_add(usize::from(is_new));
-        Some(number)
-    }
-
-    /// What the plan of an entry says, if it has one that is there.
-    fn plan(&mut self, entry: &Entry, plans: &Plans) -> Option<(Settings, Settings)> {
-        let found = plans.get(entry.plan.as_deref()?);
-        let notes = &mut self.table.notes;
-        notes.plans_missing = notes
-            .plans_missing
-            .saturating_add(usize::from(found.is_none()));
-        found.copied()
-    }
-
-    fn number(&mut self, settings: Settings, whose: impl FnOnce() -> String) -> u32 {
-        match settings.sum() {
-            Sum::Rate(rate) => self.rate(rate, whose),
-            Sum::Unlimited => UNLIMITED,
-            Sum::Unset => self.unset,
-        }
-    }
-
-    fn rate(&mut self, rate: Rate, whose: impl FnOnce() -> String) -> u32 {
-        let table = &mut self.table;
-        *self.numbers.entry(rate).or_insert_with(|| {
-            table.named.push(whose().into());
-            table.rates.push(rate);
-            // There are never as many as would not fit: entries are bounded.
-            u32::try_from(table.rates.len().saturating_sub(1)).unwrap_or(UNSET_UNLIMITED)
-        })
     }
 }

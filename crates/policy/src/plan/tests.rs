@@ -105,6 +105,7 @@ fn what_is_unset_everywhere_is_what_the_source_says() {
         amount: 2,
         period_us: 1_000_000,
         burst: None,
+        block_us: None,
     };
     for (unset, expected) in [
         (Unset::Unlimited, "unset: unlimited"),
@@ -125,6 +126,7 @@ fn a_rate_that_is_also_what_the_source_says_for_the_unset_is_not_unset() {
         amount: 2,
         period_us: 1_000_000,
         burst: None,
+        block_us: None,
     };
     let text = "subjects: { a: { rate: 2/s }, b: }";
     assert_eq!(has(read(text), Unset::Rate(rate), "a"), "2/s");
@@ -305,6 +307,7 @@ fn model(levels: &[Level]) -> String {
                 amount,
                 period_us: seconds * 1_000_000,
                 burst: None,
+                block_us: None,
             }
             .to_string()
         }
@@ -360,4 +363,26 @@ fn no_subject_is_taken_for_another_however_alike_their_ids_are() {
         assert_eq!(table.get(&format!("{}y", id(nth))), None);
     }
     assert_eq!(table.get(""), None);
+}
+
+#[test]
+fn more_different_rates_than_can_be_are_refused_once_and_by_the_name_of_the_first() {
+    let of = |count: u32| {
+        let mut document = Document::default();
+        for nth in 1..=count {
+            let amount = nth.to_string();
+            document.subject(&format!("s{nth}"), &[("N", &amount), ("T", "60")]);
+            document.subject(&format!("same{nth}"), &[("N", &amount), ("T", "60")]);
+        }
+        document.table(Unset::Unlimited)
+    };
+    assert_eq!(of(65_536).unwrap().rates().len(), 65_536);
+    let wrong = of(65_540).unwrap_err();
+    assert_eq!(wrong.count(), 1);
+    let wrong = wrong.to_string();
+    assert!(
+        wrong.starts_with("subject `s65537`: there are 65536 different rates"),
+        "{wrong}"
+    );
+    assert!(wrong.contains("let subjects share plans"), "{wrong}");
 }

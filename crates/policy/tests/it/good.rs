@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 use tidegate_core::{Algorithm, Align, Mode};
 use tidegate_policy::alerts::{AlertFormat, AlertKind};
+use tidegate_policy::traces::Sample;
 use tidegate_policy::config::{Environment, Layout, LocalShare, NoEnvironment, RedisMode};
 use tidegate_policy::{Config, Evaluate, KeyPart, Limit, Missing, OnFailure, Tag, Template};
 
@@ -243,6 +244,30 @@ fn counting_and_alerts_arrive() {
         (alerts.timeout, alerts.repeat),
         (Duration::from_secs(2), Duration::from_hours(1))
     );
+}
+
+#[test]
+fn traces_and_logs_arrive() {
+    let config = everything();
+    let traces = config.traces.unwrap();
+    assert_eq!(
+        traces.endpoint,
+        "https://otel.example.com:4318/v1/traces"
+    );
+    assert_eq!(traces.sample, Sample::millionths(25_000));
+    let [(name, value)] = traces.headers.as_slice() else {
+        panic!("one header: {traces:?}");
+    };
+    assert_eq!(
+        (name.as_str(), value.expose()),
+        ("authorization", "Bearer hunter2")
+    );
+    assert!(!format!("{traces:?}").contains("hunter2"));
+    assert_eq!(
+        (traces.service.as_str(), traces.timeout),
+        ("tidegate-eu", Duration::from_secs(3))
+    );
+    assert_eq!(config.logs.refusals, Sample::millionths(100_000));
 }
 
 #[test]

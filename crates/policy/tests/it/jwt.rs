@@ -4,8 +4,10 @@
 use crate::good::{Files, key_file};
 use serde_json::Value;
 use std::net::IpAddr;
-use tidegate_policy::Config;
 use tidegate_policy::client::{Asking, Client};
+use tidegate_policy::guard::{GuardScratch, List, Origin, Outcome};
+use tidegate_policy::limit::AddressRules;
+use tidegate_policy::{Config, Request};
 
 /// Between `nbf` and `exp` of the tokens.
 const NOW: u64 = 1_500_000_000;
@@ -333,4 +335,85 @@ fn nothing_shows_the_secret() {
     let shown = format!("{:?}", client("{ secret_file: secret }"));
     assert!(shown.contains("a shared secret"), "{shown}");
     assert!(!shown.contains("an example of"), "{shown}");
+}
+
+/// What guards decide of a request with these values of `Authorization`.
+fn guarded(guards: &str, values: &[&str]) -> Outcome {
+    let text = format!(
+        "
+client:
+  user: {{ claim: sub }}
+  attributes: {{ team: {{ claim: realm.team.name }} }}
+  jwt: {{ secret_file: secret }}
+guards: [{guards}]
+policies: [{{ name: p, limits: [{{ name: l, rate: 1/s }}] }}]
+"
+    );
+    let config = Config::parse(&text, "x", &Files).unwrap_or_else(|errors| panic!("{errors}"));
+    let headers: Vec<_> = values.iter().map(|it| ("authorization", *it)).collect();
+    let identity = config.client.identify(&Asking {
+        peer: None,
+        headers: &headers[..],
+        path: None,
+        now: &|| NOW,
+    });
+    let attributes = identity.attributes.iter();
+    let attributes: Vec<_> = attributes
+        .map(|(name, value)| (*name, value.as_ref()))
+        .collect();
+    let request = Request {
+        user: identity.user.as_deref(),
+        ..Request::new().attributes(&attributes)
+    };
+    let lists: Vec<List> = config
+        .guards
+        .iter()
+        .map(|guard| match &guard.origin {
+            Origin::List(members) => {
+                let rules = AddressRules::default();
+                List::new(&guard.subject, rules, members.iter())
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let list = |nth: usize| lists.get(nth);
+    let scratch = &mut GuardScratch::default();
+    config.guards.ask(&request, list, scratch, None).outcome
+}
+
+#[test]
+fn a_second_authorization_hid_a_token_from_the_guards_that_refuse_by_its_claims() {
+    let good = format!("Bearer {}", token("HS256"));
+    let bad = format!("Bearer {}", token("RS256"));
+    let basic = "Basic YTpi";
+    let by_user = "{ name: g, refuse: user, list: [ann] }";
+    let by_claim = "{ name: g, refuse: 'attr:team', list: [blue] }";
+    let many = [&[good.as_str()][..], &[bad.as_str(); 20]].concat();
+    for guard in [by_user, by_claim] {
+        for values in [
+            &[good.as_str()][..],
+            &[&good, &good],
+            &[&good, &bad],
+            &[&bad, &good],
+            &[basic, &good],
+            &[&good, ""],
+            &many,
+        ] {
+            assert_eq!(guarded(guard, values), Outcome::Refuse(0), "{guard}");
+        }
+        // What nobody believes says nothing.
+        for values in [&[bad.as_str(), &bad][..], &[basic, basic], &[]] {
+            assert_eq!(guarded(guard, values), Outcome::Pass, "{guard}");
+        }
+    }
+    // And nobody is exempt by one of several.
+    for exempts in [
+        "{ name: g, exempt: user, list: [ann] }",
+        "{ name: g, exempt: 'attr:team', list: [blue] }",
+    ] {
+        assert_eq!(guarded(exempts, &[&good]), Outcome::Exempt(0));
+        for values in [[good.as_str(), &good], [&good, &bad]] {
+            assert_eq!(guarded(exempts, &values), Outcome::Pass, "{exempts}");
+        }
+    }
 }

@@ -16,5 +16,7 @@ mod good; // what must load, and what it then means
 mod import; // configurations of other limiters, and what they become
 mod jwt; // tokens: which are believed, and what they say
 mod respond; // what clients are told: presets, and settings laid over one another
-mod robust;
-mod routes; // where a gateway sends requests, and under which limits // no text, however odd, does harm
+mod robust; // no text, however odd, does harm
+mod routes; // where a gateway sends requests, and under which limits
+mod sources; // where policy comes from beside the file
+mod sources_of_rules; // the same, of rules of `FluxGate`

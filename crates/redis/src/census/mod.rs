@@ -163,6 +163,40 @@ impl Census {
         })
     }
 
+    /// Adds one batch to the map of the period and another to that of all time, as [`Census::add`]
+    /// does, and tells what came of each: for those who let neither wait for the other. A batch that
+    /// was sent to one of the maps is never to be sent to the other.
+    pub async fn add_apart(
+        &mut self,
+        of_period: Option<&mut Batch>,
+        of_total: Option<&mut Batch>,
+    ) -> [Result<Landed, CallError>; 2] {
+        let (connection, period, total) = (&self.connection, &mut self.period, &mut self.total);
+        let to_period = async move {
+            let Some(Batch {
+                counts, period: to, ..
+            }) = of_period
+            else {
+                return Ok(Landed::default());
+            };
+            period.send(connection, counts, to).await?;
+            Ok(to.landed())
+        };
+        let to_total = async move {
+            let Some(Batch {
+                counts, total: to, ..
+            }) = of_total
+            else {
+                return Ok(Landed::default());
+            };
+            total.send(connection, counts, to).await?;
+            Ok(to.landed())
+        };
+        // Side by side, as above.
+        let (period, total) = tokio::join!(to_period, to_total);
+        [period, total]
+    }
+
     /// The key of a map.
     pub fn key(&self, map: CensusMap) -> &[u8] {
         match map {

@@ -9,13 +9,23 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 /// Moves bytes for as long as it is polled; ends when the connection does.
 pub(super) type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Bytes both ways, whether or not over TLS.
+pub(super) type Stream = Box<dyn Bytes>;
+
+/// What [`Stream`] is of.
+pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Bytes for S {}
 
 /// Makes connections.
 pub(crate) struct Dialer {
@@ -34,26 +44,47 @@ impl Dialer {
         address: &Address,
         login: &Login,
     ) -> Result<(MultiplexedConnection, Driver), ConnectError> {
-        let target = (address.host.as_str(), address.port);
-        let stream = TcpStream::connect(target).await.map_err(|error| {
-            let message = format!("cannot reach Redis at {address}: {error}");
-            ConnectError::new(ConnectErrorKind::Unreachable, message)
-        })?;
-        // Without it small calls wait for the acknowledgement of earlier ones. Nothing breaks.
-        drop(stream.set_nodelay(true));
-        let Some(tls) = &self.tls else {
-            return introduce(stream, address, login).await;
-        };
-        let failed = |error: &dyn fmt::Display| {
-            let message = format!("no TLS with Redis at {address}: {error}");
-            ConnectError::new(ConnectErrorKind::Tls, message)
-        };
-        let name = ServerName::try_from(address.host.clone()).map_err(|error| failed(&error))?;
-        let connector = TlsConnector::from(Arc::clone(tls));
-        let stream = connector.connect(name, stream).await;
-        let stream = stream.map_err(|error| failed(&error))?;
-        introduce(stream, address, login).await
+        let stream = reach(address).await?;
+        match &self.tls {
+            None => introduce(stream, address, login).await,
+            Some(tls) => introduce(secure(tls, address, stream).await?, address, login).await,
+        }
     }
+
+    /// Connects, for whoever speaks for themselves. Without a limit of time.
+    pub(super) async fn stream(&self, address: &Address) -> Result<Stream, ConnectError> {
+        let stream = reach(address).await?;
+        Ok(match &self.tls {
+            None => Box::new(stream),
+            Some(tls) => Box::new(secure(tls, address, stream).await?),
+        })
+    }
+}
+
+async fn reach(address: &Address) -> Result<TcpStream, ConnectError> {
+    let target = (address.host.as_str(), address.port);
+    let stream = TcpStream::connect(target).await.map_err(|error| {
+        let message = format!("cannot reach Redis at {address}: {error}");
+        ConnectError::new(ConnectErrorKind::Unreachable, message)
+    })?;
+    // Without it small calls wait for the acknowledgement of earlier ones. Nothing breaks.
+    drop(stream.set_nodelay(true));
+    Ok(stream)
+}
+
+async fn secure(
+    tls: &Arc<ClientConfig>,
+    address: &Address,
+    stream: TcpStream,
+) -> Result<TlsStream<TcpStream>, ConnectError> {
+    let failed = |error: &dyn fmt::Display| {
+        let message = format!("no TLS with Redis at {address}: {error}");
+        ConnectError::new(ConnectErrorKind::Tls, message)
+    };
+    let name = ServerName::try_from(address.host.clone()).map_err(|error| failed(&error))?;
+    let connector = TlsConnector::from(Arc::clone(tls));
+    let stream = connector.connect(name, stream).await;
+    stream.map_err(|error| failed(&error))
 }
 
 impl fmt::Debug for Dialer {

@@ -45,7 +45,7 @@ impl Login {
     }
 
     /// `AUTH`, if there is anything to tell.
-    fn add_auth(&self, pipe: &mut Pipeline) -> bool {
+    pub(super) fn add_auth(&self, pipe: &mut Pipeline) -> bool {
         let Credentials { user, password } = &self.credentials;
         if user.is_none() && password.is_none() {
             return false;
@@ -77,7 +77,7 @@ impl Login {
     }
 
     /// Why `AUTH` was refused, and what to do about it; `None` if it does not matter.
-    fn unwelcome(&self, error: &ServerError, address: &Address) -> Option<ConnectError> {
+    pub(super) fn unwelcome(&self, error: &ServerError, address: &Address) -> Option<ConnectError> {
         let said = self.said(error);
         if said.contains(NEEDS_NONE) {
             if self.is_guess {

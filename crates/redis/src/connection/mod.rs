@@ -13,10 +13,12 @@ mod breaker;
 mod cluster;
 mod commands;
 mod dial;
+mod figures;
 mod followed;
 mod handshake;
 mod introduce;
 mod keeper;
+mod listen;
 mod node;
 pub(crate) mod pace;
 mod permit;
@@ -31,6 +33,8 @@ mod topology;
 mod version;
 
 pub use commands::{Ping, Ttl};
+pub use figures::{CallTimes, NodeStats};
+pub use listen::{Gone, Listening};
 pub(crate) use run::Repeat;
 pub use scan::Scan;
 pub(crate) use shared::check;
@@ -183,6 +187,12 @@ impl Connection {
             is_connected: false,
         });
         masters.chain(replicas).collect()
+    }
+
+    /// The masters, and how calls for decisions have gone since we know each of them.
+    pub fn node_stats(&self) -> Vec<NodeStats> {
+        let topology = self.shared().topology.load_full();
+        topology.nodes.iter().map(|node| node.stats()).collect()
     }
 
     /// Rises on every connect and with every change of the topology: what was concluded from

@@ -1,6 +1,7 @@
 //! One server: its connections, its breaker, the scripts it knows.
 
 use super::breaker::{Breaker, Leave, Verdict};
+use super::figures::{Figures, NodeStats};
 use super::pace;
 use crate::error::ConnectError;
 use crate::settings::Address;
@@ -19,6 +20,7 @@ pub(super) struct Node {
     pub(super) links: Box<[Link]>,
     turn: AtomicUsize,
     breaker: Mutex<Breaker>,
+    pub(super) figures: Figures,
     /// How often the scripts were loaded: tells whether somebody else did it meanwhile.
     pub(super) loads: AtomicU64,
     /// Held by whoever loads scripts after `NOSCRIPT`, so that the others wait for it.
@@ -53,6 +55,7 @@ impl Node {
             links: (0..links.max(1)).map(|_| Link::new()).collect(),
             turn: AtomicUsize::new(0),
             breaker: Mutex::new(Breaker::new()),
+            figures: Figures::default(),
             loads: AtomicU64::new(0),
             load_gate: tokio::sync::Mutex::new(()),
             retired: watch::Sender::new(false),
@@ -142,6 +145,12 @@ impl Node {
 
     pub(super) fn is_trusted(&self) -> bool {
         self.breaker.lock().is_closed()
+    }
+
+    /// How it is, and how calls to it have gone.
+    pub(super) fn stats(&self) -> NodeStats {
+        let (is_up, is_trusted) = (self.is_up(), self.is_trusted());
+        self.figures.of(self.address.clone(), is_up, is_trusted)
     }
 
     pub(super) fn breaker_connected(&self, now: Instant) {

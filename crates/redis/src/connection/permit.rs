@@ -13,6 +13,7 @@ pub(super) struct Permit<'a> {
     shared: &'a Shared,
     node: &'a Node,
     leave: Option<Leave>,
+    asked_at: Instant,
     /// From when on giving up speaks against the node.
     patience_ends: Instant,
 }
@@ -21,11 +22,15 @@ impl<'a> Permit<'a> {
     /// `None` if the node is to be left alone.
     pub(super) fn ask(shared: &'a Shared, node: &'a Node, deadline: Instant) -> Option<Self> {
         let now = Instant::now();
-        let leave = node.ask_breaker(now)?;
+        let Some(leave) = node.ask_breaker(now) else {
+            node.figures.held_back();
+            return None;
+        };
         Some(Self {
             shared,
             node,
             leave: Some(leave),
+            asked_at: now,
             patience_ends: now + deadline.saturating_duration_since(now) / 2,
         })
     }
@@ -36,20 +41,30 @@ impl<'a> Permit<'a> {
             shared,
             node,
             leave: None,
+            asked_at: deadline,
             patience_ends: deadline,
         }
     }
 
     /// How it went.
     pub(super) fn settle(mut self, verdict: Verdict) {
-        self.bring_back(verdict);
+        if self.leave.is_none() {
+            return;
+        }
+        let now = Instant::now();
+        match verdict {
+            Verdict::Good => self.node.figures.answered(now - self.asked_at),
+            Verdict::Bad => self.node.figures.failed(),
+            Verdict::Unknown => {}
+        }
+        self.bring_back(verdict, now);
     }
 
-    fn bring_back(&mut self, verdict: Verdict) {
+    fn bring_back(&mut self, verdict: Verdict, now: Instant) {
         let Some(leave) = self.leave.take() else {
             return;
         };
-        if self.node.report(leave, verdict, Instant::now()) {
+        if self.node.report(leave, verdict, now) {
             // It may be cut off without our noticing, or have been replaced.
             self.node.suspect();
             self.shared.refresh.notify_one();
@@ -62,10 +77,13 @@ impl Drop for Permit<'_> {
         if self.leave.is_none() {
             return;
         }
-        self.bring_back(if Instant::now() >= self.patience_ends {
+        let now = Instant::now();
+        let verdict = if now >= self.patience_ends {
+            self.node.figures.given_up();
             Verdict::Bad
         } else {
             Verdict::Unknown
-        });
+        };
+        self.bring_back(verdict, now);
     }
 }

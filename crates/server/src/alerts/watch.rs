@@ -1,6 +1,8 @@
 //! Looks out for what nobody would tell: a store that is away, lists and plans that grow old.
 
 use super::{Alert, Bell};
+use crate::live::Board;
+use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{Limiter, Store};
 use tidegate_policy::alerts::AlertKind;
@@ -13,7 +15,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Looks out until nobody decides any more, and rings when something stands otherwise than before.
-pub(crate) async fn watch<S: Store>(limiter: Limiter<S>, bell: Bell) {
+pub(crate) async fn watch<S: Store>(limiter: Limiter<S>, sources: Arc<Board>, bell: Bell) {
     let mut seen = Seen::default();
     loop {
         sleep(EVERY).await;
@@ -23,7 +25,7 @@ pub(crate) async fn watch<S: Store>(limiter: Limiter<S>, bell: Bell) {
             health => health,
         };
         let store = store.map(|health| health.is_up);
-        for (alert, over) in seen.look(store, &stale(&limiter)) {
+        for (alert, over) in seen.look(store, &stale(&limiter, &sources)) {
             // So that it is told if it comes again, however soon.
             bell.forget(alert.kind, &over);
             bell.ring(alert);
@@ -32,7 +34,7 @@ pub(crate) async fn watch<S: Store>(limiter: Limiter<S>, bell: Bell) {
 }
 
 /// What could not be loaded for a while: what it is called, and why.
-fn stale<S: Store>(limiter: &Limiter<S>) -> Vec<(String, String)> {
+fn stale<S: Store>(limiter: &Limiter<S>, sources: &Board) -> Vec<(String, String)> {
     let is_long = |failing_for: Option<Duration>| failing_for.is_some_and(|it| it >= PATIENCE);
     let lists = limiter.lists().into_iter();
     let lists = lists.filter(|list| is_long(list.failing_for)).map(|list| {
@@ -46,7 +48,12 @@ fn stale<S: Store>(limiter: &Limiter<S>) -> Vec<(String, String)> {
             let name = format!("plans `{}`", plans.name);
             (name, plans.error.unwrap_or_default())
         });
-    lists.chain(plans).collect()
+    let sources = sources.sources().into_iter().filter_map(|source| {
+        let (since, why) = source.trouble()?;
+        let name = format!("policy of `{}`", source.name());
+        (since >= PATIENCE).then_some((name, why))
+    });
+    lists.chain(plans).chain(sources).collect()
 }
 
 /// The subject of what can be loaded again.

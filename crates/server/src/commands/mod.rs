@@ -1,7 +1,7 @@
 //! What each subcommand does: one file each.
 
 pub mod addresses;
-mod bucket;
+pub(crate) mod bucket;
 pub mod doctor;
 pub mod gateway;
 pub mod import;
@@ -13,6 +13,7 @@ pub mod reset;
 pub mod schema;
 pub mod serve;
 pub mod simulate;
+pub mod token;
 pub mod validate;
 mod who;
 
@@ -22,7 +23,7 @@ use crate::telemetry::logs;
 
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Result<(), Failure> {
-    logs::start(level(&cli))?;
+    logs::start(level(&cli), cli.log.format)?;
     match cli.command {
         None => serve::run(&cli.serve),
         Some(Command::Serve(args)) => serve::run(&args),
@@ -35,6 +36,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
         Some(Command::Reset(args)) => reset::run(&args),
         Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Addresses(args)) => addresses::run(&args),
+        Some(Command::Token(args)) => token::run(&args),
     }
 }
 

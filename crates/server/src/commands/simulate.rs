@@ -74,7 +74,7 @@ pub enum FormatArg {
 pub fn run(args: SimulateArgs) -> Result<(), Failure> {
     let environment = ProcessEnvironment::new();
     let source = args.envoy.source(args.config.as_deref());
-    let texts = source.read().map_err(Failure::from)?;
+    let texts = source.read(&environment).map_err(Failure::from)?;
     let name = source.name();
     let audience = audience(&args);
     let parse = || texts.parse(&environment).map_err(Failure::input);

@@ -2,6 +2,7 @@
 
 use super::Decider;
 use crate::alerts::{Alert, AlertKind};
+use crate::telemetry::decisions::Timing;
 use crate::telemetry::masked::Masked;
 use std::sync::Arc;
 use tidegate::{Applied, CheckError, Decision, Request, Rules, Store};
@@ -19,8 +20,9 @@ impl<S: Store> Decider<S> {
         rules: &Arc<Rules>,
         request: &Request<'_>,
     ) -> Result<Decision, CheckError> {
+        let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_by(rules, request).await;
-        self.observe(rules, request, outcome.as_ref());
+        self.observe(rules, request, outcome.as_ref(), timing);
         outcome
     }
 
@@ -30,9 +32,10 @@ impl<S: Store> Decider<S> {
         rules: &Arc<Rules>,
         request: &Request<'_>,
     ) -> Option<Result<Decision, CheckError>> {
+        let timing = Timing::start(false);
         let outcome = self.limiter.check_at_once(rules, request);
         if let Some(outcome) = &outcome {
-            self.observe(rules, request, outcome.as_ref());
+            self.observe(rules, request, outcome.as_ref(), timing);
         }
         outcome
     }
@@ -86,10 +89,11 @@ impl<S: Store> Decider<S> {
         rules: &Rules,
         request: &Request<'_>,
         outcome: Result<&Decision, &CheckError>,
+        timing: Timing,
     ) {
         match outcome {
             Ok(decision) => {
-                self.metrics.decisions.count(decision);
+                self.metrics.decisions.count(decision, timing);
                 if decision.tells_reason() {
                     self.metrics.guards.count(decision);
                 }

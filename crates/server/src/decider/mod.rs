@@ -16,7 +16,10 @@ mod throttling;
 use crate::alerts::Bell;
 use crate::sources::Plans;
 use crate::telemetry::metrics::{Counters, Metrics};
+use crate::telemetry::refusals::Refusals;
 use crate::telemetry::store::StoreStats;
+use crate::telemetry::traces::{Trace, Tracer};
+use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{AnyStore, BuildError, CheckError, Config, Limiter, Request, Rules, Store};
@@ -33,6 +36,9 @@ pub struct Decider<S = AnyStore> {
     metrics: Arc<Metrics>,
     /// Rings when something needs a person.
     bell: Bell,
+    /// Records single requests, if anybody wants to know of them.
+    tracer: Option<Arc<Tracer>>,
+    refusals: Refusals,
 }
 
 /// How it stands with deciding.
@@ -52,6 +58,8 @@ impl<S> Clone for Decider<S> {
             limiter: self.limiter.clone(),
             metrics: Arc::clone(&self.metrics),
             bell: self.bell.clone(),
+            tracer: self.tracer.clone(),
+            refusals: self.refusals,
         }
     }
 }
@@ -87,6 +95,8 @@ impl<S: StoreStats> Decider<S> {
             limiter,
             metrics: Arc::new(metrics),
             bell: Bell::silent(),
+            tracer: None,
+            refusals: Refusals::default(),
         }
     }
 }
@@ -161,6 +171,36 @@ impl<S: Store> Decider<S> {
     /// The same, heard by somebody.
     pub(crate) fn with_bell(self, bell: Bell) -> Self {
         Self { bell, ..self }
+    }
+
+    /// The same, of which `tracer` records what single requests go through, and the log hears of
+    /// refusals as often as `refusals` says.
+    pub(crate) fn observed_by(self, tracer: Option<Arc<Tracer>>, refusals: Refusals) -> Self {
+        Self {
+            tracer,
+            refusals,
+            ..self
+        }
+    }
+
+    /// A request with these headers begins: what is recorded of it.
+    #[inline]
+    pub(crate) fn trace(&self, headers: &HeaderMap) -> Trace {
+        match &self.tracer {
+            Some(tracer) => tracer.begin(headers),
+            None => Trace::none(),
+        }
+    }
+
+    /// Who records, if anybody does.
+    pub(crate) fn tracer(&self) -> Option<&Arc<Tracer>> {
+        self.tracer.as_ref()
+    }
+
+    /// Of how many refusals the log hears.
+    #[inline]
+    pub(crate) fn refusals(&self) -> Refusals {
+        self.refusals
     }
 
     pub(crate) fn metrics(&self) -> &Arc<Metrics> {

@@ -1,6 +1,7 @@
 //! Reserving, and settling what was reserved.
 
 use super::Decider;
+use crate::telemetry::decisions::Timing;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{CheckError, Request, Reservation, Rules, SettleError, SettleState, Settled, Store};
@@ -15,10 +16,11 @@ impl<S: Store> Decider<S> {
         request: &Request<'_>,
         ttl: Option<Duration>,
     ) -> Result<Reservation, CheckError> {
+        let timing = Timing::start(self.limiter.waits());
         let reserved = self.limiter.reserve_by(rules, request, ttl).await;
         // It is a decision like any other.
         let decided = reserved.as_ref().map(Reservation::decision);
-        self.observe(rules, request, decided);
+        self.observe(rules, request, decided, timing);
         if let Some(policy) = rules.policy(request.policy) {
             self.metrics.reservations.count(&policy.name, &reserved);
         }

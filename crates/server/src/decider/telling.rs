@@ -1,6 +1,7 @@
 //! Asking whether a request would pass, and telling what it has used.
 
 use super::Decider;
+use crate::telemetry::decisions::Timing;
 use std::sync::Arc;
 use tidegate::{CheckError, Decision, Request, Rules, Store};
 
@@ -11,8 +12,9 @@ impl<S: Store> Decider<S> {
         rules: &Arc<Rules>,
         request: &Request<'_>,
     ) -> Result<Decision, CheckError> {
+        let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.test_by(rules, request).await;
-        self.observe(rules, request, outcome.as_ref());
+        self.observe(rules, request, outcome.as_ref(), timing);
         outcome
     }
 
@@ -22,8 +24,9 @@ impl<S: Store> Decider<S> {
         rules: &Arc<Rules>,
         request: &Request<'_>,
     ) -> Result<Decision, CheckError> {
+        let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.report_by(rules, request).await;
-        self.observe(rules, request, outcome.as_ref());
+        self.observe(rules, request, outcome.as_ref(), timing);
         outcome
     }
 }

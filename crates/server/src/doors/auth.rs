@@ -8,6 +8,7 @@ use super::{body, deny};
 use crate::bounds::Bounds;
 use crate::decider::Decider;
 use crate::telemetry::stopwatch::Stopwatch;
+use crate::telemetry::traces::{Trace, Value};
 use http::Request;
 use hyper::body::{Body, Incoming};
 use std::net::IpAddr;
@@ -54,16 +55,24 @@ pub(super) fn answer_at_once<S: Store>(
     if rules.may_wait(policy(head)) {
         return None;
     }
+    let trace = begin(decider, head);
     let question = Question::forwarded(&rules, policy(head), head);
     let answer = match &question {
         Ok(question) => {
             let pairs = question.pairs();
-            let outcome = decider.decide_at_once(&rules, &question.request(&pairs))?;
+            let leg = trace.leg();
+            let Some(outcome) = decider.decide_at_once(&rules, &question.request(&pairs)) else {
+                // It is asked once more, and recorded then.
+                trace.forget();
+                return None;
+            };
+            trace.decided(leg, outcome.as_ref());
             note_token(decider, question);
-            conclude(&rules, head, &outcome)
+            conclude(decider, &rules, head, &outcome)
         }
         Err(error) => respond::bad_forward(*error),
     };
+    trace.answered(answer.status().as_u16());
     decider.metrics().durations.observe(watch.elapsed());
     Some(answer)
 }
@@ -121,17 +130,29 @@ fn welcome<S: Store>(decider: &Decider<S>, head: Head<'_>) -> Result<Arc<Rules>,
 
 async fn decide<S: Store>(decider: &Decider<S>, rules: &Arc<Rules>, head: Head<'_>) -> Answer {
     let watch = Stopwatch::start();
+    let trace = begin(decider, head);
     let answer = match Question::forwarded(rules, policy(head), head) {
         Ok(question) => {
             note_token(decider, &question);
             let pairs = question.pairs();
+            let leg = trace.leg();
             let outcome = decider.decide_by(rules, &question.request(&pairs)).await;
-            conclude(rules, head, &outcome)
+            trace.decided(leg, outcome.as_ref());
+            conclude(decider, rules, head, &outcome)
         }
         Err(error) => respond::bad_forward(error),
     };
+    trace.answered(answer.status().as_u16());
     decider.metrics().durations.observe(watch.elapsed());
     answer
+}
+
+/// What is recorded of a question. The trace is the client's: a proxy passes on what it was told.
+fn begin<S: Store>(decider: &Decider<S>, head: Head<'_>) -> Trace {
+    let trace = decider.trace(head.headers);
+    trace.name(|| "/v1/auth".to_owned());
+    trace.note(|| [("tidegate.door", Value::Word("http"))]);
+    trace
 }
 
 fn note_token<S: Store>(decider: &Decider<S>, question: &Question<'_>) {
@@ -141,11 +162,16 @@ fn note_token<S: Store>(decider: &Decider<S>, question: &Question<'_>) {
 }
 
 /// What a proxy, and perhaps its client, is told.
-fn conclude(rules: &Rules, head: Head<'_>, outcome: &Result<Decision, CheckError>) -> Answer {
+fn conclude<S: Store>(
+    decider: &Decider<S>,
+    rules: &Rules,
+    head: Head<'_>,
+    outcome: &Result<Decision, CheckError>,
+) -> Answer {
     match outcome {
         Ok(decision) if decision.is_allowed() => respond::allowed(decision),
         Ok(decision) => {
-            let answer = respond::refused(decision, head.headers);
+            let answer = respond::refused(decision, head.headers, decider.refusals());
             // Without a store nobody was refused; that stays a 503 for everybody to see.
             if decision.decided_by() != DecidedBy::Failure && is_deny_asked(head) {
                 respond::denied(answer)

@@ -5,6 +5,7 @@ use super::promptly::promptly;
 use super::respond::{self, Answer};
 use crate::decider::{Decider, Standing};
 use crate::server::phase::Phase;
+use crate::telemetry::traces::Trace;
 use crate::wire::fault::Fault;
 use crate::wire::rls::json;
 use crate::wire::rls::write::Code;
@@ -14,12 +15,12 @@ pub(super) const JSON: &str = "/json";
 pub(super) const HEALTH: &str = "/healthcheck";
 
 /// Answers what would be a call of `ShouldRateLimit`.
-pub(super) async fn answer<S: Store>(decider: &Decider<S>, text: &[u8]) -> Answer {
+pub(super) async fn answer<S: Store>(decider: &Decider<S>, text: &[u8], trace: &Trace) -> Answer {
     let message = match json::to_request(text) {
         Ok(message) => message,
         Err(fault) => return respond::bad_question(&fault),
     };
-    let ask = || rls::answer(decider, Purpose::Decide, &message, Vec::new());
+    let ask = || rls::answer((decider, trace), Purpose::Decide, &message, Vec::new());
     match promptly(decider.may_wait(), ask).await {
         Ok((code, response)) => {
             respond::rate_limited(json::of_response(&response), code == Code::OverLimit)

@@ -9,7 +9,7 @@
 //! | `envoy_json` | `POST /json` and `GET /healthcheck`, as Envoy's own service has them |
 //! | `gateway` | the reverse proxy |
 //! | `resp` | the protocol of Redis: `CL.THROTTLE`, `TG.CHECK` |
-//! | `admin` | `/livez`, `/readyz`, `/metrics` |
+//! | `admin` | `/livez`, `/readyz`, `/status`, `/metrics` |
 //! | `body` | a request's body, bounded in size and time |
 //! | `promptly` | runs what nearly always ends at once |
 //! | `respond` | every status and header that is ever answered |

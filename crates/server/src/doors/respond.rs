@@ -2,10 +2,12 @@
 
 use super::body::BodyError;
 use crate::bounds::Bounds;
+use crate::telemetry::refusals::Refusals;
 use crate::wire::fault::{Fault, quote};
 use crate::wire::problem::{self, Problem};
 use http::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE,
+    ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, RETRY_AFTER,
+    WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
@@ -26,6 +28,8 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const METRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+const PLAIN_METRICS: HeaderValue =
+    HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 const DENIED_STATUS: HeaderName = HeaderName::from_static("x-denied-status");
 /// By which a proxy tells refusals, which may have any status, from its own want of trust and whatever
 /// else is its operator's to put right.
@@ -62,9 +66,47 @@ pub(crate) fn not_ready(why: &str) -> Answer {
     uncached(answer(StatusCode::SERVICE_UNAVAILABLE, JSON, json.into()))
 }
 
+/// How metrics are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// As OpenMetrics has them.
+    OpenMetrics,
+    /// As Prometheus had them before.
+    Plain,
+}
+
+impl Format {
+    /// What is asked for. Who says nothing takes what we like best.
+    pub(crate) fn asked(headers: &HeaderMap) -> Self {
+        let mut accepted = headers.get_all(ACCEPT).iter().peekable();
+        let names_ours = |value: &HeaderValue| {
+            let text = value.to_str().unwrap_or_default();
+            text.contains("application/openmetrics-text")
+        };
+        if accepted.peek().is_none() || accepted.any(names_ours) {
+            return Self::OpenMetrics;
+        }
+        Self::Plain
+    }
+}
+
 /// The metrics.
-pub(crate) fn metrics(page: String) -> Answer {
-    answer(StatusCode::OK, METRICS, page.into())
+pub(crate) fn metrics(page: String, format: Format) -> Answer {
+    let kind = match format {
+        Format::OpenMetrics => METRICS,
+        Format::Plain => PLAIN_METRICS,
+    };
+    answer(StatusCode::OK, kind, page.into())
+}
+
+/// How it all stands.
+pub(crate) fn status(json: Vec<u8>, is_down: bool) -> Answer {
+    let status = if is_down {
+        StatusCode::SERVICE_UNAVAILABLE
+    } else {
+        StatusCode::OK
+    };
+    uncached(answer(status, JSON, json))
 }
 
 /// A question that cannot be read, or names what is not there.
@@ -157,7 +199,7 @@ pub(crate) fn allowed(decision: &Decision) -> Answer {
 }
 
 /// A request may not pass, to which these headers belong.
-pub(crate) fn refused(decision: &Decision, headers: &HeaderMap) -> Answer {
+pub(crate) fn refused(decision: &Decision, headers: &HeaderMap, refusals: Refusals) -> Answer {
     let correlation = Correlation::of(headers, decision.respond());
     // So that the one who is asked about this id finds out what it was about.
     let limit = decision.binding().map(|binding| binding.limit());
@@ -165,6 +207,7 @@ pub(crate) fn refused(decision: &Decision, headers: &HeaderMap) -> Answer {
         correlation = correlation.as_str(),
         limit, "refused a request"
     );
+    refusals.log(decision, &correlation, headers);
     let mut answer = whole(answer::refuse(decision, &correlation));
     answer.extensions_mut().insert(IsDecision);
     if decision.decided_by() == DecidedBy::Failure {

@@ -120,7 +120,11 @@ impl<R: Reception> Acceptor<R> {
             Some(tls) => self.tasks.spawn(async move {
                 if let Some(stream) = handshake(&tls, stream, reception.threshold()).await {
                     let is_http2 = tls::is_http2(&stream);
-                    arrival.secure = Some(Secure { is_http2 });
+                    let certificate = tls::certificate(&stream);
+                    arrival.secure = Some(Secure {
+                        is_http2,
+                        certificate,
+                    });
                     reception.serve(stream, arrival).await;
                 }
             }),

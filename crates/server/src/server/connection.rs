@@ -71,6 +71,7 @@ async fn serve<D: Door, I: Wire, O: Held>(
             // A socket for both families shows IPv4 in the clothes of IPv6.
             peer: arrival.peer.to_canonical(),
             is_secure: secure.is_some(),
+            certificate: secure.and_then(|secure| secure.certificate),
             pulse,
             tasks: arrival.tasks,
             phase: arrival.phase,

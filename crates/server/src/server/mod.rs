@@ -38,6 +38,7 @@ pub use bind::{BoundDoor, Listeners, bind};
 
 use crate::bounds::Bounds;
 use crate::doors::admin::AdminDoor;
+use crate::doors::admin::api::Api;
 use crate::doors::gateway::GatewayDoor;
 use crate::doors::grpc::GrpcDoor;
 use crate::doors::http::HttpDoor;
@@ -90,9 +91,11 @@ pub async fn run<S: Store + 'static>(
     };
 
     let admin_tasks = Arc::new(Tasks::new());
+    let api = serving.live().cloned();
+    let api = api.map(|composer| Arc::new(Api::new(composer, bounds)));
     let admin = DoorContext {
         threshold: threshold("admin", bounds, Phase::Closing),
-        door: AdminDoor::new(watch.clone(), decider.clone()),
+        door: AdminDoor::new(watch.clone(), decider.clone(), api),
         token: listeners.admin.token.clone(),
     };
     open(listeners.admin, admin, watch.clone(), &admin_tasks);

@@ -13,6 +13,7 @@ use crate::telemetry::metrics::DoorMetrics;
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
+use tidegate_policy::admin::Sha256;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Speaks with whoever has connected, from the first byte to the last.
@@ -55,6 +56,8 @@ pub(crate) struct Arrival<O> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Secure {
     pub(crate) is_http2: bool,
+    /// The hash of the certificate that the caller has shown, where callers are asked for one.
+    pub(crate) certificate: Option<Sha256>,
 }
 
 /// Two directions of bytes: a socket, plain or through TLS.

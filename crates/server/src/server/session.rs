@@ -6,6 +6,7 @@ use crate::tasks::Tasks;
 use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
+use tidegate_policy::admin::Sha256;
 
 /// What one connection knows of itself. `M` is what the door remembers of it.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub(crate) struct Session<M = ()> {
     /// Who is at the other end.
     pub(super) peer: IpAddr,
     pub(super) is_secure: bool,
+    /// The hash of the certificate that the caller has shown, if any.
+    pub(super) certificate: Option<Sha256>,
     pub(super) pulse: Arc<Pulse>,
     pub(super) tasks: Arc<Tasks>,
     pub(super) phase: Watch,
@@ -42,6 +45,12 @@ impl<'a, M> Visit<'a, M> {
     /// Whether the connection is TLS.
     pub(crate) fn is_secure(self) -> bool {
         self.session.is_secure
+    }
+
+    /// The hash of the certificate that the caller has shown, which one of those signed that the door
+    /// believes; none where it asks for none.
+    pub(crate) fn certificate(self) -> Option<&'a Sha256> {
+        self.session.certificate.as_ref()
     }
 
     /// What the door remembers of this connection, from its first request to its last.

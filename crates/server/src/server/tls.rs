@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use tidegate_policy::admin::Sha256;
 use tidegate_policy::config::Tls;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
@@ -42,6 +43,13 @@ pub(super) fn acceptor(tls: &Tls, alpn: &[&[u8]]) -> Result<TlsAcceptor, String>
 pub(super) fn is_http2<I>(stream: &TlsStream<I>) -> bool {
     let (_, connection) = stream.get_ref();
     connection.alpn_protocol() == Some(HTTP2)
+}
+
+/// The hash of the certificate that the caller has shown, if any.
+pub(super) fn certificate<I>(stream: &TlsStream<I>) -> Option<Sha256> {
+    let (_, connection) = stream.get_ref();
+    let shown = connection.peer_certificates()?.first()?;
+    Some(Sha256::of(shown))
 }
 
 /// Lets in only callers whose certificate one of those in `path` signed.

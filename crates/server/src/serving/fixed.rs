@@ -3,6 +3,7 @@
 use tidegate::Config;
 use tidegate_policy::alerts::Alerts;
 use tidegate_policy::config::{Layout, Listen, StoreSettings};
+use tidegate_policy::traces::{Logs, Traces};
 
 /// What a server was started with, and keeps for as long as it runs.
 #[derive(Debug)]
@@ -10,6 +11,8 @@ pub(super) struct Fixed {
     listen: Listen,
     store: StoreSettings,
     alerts: Option<Alerts>,
+    traces: Option<Traces>,
+    logs: Logs,
 }
 
 impl Fixed {
@@ -18,6 +21,8 @@ impl Fixed {
             listen: config.listen.clone(),
             store: config.store.clone(),
             alerts: config.alerts.clone(),
+            traces: config.traces.clone(),
+            logs: config.logs.clone(),
         }
     }
 
@@ -39,6 +44,8 @@ impl Fixed {
             ("listen.admin", listen.admin != config.listen.admin),
             ("listen.resp", listen.resp != config.listen.resp),
             ("alerts", self.alerts != config.alerts),
+            ("traces", self.traces != config.traces),
+            ("logs", self.logs != config.logs),
             ("store", store.target != config.store.target),
             ("store.timeout", store.timeout != config.store.timeout),
             ("store.max_keys", store.max_keys != config.store.max_keys),

@@ -12,15 +12,21 @@ use crate::alerts::{Bell, Messenger};
 use crate::decider::Decider;
 use crate::doors::gateway::Gateway;
 use crate::failure::Failure;
+use crate::live::Composer;
+use crate::telemetry::refusals::Refusals;
 use crate::telemetry::store::StoreStats;
+use crate::telemetry::traces::Tracer;
+use arc_swap::ArcSwapOption;
 use fixed::Fixed;
 use names::Names;
 use parking_lot::Mutex;
 use std::mem;
 use std::sync::Arc;
 use tidegate::{AnyStore, BuildError, Config, Store};
+use tidegate_policy::admin::Admin;
 use tidegate_policy::alerts::Alerts;
 use tidegate_policy::route::Routes;
+use tidegate_policy::traces::{Logs, Traces};
 use tracing::warn;
 
 /// What the doors serve. Clones are cheap and share everything.
@@ -32,6 +38,10 @@ pub struct Serving<S = AnyStore> {
     served: Arc<Mutex<Served>>,
     /// Brings alerts; there until somebody lets it run.
     messenger: Arc<Mutex<Option<Messenger>>>,
+    /// Who changes it while it is served, where that is anybody.
+    live: Option<Composer>,
+    /// Who may look at the server and change what it does; replaced by a reload.
+    admin: Arc<ArcSwapOption<Admin>>,
 }
 
 /// What is known of the configuration that is served.
@@ -51,13 +61,18 @@ impl Serving {
         };
         let routes = mem::take(&mut config.routes);
         let alerts = config.alerts.take();
+        let admin = config.admin.take();
+        let traces = config.traces.take();
+        let logs = mem::take(&mut config.logs);
         // Put aside: it is large, and would be part of whatever starts a server.
         let decider = Box::pin(Decider::start(config)).await;
         let decider = decider.map_err(not_started)?;
         let (decider, messenger) = heard(decider, alerts.as_ref())?;
+        let decider = observed(decider, traces.as_ref(), &logs)?;
         let serving = Self::new(decider, routes)?;
         *serving.served.lock() = served;
         *serving.messenger.lock() = messenger;
+        serving.admin.store(admin.map(Arc::new));
         Ok(serving)
     }
 }
@@ -77,6 +92,8 @@ impl<S: Store + StoreStats> Serving<S> {
             gateway,
             served: Arc::default(),
             messenger: Arc::default(),
+            live: None,
+            admin: Arc::default(),
         })
     }
 }
@@ -87,17 +104,25 @@ impl<S: Store> Serving<S> {
     ///
     /// An error leaves everything as it was. What only a restart can change stays as it is, and the log
     /// says so; the rest of `config` takes effect.
-    pub fn reload(&self, config: Config) -> Result<(), Failure> {
+    pub fn reload(&self, mut config: Config) -> Result<(), Failure> {
         let mut served = self.served.lock();
         let names = Names::of(&config);
+        let admin = config.admin.take();
         let replaced = self.replace(served.fixed.as_ref(), config);
         let postponed = replaced.inspect_err(|_| self.reload_refused())?;
+        self.admin.store(admin.map(Arc::new));
         // Counted before the log says so: whoever has read that finds it on the page.
         self.decider.metrics().reloads.count_applied();
         names.report_since(&served.names);
         self.warn_of_what_stays(&names, &postponed);
         served.names = names;
         Ok(())
+    }
+
+    /// Reads the lists of guards that `config` names and nobody has read yet, as at a start: a
+    /// [reload](Self::reload) with it then begins with them.
+    pub async fn read_ahead(&self, config: &Config) {
+        self.decider.limiter().read_ahead(config).await;
     }
 
     /// Counts a reload that came to nothing before there was a configuration.
@@ -160,9 +185,27 @@ impl<S> Serving<S> {
         &self.decider
     }
 
+    /// Lets doors see who changes what is served. That one serves through a clone from before, so that
+    /// the two do not keep each other.
+    #[must_use]
+    pub(crate) fn changed_by(mut self, composer: Composer) -> Self {
+        self.live = Some(composer);
+        self
+    }
+
+    /// Who changes what is served, where that is anybody.
+    pub(crate) fn live(&self) -> Option<&Composer> {
+        self.live.as_ref()
+    }
+
     /// Who brings alerts, for whoever lets it run; nobody a second time.
     pub(crate) fn messenger(&self) -> Option<Messenger> {
         self.messenger.lock().take()
+    }
+
+    /// Who may look at the server and change what it does, at present.
+    pub(crate) fn admin(&self) -> &Arc<ArcSwapOption<Admin>> {
+        &self.admin
     }
 
     /// Passes on, if there are routes.
@@ -178,6 +221,8 @@ impl<S> Clone for Serving<S> {
             gateway: self.gateway.clone(),
             served: Arc::clone(&self.served),
             messenger: Arc::clone(&self.messenger),
+            live: self.live.clone(),
+            admin: Arc::clone(&self.admin),
         }
     }
 }
@@ -193,6 +238,14 @@ fn heard(
     let metrics = decider.metrics().alerts.clone();
     let (bell, messenger) = Bell::hang(alerts, metrics).map_err(Failure::input)?;
     Ok((decider.with_bell(bell), Some(messenger)))
+}
+
+/// Lets single requests to `decider` be recorded and logged, as `traces` and `logs` say.
+fn observed(decider: Decider, traces: Option<&Traces>, logs: &Logs) -> Result<Decider, Failure> {
+    let metrics = || decider.metrics().traces.clone();
+    let recorder = traces.map(|traces| Tracer::new(traces, metrics()));
+    let recorder = recorder.transpose().map_err(Failure::input)?;
+    Ok(decider.observed_by(recorder, Refusals::of(logs.refusals)))
 }
 
 /// A store that is not there is nobody's spelling mistake.

@@ -8,7 +8,7 @@
 
 mod http;
 #[cfg(feature = "mongodb")]
-mod mongodb;
+pub(crate) mod mongodb;
 
 use std::future::Future;
 use tidegate::plan::{Origin, PlanSource};
@@ -76,5 +76,5 @@ pub(crate) fn missing(source: &PlanSource) -> Option<&'static str> {
     }
 }
 
-const WITHOUT_MONGODB: &str = "this program was built without MongoDB; build it with \
-                               `--features mongodb`, or serve the plans from a file or over HTTP";
+pub(crate) const WITHOUT_MONGODB: &str = "this program was built without MongoDB; build it with \
+                                          `--features mongodb`, or serve the same from a file or over HTTP";

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 /// Upper bounds of the buckets, in microseconds; a last one takes the rest. From a decision in
 /// memory to a store that hardly answers.
-const BOUNDS_US: [u64; 14] = [
-    10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 1_000_000, 10_000_000,
+const BOUNDS_US: [u64; 16] = [
+    1, 2, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 100_000, 1_000_000,
+    10_000_000,
 ];
 
 /// Durations, by bucket. The crate's own histogram takes a lock for each one.
@@ -22,6 +23,11 @@ pub(crate) struct Durations {
 }
 
 impl Durations {
+    /// Whether there was none yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buckets.iter().all(|bucket| bucket.load(Relaxed) == 0)
+    }
+
     pub(crate) fn observe(&self, duration: Duration) {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let nth = BOUNDS_US

@@ -1,5 +1,6 @@
 //! Everything that `/metrics` shows, in the OpenMetrics text format.
 
+use super::admin::AdminMetrics;
 use super::callers::Callers;
 use super::counting::CountingMetrics;
 use super::decisions::{self, Decisions};
@@ -7,14 +8,19 @@ use super::durations::Durations;
 use super::gateway::GatewayMetrics;
 use super::grpc::GrpcMetrics;
 use super::guards::{GuardMetrics, Lists};
+use super::plain;
 use super::plans::{self, PlanMetrics};
+use super::redis::{Nodes, Page};
 use super::reloads::ReloadMetrics;
 use super::reservations::{self, Reservations};
 use super::resp::RespMetrics;
+use super::sources::SourceMetrics;
 use super::store::{StoreMetrics, StoreStats};
+use super::traces::TraceMetrics;
 use super::waiting::WaitingMetrics;
 use super::without_store::{self, WithoutStore};
 use crate::alerts::AlertMetrics;
+use crate::live::Board;
 use prometheus_client::encoding::{EncodeMetric, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -40,7 +46,12 @@ pub(crate) struct Metrics {
     pub(crate) grpc: GrpcMetrics,
     pub(crate) resp: Arc<RespMetrics>,
     pub(crate) reloads: ReloadMetrics,
+    /// How it stands with the sources of policy.
+    pub(crate) sources: Arc<Board>,
     pub(crate) alerts: AlertMetrics,
+    pub(crate) traces: TraceMetrics,
+    nodes: Option<Arc<Nodes>>,
+    pub(crate) admin: AdminMetrics,
     connections: Family<DoorLabel, Gauge>,
     accepted: Family<DoorLabel, Counter>,
     broken: Family<DoorLabel, Counter>,
@@ -107,7 +118,14 @@ impl Metrics {
             grpc: GrpcMetrics::default(),
             resp: Arc::default(),
             reloads: ReloadMetrics::new(),
+            sources: Arc::default(),
             alerts: AlertMetrics::default(),
+            traces: TraceMetrics::default(),
+            nodes: limiter
+                .store()
+                .connection()
+                .map(|connection| Arc::new(Nodes::new(connection.clone()))),
+            admin: AdminMetrics::default(),
             connections: Family::default(),
             accepted: Family::default(),
             broken: Family::default(),
@@ -122,7 +140,10 @@ impl Metrics {
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         registry.register("build", "Which version this is", build);
         self.reloads.register(registry);
+        registry.register_collector(Box::new(SourceMetrics(Arc::clone(&self.sources))));
         self.alerts.register(registry);
+        self.traces.register(registry);
+        self.admin.register(registry);
         registry.register_collector(Box::new(Arc::clone(&self.decisions)));
         registry.register_collector(Box::new(Arc::clone(&self.reservations)));
         registry.register(
@@ -162,6 +183,9 @@ impl Metrics {
         registry.register_collector(Box::new(WaitingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(CountingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(StoreMetrics::new(limiter)));
+        if let Some(nodes) = &self.nodes {
+            registry.register_collector(Box::new(Page(Arc::clone(nodes))));
+        }
         self
     }
 
@@ -193,6 +217,16 @@ impl Metrics {
             door: name,
             bad_requests: self.bad_requests.clone(),
         }
+    }
+
+    /// The nodes of the store, where it is Redis.
+    pub(crate) fn nodes(&self) -> Option<&Arc<Nodes>> {
+        self.nodes.as_ref()
+    }
+
+    /// The page in Prometheus' older format, for whoever does not ask for OpenMetrics. As large a work.
+    pub(crate) fn plain_page(&self) -> String {
+        plain::of(&self.page())
     }
 
     /// The page as text. Looks through the whole store, so it is not for a thread that serves.

@@ -54,6 +54,17 @@ impl ReloadMetrics {
         self.outcomes.get_or_create(&[("outcome", "refused")]).inc();
     }
 
+    /// How many were applied, and how many refused.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let count = |outcome| self.outcomes.get_or_create(&[("outcome", outcome)]).get();
+        (count("applied"), count("refused"))
+    }
+
+    /// When the configuration that is served was loaded, in seconds since 1970.
+    pub(crate) fn loaded(&self) -> i64 {
+        self.loaded.get()
+    }
+
     fn note_loaded(&self) {
         // A new clock each time: one that runs does not hear of a wall clock that was set.
         let seconds = SystemClock::new().now().as_micros() / 1_000_000;

@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use std::fmt::{self, Debug};
-use tidegate::redis::Stats as RedisStats;
+use tidegate::redis::{Connection, Stats as RedisStats};
 use tidegate::{AnyStore, Clock, Limiter, MemoryStats, Store, StoreHealth};
 
 /// A store that can be served: it may have figures of its own.
@@ -17,6 +17,11 @@ pub trait StoreStats: Store + Debug + 'static {
 
     /// What it has asked of Redis, if it lives there.
     fn redis(&self) -> Option<&RedisStats> {
+        None
+    }
+
+    /// How Redis is reached, if it lives there.
+    fn connection(&self) -> Option<&Connection> {
         None
     }
 }
@@ -32,6 +37,13 @@ impl<C: Clock + Debug + 'static> StoreStats for AnyStore<C> {
     fn redis(&self) -> Option<&RedisStats> {
         match self {
             Self::Redis(shared) => Some(shared.store.stats()),
+            _ => None,
+        }
+    }
+
+    fn connection(&self) -> Option<&Connection> {
+        match self {
+            Self::Redis(shared) => Some(shared.store.connection()),
             _ => None,
         }
     }

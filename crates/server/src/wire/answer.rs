@@ -15,7 +15,8 @@ use tidegate::{Applied, DecidedBy, Decision};
 ///
 /// Where the configuration has guards there is `"reason"` as well, such as `"allowed"`, `"limited"` or
 /// `"blacklisted"`; and where one of them decided, `"guard"`, its name. What a guard refuses has
-/// `"limit":null,"retry_after_ms":null`: no limit was asked, and waiting is of no use.
+/// `"limit":null,"retry_after_ms":null`: no limit was asked, and waiting is of no use; but where it keeps
+/// an address out for a time, how long that still is.
 #[inline]
 pub fn write(decision: &Decision, out: &mut Vec<u8>) {
     write_applied(decision.is_allowed(), decision.binding().as_ref(), out);
@@ -38,7 +39,11 @@ pub fn write(decision: &Decision, out: &mut Vec<u8>) {
 #[cold]
 fn write_reason(decision: &Decision, out: &mut Vec<u8>) {
     if decision.is_barred() {
-        out.extend_from_slice(b",\"retry_after_ms\":null");
+        out.extend_from_slice(b",\"retry_after_ms\":");
+        match barred_ms(decision) {
+            Some(left_ms) => write_number(left_ms, out),
+            None => out.extend_from_slice(b"null"),
+        }
     }
     out.extend_from_slice(b",\"reason\":");
     write_string(decision.reason().as_str(), out);
@@ -46,6 +51,12 @@ fn write_reason(decision: &Decision, out: &mut Vec<u8>) {
         out.extend_from_slice(b",\"guard\":");
         write_string(&guard.name, out);
     }
+}
+
+/// Milliseconds until the guard that refuses lets it in by itself, rounded up; `None` where it does not.
+pub fn barred_ms(decision: &Decision) -> Option<u64> {
+    let left = decision.barred_for()?.as_micros().div_ceil(1_000);
+    Some(u64::try_from(left).unwrap_or(u64::MAX))
 }
 
 #[cold]

@@ -34,6 +34,18 @@ const LIMITADOR: &str = "\
   variables: [\"descriptors[0].user_id\"]
 ";
 
+const PLUGIN: &str = "\
+spec:
+  keeperPassword: hunter2
+  ratelimitData: |
+    { \"limits\": [{ \"rules\": [{ \"urlpathpattern\": \"/pay$\" },], \"limit\": 1 }] }
+";
+
+const RULES: &str = r#"[{ "id": "all", "ruleSetId": "api", "scope": "GLOBAL", "bands": [{ "windowSeconds": 3600, "capacity": 1 }] }]"#;
+
+const POLICIES: &str =
+    r#"{ "items": [{ "id": "1", "name": "api", "requestsPerSecond": 1, "burstSize": 1 }] }"#;
+
 const ANYWHERE: [&str; 6] = [
     "--http",
     "127.0.0.1:0",
@@ -178,6 +190,49 @@ async fn a_file_of_limitador_is_translated_wholly_or_not_at_all() {
     assert_eq!(ended.stdout, "");
     let said = format!("{file}:9:16: this expression is not in Tidegate's language");
     assert!(ended.stderr.contains(&said), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn documents_of_other_systems_are_printed_in_our_language_and_are_valid() {
+    let folder = Folder::make();
+    let plugin = folder.write("middleware.yaml", PLUGIN);
+    let rules = folder.write("rules.json", RULES);
+    let policies = folder.write("rate-limits.json", POLICIES);
+    let variables = folder.write("collector.env", "REDIS_URL=localhost:6379\n");
+    for (system, file, said) in [
+        ("traefik-plugin", &plugin, "rate: 1/s"),
+        ("fluxgate", &rules, "bands: [{ rate: 1/h, label: default }]"),
+        ("gateway", &policies, "rate: 1/s burst 1"),
+        ("collector", &variables, "profile: collector"),
+    ] {
+        let ended = run(tidegate(&["import", system, file])).await;
+        assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+        assert!(ended.stdout.contains(said), "{}", ended.stdout);
+        assert!(!ended.stdout.contains("hunter2") && !ended.stderr.contains("hunter2"));
+        // A collector's plans are in a file that is not there.
+        let plans = format!("file: {}", folder.write("plans.yaml", "plans: {}"));
+        let text = ended.stdout.replace("file: plans.yaml", &plans);
+        let translated = folder.write("tidegate.yaml", text);
+        let ended = run(tidegate(&["validate", &translated])).await;
+        assert_eq!(ended.status.code(), Some(0), "{system}: {}", ended.stderr);
+    }
+    let ended = run(tidegate(&["import", "traefik-plugin", &plugin])).await;
+    let said = format!("{plugin}:4: note: a comma stands before a closing bracket");
+    assert!(ended.stderr.contains(&said), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn what_cannot_be_translated_is_told_all_at_once_and_nothing_is_printed() {
+    let folder = Folder::make();
+    let wrong = PLUGIN
+        .replace("\"limit\": 1", "\"limit\": 0")
+        .replace("/pay$", "pay");
+    let file = folder.write("middleware.yaml", wrong);
+    let ended = run(tidegate(&["import", "traefik-plugin", &file])).await;
+    assert_eq!(ended.status.code(), Some(2));
+    assert_eq!(ended.stdout, "");
+    assert!(ended.stderr.contains("2 errors"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);
 }
 
 #[tokio::test]

@@ -16,6 +16,8 @@ mod access_logs;
 mod addresses;
 /// `/livez`, `/readyz`, `/metrics`.
 mod admin;
+/// The admin API.
+mod admin_api;
 /// `/v1/auth`: forward-auth for proxies.
 mod auth;
 /// What is too large, too slow, too many.
@@ -56,6 +58,8 @@ mod reserve_with_curl;
 mod reset;
 /// `tidegate simulate` as a process, and at the edges of what it is given.
 mod simulate;
+/// Policy that comes from elsewhere, and changes while it is served.
+mod sources;
 /// What clients forge, at `/v1/auth`.
 mod spoofing;
 /// TLS, with and without certificates of callers.

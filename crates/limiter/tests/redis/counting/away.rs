@@ -1,6 +1,6 @@
 //! Redis goes away and comes back: nobody waits for it, and everything counts once.
 
-use super::kit::{Instance, Place};
+use super::kit::{Instance, Place, THRESHOLD};
 use std::time::Duration;
 use tidegate_testkit::redis::{FaultProxy, Faults, until};
 use tokio::time::Instant;
@@ -82,4 +82,58 @@ fn a_redis_that_was_away_at_the_start_gets_everything() {
     until("it is noticed", || instance.status().failures > 0);
     wire.set(Faults::none());
     until("all of it has come", || place.sum("AllIPsMap") == 100);
+}
+
+#[test]
+fn a_total_that_is_no_map_kept_the_period_from_being_counted() {
+    let place = Place::standalone();
+    place
+        .type_in("SET", "AllIPsMap", &["somebody else's"])
+        .done();
+    let mut instance = Instance::start(&place.config("ban: { guard: blacklist, for: 1h }"));
+    instance.ask("192.0.2.1");
+    instance.send();
+    assert_eq!(instance.status().failures, 1, "it is told");
+    assert_eq!(
+        (place.sum("CurrentPeriodMap"), instance.status().sent),
+        (1, 1)
+    );
+    // The next batch, and the one after.
+    for times in 2..=3 {
+        instance.ask("192.0.2.1");
+        instance.send();
+        assert_eq!(place.sum("CurrentPeriodMap"), times);
+    }
+    instance.ask_often("192.0.2.2", THRESHOLD);
+    instance.keep();
+    until("periods close, and ban", || place.is_in_set("192.0.2.2"));
+    until("it is told", || instance.status().closed > 0);
+    // Somebody puts it right: nothing is lost that was meant for it.
+    place.type_in("DEL", "AllIPsMap", &[]).done();
+    instance.send();
+    let expected = [("192.0.2.1", 3), ("192.0.2.2", THRESHOLD)];
+    let expected = expected.map(|(name, count)| (name.to_owned(), count));
+    assert_eq!(place.map("AllIPsMap"), expected.into());
+}
+
+#[test]
+fn a_period_that_is_no_map_keeps_the_total_from_nothing() {
+    let place = Place::cluster();
+    place
+        .type_in("SET", "CurrentPeriodMap", &["somebody else's"])
+        .done();
+    let instance = Instance::start(&place.config(""));
+    for times in 1..=3 {
+        instance.ask("192.0.2.1");
+        instance.send();
+        assert_eq!(place.sum("AllIPsMap"), times);
+    }
+    assert_eq!((instance.status().sent, instance.status().failures), (0, 3));
+    place.type_in("DEL", "CurrentPeriodMap", &[]).done();
+    instance.send();
+    assert_eq!(
+        (place.sum("CurrentPeriodMap"), place.sum("AllIPsMap")),
+        (3, 3)
+    );
+    assert_eq!(instance.status().sent, 3);
 }

@@ -6,6 +6,8 @@ mod away;
 mod bans;
 /// What counts, and for whom.
 mod counts;
+/// When bans end, and what those are told.
+mod ends;
 /// Somewhere to count, and somebody who does.
 mod kit;
 /// Another configuration while counts are under way.

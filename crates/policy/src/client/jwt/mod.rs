@@ -34,6 +34,9 @@ use token::Token;
 /// Longer tokens are not looked at.
 const TOKEN_BYTES_MAX: usize = 16 << 10;
 
+/// Of so many that a request carries at once, each is looked at.
+const TOKENS_MAX: usize = 4;
+
 /// Where tokens are, and when they are believed.
 #[derive(Clone, Debug)]
 pub(crate) struct Jwt {
@@ -108,6 +111,31 @@ impl Jwt {
             }
         }
         .filter(|token| !token.is_empty())
+    }
+
+    /// The request's tokens, where it carries several: the first few and the last, for those are what
+    /// anybody would take, and each is work that anybody can ask for.
+    pub(super) fn find_several<'a>(&self, headers: impl Headers<'a>) -> Vec<&'a [u8]> {
+        let mut said: Vec<&'a [u8]> = match &self.place {
+            TokenPlace::Header(name) => headers.values(name).collect(),
+            TokenPlace::Cookie(name) => {
+                let lines = headers.values("cookie");
+                lines.flat_map(|line| cookie::values(line, name)).collect()
+            }
+        };
+        if said.len() < 2 {
+            return Vec::new();
+        }
+        if let TokenPlace::Header(name) = &self.place {
+            said = said.iter().filter_map(|it| bearer(it, name)).collect();
+        }
+        said.retain(|token| !token.is_empty());
+        if said.len() > TOKENS_MAX {
+            let last = said.pop();
+            said.truncate(TOKENS_MAX.saturating_sub(1));
+            said.extend(last);
+        }
+        said
     }
 
     /// What a token says, if it is to be believed. `trusted`: a proxy sent it.

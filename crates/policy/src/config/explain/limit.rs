@@ -100,8 +100,12 @@ fn waiting(limit: &Limit) -> Option<String> {
 fn block(limit: &Limit) -> Option<String> {
     let block = limit.block.as_ref()?;
     let length = words::period(block.quota.period_us());
+    let or_planned = match limit.plan {
+        Some(_) => ", or as long as their plan says",
+        None => "",
+    };
     Some(format!(
-        "Who is refused is refused for {length} from then on, whatever the bucket holds."
+        "Who is refused is refused for {length} from then on{or_planned}, whatever the bucket holds."
     ))
 }
 

@@ -9,7 +9,9 @@ mod plan;
 mod redis;
 mod respond;
 mod route;
+mod source;
 mod subject;
+mod traces;
 mod words;
 
 use super::{Config, Listener};
@@ -35,7 +37,11 @@ pub fn explain(config: &Config) -> String {
     let counted = config.addresses.iter();
     paragraphs.extend(counted.map(|it| addresses::counting(it, ipv6_prefix)));
     paragraphs.extend(config.alerts.iter().map(addresses::alerts));
+    paragraphs.extend(config.traces.iter().map(traces::traces));
+    let logs = Some(&config.logs).filter(|logs| !logs.refusals.is_none());
+    paragraphs.extend(logs.map(traces::logs));
     paragraphs.extend(config.plans.iter().map(plan::source));
+    paragraphs.extend(source::explain(&config.sources));
     for policy in &config.policies {
         paragraphs.push(heading(config, policy));
         // What was joined has been told already.

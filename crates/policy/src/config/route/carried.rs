@@ -44,7 +44,8 @@ impl Plan {
     /// With the policies of the section `policies`.
     pub(super) fn new(reader: &Reader<'_>, policies: Option<&Value<'_>>) -> Self {
         let text = |node: Option<&Node>| {
-            let text = expand(node?.as_text()?, reader.environment()).ok()?;
+            let node = node?;
+            let text = expand(node.as_text()?, reader.environment_at(node.place)).ok()?;
             Some(text.trim().to_owned())
         };
         let known = policies.iter().flat_map(|value| items(value.node));

@@ -146,6 +146,20 @@ impl fmt::Debug for StoreTarget {
 
 // === impl RedisSettings ===
 
+impl RedisSettings {
+    /// Whether both lead to the same keys, however long that may take and whoever asks.
+    pub(crate) fn is_same_place(&self, other: &Self) -> bool {
+        let is_same_mode = match (&self.mode, &other.mode) {
+            (
+                RedisMode::Sentinel { master: one, .. },
+                RedisMode::Sentinel { master: other, .. },
+            ) => one == other,
+            (one, other) => one == other,
+        };
+        is_same_mode && self.addresses == other.addresses && self.database == other.database
+    }
+}
+
 /// A URL that says the same, with `***` for the password.
 impl fmt::Display for RedisSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

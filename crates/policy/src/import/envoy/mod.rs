@@ -20,6 +20,7 @@ mod translate;
 use super::document::{Document, Wrong, line};
 use super::names::Names;
 use super::note::Notes;
+use super::yaml::ENVOY_BASE;
 use super::{Imported, SourceFile};
 use crate::config::{ConfigErrors, Fault, Node, POLICIES_MAX, Place, Value};
 use descriptor::{Found, Siblings, Walk};
@@ -98,6 +99,7 @@ pub fn envoy(
     }
     Ok(Imported {
         from: format!("envoyproxy/ratelimit: {from}"),
+        base: ENVOY_BASE.to_owned(),
         policies,
         notes: notes.into_notes(),
     })

@@ -5,7 +5,7 @@ use super::rate::Rate;
 use super::{Domain, EnvoyOptions};
 use crate::config::{Fault, KEY_PARTS_MAX, LIMITS_MAX, Value};
 use crate::import::document::Document;
-use crate::import::draft::{KeyDraft, LimitDraft, PolicyDraft, RateDraft, Step, Whom};
+use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Step, Whom};
 use crate::import::names::{self, Names};
 use crate::import::note::Notes;
 
@@ -61,31 +61,18 @@ pub(super) fn policy(
             domain.name
         );
         notes.add((&domain.place.0, domain.place.1), text);
-        limits.push(nobody());
+        limits.push(LimitDraft::nobody());
     }
     PolicyDraft {
         name: policies.take(&domain.name),
         domain: domain.name,
-        each,
+        evaluate: if each { "each" } else { "all" },
         limits,
     }
 }
 
 fn spot(found: &Found) -> (&str, usize) {
     (&found.place.0, found.place.1)
-}
-
-/// A policy needs a limit to be one.
-fn nobody() -> LimitDraft {
-    LimitDraft {
-        name: "none".to_owned(),
-        whom: Whom::Nobody,
-        key: KeyDraft::Global,
-        rates: Vec::new(),
-        align: "clock",
-        mode: None,
-        replaces: Vec::new(),
-    }
 }
 
 /// What the limits are called. Names that are given come first, so that none made up takes one.
@@ -132,13 +119,11 @@ fn limit(found: &Found, name: &str, notes: &mut Notes) -> LimitDraft {
         (false, false) => None,
     };
     LimitDraft {
-        name: name.to_owned(),
         whom: Whom::Path(found.path.iter().map(|level| level.step.clone()).collect()),
         key: key(&found.path),
         rates,
-        align: "clock",
         mode,
-        replaces: Vec::new(),
+        ..LimitDraft::new(name.to_owned(), Counting::Windows("clock"))
     }
 }
 
@@ -158,7 +143,7 @@ fn key(path: &[Level]) -> KeyDraft {
         // What is fixed tells nobody apart, so the whole means the same.
         KeyDraft::Descriptor
     } else {
-        KeyDraft::Entries {
+        KeyDraft::Parts {
             parts,
             or_skip: false,
         }

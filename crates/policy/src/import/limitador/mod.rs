@@ -16,6 +16,7 @@ mod translate;
 
 use super::document::{Document, Wrong};
 use super::note::Notes;
+use super::yaml::ENVOY_BASE;
 use super::{Imported, SourceFile};
 use crate::config::{ConfigErrors, Fault, Kind, Value};
 
@@ -67,6 +68,7 @@ pub fn limitador(file: &SourceFile) -> Result<Imported, ConfigErrors> {
     wrong.finish(&file.name)?;
     Ok(Imported {
         from: format!("limitador: {}", file.name),
+        base: ENVOY_BASE.to_owned(),
         policies,
         notes: notes.into_notes(),
     })

@@ -3,7 +3,7 @@
 use super::limit::Read;
 use crate::config::{BANDS_MAX, Fault, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, parse_band};
 use crate::import::document::{Document, line};
-use crate::import::draft::{KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom};
+use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom};
 use crate::import::names::{self, Names};
 use std::collections::BTreeSet;
 use tidegate_core::{Algorithm, Align};
@@ -127,7 +127,7 @@ fn policy(
         limits: limits.collect(),
         name: policies.take(&namespace),
         domain: namespace,
-        each: false,
+        evaluate: "all",
     }
 }
 
@@ -162,7 +162,6 @@ fn limit(name: String, alike: Alike<'_>) -> LimitDraft {
         .map(|name| format!("descriptor:{name}"))
         .collect();
     LimitDraft {
-        name,
         whom: if entries.is_empty() {
             Whom::Everybody
         } else {
@@ -176,15 +175,13 @@ fn limit(name: String, alike: Alike<'_>) -> LimitDraft {
         key: if parts.is_empty() {
             KeyDraft::Global
         } else {
-            KeyDraft::Entries {
+            KeyDraft::Parts {
                 parts,
                 or_skip: true,
             }
         },
         rates,
-        align: "first-request",
-        mode: None,
-        replaces: Vec::new(),
+        ..LimitDraft::new(name, Counting::Windows("first-request"))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Translations and messages, to the letter.
 //!
-//! `tests/import/LIMITER/good/NAME.yaml` is translated into `NAME.txt`, notes included, which must load
-//! without a warning; of `bad/NAME.yaml`, `NAME.txt` has everything that is wrong. A folder is
+//! `tests/import/LIMITER/good/NAME` is translated into `NAME.txt`, notes included, which must load
+//! without a warning; of `bad/NAME`, `NAME.txt` has everything that is wrong. A folder is
 //! several files, and one whose name begins with `merged` is told of with `--merge-domains`. After a
 //! change, `TIDEGATE_BLESS=1 cargo test -p tidegate-policy` writes all of them anew; read the difference.
 
@@ -9,7 +9,10 @@ use super::meant;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_policy::ConfigErrors;
-use tidegate_policy::import::{EnvoyOptions, Imported, SourceFile, envoy, limitador};
+use tidegate_policy::import::{
+    EnvoyOptions, Imported, SourceFile, collector, envoy, fluxgate, gateway, limitador,
+    traefik_plugin,
+};
 
 #[test]
 fn what_envoyproxy_ratelimit_accepts_is_translated() {
@@ -31,20 +34,82 @@ fn what_cannot_be_said_of_limitador_is_refused_all_at_once() {
     bad("limitador", from_limitador, 5);
 }
 
+#[test]
+fn what_a_traefik_plugin_is_told_is_translated() {
+    good("traefik-plugin", |path| traefik_plugin(&read(path)), 11);
+}
+
+#[test]
+fn what_a_traefik_plugin_cannot_be_told_is_refused_all_at_once() {
+    bad("traefik-plugin", |path| traefik_plugin(&read(path)), 8);
+}
+
+#[test]
+fn rules_and_settings_of_fluxgate_are_translated() {
+    good("fluxgate", |path| fluxgate(&files(path)), 7);
+}
+
+#[test]
+fn what_fluxgate_cannot_mean_is_refused_all_at_once() {
+    bad("fluxgate", |path| fluxgate(&files(path)), 4);
+}
+
+#[test]
+fn settings_and_lists_of_a_gateway_are_translated() {
+    good("gateway", |path| gateway(&files(path)), 4);
+}
+
+#[test]
+fn what_a_gateway_cannot_mean_is_refused_all_at_once() {
+    bad("gateway", |path| gateway(&files(path)), 3);
+}
+
+#[test]
+fn variables_of_a_collector_are_translated() {
+    good("collector", |path| collector(&read(path)), 3);
+}
+
+#[test]
+fn what_a_collector_cannot_mean_is_refused_all_at_once() {
+    bad("collector", |path| collector(&read(path)), 3);
+}
+
+#[test]
+fn no_secret_is_in_any_translation_note_or_message() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import");
+    for limiter in ["traefik-plugin", "fluxgate", "gateway", "collector"] {
+        for kind in ["good", "bad"] {
+            for path in entries(&folder.join(limiter).join(kind)) {
+                if path.extension().is_some_and(|it| it == "txt") {
+                    let text = fs::read_to_string(&path).unwrap();
+                    for secret in ["hunter2", "Pas$w0rd", "fluxgate123"] {
+                        assert!(!text.contains(secret), "{}", path.display());
+                    }
+                }
+            }
+        }
+    }
+}
+
 type Import = fn(&Path) -> Result<Imported, ConfigErrors>;
 
 fn from_envoy(path: &Path) -> Result<Imported, ConfigErrors> {
     let name = name(path);
-    let mut files = vec![path.to_owned()];
-    if path.is_dir() {
-        files = entries(path);
-    }
-    let files: Vec<SourceFile> = files.iter().map(|file| read(file)).collect();
+    let files = files(path);
     let options = EnvoyOptions {
         merge_domains: name.starts_with("merged"),
         each: false,
     };
     envoy(&name, &files, options)
+}
+
+/// A file, or all files of a folder.
+fn files(path: &Path) -> Vec<SourceFile> {
+    let mut files = vec![path.to_owned()];
+    if path.is_dir() {
+        files = entries(path);
+    }
+    files.iter().map(|file| read(file)).collect()
 }
 
 fn from_limitador(path: &Path) -> Result<Imported, ConfigErrors> {

@@ -1,5 +1,6 @@
 //! Keeping an address out, and letting it in again.
 
+use super::look::{ENDS_MAX, TIME_MAX, first_of, list};
 use super::{AddressesArgs, ban_set};
 use crate::commands::who::who;
 use crate::failure::Failure;
@@ -7,12 +8,14 @@ use std::time::Duration;
 use tidegate_policy::Config;
 use tidegate_policy::addresses::Addresses;
 use tidegate_policy::config::{Environment, duration};
+use tidegate_policy::limit::AddressRules;
 use tidegate_redis::{Bans, Connection};
 use tracing::info;
 
 /// What to do about an address.
 pub(super) struct Order {
     set: String,
+    rules: AddressRules,
     /// As it counts.
     address: String,
     what: What,
@@ -43,6 +46,7 @@ impl Order {
         })?;
         Ok(Some(Self {
             set: set.to_owned(),
+            rules: config.client.address_rules(),
             address: member(text, config)?,
             what,
         }))
@@ -70,17 +74,47 @@ impl Order {
                 ("banned", said)
             }
             What::Unban => {
-                let was_banned = bans.unban(address).await.map_err(Failure::runtime)?;
-                let said = if was_banned {
-                    format!("{address} is let in again")
-                } else {
-                    format!("{address} was not kept out")
+                let was_banned = self.unban(connection, &bans).await?;
+                let is_held = self.is_held(connection).await?;
+                let said = match (was_banned, is_held) {
+                    (true, false) => format!("{address} is let in again"),
+                    (false, false) => format!("{address} was not kept out"),
+                    (true, true) => {
+                        format!("{address} is out of the set, but a network is in it that holds it")
+                    }
+                    (false, true) => {
+                        format!("{address} is not in the set, but a network is in it that holds it")
+                    }
                 };
                 ("unbanned", said)
             }
         };
         info!(who = who(environment), address, set = self.set, done, "ban");
         Ok(said)
+    }
+}
+
+impl Order {
+    /// Takes all members out that mean the address, in whichever spelling somebody has added them.
+    async fn unban(&self, connection: &Connection, bans: &Bans) -> Result<bool, Failure> {
+        let set = self.set.as_bytes();
+        let members = connection.members(set, ENDS_MAX, TIME_MAX).await;
+        let mut was_banned = false;
+        for member in members.map_err(Failure::runtime)? {
+            let name = std::str::from_utf8(&member).ok();
+            let name = name.and_then(|text| self.rules.member_of(text));
+            if name.as_ref() == Some(&self.address) {
+                was_banned |= bans.unban(&member).await.map_err(Failure::runtime)?;
+            }
+        }
+        Ok(was_banned)
+    }
+
+    /// Whether the guard would keep it out all the same.
+    async fn is_held(&self, connection: &Connection) -> Result<bool, Failure> {
+        let list = list(connection, (&self.set, self.rules)).await?;
+        let first = first_of(&self.address);
+        Ok(first.is_some_and(|address| list.contains_address(address)))
     }
 }
 

@@ -4,15 +4,19 @@ use crate::failure::Failure;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::time::Duration;
+use tidegate_policy::KeyPart;
 use tidegate_policy::addresses::Addresses;
+use tidegate_policy::guard::{Building, List};
+use tidegate_policy::limit::AddressRules;
 use tidegate_redis::{Bans, Census, CensusLimits, CensusMap, CensusNames, Connection};
 
-/// The most ends of bans that are read.
-const ENDS_MAX: usize = 1_000_000;
+/// The most bans that are read.
+pub(super) const ENDS_MAX: usize = 1_000_000;
 
 /// How long reading them may take.
-const TIME_MAX: Duration = Duration::from_secs(30);
+pub(super) const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// What there is to see.
 #[derive(Debug, Serialize)]
@@ -46,7 +50,7 @@ pub(super) struct Line {
 pub(super) async fn look(
     connection: &Connection,
     counted: &Addresses,
-    set: Option<&str>,
+    banned: Option<(&str, AddressRules)>,
     top: usize,
 ) -> Result<Sight, Failure> {
     let names = CensusNames {
@@ -76,8 +80,8 @@ pub(super) async fn look(
     for (line, (period, total)) in lines.values_mut().zip(period.into_iter().zip(total)) {
         (line.period, line.total) = (period, total);
     }
-    if let Some(set) = set {
-        mark_banned(connection, set, &mut lines).await?;
+    if let Some(banned) = banned {
+        mark_banned(connection, banned, &mut lines).await?;
     }
     let mut addresses: Vec<Line> = lines.into_values().collect();
     addresses.sort_by_key(|line| Reverse((line.period, line.total)));
@@ -104,26 +108,45 @@ impl Line {
 /// Marks those who are kept out, and until when.
 async fn mark_banned(
     connection: &Connection,
-    set: &str,
+    banned: (&str, AddressRules),
     lines: &mut BTreeMap<Vec<u8>, Line>,
 ) -> Result<(), Failure> {
-    let members = connection.members(set.as_bytes(), ENDS_MAX, TIME_MAX).await;
-    for member in members.map_err(Failure::runtime)? {
-        if let Some(line) = lines.get_mut(&member) {
-            line.banned = true;
-        }
-    }
-    let ends = Bans::new(connection.clone(), set)
-        .ends(ENDS_MAX, TIME_MAX)
-        .await;
-    for (member, left) in ends.map_err(Failure::runtime)? {
-        if let Some(line) = lines.get_mut(&member)
-            && line.banned
-        {
-            line.ends_in_ms = Some(millis(left));
-        }
+    let list = list(connection, banned).await?;
+    for line in lines.values_mut() {
+        let Some(first) = first_of(&line.address) else {
+            continue;
+        };
+        line.banned = list.contains_address(first);
+        line.ends_in_ms = list.end_of(first);
     }
     Ok(())
+}
+
+/// Who is kept out, as the guard has it: whatever spelling somebody has added by hand. What ends tells
+/// in how many milliseconds.
+pub(super) async fn list(
+    connection: &Connection,
+    (set, rules): (&str, AddressRules),
+) -> Result<List, Failure> {
+    let bans = Bans::new(connection.clone(), set);
+    let ends = bans.ends(ENDS_MAX, TIME_MAX).await;
+    let ends: BTreeMap<_, _> = ends.map_err(Failure::runtime)?.into_iter().collect();
+    let members = connection.members(set.as_bytes(), ENDS_MAX, TIME_MAX).await;
+    let mut list = Building::new(&KeyPart::Ip, rules);
+    for member in members.map_err(Failure::runtime)? {
+        let end = ends.get(&member).copied().map(millis);
+        match std::str::from_utf8(&member) {
+            Ok(text) => list.push_until(text, end),
+            Err(_) => list.skip(),
+        }
+    }
+    Ok(list.finish())
+}
+
+/// The first address of what a map calls by its address, or by its network.
+pub(super) fn first_of(name: &str) -> Option<IpAddr> {
+    let address = name.split_once('/').map_or(name, |(address, _)| address);
+    address.parse().ok()
 }
 
 fn millis(length: Duration) -> u64 {

@@ -60,7 +60,8 @@ pub fn run(args: &AddressesArgs) -> Result<(), Failure> {
             Some(order) => order.carry_out(connection, &environment).await,
             None => {
                 let set = ban_set(&config, counted);
-                let sight = look::look(connection, counted, set, args.top.into()).await;
+                let banned = set.map(|set| (set, config.client.address_rules()));
+                let sight = look::look(connection, counted, banned, args.top.into()).await;
                 sight.and_then(|sight| {
                     if !args.json {
                         return Ok(show::text(&sight));

@@ -15,12 +15,13 @@ mod name;
 mod pattern;
 mod planned;
 
-pub(super) use keys::{Place, escape_glob, keys_of_all, keys_of_blocks, place_of};
-pub(super) use pattern::{glob, is_only_of};
+pub(crate) use keys::{Place, escape_glob, keys_of_all, keys_of_blocks, place_of};
+pub(crate) use pattern::{glob, is_only_of};
 
 use crate::commands::plans;
 use crate::failure::Failure;
 use clap::Args;
+use planned::Planned;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tidegate_policy::plan::Table;
@@ -56,19 +57,19 @@ pub struct BucketArgs {
 
 /// A bucket and the limit that it belongs to.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(crate) struct Named {
     /// A policy of its name that holds the one limit, without conditions.
     policy: Policy,
     /// `policy/limit/subject`.
-    pub(super) bucket: String,
+    pub(crate) bucket: String,
     band: Option<String>,
-    /// The band that a plan tells, in place of the limit's own.
-    planned: Option<Band>,
+    /// What a plan tells, in place of what the limit itself has.
+    planned: Option<Planned>,
 }
 
 impl Named {
     /// The bucket that `args` mean.
-    pub(super) fn find(config: &mut Config, args: &BucketArgs) -> Result<Self, Failure> {
+    pub(crate) fn find(config: &mut Config, args: &BucketArgs) -> Result<Self, Failure> {
         let mut told = None;
         let (policy, bucket) = match (&args.bucket, &args.limit) {
             (Some(text), _) => {
@@ -97,44 +98,48 @@ impl Named {
         };
         let tables = tables(config, &named.policy)?;
         if let (Some(limit), Some(table)) = (named.limit(), tables.iter().flatten().next()) {
-            named.planned = planned::band(limit, told.as_deref(), named.subject(), table);
+            let planned = planned::planned(limit, told.as_deref(), named.subject(), table);
+            named.planned = planned;
         }
         named.check_band()?;
         Ok(named)
     }
 
-    pub(super) fn policy(&self) -> &str {
+    pub(crate) fn policy(&self) -> &str {
         &self.policy.name
     }
 
-    pub(super) fn limit(&self) -> Option<&Limit> {
+    pub(crate) fn limit(&self) -> Option<&Limit> {
         self.policy.limits.first()
     }
 
     /// Whose it is: `ip:192.0.2.1`.
-    pub(super) fn subject(&self) -> &str {
+    pub(crate) fn subject(&self) -> &str {
         self.bucket.splitn(3, '/').nth(2).unwrap_or_default()
     }
 
     /// The bands that are meant.
-    pub(super) fn bands(&self) -> Vec<&Band> {
+    pub(crate) fn bands(&self) -> Vec<&Band> {
         let own = self.limit().map_or(&[][..], Limit::shapes);
         let bands = self
             .planned
             .as_ref()
-            .map_or(own, std::slice::from_ref)
+            .map_or(own, |planned| std::slice::from_ref(&planned.band))
             .iter();
         bands.filter(|band| self.is_meant(band)).collect()
     }
 
     /// What a refusal closes the limit by, if it does and that is meant.
-    pub(super) fn block(&self) -> Option<&Band> {
-        let block = self.limit()?.block.as_ref()?;
+    pub(crate) fn block(&self) -> Option<&Band> {
+        let block = match &self.planned {
+            Some(planned) => planned.block.as_ref()?,
+            None => self.limit()?.block.as_ref()?,
+        };
         self.is_meant(block).then_some(block)
     }
 
     /// Whether some bands are not meant.
-    pub(super) fn is_partial(&self) -> bool {
+    pub(crate) fn is_partial(&self) -> bool {
         self.band.is_some()
     }
 
@@ -199,7 +204,7 @@ pub(super) fn take(config: &mut Config, policy: &str, limit: &str) -> Result<Pol
 
 /// The policy that the buckets of `limit` are named after, where `name` is asked for it, or the first
 /// one. Decisions tell the names of what routes join, and so people ask for them.
-pub(super) fn policy_name(
+pub(crate) fn policy_name(
     config: &Config,
     name: Option<&str>,
     limit: &str,

@@ -3,20 +3,31 @@
 use tidegate_policy::plan::{Found, Given, Of, Table};
 use tidegate_policy::{Band, KeyPart, Limit};
 
-/// The band by which a bucket of `limit` is counted, as its plan says; `None` where that is what the
-/// limit itself says. `told` is the subject of the plan, where it was told, and `subject` whose bucket
-/// it is.
-pub(super) fn band(
+/// What a plan says of a bucket.
+#[derive(Debug)]
+pub(super) struct Planned {
+    /// The band by which it is counted.
+    pub(super) band: Band,
+    /// What a refusal closes the limit by, if it does.
+    pub(super) block: Option<Band>,
+}
+
+/// What its plan says of a bucket of `limit`; `None` where that is what the limit itself says. `told` is
+/// the subject of the plan, where it was told, and `subject` whose bucket it is.
+pub(super) fn planned(
     limit: &Limit,
     told: Option<&str>,
     subject: &str,
     table: &Table,
-) -> Option<Band> {
+) -> Option<Planned> {
     let found = find(limit, told, subject, table)?;
     match found.given {
         Given::Rate(number) => {
             let rate = table.rates().get(usize::try_from(number).ok()?)?;
-            limit.planned_band(*rate).ok()
+            Some(Planned {
+                band: limit.planned_band(*rate).ok()?,
+                block: limit.planned_block(*rate).ok()?,
+            })
         }
         Given::Unlimited | Given::Nothing => None,
     }

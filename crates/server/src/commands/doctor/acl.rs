@@ -2,9 +2,10 @@
 
 use super::info::Version;
 use crate::commands::bucket::{escape_glob, glob};
-use tidegate_policy::Config;
+
 use tidegate_policy::config::{Layout, LocalShare, RedisMode, RedisSettings};
-use tidegate_policy::guard::Origin;
+use tidegate_policy::guard::{Effect, Origin};
+use tidegate_policy::{Config, KeyPart};
 use tidegate_redis::beside;
 
 /// Who needs a command.
@@ -37,6 +38,7 @@ const INSTANCES: Whose = Comfort("counting the instances, for `local_share: auto
 const LISTS: Whose = Comfort("reading the lists of guards");
 const ADDRESSES: Whose = Comfort("counting addresses");
 const BANS: Whose = Comfort("banning addresses");
+const ENDS: Whose = Comfort("letting addresses in again whose ban has ended");
 const NAMED: Whose = Comfort("a name in CLIENT LIST");
 
 /// Whatever the layout and the topology.
@@ -92,6 +94,17 @@ const LISTED: [Need; 2] = [
     need("sscan", LISTS, &["SSCAN", "KEY", "0"]),
 ];
 
+/// With guards that keep out the addresses in such a set: some may be there only for a time.
+const ENDING: [Need; 7] = [
+    need("type", ENDS, &["TYPE", "KEY"]),
+    need("exists", ENDS, &["EXISTS", "KEY"]),
+    need("zscan", ENDS, &["ZSCAN", "KEY", "0"]),
+    need("zrangebyscore", ENDS, &["ZRANGEBYSCORE", "KEY", "0", "0"]),
+    need("zrem", ENDS, &["ZREM", "KEY", "x"]),
+    need("srem", ENDS, &["SREM", "KEY", "x"]),
+    need("sismember", ENDS, &["SISMEMBER", "KEY", "x"]),
+];
+
 /// With `addresses`.
 const CENSUS: [Need; 12] = [
     need("type", ADDRESSES, &["TYPE", "KEY"]),
@@ -111,15 +124,10 @@ const CENSUS: [Need; 12] = [
 ];
 
 /// With `addresses.ban`.
-const BANNING: [Need; 7] = [
+const BANNING: [Need; 2] = [
     // It cannot be tried without adding somebody.
     need("sadd", BANS, &[]),
-    need("srem", BANS, &["SREM", "KEY", "x"]),
-    need("sismember", BANS, &["SISMEMBER", "KEY", "x"]),
     need("zadd", BANS, &["ZADD", "KEY", "XX", "1", "x"]),
-    need("zrem", BANS, &["ZREM", "KEY", "x"]),
-    need("zscan", BANS, &["ZSCAN", "KEY", "0"]),
-    need("zrangebyscore", BANS, &["ZRANGEBYSCORE", "KEY", "0", "0"]),
 ];
 
 const IN_A_CLUSTER: [Need; 2] = [
@@ -173,6 +181,9 @@ pub(super) fn needs(
     }
     if sets(config).next().is_some() {
         needs.extend(LISTED);
+    }
+    if bans(config).next().is_some() {
+        needs.extend(ENDING);
     }
     if let Some(counted) = &config.addresses {
         needs.extend(CENSUS);
@@ -244,14 +255,29 @@ fn sets(config: &Config) -> impl Iterator<Item = &str> {
         })
 }
 
+/// Those of them whose members are addresses that are kept out, some perhaps for a time.
+fn bans(config: &Config) -> impl Iterator<Item = &str> {
+    config
+        .guards
+        .iter()
+        .filter_map(|guard| match (&guard.origin, guard.effect) {
+            (Origin::Redis { set, at: None }, Effect::Refuse) if guard.subject == KeyPart::Ip => {
+                Some(set.as_str())
+            }
+            _ => None,
+        })
+}
+
+/// What lies beside a key, in the words of `ACL SETUSER`.
+fn named(key: &str, suffix: &str) -> String {
+    let beside = beside(key.as_bytes(), suffix);
+    format!("~{}", escape_glob(&String::from_utf8_lossy(&beside)))
+}
+
 /// The keys of counts by address and what lies beside them, in the words of `ACL SETUSER`.
 fn counts(config: &Config) -> Vec<String> {
     let Some(counted) = &config.addresses else {
         return Vec::new();
-    };
-    let named = |key: &str, suffix: &str| {
-        let beside = beside(key.as_bytes(), suffix);
-        format!("~{}", escape_glob(&String::from_utf8_lossy(&beside)))
     };
     let mut patterns = Vec::new();
     for map in [&counted.period_map, &counted.total_map] {
@@ -260,11 +286,6 @@ fn counts(config: &Config) -> Vec<String> {
     }
     for suffix in [":period", ":closing"] {
         patterns.push(named(&counted.period_map, suffix));
-    }
-    let banned = counted.ban.as_ref();
-    let banned = banned.and_then(|ban| config.guards.iter().find(|it| it.name == ban.guard));
-    if let Some(Origin::Redis { set, .. }) = banned.map(|guard| &guard.origin) {
-        patterns.push(named(set, ":until"));
     }
     patterns
 }
@@ -280,6 +301,7 @@ fn patterns(config: &Config, redis: &RedisSettings) -> Vec<String> {
         patterns.extend(glob(policy, limit, None).map(|glob| format!("~{glob}")));
     }
     patterns.extend(sets(config).map(|set| format!("~{}", escape_glob(set))));
+    patterns.extend(bans(config).map(|set| named(set, ":until")));
     patterns.extend(counts(config));
     patterns.sort();
     patterns.dedup();
@@ -336,7 +358,7 @@ policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]
         let config = Config::parse(text, "x", &NoEnvironment).unwrap();
         let redis = config.store.target.redis().unwrap();
         let line = lines(&config, redis, None).limiter;
-        assert!(line.contains(r" ~List\* ~tg:* "), "{line}");
+        assert!(line.contains(r" ~List\* ~tg:* ~{List\*}:until "), "{line}");
         assert!(
             line.contains("+scard +sscan") && !line.contains("Elsewhere"),
             "{line}"

@@ -1,11 +1,10 @@
 //! `tidegate import limitador`.
 
-use super::show;
-use crate::config_file;
+use super::{read, show};
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
-use tidegate_policy::import::{SourceFile, limitador};
+use tidegate_policy::import::limitador;
 
 /// What to translate.
 #[derive(Args, Debug)]
@@ -17,10 +16,6 @@ pub struct ImportLimitadorArgs {
 
 /// Prints the translation.
 pub(super) fn run(args: &ImportLimitadorArgs) -> Result<(), Failure> {
-    let file = SourceFile {
-        name: args.file.display().to_string(),
-        text: config_file::read(&args.file)?,
-    };
-    let imported = limitador(&file).map_err(Failure::input)?;
+    let imported = limitador(&read(&args.file)?).map_err(Failure::input)?;
     show(&imported, &[])
 }

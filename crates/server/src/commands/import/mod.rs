@@ -1,16 +1,26 @@
 //! `tidegate import`: the configuration of another limiter, told in our own language.
 
+mod collector;
 mod envoy;
+mod fluxgate;
+mod gateway;
 mod limitador;
+mod traefik_plugin;
 
+pub use collector::ImportCollectorArgs;
 pub use envoy::{EnvoyArgs, Evaluate, ImportEnvoyArgs};
+pub use fluxgate::ImportFluxgateArgs;
+pub use gateway::ImportGatewayArgs;
 pub use limitador::ImportLimitadorArgs;
+pub use traefik_plugin::ImportTraefikPluginArgs;
 
 use super::print;
+use crate::config_file;
 use crate::failure::Failure;
 use clap::{Args, Subcommand};
 use std::io::{self, Write};
-use tidegate_policy::import::Imported;
+use std::path::Path;
+use tidegate_policy::import::{Imported, SourceFile};
 
 /// Which limiter's.
 #[derive(Args, Debug)]
@@ -20,6 +30,10 @@ The configuration goes to standard output, and what there is to know about it to
 Examples:
   tidegate import envoy /data/ratelimit/config > tidegate.yaml
   tidegate import limitador limits.yaml > tidegate.yaml
+  tidegate import traefik-plugin middleware.yaml > tidegate.yaml
+  tidegate import fluxgate application.yml rules.json > tidegate.yaml
+  tidegate import gateway application.yml rate-limits.json routes.json > tidegate.yaml
+  tidegate import collector .env > tidegate.yaml
   tidegate serve --config tidegate.yaml")]
 pub struct ImportArgs {
     /// Which limiter's
@@ -34,6 +48,14 @@ pub enum Limiter {
     Envoy(ImportEnvoyArgs),
     /// The file of limitador
     Limitador(ImportLimitadorArgs),
+    /// The settings of a Traefik plugin with a keeper, or the limits that the keeper holds
+    TraefikPlugin(ImportTraefikPluginArgs),
+    /// The rules and settings of FluxGate
+    Fluxgate(ImportFluxgateArgs),
+    /// The settings, policies and routes of an API gateway
+    Gateway(ImportGatewayArgs),
+    /// The variables of an event collector
+    Collector(ImportCollectorArgs),
 }
 
 /// Prints the translation, or fails with everything that cannot be translated.
@@ -41,7 +63,19 @@ pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     match &args.limiter {
         Limiter::Envoy(args) => envoy::run(args),
         Limiter::Limitador(args) => limitador::run(args),
+        Limiter::TraefikPlugin(args) => traefik_plugin::run(args),
+        Limiter::Fluxgate(args) => fluxgate::run(args),
+        Limiter::Gateway(args) => gateway::run(args),
+        Limiter::Collector(args) => collector::run(args),
     }
+}
+
+/// Reads a file.
+fn read(path: &Path) -> Result<SourceFile, Failure> {
+    Ok(SourceFile {
+        name: path.display().to_string(),
+        text: config_file::read(path)?,
+    })
 }
 
 /// Prints a translation, and what there is to know about it.

@@ -12,55 +12,77 @@ use tidegate_redis::{Connection, Mode, RedisStore, Route, Ttl};
 
 /// What was seen.
 #[derive(Debug, Serialize)]
-pub(super) struct Sight {
-    pub(super) bucket: String,
-    pub(super) policy: String,
-    pub(super) limit: String,
-    pub(super) subject: String,
+pub(crate) struct Sight {
+    pub(crate) bucket: String,
+    pub(crate) policy: String,
+    pub(crate) limit: String,
+    pub(crate) subject: String,
     /// For how much longer the limit is closed to the subject; absent where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) blocked_for_ms: Option<u64>,
-    pub(super) bands: Vec<BandSight>,
-    pub(super) keys: Vec<KeySight>,
+    pub(crate) blocked_for_ms: Option<u64>,
+    pub(crate) bands: Vec<BandSight>,
+    pub(crate) keys: Vec<KeySight>,
 }
 
 /// What was seen of a band. Times are rounded up to milliseconds, as in decisions.
 #[derive(Debug, Serialize)]
-pub(super) struct BandSight {
-    pub(super) band: String,
-    pub(super) label: Option<String>,
-    pub(super) algorithm: &'static str,
-    pub(super) capacity: u64,
-    pub(super) remaining: u64,
+pub(crate) struct BandSight {
+    pub(crate) band: String,
+    pub(crate) label: Option<String>,
+    pub(crate) algorithm: &'static str,
+    pub(crate) capacity: u64,
+    pub(crate) remaining: u64,
     /// When a cost of 1 would pass; never where it is absent.
-    pub(super) retry_after_ms: Option<u64>,
+    pub(crate) retry_after_ms: Option<u64>,
     /// When it is as good as new.
-    pub(super) reset_ms: u64,
-    pub(super) as_good_as_new: bool,
+    pub(crate) reset_ms: u64,
+    pub(crate) as_good_as_new: bool,
     /// The store's clock when it was seen, in microseconds.
-    pub(super) at_us: Option<u64>,
+    pub(crate) at_us: Option<u64>,
     /// What is kept, as it is kept.
-    pub(super) state: Option<Value>,
-    pub(super) key: String,
+    pub(crate) state: Option<Value>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) key: String,
     /// The field, where the key is a hash for many.
-    pub(super) field: Option<String>,
+    pub(crate) field: Option<String>,
 }
 
 /// What was seen of a key.
 #[derive(Debug, Serialize)]
-pub(super) struct KeySight {
-    pub(super) key: String,
-    pub(super) exists: bool,
+pub(crate) struct KeySight {
+    pub(crate) key: String,
+    pub(crate) exists: bool,
     /// When Redis forgets it; absent for a key that is not there, or never expires.
-    pub(super) expires_in_ms: Option<u64>,
+    pub(crate) expires_in_ms: Option<u64>,
     /// The bytes of a value that is a string, as hexadecimal digits.
-    pub(super) value: Option<String>,
-    pub(super) slot: Option<u16>,
-    pub(super) node: Option<String>,
+    pub(crate) value: Option<String>,
+    pub(crate) slot: Option<u16>,
+    pub(crate) node: Option<String>,
+}
+
+/// Looks at every band that is meant, in a store that is no Redis.
+pub(crate) async fn look_in_process(store: &impl Store, named: &Named) -> Result<Sight, Failure> {
+    let nowhere = Place {
+        key: Vec::new(),
+        field: None,
+    };
+    let mut bands = Vec::new();
+    for band in named.bands() {
+        let seen = store.inspect(named.bucket.as_bytes(), &band.quota).await;
+        let seen = seen.map_err(Failure::runtime)?;
+        bands.push(band_sight(band, seen, &nowhere));
+    }
+    let mut blocked_for_ms = None;
+    if let Some(block) = named.block() {
+        let seen = store.inspect(named.bucket.as_bytes(), &block.quota).await;
+        let sight = band_sight(block, seen.map_err(Failure::runtime)?, &nowhere);
+        blocked_for_ms = sight.retry_after_ms.filter(|left| *left > 0);
+    }
+    Ok(Sight::of(named, blocked_for_ms, (bands, Vec::new())))
 }
 
 /// Looks at every band that is meant.
-pub(super) async fn look(store: &RedisStore, named: &Named) -> Result<Sight, Failure> {
+pub(crate) async fn look(store: &RedisStore, named: &Named) -> Result<Sight, Failure> {
     let mut bands = Vec::new();
     let mut keys: Vec<Vec<u8>> = Vec::new();
     for band in named.bands() {
@@ -87,18 +109,26 @@ pub(super) async fn look(store: &RedisStore, named: &Named) -> Result<Sight, Fai
     for key in &keys {
         key_sights.push(key_sight(store.connection(), key).await?);
     }
-    Ok(Sight {
-        bucket: named.bucket.clone(),
-        policy: named.policy().to_owned(),
-        limit: named
-            .limit()
-            .map(|limit| limit.name.clone())
-            .unwrap_or_default(),
-        subject: named.subject().to_owned(),
-        blocked_for_ms,
-        bands,
-        keys: key_sights,
-    })
+    Ok(Sight::of(named, blocked_for_ms, (bands, key_sights)))
+}
+
+impl Sight {
+    fn of(
+        named: &Named,
+        blocked_for_ms: Option<u64>,
+        (bands, keys): (Vec<BandSight>, Vec<KeySight>),
+    ) -> Self {
+        let limit = named.limit().map(|limit| limit.name.clone());
+        Self {
+            bucket: named.bucket.clone(),
+            policy: named.policy().to_owned(),
+            limit: limit.unwrap_or_default(),
+            subject: named.subject().to_owned(),
+            blocked_for_ms,
+            bands,
+            keys,
+        }
+    }
 }
 
 /// Why nothing was seen.

@@ -1,6 +1,6 @@
 //! `tidegate inspect`.
 
-mod look;
+pub(crate) mod look;
 mod show;
 
 use super::bucket::{BucketArgs, Named};

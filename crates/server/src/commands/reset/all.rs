@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::simulate::table::grouped;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
-use tidegate_policy::config::Environment;
+use tidegate_policy::config::{Environment, RedisSettings};
 use tidegate_policy::{Config, Limit};
 use tidegate_redis::protocol;
 use tidegate_redis::{Connection, Mode, Route};
@@ -34,27 +34,12 @@ pub(super) fn run(
     if !args.yes && !args.dry_run {
         confirm(&what)?;
     }
-    let mut walk = Walk {
-        config,
-        policy: &policy,
-        limit,
-        is_dry: args.dry_run,
-        is_sure: limit.template.is_none(),
-        forgotten: 0,
-        left: 0,
-    };
-    let patterns = keys_of_all(redis, &policy, limit);
+    let mut walk = Walk::new(config, &policy, limit, args.dry_run);
+    walk.is_shown = true;
     let settings = redis_store::settings(config)?;
     let walked = redis_store::wait_for(async {
         let store = redis_store::connect(settings, "tidegate-reset").await?;
-        let mut walked = Ok(());
-        for pattern in &patterns {
-            walked = walked.and(walk.along(store.connection(), pattern).await);
-        }
-        if let Some(pattern) = keys_of_blocks(redis, &policy, limit) {
-            walk.is_sure = true;
-            walked = walked.and(walk.along(store.connection(), &pattern).await);
-        }
+        let walked = walk.all(store.connection(), redis).await;
         store.connection().close().await;
         walked
     });
@@ -78,7 +63,12 @@ pub(super) fn run(
     Ok(walk.summary())
 }
 
-fn find<'a>(config: &'a Config, policy: &str, limit: &str) -> Result<&'a Limit, Failure> {
+/// The limit of that name.
+pub(crate) fn find<'a>(
+    config: &'a Config,
+    policy: &str,
+    limit: &str,
+) -> Result<&'a Limit, Failure> {
     let of = config.policy(Some(policy));
     let of = of.ok_or_else(|| Failure::input(format!("there is no policy `{policy}`")))?;
     let found = of.limits.iter().find(|it| it.name == limit);
@@ -96,19 +86,52 @@ fn find<'a>(config: &'a Config, policy: &str, limit: &str) -> Result<&'a Limit, 
 }
 
 /// A walk over the keys of a limit.
-struct Walk<'a> {
+#[derive(Debug)]
+pub(crate) struct Walk<'a> {
     config: &'a Config,
     policy: &'a str,
     limit: &'a Limit,
     is_dry: bool,
     /// Whether the pattern matches no other limit's keys, as in the packed layout.
     is_sure: bool,
-    forgotten: u64,
+    /// Whether the person at the terminal is told how far it has come.
+    is_shown: bool,
+    pub(crate) forgotten: u64,
     /// Keys that may be another limit's.
-    left: u64,
+    pub(crate) left: u64,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    pub(crate) fn new(config: &'a Config, policy: &'a str, limit: &'a Limit, is_dry: bool) -> Self {
+        Self {
+            config,
+            policy,
+            limit,
+            is_dry,
+            is_sure: limit.template.is_none(),
+            is_shown: false,
+            forgotten: 0,
+            left: 0,
+        }
+    }
+
+    /// Along all of them. What was forgotten before an error is counted.
+    pub(crate) async fn all(
+        &mut self,
+        connection: &Connection,
+        redis: &RedisSettings,
+    ) -> Result<(), Failure> {
+        let mut walked = Ok(());
+        for pattern in keys_of_all(redis, self.policy, self.limit) {
+            walked = walked.and(self.along(connection, &pattern).await);
+        }
+        if let Some(pattern) = keys_of_blocks(redis, self.policy, self.limit) {
+            self.is_sure = true;
+            walked = walked.and(self.along(connection, &pattern).await);
+        }
+        walked
+    }
+
     async fn along(&mut self, connection: &Connection, pattern: &str) -> Result<(), Failure> {
         let mut scan = connection.scan(pattern, BATCH);
         while let Some(keys) = scan.next_batch().await.map_err(Failure::runtime)? {
@@ -136,6 +159,9 @@ impl Walk<'_> {
 
     /// Tells the person at the terminal how far it has come.
     fn tell(&self) {
+        if !self.is_shown {
+            return;
+        }
         let mut err = io::stderr().lock();
         if err.is_terminal() {
             let count = grouped(self.forgotten);

@@ -1,9 +1,9 @@
 //! `tidegate reset`.
 
-mod all;
+pub(crate) mod all;
 mod audit;
 mod confirm;
-mod one;
+pub(crate) mod one;
 
 use super::bucket::BucketArgs;
 use super::print;

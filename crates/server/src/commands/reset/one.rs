@@ -50,8 +50,34 @@ pub(super) fn run(
     })
 }
 
+/// Forgets every band that is meant in a store that is no Redis; tells how many there were.
+pub(crate) async fn forget_in_process(
+    store: &impl Store,
+    named: &Named,
+    is_dry: bool,
+) -> Result<u64, Failure> {
+    let mut forgotten = 0;
+    for band in named.bands().into_iter().chain(named.block()) {
+        let bucket = named.bucket.as_bytes();
+        let was_there = if is_dry {
+            store
+                .inspect(bucket, &band.quota)
+                .await
+                .map(|seen| seen.is_some())
+        } else {
+            store.reset(bucket, &band.quota).await
+        };
+        forgotten += u64::from(was_there.map_err(Failure::runtime)?);
+    }
+    Ok(forgotten)
+}
+
 /// Forgets every band that is meant; tells how many keys, or bands within keys, there were.
-async fn forget(store: &RedisStore, named: &Named, is_dry: bool) -> Result<u64, Failure> {
+pub(crate) async fn forget(
+    store: &RedisStore,
+    named: &Named,
+    is_dry: bool,
+) -> Result<u64, Failure> {
     let mut forgotten = 0;
     let mut done: Vec<Place> = Vec::new();
     for band in named.bands().into_iter().chain(named.block()) {

@@ -8,19 +8,18 @@ pub(super) use report::configuration as report_start;
 
 use crate::bounds::Bounds;
 use crate::commands::import::EnvoyArgs;
-use crate::config_source::Source;
-use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
+use crate::live::{self, Begun, Composer, Ground};
 use crate::server::{self, End, Listeners};
 use crate::serving::Serving;
 use crate::signals::{Reloads, Signals};
 use clap::Args;
-use reload::Again;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_policy::Config;
+use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tracing::info;
 
@@ -56,44 +55,50 @@ pub struct ServeArgs {
     /// once
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub drain: u32,
+    /// Read the files again only on SIGHUP, and not by themselves when they have changed
+    #[arg(long)]
+    pub no_watch: bool,
 }
 
 impl ServeArgs {
-    /// Where a configuration looks things up.
-    fn environment(&self) -> ProcessEnvironment {
-        let mut environment = ProcessEnvironment::new();
-        environment.set("TIDEGATE_LISTEN_HTTP", self.http);
-        environment.set("TIDEGATE_LISTEN_GRPC", self.grpc);
-        environment.set("TIDEGATE_LISTEN_RESP", self.resp);
-        environment.set("TIDEGATE_LISTEN_GATEWAY", self.gateway);
-        environment.set("TIDEGATE_LISTEN_ADMIN", self.admin);
-        environment
-    }
-
-    /// Where the configuration comes from.
-    fn source(&self) -> Source<'_> {
-        self.envoy.source(self.config.as_deref())
+    /// Where the configuration is, and the flags that go before it.
+    fn ground(&self) -> Ground {
+        let flags = [
+            ("TIDEGATE_LISTEN_HTTP", self.http),
+            ("TIDEGATE_LISTEN_GRPC", self.grpc),
+            ("TIDEGATE_LISTEN_RESP", self.resp),
+            ("TIDEGATE_LISTEN_GATEWAY", self.gateway),
+            ("TIDEGATE_LISTEN_ADMIN", self.admin),
+        ];
+        let flags = flags.into_iter().filter_map(|(name, address)| {
+            let address = address?;
+            Some((name, address.to_string()))
+        });
+        let source = self.envoy.source(self.config.as_deref());
+        Ground {
+            file: source.file.map(Into::into),
+            envoy: source.envoy.map(|(path, options)| (path.into(), options)),
+            flags: flags.collect(),
+            is_watched: !self.no_watch,
+        }
     }
 }
 
 /// Serves until told to stop.
 pub fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let environment = args.environment();
-    let source = args.source();
-    let (config, notes) = source.load(&environment).map_err(Failure::from)?;
-    report_start(&config, &source.name(), &environment);
-    report::notes(&notes);
+    let ground = args.ground();
+    let (name, is_built_in) = (ground.name(), ground.is_built_in());
+    let runtime = runtime()?;
+    let (config, begun) = runtime.block_on(live::begin(ground))?;
+    report::started(&config, &name);
+    report::variables(begun.variables());
+    report::warnings(&config);
     let greeting = |listeners: &Listeners| {
-        let http = listeners.http.as_ref().filter(|_| source.is_built_in())?;
+        let http = listeners.http.as_ref().filter(|_| is_built_in)?;
         Some(greeting::text(http.address, listeners.admin.address))
     };
-    let again = Again::of(args);
-    start_from(
-        again.as_ref(),
-        config,
-        Stop::of(args.notice, args.drain),
-        greeting,
-    )
+    let stop = Stop::of(args.notice, args.drain);
+    start_in(runtime, Some(begun), config, stop, greeting)
 }
 
 /// How to stop.
@@ -120,12 +125,20 @@ pub(super) fn start(
     stop: Stop,
     greeting: impl FnOnce(&Listeners) -> Option<String>,
 ) -> Result<(), Failure> {
-    start_from(None, config, stop, greeting)
+    start_in(runtime()?, None, config, stop, greeting)
 }
 
-/// The same for a `config` that came from files, which can be read again.
-fn start_from(
-    again: Option<&Again<'_>>,
+fn runtime() -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::runtime(format!("cannot start threads: {error}")))
+}
+
+/// The same for a `config` that was begun with, and may change.
+fn start_in(
+    runtime: Runtime,
+    begun: Option<Begun>,
     config: Config,
     stop: Stop,
     greeting: impl FnOnce(&Listeners) -> Option<String>,
@@ -135,18 +148,14 @@ fn start_from(
         drain_time: stop.drain,
         ..Bounds::default()
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::runtime(format!("cannot start threads: {error}")))?;
-    let served = runtime.block_on(serve(again, config, greeting, bounds));
+    let served = runtime.block_on(serve(begun, config, greeting, bounds));
     // A page of metrics that is still being written is no reason to stay.
     runtime.shutdown_background();
     served
 }
 
 async fn serve(
-    again: Option<&Again<'_>>,
+    begun: Option<Begun>,
     config: Config,
     greeting: impl FnOnce(&Listeners) -> Option<String>,
     bounds: Bounds,
@@ -157,6 +166,11 @@ async fn serve(
     let reloads = Reloads::listen().map_err(deaf)?;
     let listen = config.listen.clone();
     let serving = Serving::start(config).await?;
+    let composer = begun.map(|begun| Composer::new(begun, serving.clone()));
+    let serving = match &composer {
+        Some(composer) => serving.changed_by(composer.clone()),
+        None => serving,
+    };
     let listeners = server::bind(&listen).await?;
     report::listening(&listeners);
     if let Some(text) = greeting(&listeners) {
@@ -190,6 +204,7 @@ async fn serve(
         signal = signalled => {
             Err(Failure::runtime(format!("stopped at once by a second signal, {signal}")))
         }
-        never = reload::on_signal(reloads, again, &serving) => match never {},
+        never = reload::on_signal(reloads, composer.as_ref()) => match never {},
+        () = reload::keep(composer.as_ref()) => Ok(()),
     }
 }

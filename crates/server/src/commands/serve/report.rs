@@ -5,40 +5,44 @@ use crate::server::{BoundDoor, Listeners};
 use tidegate_policy::Config;
 use tracing::{info, warn};
 
-/// Tells what is served, and what is odd about it.
+/// Tells what is served, on whose word, and what is odd about it.
 pub(in crate::commands) fn configuration(
     config: &Config,
     name: &str,
     environment: &ProcessEnvironment,
 ) {
+    started(config, name);
+    variables(&environment.taken());
+    warnings(config);
+}
+
+/// Tells what is served.
+pub(super) fn started(config: &Config, name: &str) {
+    let sources: Vec<&str> = config.sources.iter().map(|it| it.name.as_str()).collect();
     info!(
         version = env!("CARGO_PKG_VERSION"),
         configuration = name,
+        sources = (!sources.is_empty()).then(|| sources.join(", ")),
         policies = config.written().count(),
         store = %config.store.target,
         "tidegate"
     );
-    oddities(config, environment);
 }
 
-/// Tells on whose word a configuration is as it is, and what is odd about it.
-pub(super) fn oddities(config: &Config, environment: &ProcessEnvironment) {
-    let variables = environment.taken();
+/// Tells on whose word a configuration is as it is.
+pub(super) fn variables(variables: &[String]) {
     if !variables.is_empty() {
         info!(
             variables = variables.join(", "),
             "environment variables took effect"
         );
     }
-    for warning in config.warnings() {
-        warn!("{}", warning.to_string().trim_end());
-    }
 }
 
-/// Tells what there is to know about a translation.
-pub(super) fn notes(notes: &[String]) {
-    for note in notes {
-        info!("{note}");
+/// Tells what is odd about a configuration.
+pub(super) fn warnings(config: &Config) {
+    for warning in config.warnings() {
+        warn!("{}", warning.to_string().trim_end());
     }
 }
 

@@ -9,6 +9,8 @@ use crate::proxy::target::Target;
 use crate::proxy::trouble::Trouble;
 use crate::tasks::Tasks;
 use crate::telemetry::gateway::{self, RouteMetrics};
+use crate::telemetry::stopwatch::Stopwatch;
+use crate::telemetry::traces::Trace;
 use std::io::ErrorKind;
 use std::sync::Arc;
 use tidegate_policy::route::{Route, Scheme, Upstream};
@@ -143,27 +145,38 @@ pub(super) struct Counted<'a> {
     metrics: &'a RouteMetrics,
     pattern: usize,
     status: u16,
+    watch: Stopwatch,
+    trace: Trace,
 }
 
 impl<'a> Counted<'a> {
     /// A request that came to `lane` by its pattern `pattern`.
-    pub(super) fn new(lane: &'a Lane, pattern: usize) -> Self {
+    pub(super) fn new(lane: &'a Lane, pattern: usize, trace: Trace) -> Self {
         Self {
             metrics: &lane.metrics,
             pattern,
             status: CLIENT_GONE,
+            watch: Stopwatch::start(),
+            trace,
         }
+    }
+
+    /// What is recorded of it.
+    pub(super) fn trace(&self) -> &Trace {
+        &self.trace
     }
 
     /// Its answer.
     pub(super) fn end(mut self, answer: Outcome) -> Outcome {
         self.status = answer.status().as_u16();
+        self.trace.answered(self.status);
         answer
     }
 }
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.metrics.count(self.pattern, self.status);
+        let took = self.watch.elapsed();
+        self.metrics.count(self.pattern, self.status, took);
     }
 }

@@ -43,6 +43,7 @@ use crate::proxy::target::Manner;
 use crate::proxy::trace::Trace;
 use crate::server::paced::Paced;
 use crate::server::session::Visit;
+use crate::telemetry::traces::{self, Context, TRACEPARENT, TRACESTATE};
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
@@ -76,8 +77,11 @@ impl<S: Store + 'static> GatewayDoor<S> {
             _ => None,
         };
         if let Some(way) = way {
-            let counted = Counted::new(way.lane, way.pattern);
-            let answer = self.take(&table, way.lane, request, visit).await;
+            let trace = self.decider.trace(request.headers());
+            way.describe(&request, &trace);
+            let counted = Counted::new(way.lane, way.pattern, trace);
+            let way = (&table, way.lane);
+            let answer = self.take(way, request, visit, counted.trace()).await;
             return counted.end(answer);
         }
         let respond = table.rules.policy(None).map(Policy::respond);
@@ -93,15 +97,16 @@ impl<S: Store + 'static> GatewayDoor<S> {
 
     async fn take(
         &self,
-        table: &Arc<Table>,
-        lane: &Arc<Lane>,
+        (table, lane): (&Arc<Table>, &Arc<Lane>),
         mut request: Box<Request<Incoming>>,
         visit: Visit<'_, Memory>,
+        recorded: &traces::Trace,
     ) -> Outcome {
-        let verdict = match self.decide_at_once(table, lane, &request, visit.peer()) {
+        let way = (&**table, &**lane);
+        let verdict = match self.decide_at_once(way, &request, visit.peer(), recorded) {
             Some(verdict) => verdict,
             // Put aside: it is large, and most requests are decided by now.
-            None => Box::pin(self.decide(table, lane, &request, visit.peer())).await,
+            None => Box::pin(self.decide(way, &request, visit.peer(), recorded)).await,
         };
         let decision = match verdict {
             Verdict::Pass(decision) => decision,
@@ -132,10 +137,23 @@ impl<S: Store + 'static> GatewayDoor<S> {
             is_trusted: table.rules.client().trusts(visit.peer()),
             upgrade: wanted,
         };
+        let leg = recorded.leg();
+        if let Some(parent) = recorded.header(&leg) {
+            let headers = request.headers_mut();
+            // What vendors said of a trace that was said wrongly belongs to none.
+            if Context::of(headers).is_none() {
+                headers.remove(TRACESTATE);
+            }
+            headers.insert(TRACEPARENT, parent);
+        }
         let mut answer = match outbound(*request, terms) {
             Ok(request) => match self.forward(lane, request, upgrade).await {
-                Ok(answer) => answer,
+                Ok(answer) => {
+                    recorded.forwarded(leg, Some(answer.status().as_u16()));
+                    answer
+                }
                 Err(unanswered) => {
+                    recorded.forwarded(leg, None);
                     Box::pin(self.refund(lane, decision.as_deref(), &unanswered)).await;
                     addressee.trouble(&unanswered.trouble)
                 }

@@ -4,6 +4,7 @@ use super::lane::{Lane, fleet};
 use crate::proxy::fleet::Fleet;
 use crate::tasks::Tasks;
 use crate::telemetry::gateway::{GatewayMetrics, RouteLabels};
+use crate::telemetry::traces::{Trace, Value};
 use http::Request;
 use std::sync::Arc;
 use tidegate::Rules;
@@ -26,6 +27,23 @@ pub(super) struct Way<'a> {
     pub(super) lane: &'a Arc<Lane>,
     /// Which of the route's patterns led to it.
     pub(super) pattern: usize,
+}
+
+impl Way<'_> {
+    /// Tells a trace which way it is.
+    pub(super) fn describe<B>(&self, request: &Request<B>, trace: &Trace) {
+        let route = &self.lane.route;
+        let path = || route.patterns.get(self.pattern).map_or("", String::as_str);
+        trace.name(|| format!("{} {}", request.method(), path()));
+        trace.note(|| {
+            [
+                ("http.request.method", request.method().as_str().into()),
+                ("http.route", path().into()),
+                ("tidegate.route", route.id.as_str().into()),
+                ("tidegate.door", Value::Word("gateway")),
+            ]
+        });
+    }
 }
 
 /// Routes of which all is known to be sound, but which nobody takes yet.

@@ -4,6 +4,7 @@ use super::answer::{Outcome, whole};
 use super::lane::Lane;
 use super::table::Table;
 use super::{GatewayDoor, respond};
+use crate::telemetry::traces::Trace;
 use http::HeaderMap;
 use http::request::Request;
 use std::net::IpAddr;
@@ -23,10 +24,10 @@ impl<S: Store + 'static> GatewayDoor<S> {
     /// Decides a request, if that can be done without waiting for anything.
     pub(super) fn decide_at_once<B>(
         &self,
-        table: &Table,
-        lane: &Lane,
+        (table, lane): (&Table, &Lane),
         request: &Request<B>,
         peer: IpAddr,
+        trace: &Trace,
     ) -> Option<Verdict> {
         let Some(carried) = &lane.route.policy else {
             return Some(self.guard(table, lane, request, peer));
@@ -34,19 +35,21 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let question = lane.question(&table.rules, &carried.name, request, peer);
         let pairs = question.pairs();
         let asked = question.request(&pairs);
+        let leg = trace.leg();
         let outcome = self.decider.decide_at_once(&table.rules, &asked)?;
+        trace.decided(leg, outcome.as_ref());
         self.note_token(&question);
         let respond = lane.respond(table);
-        Some(conclude(outcome, request.headers(), respond))
+        Some(self.conclude(outcome, request.headers(), respond))
     }
 
     /// Decides a request, however long that takes.
     pub(super) async fn decide<B>(
         &self,
-        table: &Table,
-        lane: &Lane,
+        (table, lane): (&Table, &Lane),
         request: &Request<B>,
         peer: IpAddr,
+        trace: &Trace,
     ) -> Verdict {
         let Some(carried) = &lane.route.policy else {
             return self.guard(table, lane, request, peer);
@@ -55,8 +58,10 @@ impl<S: Store + 'static> GatewayDoor<S> {
         self.note_token(&question);
         let pairs = question.pairs();
         let asked = question.request(&pairs);
+        let leg = trace.leg();
         let outcome = self.decider.decide_by(&table.rules, &asked).await;
-        conclude(outcome, request.headers(), lane.respond(table))
+        trace.decided(leg, outcome.as_ref());
+        self.conclude(outcome, request.headers(), lane.respond(table))
     }
 
     /// Decides a request whose route is not limited: guards keep out whom they know all the same, and it
@@ -73,7 +78,8 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let asked = question.request(&pairs);
         match self.decider.guard_by(rules, &asked) {
             Ok(decision) if !decision.is_allowed() => {
-                let answer = respond::refused(&decision, request.headers());
+                let answer =
+                    respond::refused(&decision, request.headers(), self.decider.refusals());
                 Verdict::Answer(Box::new(whole(answer)))
             }
             _ => Verdict::Pass(None),
@@ -85,19 +91,22 @@ impl<S: Store + 'static> GatewayDoor<S> {
             self.decider.metrics().callers.count_token(why);
         }
     }
-}
 
-fn conclude(
-    outcome: Result<Decision, CheckError>,
-    headers: &HeaderMap,
-    respond: Option<&Respond>,
-) -> Verdict {
-    let answer = match outcome {
-        Ok(decision) if decision.is_allowed() => return Verdict::Pass(Some(Box::new(decision))),
-        Ok(decision) => respond::refused(&decision, headers),
-        Err(_) => respond::unavailable(respond, headers),
-    };
-    Verdict::Answer(Box::new(whole(answer)))
+    fn conclude(
+        &self,
+        outcome: Result<Decision, CheckError>,
+        headers: &HeaderMap,
+        respond: Option<&Respond>,
+    ) -> Verdict {
+        let answer = match outcome {
+            Ok(decision) if decision.is_allowed() => {
+                return Verdict::Pass(Some(Box::new(decision)));
+            }
+            Ok(decision) => respond::refused(&decision, headers, self.decider.refusals()),
+            Err(_) => respond::unavailable(respond, headers),
+        };
+        Verdict::Answer(Box::new(whole(answer)))
+    }
 }
 
 impl Lane {

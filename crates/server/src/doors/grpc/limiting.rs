@@ -11,6 +11,8 @@ use super::status::{Code, Status};
 use super::{GrpcDoor, frame, reserving};
 use crate::doors::promptly::promptly;
 use crate::telemetry::stopwatch::Stopwatch;
+use crate::telemetry::traces::{Trace, Value};
+use http::Request;
 use hyper::body::Incoming;
 use tidegate::Store;
 
@@ -43,28 +45,45 @@ pub(super) enum Lending {
 }
 
 impl<S: Store + 'static> GrpcDoor<S> {
-    pub(super) async fn limit(&self, purpose: Purpose, body: Incoming) -> Result<GrpcBody, Status> {
+    pub(super) async fn limit(
+        &self,
+        purpose: Purpose,
+        request: Request<Incoming>,
+    ) -> Result<GrpcBody, Status> {
         let watch = Stopwatch::start();
-        let body = self.message(body).await?;
+        let trace = self.begin(&request);
+        let body = self.message(request.into_body()).await?;
         let message = frame::only(&body)?;
         let decider = &self.decider;
-        let answer = || rls::answer(decider, purpose, message, frame::begin(ANSWER_BYTES));
+        let answer = || {
+            rls::answer(
+                (decider, &trace),
+                purpose,
+                message,
+                frame::begin(ANSWER_BYTES),
+            )
+        };
         let answered = promptly(decider.may_wait(), answer).await;
         decider.metrics().grpc.durations.observe(watch.elapsed());
         let (_, answer) = answered?;
         Ok(GrpcBody::Message(frame::finish(answer)))
     }
 
-    pub(super) async fn lend(&self, lending: Lending, body: Incoming) -> Result<GrpcBody, Status> {
+    pub(super) async fn lend(
+        &self,
+        lending: Lending,
+        request: Request<Incoming>,
+    ) -> Result<GrpcBody, Status> {
         let watch = Stopwatch::start();
-        let body = self.message(body).await?;
+        let trace = self.begin(&request);
+        let body = self.message(request.into_body()).await?;
         let message = frame::only(&body)?;
         let decider = &self.decider;
         // Put aside, so that calls that decide need not carry them around.
         let answered = match lending {
             Lending::Reserve => {
                 let out = frame::begin(RESERVED_BYTES);
-                Box::pin(reserving::reserve(decider, message, out)).await
+                Box::pin(reserving::reserve((decider, &trace), message, out)).await
             }
             Lending::Commit => {
                 let out = frame::begin(ANSWER_BYTES);
@@ -73,6 +92,19 @@ impl<S: Store + 'static> GrpcDoor<S> {
         };
         decider.metrics().grpc.durations.observe(watch.elapsed());
         Ok(GrpcBody::Message(frame::finish(answered?)))
+    }
+
+    /// What is recorded of a call. Metadata is headers, and a proxy passes its trace on in them.
+    fn begin(&self, request: &Request<Incoming>) -> Trace {
+        let trace = self.decider.trace(request.headers());
+        trace.name(|| request.uri().path().trim_start_matches('/').to_owned());
+        trace.note(|| {
+            [
+                ("rpc.system", Value::Word("grpc")),
+                ("tidegate.door", Value::Word("grpc")),
+            ]
+        });
+        trace
     }
 }
 

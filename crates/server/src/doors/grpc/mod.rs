@@ -58,11 +58,11 @@ impl<S: Store + 'static> GrpcDoor<S> {
 
     async fn call(&self, request: Request<Incoming>, visit: Visit<'_>) -> Result<GrpcBody, Status> {
         match request.uri().path() {
-            limiting::SHOULD_RATE_LIMIT => self.limit(Purpose::Decide, request.into_body()).await,
-            limiting::CHECK_RATE_LIMIT => self.limit(Purpose::Test, request.into_body()).await,
-            limiting::REPORT => self.limit(Purpose::Report, request.into_body()).await,
-            limiting::RESERVE => self.lend(Lending::Reserve, request.into_body()).await,
-            limiting::COMMIT => self.lend(Lending::Commit, request.into_body()).await,
+            limiting::SHOULD_RATE_LIMIT => self.limit(Purpose::Decide, request).await,
+            limiting::CHECK_RATE_LIMIT => self.limit(Purpose::Test, request).await,
+            limiting::REPORT => self.limit(Purpose::Report, request).await,
+            limiting::RESERVE => self.lend(Lending::Reserve, request).await,
+            limiting::COMMIT => self.lend(Lending::Commit, request).await,
             health::CHECK => self.check_health(request.into_body()).await,
             health::WATCH => self.watch_health(request.into_body(), visit).await,
             reflection::V1 | reflection::V1_ALPHA => Ok(GrpcBody::stream(

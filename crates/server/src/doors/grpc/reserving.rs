@@ -4,13 +4,14 @@
 use super::rls::{self, Unanswered};
 use super::status::{Code, Status};
 use crate::decider::Decider;
+use crate::telemetry::traces::Trace;
 use crate::wire::rls::reserve::{self, Commit, Reserve};
 use crate::wire::rls::write;
 use tidegate::{CheckError, Reservation, SettleError, SettleState, Store};
 
 /// Answers `message`, a `ReserveRequest`: appends a `ReserveResponse` to `out`.
 pub(super) async fn reserve<S: Store>(
-    decider: &Decider<S>,
+    (decider, trace): (&Decider<S>, &Trace),
     message: &[u8],
     mut out: Vec<u8>,
 ) -> Result<Vec<u8>, Status> {
@@ -22,7 +23,9 @@ pub(super) async fn reserve<S: Store>(
         reserve::reserved(&mut out, write::Code::Ok, None);
         return Ok(out);
     };
+    let leg = trace.leg();
     let reserved = decider.reserve(&rules, &request, ttl).await;
+    trace.decided(leg, reserved.as_ref().map(Reservation::decision));
     let reservation = reserved.map_err(unreserved)?;
     reserve::reserved(&mut out, code(&reservation), reservation.id());
     Ok(out)
@@ -37,7 +40,8 @@ pub(super) async fn commit<S: Store>(
     let told = Commit::read(message)?;
     let is_released = match settle(decider, &told).await? {
         Some(is_released) => is_released,
-        // What was used was used, though nobody knows of the reservation.
+        // What was used was used, though nobody knows of the reservation: it is charged, but for what
+        // meets a limit that is closed to it (`block`), of which nothing is counted meanwhile.
         None => {
             report(decider, &told).await?;
             false
@@ -67,7 +71,7 @@ async fn settle<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<Opt
     }
 }
 
-/// Charges what was used.
+/// Charges what was used; nothing of it where a limit that it meets is closed to whoever used it.
 async fn report<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<(), Status> {
     let descriptors = told.descriptors()?;
     let rules = decider.rules().map_err(unreserved)?;

@@ -2,6 +2,7 @@
 
 use super::tell;
 use crate::decider::Decider;
+use crate::telemetry::traces::Trace;
 use crate::wire::protobuf::read::Malformed;
 use crate::wire::rls::read::{Call, Descriptors};
 use crate::wire::rls::write::Code;
@@ -30,14 +31,14 @@ pub(in crate::doors) enum Unanswered {
 
 /// Answers `message`, a `RateLimitRequest`: appends a `RateLimitResponse` to `out`.
 pub(in crate::doors) async fn answer<S: Store>(
-    decider: &Decider<S>,
+    (decider, trace): (&Decider<S>, &Trace),
     purpose: Purpose,
     message: &[u8],
     mut out: Vec<u8>,
 ) -> Result<(Code, Vec<u8>), Unanswered> {
     let call = Call::read(message)?;
     let descriptors = call.descriptors()?;
-    let code = match decide(decider, purpose, &call, &descriptors).await? {
+    let code = match decide((decider, trace), purpose, &call, &descriptors).await? {
         Some(decision) => tell::decision(&decision, purpose, &mut out),
         None => {
             decider.metrics().grpc.count_unknown(call.domain);
@@ -49,7 +50,7 @@ pub(in crate::doors) async fn answer<S: Store>(
 
 /// The decision; `None` where no policy has the domain.
 async fn decide<S: Store>(
-    decider: &Decider<S>,
+    (decider, trace): (&Decider<S>, &Trace),
     purpose: Purpose,
     call: &Call<'_>,
     descriptors: &Descriptors<'_>,
@@ -58,6 +59,7 @@ async fn decide<S: Store>(
     let Some(request) = request(&rules, call.domain, call.cost(), descriptors) else {
         return Ok(None);
     };
+    let leg = trace.leg();
     let outcome = match purpose {
         Purpose::Decide => match decider.decide_at_once(&rules, &request) {
             Some(at_once) => at_once,
@@ -67,6 +69,7 @@ async fn decide<S: Store>(
         Purpose::Test => Box::pin(decider.test_by(&rules, &request)).await,
         Purpose::Report => Box::pin(decider.report_by(&rules, &request)).await,
     };
+    trace.decided(leg, outcome.as_ref());
     Ok(Some(outcome?))
 }
 

@@ -2,6 +2,7 @@
 
 use super::{DECISION_BYTES, HttpDoor};
 use crate::doors::respond::{self, Answer};
+use crate::telemetry::traces::Trace;
 use crate::wire::answer;
 use crate::wire::question::{Asked, Question};
 use futures_util::future::join_all;
@@ -11,15 +12,15 @@ use tidegate_http::unix_seconds;
 
 impl<S: Store> HttpDoor<S> {
     /// Answers questions.
-    pub(super) async fn check(&self, text: &[u8]) -> Answer {
+    pub(super) async fn check(&self, text: &[u8], trace: &Trace) -> Answer {
         let decided = match Asked::read(text) {
             Err(fault) => return respond::bad_question(&fault),
             Ok(Asked::One(question)) => self
-                .decide_one(&question)
+                .decide_one(&question, trace)
                 .await
                 .map_err(|error| (error, None)),
             Ok(Asked::Several(questions)) => self
-                .decide_several(&questions)
+                .decide_several(&questions, trace)
                 .await
                 .map_err(|(error, nth)| (error, Some(nth))),
         };
@@ -29,9 +30,13 @@ impl<S: Store> HttpDoor<S> {
         }
     }
 
-    async fn decide_one(&self, question: &Question<'_>) -> Result<Vec<u8>, CheckError> {
+    async fn decide_one(
+        &self,
+        question: &Question<'_>,
+        trace: &Trace,
+    ) -> Result<Vec<u8>, CheckError> {
         let rules = self.decider.rules()?;
-        let decision = self.decide_by(&rules, question).await?;
+        let decision = self.decide_by(&rules, question, trace).await?;
         let mut json = Vec::with_capacity(DECISION_BYTES);
         answer::write(&decision, &mut json);
         Ok(json)
@@ -43,12 +48,16 @@ impl<S: Store> HttpDoor<S> {
         &self,
         rules: &Arc<Rules>,
         question: &Question<'_>,
+        trace: &Trace,
     ) -> Result<Decision, CheckError> {
         let learnt = question.learn(rules.client(), &unix_seconds);
         let pairs = question.pairs_with(learnt.as_ref());
         let descriptors = question.descriptors(&pairs);
         let request = question.request(&pairs).descriptors(&descriptors);
-        self.decider.decide_by(rules, &request).await
+        let leg = trace.leg();
+        let outcome = self.decider.decide_by(rules, &request).await;
+        trace.decided(leg, outcome.as_ref());
+        outcome
     }
 
     /// Decides a list, each by itself and in order: none waits for the answer of the one before, so
@@ -57,6 +66,7 @@ impl<S: Store> HttpDoor<S> {
     async fn decide_several(
         &self,
         questions: &[Question<'_>],
+        trace: &Trace,
     ) -> Result<Vec<u8>, (CheckError, usize)> {
         for (nth, question) in questions.iter().enumerate() {
             if question.policy.is_some() || !question.described.is_empty() {
@@ -69,7 +79,7 @@ impl<S: Store> HttpDoor<S> {
         }
         let rules = self.decider.rules().map_err(|error| (error, 0))?;
         let each = questions.iter();
-        let decisions = join_all(each.map(|question| self.decide_by(&rules, question)));
+        let decisions = join_all(each.map(|question| self.decide_by(&rules, question, trace)));
         let mut json = Vec::with_capacity(DECISION_BYTES.saturating_mul(questions.len()));
         json.push(b'[');
         for (nth, decision) in decisions.await.into_iter().enumerate() {

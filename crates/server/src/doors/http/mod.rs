@@ -16,6 +16,7 @@ use crate::bounds::Bounds;
 use crate::decider::Decider;
 use crate::server::session::Visit;
 use crate::telemetry::stopwatch::Stopwatch;
+use crate::telemetry::traces::{Trace, Value};
 use crate::wire::settle::Kind;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request};
@@ -66,10 +67,13 @@ impl<S: Store> HttpDoor<S> {
         if !is_json(request.headers()) {
             return respond::unsupported();
         }
+        let trace = self.decider.trace(request.headers());
+        trace.name(|| request.uri().path().to_owned());
+        trace.note(|| [("tidegate.door", Value::Word("http"))]);
         let bounds = &self.bounds;
         let body = body::read(request.into_body(), bounds.body_bytes, bounds.body_time).await;
         let answer = match body {
-            Ok(body) => promptly(self.decider.may_wait(), || self.ask(asking, &body)).await,
+            Ok(body) => promptly(self.decider.may_wait(), || self.ask(asking, &body, &trace)).await,
             Err(error) => {
                 // Lets hyper notice that nobody reads the body any more; otherwise it would go on
                 // waiting for it after the answer, and the connection would stay open.
@@ -77,17 +81,18 @@ impl<S: Store> HttpDoor<S> {
                 return respond::no_body(error, bounds);
             }
         };
+        trace.answered(answer.status().as_u16());
         self.decider.metrics().durations.observe(watch.elapsed());
         answer
     }
 
-    async fn ask(&self, asking: Asking, text: &[u8]) -> Answer {
+    async fn ask(&self, asking: Asking, text: &[u8], trace: &Trace) -> Answer {
         match asking {
-            Asking::Check => self.check(text).await,
+            Asking::Check => self.check(text, trace).await,
             // Put aside, so that checks need not carry them around.
-            Asking::Reserve => Box::pin(self.reserve(text)).await,
+            Asking::Reserve => Box::pin(self.reserve(text, trace)).await,
             Asking::Settle(kind) => Box::pin(self.settle(text, kind)).await,
-            Asking::Envoy => Box::pin(envoy_json::answer(&self.decider, text)).await,
+            Asking::Envoy => Box::pin(envoy_json::answer(&self.decider, text, trace)).await,
         }
     }
 }

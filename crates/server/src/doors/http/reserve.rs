@@ -2,6 +2,7 @@
 
 use super::{DECISION_BYTES, HttpDoor};
 use crate::doors::respond::{self, Answer};
+use crate::telemetry::traces::Trace;
 use crate::wire::question::{Asked, Question};
 use crate::wire::settle::{Kind, Settlement, ToSettle};
 use crate::wire::{reserve, settle};
@@ -16,15 +17,15 @@ const RESERVATION_BYTES: usize = DECISION_BYTES + 512;
 
 impl<S: Store> HttpDoor<S> {
     /// Answers what is to be reserved.
-    pub(super) async fn reserve(&self, text: &[u8]) -> Answer {
+    pub(super) async fn reserve(&self, text: &[u8], trace: &Trace) -> Answer {
         let reserved = match Asked::read_reserving(text) {
             Err(fault) => return respond::bad_question(&fault),
             Ok(Asked::One(question)) => self
-                .reserve_one(&question)
+                .reserve_one(&question, trace)
                 .await
                 .map_err(|error| (error, None)),
             Ok(Asked::Several(questions)) => self
-                .reserve_several(&questions)
+                .reserve_several(&questions, trace)
                 .await
                 .map_err(|(error, nth)| (error, Some(nth))),
         };
@@ -34,9 +35,16 @@ impl<S: Store> HttpDoor<S> {
         }
     }
 
-    async fn reserve_one(&self, question: &Question<'_>) -> Result<Vec<u8>, CheckError> {
+    async fn reserve_one(
+        &self,
+        question: &Question<'_>,
+        trace: &Trace,
+    ) -> Result<Vec<u8>, CheckError> {
         let rules = self.decider.rules()?;
-        let reservation = self.reserve_by(&rules, question).await?;
+        let leg = trace.leg();
+        let reserved = self.reserve_by(&rules, question).await;
+        trace.decided(leg, reserved.as_ref().map(Reservation::decision));
+        let reservation = reserved?;
         let mut json = Vec::with_capacity(RESERVATION_BYTES);
         reserve::write(&reservation, &mut json);
         Ok(json)
@@ -59,6 +67,7 @@ impl<S: Store> HttpDoor<S> {
     async fn reserve_several(
         &self,
         questions: &[Question<'_>],
+        trace: &Trace,
     ) -> Result<Vec<u8>, (CheckError, usize)> {
         let rules = self.decider.rules().map_err(|error| (error, 0))?;
         // Put together once, so that what is accepted is what is reserved.
@@ -86,7 +95,13 @@ impl<S: Store> HttpDoor<S> {
             accepted.map_err(|error| (error, nth))?;
         }
         let each = requests.iter();
-        let reserved = each.map(|(request, ttl)| self.decider.reserve(&rules, request, *ttl));
+        let rules = &rules;
+        let reserved = each.map(async |(request, ttl)| {
+            let leg = trace.leg();
+            let reserved = self.decider.reserve(rules, request, *ttl).await;
+            trace.decided(leg, reserved.as_ref().map(Reservation::decision));
+            reserved
+        });
         let reserved = join_all(reserved).await;
         let mut json = Vec::with_capacity(RESERVATION_BYTES.saturating_mul(questions.len()));
         json.push(b'[');

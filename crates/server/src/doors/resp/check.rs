@@ -3,6 +3,7 @@
 use super::parse::Command;
 use super::reply::{Protocol, Replies};
 use crate::decider::Decider;
+use crate::wire::answer::barred_ms;
 use crate::wire::fault::quote;
 use crate::wire::question::{Described, PAIRS_MAX, Question};
 use std::borrow::Cow;
@@ -194,7 +195,10 @@ pub(super) fn write(decided: &Decided, replies: &mut Replies) {
     match binding.as_ref().map(|it| it.wait().as_millis()) {
         Some(Some(wait_ms)) => replies.natural(wait_ms),
         Some(None) => absent(replies),
-        None if decision.is_barred() => absent(replies),
+        None if decision.is_barred() => match barred_ms(decision) {
+            Some(left_ms) => replies.natural(left_ms),
+            None => absent(replies),
+        },
         None => replies.integer(0),
     }
     name("reset_ms", replies);

@@ -81,16 +81,7 @@ impl Clients {
         if let Some(client) = known(&self.0.lock()) {
             return Ok(client);
         }
-        let options = ClientOptions::parse(place.url.expose()).await;
-        // What is wrong with a URL may quote it, and so its password.
-        let mut options = options.map_err(|_| "the URL of MongoDB is not understood".to_owned())?;
-        options
-            .app_name
-            .get_or_insert_with(|| "tidegate".to_owned());
-        options
-            .server_selection_timeout
-            .get_or_insert(place.time_max);
-        let client = Client::with_options(options).map_err(shown)?;
+        let client = connect(place.url, place.time_max).await?;
         let mut kept = self.0.lock();
         if let Some(client) = known(&kept) {
             return Ok(client);
@@ -98,6 +89,18 @@ impl Clients {
         kept.push((place.url.clone(), client.clone()));
         Ok(client)
     }
+}
+
+/// A client of the server at `url`. It has not been asked for anything yet.
+pub(crate) async fn connect(url: &Secret, time_max: Duration) -> Result<Client, String> {
+    let options = ClientOptions::parse(url.expose()).await;
+    // What is wrong with a URL may quote it, and so its password.
+    let mut options = options.map_err(|_| "the URL of MongoDB is not understood".to_owned())?;
+    options
+        .app_name
+        .get_or_insert_with(|| "tidegate".to_owned());
+    options.server_selection_timeout.get_or_insert(time_max);
+    Client::with_options(options).map_err(shown)
 }
 
 // By hand: URLs may hold passwords.
@@ -146,7 +149,7 @@ impl Wants {
 
 /// What is wrong, in one line.
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
-fn shown(error: mongodb::error::Error) -> String {
+pub(crate) fn shown(error: mongodb::error::Error) -> String {
     error.kind.to_string()
 }
 
@@ -221,5 +224,7 @@ fn value(document: &RawDocument, field: &str) -> Option<String> {
     }
 }
 
+#[cfg(test)]
+pub(crate) mod double;
 #[cfg(test)]
 mod tests;

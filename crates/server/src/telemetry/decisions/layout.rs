@@ -1,10 +1,12 @@
 //! A counter for every name of a configuration.
 
 use super::by_decider::ByDecider;
-use prometheus_client::encoding::MetricEncoder;
+use crate::telemetry::durations::Durations;
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate::{Decision, Mode};
 use tidegate_policy::{Limit, Policy};
 
@@ -20,6 +22,7 @@ pub(crate) struct Layout {
 #[derive(Clone, Debug)]
 struct PolicyCounts {
     unlimited: Arc<ByDecider>,
+    durations: Arc<Durations>,
     /// Those of guards, before any limit was asked: refused, and exempt.
     guarded: Arc<Guarded>,
     limits: BTreeMap<Box<str>, LimitCounts>,
@@ -74,11 +77,14 @@ impl Layout {
         Self { policies }
     }
 
-    pub(super) fn count(&self, decision: &Decision) {
+    pub(super) fn count(&self, decision: &Decision, took: Option<Duration>) {
         // Only what was decided by policies long gone is not here.
         let Some(policy) = self.policies.get(decision.policy()) else {
             return;
         };
+        if let Some(took) = took {
+            policy.durations.observe(took);
+        }
         let by = decision.decided_by();
         match decision.limit() {
             None if decision.is_barred() => policy.guarded.refused.add(by),
@@ -108,6 +114,17 @@ impl Layout {
         }
         Ok(())
     }
+
+    /// How long decisions took, by policy; nothing of one that was never asked.
+    pub(super) fn encode_durations(&self, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
+        for (policy, counts) in &self.policies {
+            if !counts.durations.is_empty() {
+                let labels = [("policy", &**policy)];
+                counts.durations.encode(encoder.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 // === impl PolicyCounts ===
@@ -129,6 +146,7 @@ impl PolicyCounts {
         }
         Self {
             unlimited: before.map_or_else(Arc::default, |before| Arc::clone(&before.unlimited)),
+            durations: before.map_or_else(Arc::default, |before| Arc::clone(&before.durations)),
             guarded: before.map_or_else(Arc::default, |before| Arc::clone(&before.guarded)),
             limits,
             brought: before.map_or_else(Arc::default, |before| Arc::clone(&before.brought)),

@@ -4,19 +4,23 @@
 //! |---|---|
 //! | `layout` | a counter for every name of a configuration |
 //! | `by_decider` | one count, by who decided |
+//! | `timing` | how long decisions take |
 
 mod by_decider;
 mod layout;
+mod timing;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use layout::Layout;
+pub(crate) use timing::Timing;
 
 use arc_swap::ArcSwap;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Unit;
 use std::fmt;
 use std::sync::Arc;
 use tidegate::Decision;
@@ -53,9 +57,9 @@ impl Decisions {
         self.layout.store(layout);
     }
 
-    /// Counts a decision.
-    pub(crate) fn count(&self, decision: &Decision) {
-        self.layout.load().count(decision);
+    /// Counts a decision, and how long it took if it was timed.
+    pub(crate) fn count(&self, decision: &Decision, timing: Timing) {
+        self.layout.load().count(decision, timing.took(decision));
     }
 }
 
@@ -63,9 +67,14 @@ impl Collector for Decisions {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Decisions by policy, limit and outcome; shadow_refused counts what a watched \
                     limit would have refused, beside the decision itself.";
-        let mut encoder =
-            encoder.encode_descriptor("decisions", help, None, MetricType::Counter)?;
         // Held for as long as the page takes, and so not as a guard, of which there are few.
-        self.layout.load_full().encode(&mut encoder)
+        let layout = self.layout.load_full();
+        let mut family = encoder.encode_descriptor("decisions", help, None, MetricType::Counter)?;
+        layout.encode(&mut family)?;
+        let help = "What it took to decide, without the time that requests were made to wait: each \
+                    decision of a store elsewhere is timed, of those in this process one of 64.";
+        let (unit, kind) = (Some(&Unit::Seconds), MetricType::Histogram);
+        let mut family = encoder.encode_descriptor("decision_duration", help, unit, kind)?;
+        layout.encode_durations(&mut family)
     }
 }

@@ -1,4 +1,4 @@
-use super::Decisions;
+use super::{Decisions, Timing};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use std::sync::Arc;
@@ -37,13 +37,16 @@ impl Counted {
     fn decide_by(&self, rules: &Arc<Rules>, policy: &str) {
         let request = Request::new().policy(policy);
         let decision = self.limiter.check_at_once(rules, &request);
-        self.decisions.count(&decision.unwrap().unwrap());
+        self.decisions
+            .count(&decision.unwrap().unwrap(), Timing::start(true));
     }
 
     fn describe(&self, descriptors: &[Descriptor<'_>]) {
         let request = Request::new().descriptors(descriptors);
-        self.decisions
-            .count(&self.limiter.check_now(&request).unwrap());
+        self.decisions.count(
+            &self.limiter.check_now(&request).unwrap(),
+            Timing::start(true),
+        );
     }
 
     /// The count of a series, if it is shown.
@@ -178,4 +181,32 @@ fn a_watched_limit_that_two_descriptors_meet_would_have_refused_twice() {
     it.describe(&[user(None), user(None)]);
     assert_eq!(it.shown("api", "user", "shadow_refused"), Some(2));
     assert_eq!(it.shown("api", "", "unlimited"), Some(1));
+}
+
+#[test]
+fn how_long_decisions_take_is_told_by_policy_and_kept_over_reloads() {
+    let counted = Counted::new(&format!("{API}, {OTHER}"));
+    let series = |policy: &str| {
+        let mut page = String::new();
+        text::encode(&mut page, &counted.registry).unwrap();
+        let series = format!("decision_duration_seconds_count{{policy=\"{policy}\"}} ");
+        let mut lines = page.lines();
+        let count = lines.find_map(|line| line.strip_prefix(series.as_str()))?;
+        Some(count.parse::<u64>().unwrap())
+    };
+    assert_eq!(series("api"), None, "nothing of what was never asked");
+    counted.decide("api");
+    counted.reload(API);
+    counted.decide("api");
+    assert_eq!((series("api"), series("other")), (Some(2), None));
+}
+
+#[test]
+fn in_this_process_one_of_many_is_timed() {
+    let timed = std::thread::spawn(|| {
+        let all = (0..6_400).map(|_| Timing::start(false));
+        all.filter(|timing| timing.is_timed()).count()
+    });
+    assert_eq!(timed.join().unwrap(), 100);
+    assert!(Timing::start(true).is_timed());
 }

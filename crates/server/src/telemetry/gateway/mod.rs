@@ -50,6 +50,21 @@ impl GatewayMetrics {
         laid_out
     }
 
+    /// Every upstream: its route, its name, whether it is given requests, and how many are under way.
+    pub(crate) fn upstreams(&self) -> Vec<(String, String, bool, u64)> {
+        let routes = self.routes.read().clone();
+        let each = routes.iter().flat_map(|route| {
+            route.upstreams.iter().map(|upstream| {
+                let standings = &upstream.standings;
+                let in_flight = standings.iter().map(|it| u64::from(it.in_flight())).sum();
+                let is_in = standings.iter().all(|it| it.is_in());
+                let (route, name) = (route.id.to_string(), upstream.name.to_string());
+                (route, name, is_in, in_flight)
+            })
+        });
+        each.collect()
+    }
+
     /// Counts the answer to a request that no route is for.
     pub(crate) fn count_unmatched(&self, status: u16) {
         self.unmatched.count(status);

@@ -8,6 +8,7 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Unit;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -26,6 +27,7 @@ impl Collector for GatewayMetrics {
             return Ok(());
         }
         self.encode_requests(&mut encoder, &routes)?;
+        encode_durations(&mut encoder, &routes)?;
         encode_outcomes(&mut encoder, &routes)?;
         encode_upstreams(&mut encoder, &routes)?;
         encode_counts(&mut encoder, &routes)?;
@@ -39,8 +41,8 @@ impl Collector for GatewayMetrics {
 
 impl GatewayMetrics {
     fn encode_requests(&self, encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
-        let help = "Requests by route, pattern and status of the answer; without a route and a \
-                    pattern where none was for them.";
+        let help = "Requests by route, the path of the route as written, and status of the answer; \
+                    without a route and a path where none was for them.";
         let mut encoder =
             encoder.encode_descriptor("gateway_requests", help, None, MetricType::Counter)?;
         for route in routes {
@@ -51,6 +53,19 @@ impl GatewayMetrics {
         }
         self.unmatched.encode(&mut encoder, ("", ""))
     }
+}
+
+fn encode_durations(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+    let help =
+        "From a request's head to the head of its answer, by route, with all that it waited for.";
+    let (unit, kind) = (Some(&Unit::Seconds), MetricType::Histogram);
+    let mut family = encoder.encode_descriptor("gateway_request_duration", help, unit, kind)?;
+    for route in routes {
+        let labels = [("route", &*route.id)];
+        let durations = &route.counts.durations;
+        durations.encode(family.encode_family(&labels)?)?;
+    }
+    Ok(())
 }
 
 fn encode_outcomes(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {

@@ -3,8 +3,10 @@
 use super::outcome::{MessageOutcome, Outcome, Outcomes};
 use super::statuses::Statuses;
 use crate::proxy::standing::Standing;
+use crate::telemetry::durations::Durations;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 /// What a route is called, and what belongs to it.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +53,7 @@ pub(super) struct Counts {
     pub(super) all_out: AtomicU64,
     pub(super) tunnels: AtomicU64,
     pub(super) messages: Outcomes,
+    pub(super) durations: Durations,
 }
 
 /// A tunnel that is counted as open until it is dropped.
@@ -111,9 +114,10 @@ impl RouteMetrics {
         outcomes
     }
 
-    /// Counts the answer to a request that met the condition `pattern`.
+    /// Counts the answer to a request that met the condition `pattern`, and how long its head took.
     #[inline]
-    pub(crate) fn count(&self, pattern: usize, status: u16) {
+    pub(crate) fn count(&self, pattern: usize, status: u16, took: Duration) {
+        self.counts.durations.observe(took);
         if let Some(statuses) = self.by_pattern.get(pattern) {
             statuses.count(status);
         }

@@ -54,7 +54,11 @@ impl Statuses {
                 FIRST..=LAST => buffer.format(status),
                 _ => "other",
             };
-            let labels = [("route", route), ("pattern", pattern), ("status", status)];
+            let labels = [
+                ("route", route),
+                ("route_path", pattern),
+                ("status", status),
+            ];
             ConstCounter::new(count).encode(encoder.encode_family(&labels)?)?;
         }
         Ok(())

@@ -6,6 +6,9 @@ use std::thread;
 use std::time::Duration;
 use tidegate_policy::route::{Balance, Eject};
 
+/// How long every request takes here.
+const TOOK: Duration = Duration::from_micros(70);
+
 struct World {
     gateway: Arc<GatewayMetrics>,
     registry: Registry,
@@ -65,20 +68,20 @@ fn requests_are_counted_by_route_pattern_and_full_status() {
     let patterns = strings(&["/orders", "/orders/{id}"]);
     let routes = world.gateway.lay_out(&[orders(&patterns, &[])]);
     for status in [200, 200, 204, 404, 599, 600, 999] {
-        routes[0].count(1, status);
+        routes[0].count(1, status, TOOK);
     }
-    routes[0].count(0, 100);
+    routes[0].count(0, 100, TOOK);
     world.gateway.count_unmatched(404);
     assert_eq!(
         world.series("tidegate_gateway_requests_total"),
         [
-            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders",status="100"} 1"#,
-            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders/{id}",status="200"} 2"#,
-            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders/{id}",status="204"} 1"#,
-            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders/{id}",status="404"} 1"#,
-            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders/{id}",status="599"} 1"#,
-            r#"tidegate_gateway_requests_total{route="orders",pattern="/orders/{id}",status="other"} 2"#,
-            r#"tidegate_gateway_requests_total{route="",pattern="",status="404"} 1"#,
+            r#"tidegate_gateway_requests_total{route="orders",route_path="/orders",status="100"} 1"#,
+            r#"tidegate_gateway_requests_total{route="orders",route_path="/orders/{id}",status="200"} 2"#,
+            r#"tidegate_gateway_requests_total{route="orders",route_path="/orders/{id}",status="204"} 1"#,
+            r#"tidegate_gateway_requests_total{route="orders",route_path="/orders/{id}",status="404"} 1"#,
+            r#"tidegate_gateway_requests_total{route="orders",route_path="/orders/{id}",status="599"} 1"#,
+            r#"tidegate_gateway_requests_total{route="orders",route_path="/orders/{id}",status="other"} 2"#,
+            r#"tidegate_gateway_requests_total{route="",route_path="",status="404"} 1"#,
         ]
     );
 }
@@ -89,14 +92,14 @@ fn conditions_and_upstreams_of_the_same_name_are_one_series() {
     let patterns = strings(&["/orders", "/orders"]);
     let upstreams = [standing("a:80"), standing("a:80")];
     let routes = world.gateway.lay_out(&[orders(&patterns, &upstreams)]);
-    routes[0].count(0, 200);
-    routes[0].count(1, 200);
+    routes[0].count(0, 200, TOOK);
+    routes[0].count(1, 200, TOOK);
     routes[0].count_upstream(0, Outcome::Answered);
     routes[0].count_upstream(1, Outcome::Answered);
     upstreams[1].set_healthy(false);
     let page = world.page();
     for series in [
-        r#"requests_total{route="orders",pattern="/orders",status="200"} 2"#,
+        r#"requests_total{route="orders",route_path="/orders",status="200"} 2"#,
         r#"upstream_requests_total{route="orders",upstream="a:80",outcome="answered"} 2"#,
         r#"upstream_healthy{route="orders",upstream="a:80"} 0"#,
     ] {
@@ -199,7 +202,7 @@ fn a_reload_goes_on_counting_what_has_the_same_name_and_shows_nothing_else() {
     let tunnel = before[0].open_tunnel();
     before[0].count_retry();
     for index in [0, 1] {
-        before[0].count(index, 200);
+        before[0].count(index, 200, TOOK);
         before[0].count_upstream(index, Outcome::Answered);
     }
 
@@ -207,17 +210,17 @@ fn a_reload_goes_on_counting_what_has_the_same_name_and_shows_nothing_else() {
     let patterns = strings(&["/new", "/orders"]);
     let upstreams = [standing("new:80"), standing("a:80")];
     let after = world.gateway.lay_out(&[orders(&patterns, &upstreams)]);
-    after[0].count(1, 200);
+    after[0].count(1, 200, TOOK);
     after[0].count_upstream(1, Outcome::Answered);
     // A request from before the reload ends only now, and so does a tunnel.
-    before[0].count(0, 200);
+    before[0].count(0, 200, TOOK);
     before[0].count_upstream(0, Outcome::Answered);
     before[0].count_retry();
     drop(tunnel);
 
     let page = world.page();
     for series in [
-        r#"requests_total{route="orders",pattern="/orders",status="200"} 3"#,
+        r#"requests_total{route="orders",route_path="/orders",status="200"} 3"#,
         r#"upstream_requests_total{route="orders",upstream="a:80",outcome="answered"} 3"#,
         r#"upstream_requests_total{route="orders",upstream="new:80",outcome="answered"} 0"#,
         r#"retries_total{route="orders"} 2"#,
@@ -236,12 +239,12 @@ fn nothing_is_lost_when_many_count_at_once() {
     let routes = world.gateway.lay_out(&[orders(&patterns, &[])]);
     thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| (0..10_000).for_each(|_| routes[0].count(0, 200)));
+            scope.spawn(|| (0..10_000).for_each(|_| routes[0].count(0, 200, TOOK)));
         }
     });
     assert_eq!(
         world.series("tidegate_gateway_requests_total"),
-        [r#"tidegate_gateway_requests_total{route="orders",pattern="*",status="200"} 40000"#]
+        [r#"tidegate_gateway_requests_total{route="orders",route_path="*",status="200"} 40000"#]
     );
 }
 
@@ -250,6 +253,25 @@ fn odd_names_are_escaped() {
     let world = World::new();
     let patterns = strings(&[r#"/a"b\c"#]);
     let routes = world.gateway.lay_out(&[orders(&patterns, &[])]);
-    routes[0].count(0, 200);
-    assert!(world.page().contains(r#"pattern="/a\"b\\c""#));
+    routes[0].count(0, 200, TOOK);
+    assert!(world.page().contains(r#"route_path="/a\"b\\c""#));
+}
+
+#[test]
+fn how_long_requests_take_is_told_by_route() {
+    let world = World::new();
+    let (patterns, upstreams) = (strings(&["/orders", "/carts"]), [standing("a:1")]);
+    let routes = world.gateway.lay_out(&[orders(&patterns, &upstreams)]);
+    routes[0].count(0, 200, TOOK);
+    routes[0].count(1, 503, Duration::from_millis(3));
+    let name = "tidegate_gateway_request_duration_seconds";
+    assert_eq!(
+        world.series(&format!("{name}_count")),
+        [format!(r#"{name}_count{{route="orders"}} 2"#)]
+    );
+    for (bound, count) in [("0.00005", 0), ("0.0001", 1), ("0.0025", 1), ("0.005", 2)] {
+        let series = format!(r#"{name}_bucket{{le="{bound}",route="orders"}} {count}"#);
+        let bucket = format!(r#"{name}_bucket{{le="{bound}""#);
+        assert_eq!(world.series(&bucket), [series]);
+    }
 }

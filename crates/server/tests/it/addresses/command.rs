@@ -144,6 +144,47 @@ async fn who_is_banned_is_kept_out_until_that_ends_and_it_is_written_down() {
 }
 
 #[tokio::test]
+async fn an_address_was_known_only_in_the_spelling_that_the_set_has() {
+    let server = Server::start();
+    let operated = Operated::by(config(&server.url(), BAN));
+    let often = [("192.0.2.1", 3), ("2001:db8::1", 2), ("198.51.100.7", 1)];
+    ask(&operated, &often).await;
+    let spelt = [
+        "::ffff:192.0.2.1",
+        "192.0.2.1/32",
+        "2001:DB8::77",
+        "2001:0db8:0:0::/64",
+        "198.51.100.0/24",
+    ];
+    server
+        .command(&[&["SADD", "BlacklistIPsSet"], &spelt[..]].concat())
+        .done();
+    let seen = operated.json(&["addresses"]).await;
+    assert_eq!(
+        told(&seen),
+        [
+            ("192.0.2.1", 3, 3, true),
+            ("2001:db8::/64", 2, 2, true),
+            ("198.51.100.7", 1, 1, true),
+        ]
+    );
+    for (address, said) in [
+        ("::FFFF:192.0.2.1", "192.0.2.1 is let in again\n"),
+        ("192.0.2.1", "192.0.2.1 was not kept out\n"),
+        ("2001:DB8::9", "2001:db8::/64 is let in again\n"),
+        (
+            "198.51.100.7",
+            "198.51.100.7 is not in the set, but a network is in it that holds it\n",
+        ),
+    ] {
+        let ended = operated.run(&["addresses", "--unban", address]).await;
+        assert_eq!(ended.stdout, said, "{}", ended.stderr);
+    }
+    let left = server.command(&["SMEMBERS", "BlacklistIPsSet"]).texts();
+    assert_eq!(left, ["198.51.100.0/24"]);
+}
+
+#[tokio::test]
 async fn in_a_cluster_it_is_the_same() {
     let cluster = Cluster::start(3, 0);
     let operated = Operated::by(config(&cluster.url(), BAN));
@@ -154,6 +195,12 @@ async fn in_a_cluster_it_is_the_same() {
     assert_eq!(
         told(&seen),
         [("192.0.2.1", 2, 2, false), ("192.0.2.2", 1, 1, true)]
+    );
+    let ended = operated.run(&["addresses", "--unban", "192.0.2.2"]).await;
+    assert_eq!(
+        ended.stdout, "192.0.2.2 is let in again\n",
+        "{}",
+        ended.stderr
     );
 }
 
@@ -176,6 +223,7 @@ async fn the_line_that_doctor_prints_grants_all_that_it_takes() {
         take(&limiter, Request::new().ip("192.0.2.1".parse().unwrap())).await;
     }
     let tasks = Tasks::new();
+    tasks.spawn(limiter.keep_lists());
     tasks.spawn(limiter.keep_counts(|_| {}));
     until("a ban comes and goes", || {
         limiter.counting().unwrap().lifted == 1

@@ -80,6 +80,47 @@ async fn requests_of_a_route_without_a_policy_count_as_well() {
     assert_eq!(counted, [("127.0.0.1".to_owned(), 6)].into());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_banned_for_a_time_is_told_when_to_come_back_and_nobody_else_is() {
+    let redis = Redis::start();
+    let now: u64 = redis.command(&["TIME"]).texts()[0].parse().unwrap();
+    let until = ((now + 600) * 1_000).to_string();
+    let [banned, by_hand] = ["192.0.2.1", "192.0.2.2"];
+    let set = ["SADD", "BlacklistIPsSet", banned, by_hand];
+    redis.command(&set).done();
+    let ends = ["ZADD", "{BlacklistIPsSet}:until", &until, banned];
+    redis.command(&ends).done();
+    // Read before the doors open.
+    let server = Server::start(&config(&redis.url(), "threshold: 1000000")).await;
+    let mut client = Client::connect(server.http).await;
+    let told = client.post(&by(banned)).await.body;
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["reason"], "blacklisted");
+    let left = told["retry_after_ms"].as_u64().unwrap();
+    assert!((500_000..=600_001).contains(&left), "{left}");
+    let told = client.post(&by(by_hand)).await.body;
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    assert!(told["retry_after_ms"].is_null() && told["reason"] == "blacklisted");
+
+    for (address, has_end) in [(banned, true), (by_hand, false)] {
+        let lines = format!("host: a\r\nx-forwarded-for: {address}\r\n\r\n");
+        let refused = client
+            .ask(&format!("GET /v1/auth HTTP/1.1\r\n{lines}"))
+            .await;
+        assert_eq!(refused.status, 429, "{address}");
+        let after = refused
+            .header("retry-after")
+            .map(|it| it.parse::<u64>().unwrap());
+        assert_eq!(after.is_some(), has_end, "{address}");
+        assert!(
+            after.is_none_or(|it| (500..=601).contains(&it)),
+            "{after:?}"
+        );
+        let sentence = refused.body.contains("Try again in");
+        assert_eq!(sentence, has_end, "{}", refused.body);
+    }
+}
+
 /// The program with a gateway.
 struct Gateway {
     address: SocketAddr,

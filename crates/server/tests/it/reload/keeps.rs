@@ -89,7 +89,7 @@ async fn metrics_of_names_that_stay_go_on() {
     let after = it.metrics().await;
     for series in [
         "tidegate_decisions_total{policy=\"api\",limit=\"all\",outcome=\"allowed\",decided_by=\"store\"}",
-        "tidegate_gateway_requests_total{route=\"all\",pattern=\"/\",status=\"200\"}",
+        "tidegate_gateway_requests_total{route=\"all\",route_path=\"/\",status=\"200\"}",
     ] {
         let counted = [&before, &after].map(|page| page.get(series));
         assert_eq!(counted, [Some(&1.0), Some(&2.0)], "{series}");

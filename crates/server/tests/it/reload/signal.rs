@@ -22,7 +22,7 @@ async fn the_file_is_read_again_and_a_bad_one_is_told_of_and_left_alone() {
     let folder = Folder::make();
     let (config_a, config_b) = (one_route("a", &a), one_route("b", &b));
     let file = folder.write("tidegate.yaml", format!("{LISTEN}\n{config_a}"));
-    let mut process = Process::start(tidegate(&["serve", "--config", &file]));
+    let mut process = Process::start(tidegate(&["serve", "--no-watch", "--config", &file]));
     let gateway = process.address("gateway").await;
     let admin = process.address("admin").await;
     assert_eq!(answered_by(&get(gateway, "/").await), "a");
@@ -66,7 +66,7 @@ async fn what_needs_a_restart_is_named_and_the_rest_takes_effect() {
     };
     let listen = "listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }";
     let file = folder.write("tidegate.yaml", routeless(listen, "1/h"));
-    let mut process = Process::start(tidegate(&["serve", "--config", &file]));
+    let mut process = Process::start(tidegate(&["serve", "--no-watch", "--config", &file]));
     let http = process.address("http").await;
     let admin = process.address("admin").await;
 
@@ -98,4 +98,43 @@ async fn without_a_file_there_is_nothing_to_read_again() {
     process.logs(nothing, ("signal", "SIGHUP")).await;
     assert_eq!(get(admin, "/readyz").await.status, 200);
     assert_eq!(counted(admin).await, [Some(0.0), Some(0.0)]);
+}
+
+#[tokio::test]
+async fn a_guard_that_a_reload_brings_listed_nobody_at_first() {
+    let redis = tidegate_testkit::redis::Server::start();
+    redis.command(&["SADD", "Listed", "192.0.2.1"]).done();
+    let config = |guards: &str, limit: &str| {
+        format!(
+            "{LISTEN}\nstore: {{ url: '{}', timeout: 5s }}\nguards: [{guards}]
+policies: [{{ name: api, limits: [{{ name: {limit}, rate: 1000000/s }}] }}]
+routes: [{{ id: all, upstreams: ['http://127.0.0.1:9'] }}]",
+            redis.url()
+        )
+    };
+    let folder = Folder::make();
+    let file = folder.write(
+        "tidegate.yaml",
+        config("{ name: other, refuse: user, list: [eve] }", "one"),
+    );
+    let mut process = Process::start(tidegate(&["serve", "--config", &file]));
+    let http = process.address("http").await;
+    let mut client = crate::kit::Client::connect(http).await;
+    let question = r#"{"ip": "192.0.2.1"}"#;
+    assert!(
+        client
+            .post(question)
+            .await
+            .body
+            .contains("\"allowed\":true")
+    );
+
+    let guard = "{ name: listed, refuse: ip, redis: { set: Listed }, refresh: 1h }";
+    folder.write("tidegate.yaml", config(guard, "two"));
+    process.signal("HUP").await;
+    process.logs(RELOADED, ("limits_added", "api/two")).await;
+    let refused = client.post(question).await.body;
+    assert!(refused.contains("\"guard\":\"listed\""), "{refused}");
+    process.signal("TERM").await;
+    assert_eq!(process.ended().await.status.code(), Some(0));
 }

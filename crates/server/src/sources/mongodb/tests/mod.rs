@@ -1,10 +1,8 @@
 //! Against a server of the tests' own that speaks just enough of the protocol, and, where
 //! `TIDEGATE_TEST_MONGODB_URL` is set, against a real one.
 
-mod double;
-
+use super::double::{Double, Stored};
 use super::{Clients, Place};
-use double::{Double, Stored};
 use mongodb::Client;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Decimal128, Document as Fields, doc};

@@ -1,0 +1,315 @@
+//! `admin`: who may look at a server and change what it does.
+
+use super::fault::Fault;
+use super::fields::{optional, required};
+use super::listen::Listen;
+use super::policy::Names;
+use super::reader::{Reader, Value};
+use super::scalar::whole;
+use super::store::StoreSettings;
+use super::table::Shape::{List, Map, Text, Whole, Word};
+use super::table::{Fields, Table};
+use super::words::ROLE;
+use crate::admin::{Admin, Audit, Known, Sha256};
+
+/// The most tokens, and the most certificates: each request is compared with all of them.
+const KNOWN_MAX: usize = 1_000;
+
+/// `admin`.
+pub(super) static ADMIN: Table = Table {
+    what: "`admin`",
+    fields: &[
+        optional(
+            "tokens",
+            List(&Map(&TOKEN)),
+            "Who may come in by a token; `tidegate token` makes one.",
+        ),
+        optional(
+            "certificates",
+            List(&Map(&CERTIFICATE)),
+            "Who may come in by the certificate of the connection; `listen.admin.tls.client_ca` says whose are believed.",
+        ),
+        optional(
+            "audit",
+            Map(&AUDIT),
+            "Where changes are written down, beside the log.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// Somebody who is known by a token.
+static TOKEN: Table = Table {
+    what: "token of an administrator",
+    fields: &[
+        required("name", Text("ci"), "What logs call whoever has it."),
+        required(
+            "role",
+            Word(&ROLE),
+            "`read` looks; `operate` also turns off and on, resets, bans and reloads; `admin` also changes.",
+        ),
+        required(
+            "hash",
+            Text("sha256:…"),
+            "The SHA-256 of the token, as `tidegate token` prints it.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// Somebody who is known by a certificate.
+static CERTIFICATE: Table = Table {
+    what: "certificate of an administrator",
+    fields: &[
+        required("name", Text("ann"), "What logs call whoever has it."),
+        required("role", Word(&ROLE), "What they may do, as for tokens."),
+        required(
+            "fingerprint",
+            Text("sha256:…"),
+            "The SHA-256 of the certificate, as `openssl x509 -noout -fingerprint -sha256` prints it.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// Where changes are written down.
+static AUDIT: Table = Table {
+    what: "`audit`",
+    fields: &[
+        optional(
+            "file",
+            Text("/var/log/tidegate/audit.jsonl"),
+            "The file to which a line of JSON is added for each change.",
+        ),
+        optional(
+            "stream",
+            Text("tidegate:audit"),
+            "The stream in the store's Redis to which each change is added.",
+        ),
+        optional(
+            "max",
+            Whole(1, 100_000_000),
+            "About how many the stream keeps; 10000 unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// Reads `admin`, which stands beside these doors and this store.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    listen: &Listen,
+    store: &StoreSettings,
+) -> Option<Admin> {
+    let fields = reader.fields(value, &ADMIN)?;
+    let mut people = People {
+        names: Names::new("administrators"),
+        hashes: Vec::new(),
+    };
+    let tokens = people.read_all(reader, fields.get("tokens"), &TOKEN, "hash");
+    let certificates = people.read_all(
+        reader,
+        fields.get("certificates"),
+        &CERTIFICATE,
+        "fingerprint",
+    );
+    let audit = fields
+        .get("audit")
+        .and_then(|value| audit(reader, &value, store));
+    if fields.get("tokens").is_none() && fields.get("certificates").is_none() {
+        let fault =
+            Fault::new("nobody could come in: there are neither `tokens` nor `certificates`");
+        let help = "make a token with `tidegate token`, and write its hash here";
+        reader.error(value.key_spot(), fault.help(help));
+    }
+    let tls = listen.admin.tls.as_ref();
+    if let Some(value) = fields.get("certificates")
+        && tls.is_none_or(|tls| tls.client_ca.is_none())
+    {
+        let fault = Fault::new("nobody is asked for a certificate at `listen.admin`");
+        let help = "write `tls: { cert: …, key: …, client_ca: … }` there";
+        reader.error(value.key_spot(), fault.help(help));
+    }
+    if tls.is_none() && !listen.admin.address.ip().is_loopback() {
+        let fault = Fault::new(format!(
+            "tokens travel to {} in the clear",
+            listen.admin.address
+        ));
+        let help = "write `tls` in `listen.admin`, or listen on 127.0.0.1";
+        reader.warn(value.key_spot(), fault.help(help));
+    }
+    Some(Admin {
+        tokens,
+        certificates,
+        audit: audit.unwrap_or_default(),
+    })
+}
+
+/// Those who may come in, who all differ.
+struct People {
+    names: Names,
+    hashes: Vec<Sha256>,
+}
+
+impl People {
+    fn read_all(
+        &mut self,
+        reader: &mut Reader<'_>,
+        value: Option<Value<'_>>,
+        table: &'static Table,
+        hash: &str,
+    ) -> Vec<Known> {
+        let Some(value) = value else {
+            return Vec::new();
+        };
+        let items = reader.list(&value);
+        if items.len() > KNOWN_MAX {
+            let message = format!("these are {}; {KNOWN_MAX} is the most", items.len());
+            reader.error(value.key_spot(), Fault::new(message));
+        }
+        let items = items.iter().take(KNOWN_MAX);
+        items
+            .filter_map(|item| {
+                let fields = reader.fields(item, table)?;
+                self.read(reader, &fields, hash)
+            })
+            .collect()
+    }
+
+    fn read(&mut self, reader: &mut Reader<'_>, fields: &Fields<'_>, hash: &str) -> Option<Known> {
+        let name = fields.get("name");
+        let name = name.and_then(|value| self.names.read(reader, &value));
+        let role = reader.setting(fields, "role", |word| ROLE.parse(word));
+        let value = fields.get(hash);
+        let hash = value.as_ref().and_then(|value| reader.parse(value, sha256));
+        if let (Some(hash), Some(value)) = (hash, &value) {
+            if self.hashes.contains(&hash) {
+                let fault = Fault::new("somebody else is known by the same");
+                reader.error(value.spot(), fault.help("who did what could not be told"));
+            }
+            self.hashes.push(hash);
+        }
+        Some(Known {
+            name: name?,
+            role: role?,
+            hash: hash?,
+        })
+    }
+}
+
+fn sha256(text: &str) -> Result<Sha256, Fault> {
+    // Not shown: somebody may have written the token itself.
+    let fault = || Fault::new("this is no SHA-256: 64 hexadecimal digits after `sha256:`");
+    Sha256::parse(text).ok_or_else(|| fault().help("`tidegate token` prints a token and its hash"))
+}
+
+fn audit(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> Option<Audit> {
+    let fields = reader.fields(value, &AUDIT)?;
+    let file = fields.get("file").and_then(|value| reader.text(&value));
+    let stream = fields.get("stream");
+    if let Some(value) = &stream
+        && store.target.redis().is_none()
+    {
+        let fault = Fault::new("the store is no Redis, so there is nowhere to keep a stream");
+        reader.error(value.key_spot(), fault.help("write `file` instead"));
+    }
+    let stream = stream.and_then(|value| reader.text(&value));
+    let max = fields
+        .get("max")
+        .and_then(|value| reader.parse(&value, |text| whole(text, &(1..=100_000_000))));
+    Some(Audit { file, stream, max })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Config;
+    use crate::admin::{Role, Sha256};
+
+    fn config(text: &str) -> Result<Config, String> {
+        let policies = "policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]";
+        Config::from_yaml(&format!("{text}\n{policies}")).map_err(|errors| errors.to_string())
+    }
+
+    #[test]
+    fn administrators_are_known_by_hashes_and_have_roles() {
+        let (one, two) = (Sha256::of(b"one"), Sha256::of(b"two"));
+        let text = format!(
+            "admin:
+  tokens: [{{ name: ci, role: operate, hash: '{one}' }}, {{ name: ann, role: admin, hash: '{two}' }}]
+  audit: {{ file: /tmp/audit.jsonl }}"
+        );
+        let admin = config(&text).unwrap().admin.unwrap();
+        let told: Vec<_> = admin
+            .tokens
+            .iter()
+            .map(|it| (&*it.name, it.role, it.hash))
+            .collect();
+        assert_eq!(
+            told,
+            [("ci", Role::Operate, one), ("ann", Role::Admin, two)]
+        );
+        assert_eq!(admin.audit.file.as_deref(), Some("/tmp/audit.jsonl"));
+        assert_eq!(config("").unwrap().admin, None);
+    }
+
+    #[test]
+    fn what_would_let_in_nobody_or_two_as_one_is_refused() {
+        let one = Sha256::of(b"one");
+        let token = |name: &str| format!("{{ name: {name}, role: read, hash: '{one}' }}");
+        for (text, expected) in [
+            ("admin: {}".to_owned(), "nobody could come in"),
+            (
+                format!("admin: {{ tokens: [{}, {}] }}", token("a"), token("b")),
+                "somebody else is known by the same",
+            ),
+            (
+                format!("admin: {{ tokens: [{}, {}] }}", token("a"), token("a")),
+                "two administrators with the name `a`",
+            ),
+            (
+                format!(
+                    "admin: {{ certificates: [{{ name: a, role: read, fingerprint: '{one}' }}] }}"
+                ),
+                "nobody is asked for a certificate",
+            ),
+            (
+                format!(
+                    "admin: {{ tokens: [{}], audit: {{ stream: x }} }}",
+                    token("a")
+                ),
+                "the store is no Redis",
+            ),
+            (
+                "admin: { tokens: [{ name: a, role: root, hash: 12 }] }".to_owned(),
+                "root",
+            ),
+        ] {
+            let errors = config(&text).unwrap_err();
+            assert!(errors.contains(expected), "{text}: {errors}");
+        }
+    }
+
+    #[test]
+    fn a_token_in_the_place_of_its_hash_is_not_shown() {
+        let errors = config("admin: { tokens: [{ name: a, role: read, hash: tga_hunter2 }] }");
+        let errors = errors.unwrap_err();
+        assert!(errors.contains("no SHA-256"), "{errors}");
+        assert!(!errors.contains("hunter2"), "{errors}");
+    }
+
+    #[test]
+    fn tokens_that_would_travel_in_the_clear_are_warned_of() {
+        let hash = Sha256::of(b"one");
+        let text = format!(
+            "listen: {{ admin: '0.0.0.0:8090', http: '127.0.0.1:8080' }}
+admin: {{ tokens: [{{ name: a, role: read, hash: '{hash}' }}] }}"
+        );
+        let warned = config(&text).unwrap();
+        let warned = warned.warnings().iter().map(|it| it.message().to_owned());
+        assert_eq!(
+            warned.collect::<Vec<_>>(),
+            ["tokens travel to 0.0.0.0:8090 in the clear"]
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! Where more comes from than the file has.
+
+use super::words;
+use crate::source::PolicySource;
+
+/// All sources in a paragraph; nothing where there are none.
+pub(super) fn explain(sources: &[PolicySource]) -> Option<String> {
+    if sources.is_empty() {
+        return None;
+    }
+    let first = "Policies, guards and routes come from elsewhere too, after those of the file, in this order:";
+    let lines = sources.iter().map(|source| {
+        let kind = match source.kind() {
+            "keeper" => "a keeper",
+            "http" => "a URL",
+            "redis" => "Redis",
+            "etcd" => "etcd",
+            kind => kind,
+        };
+        let refresh = words::time(source.refresh);
+        let writable = if source.is_writable() {
+            ", and can be written to"
+        } else {
+            ""
+        };
+        let without = if source.required {
+            ""
+        } else {
+            "; without it the rest is served"
+        };
+        let name = &source.name;
+        format!("`{name}`, {kind}: asked every {refresh}{writable}{without}.")
+    });
+    let lines: Vec<String> = lines.collect();
+    Some(format!("{first}\n  {}", lines.join("\n  ")))
+}

@@ -1,0 +1,27 @@
+//! What is told of single requests, in plain words.
+
+use super::words::time;
+use crate::traces::{Logs, Traces};
+
+/// Where spans go. Not what their posts say in their heads: that may be a secret.
+pub(super) fn traces(traces: &Traces) -> String {
+    let Traces {
+        endpoint,
+        sample,
+        service,
+        ..
+    } = traces;
+    format!(
+        "Traces: spans of {sample} of all requests, and of those whose caller wants them, go to \
+         {endpoint} as those of {service}, each post within {}.",
+        time(traces.timeout)
+    )
+}
+
+/// What the log hears of refusals.
+pub(super) fn logs(logs: &Logs) -> String {
+    match logs.refusals {
+        none if none.is_none() => "Logs: refusals are counted, and not logged.".to_owned(),
+        refusals => format!("Logs: {refusals} of all refusals have a line."),
+    }
+}

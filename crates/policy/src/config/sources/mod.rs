@@ -1,0 +1,108 @@
+//! `sources`: where more policies come from than the file has.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | reads the list |
+//! | `origin` | reads where one of them is |
+//! | `rules` | the same, of the rules of `FluxGate` |
+//! | `table` | what may be said |
+
+mod origin;
+mod rules;
+mod table;
+
+pub(super) use table::SOURCE;
+
+use super::environment::Environment;
+use super::fault::Fault;
+use super::overrides;
+use super::policy::refuse_too_many;
+use super::reader::{Reader, Value};
+use super::scalar;
+use super::store::{self, StoreSettings};
+use super::syntax::Node;
+use super::table::Fields;
+use super::words::FLAG;
+use crate::source::PolicySource;
+use std::collections::BTreeSet;
+
+/// The most sources of policy.
+const SOURCES_MAX: usize = 16;
+
+/// What messages call the file, so that no source can be called the same.
+const FILE: &str = "file";
+
+/// Reads `sources`. `store` is the Redis of those that name none of their own.
+pub(super) fn read_all(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    store: &StoreSettings,
+) -> Vec<PolicySource> {
+    let items = reader.list(value);
+    refuse_too_many(reader, value, items.len(), SOURCES_MAX);
+    let mut names = BTreeSet::from([FILE.to_owned()]);
+    let items = items.iter().take(SOURCES_MAX);
+    items
+        .filter_map(|item| source(reader, item, store, &mut names))
+        .collect()
+}
+
+/// Reads `sources` and nothing else of a configuration that is not yet whole.
+pub(crate) fn read_from(
+    reader: &mut Reader<'_>,
+    mut tree: Node,
+    environment: &dyn Environment,
+) -> Vec<PolicySource> {
+    overrides::apply(&mut tree, environment);
+    let root = Value::root(&tree);
+    let super::syntax::Kind::Map(entries) = &tree.kind else {
+        // What it is instead is told when all of it is read.
+        return Vec::new();
+    };
+    let section = |name: &str| {
+        let entry = entries.iter().find(|entry| entry.key.text == name)?;
+        Some(root.child(&entry.key, &entry.value))
+    };
+    let Some(sources) = section("sources") else {
+        return Vec::new();
+    };
+    let (store, _) = store::read(reader, section("store").as_ref());
+    read_all(reader, &sources, &store)
+}
+
+fn source(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    store: &StoreSettings,
+    names: &mut BTreeSet<String>,
+) -> Option<PolicySource> {
+    let fields = reader.fields(value, &SOURCE)?;
+    let is_required = reader.setting(&fields, "required", |word| FLAG.parse(word));
+    let told = reader.setting(&fields, "name", scalar::name);
+    let origin = origin::read(reader, &fields, store)?;
+    let source = PolicySource {
+        name: String::new(),
+        origin: origin.origin,
+        refresh: origin.refresh,
+        timeout: origin.timeout,
+        required: is_required.unwrap_or(true),
+    };
+    let name = told.unwrap_or_else(|| source.kind().to_owned());
+    if !names.insert(name.clone()) {
+        refuse_name(reader, value, &fields, &name);
+        return None;
+    }
+    Some(PolicySource { name, ..source })
+}
+
+fn refuse_name(reader: &mut Reader<'_>, value: &Value<'_>, fields: &Fields<'_>, name: &str) {
+    let quoted = Fault::quote(name);
+    let fault = match name {
+        FILE => Fault::new(format!("{quoted} is what the file itself is called")),
+        _ => Fault::new(format!("there are two sources with the name {quoted}")),
+    };
+    let spot = fields
+        .get("name")
+        .map_or_else(|| value.spot(), |it| it.spot());
+    reader.error(spot, fault.help("give it another `name`"));
+}

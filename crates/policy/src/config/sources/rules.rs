@@ -1,0 +1,120 @@
+//! Where rules of `FluxGate` are: its rule sets in Redis, and its collection of rules in `MongoDB`.
+
+use super::origin::{Asked, asked, sound};
+use super::table::{REFRESH, TIMEOUT};
+use crate::config::fault::Fault;
+use crate::config::fields::{optional, required};
+use crate::config::plans::{mongodb_url, not_empty};
+use crate::config::reader::{Reader, Value};
+use crate::config::secret_setting::secret;
+use crate::config::store::StoreSettings;
+use crate::config::table::Shape::Text;
+use crate::config::table::{Field, Fields, Table};
+use crate::source::{MongoRules, PolicyOrigin, PolicySource, RuleSets};
+
+/// What the keys of rule sets begin with.
+pub(super) const RULESETS: Field = optional(
+    "rulesets",
+    Text("fluxgate"),
+    "Reads rule sets of FluxGate in place of a hash of ours: what their keys begin with, before `:ruleset:`.",
+);
+
+/// Where changes of them are told.
+pub(super) const CHANNEL: Field = optional(
+    "channel",
+    Text("fluxgate:rule-reload"),
+    "With `rulesets`: where changes are told; what keys begin with and `:rule-reload` unless told.",
+);
+
+/// A collection of rules.
+pub(super) static MONGODB: Table = Table {
+    what: "`sources.mongodb`",
+    fields: &[
+        optional(
+            "url",
+            Text("mongodb://127.0.0.1:27017"),
+            "`mongodb://` or `mongodb+srv://`; better kept in `url_file` or a variable.",
+        ),
+        optional(
+            "url_file",
+            Text("/run/secrets/mongodb"),
+            "The file that holds the URL.",
+        ),
+        required("database", Text("fluxgate"), "The database."),
+        optional(
+            "collection",
+            Text("rate_limit_rules"),
+            "The collection, a rule in each document; `rate_limit_rules` unless told.",
+        ),
+        REFRESH,
+        TIMEOUT,
+    ],
+    exactly_one: &["url", "url_file"],
+};
+
+/// What is said of a hash, and of rule sets, and never of both.
+const HASH_ONLY: [&str; 2] = ["key", "writable"];
+
+/// Reads where rule sets are, if `fields` speak of them.
+pub(super) fn rule_sets(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    target: Option<&StoreSettings>,
+) -> Option<Option<Asked>> {
+    let Some(said) = fields.get(RULESETS.name) else {
+        if let Some(channel) = fields.get(CHANNEL.name) {
+            let fault = Fault::new("`channel` is for rule sets, and these are documents of ours");
+            let fault = fault.help("write `rulesets` as well, or leave it out");
+            reader.error(channel.key_spot(), fault);
+        }
+        return None;
+    };
+    for name in HASH_ONLY {
+        if let Some(value) = fields.get(name) {
+            let fault = Fault::new(format!("`{name}` is not for rule sets"));
+            let fault = fault.help("they are read where FluxGate keeps them, and never written");
+            reader.error(value.key_spot(), fault);
+        }
+    }
+    let prefix = reader.parse(&said, |text| sound(text, "`fluxgate`"));
+    let prefix = prefix.map(|prefix| prefix.trim_end_matches(':').to_owned());
+    let told = reader.setting(fields, CHANNEL.name, |text| {
+        sound(text, "`fluxgate:rule-reload`")
+    });
+    let origin = target.zip(prefix).map(|(redis, prefix)| {
+        PolicyOrigin::RuleSets(Box::new(RuleSets {
+            redis: redis.clone(),
+            channel: told.unwrap_or_else(|| format!("{prefix}:rule-reload")),
+            prefix,
+        }))
+    });
+    let usual = (PolicySource::REFRESH_TOLD, PolicySource::TIMEOUT);
+    Some(asked(reader, fields, usual, origin))
+}
+
+/// Reads where a collection of rules is.
+pub(super) fn mongodb(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
+    let fields = reader.fields(value, &MONGODB)?;
+    let url = secret(reader, &fields, "url", "url_file");
+    let url = url.and_then(|url| match mongodb_url(&url) {
+        Ok(()) => Some(url),
+        Err(fault) => {
+            let spot = fields.get("url").or_else(|| fields.get("url_file"));
+            reader.error(spot.map_or_else(|| value.spot(), |it| it.spot()), fault);
+            None
+        }
+    });
+    let database = reader.setting(&fields, "database", |text| not_empty(text, "a database"));
+    let collection = reader.setting(&fields, "collection", |text| {
+        not_empty(text, "a collection")
+    });
+    let origin = url.zip(database).map(|(url, database)| {
+        PolicyOrigin::MongoDb(Box::new(MongoRules {
+            url,
+            database,
+            collection: collection.unwrap_or_else(|| "rate_limit_rules".to_owned()),
+        }))
+    });
+    let usual = (PolicySource::REFRESH, PolicySource::TIMEOUT);
+    asked(reader, &fields, usual, origin)
+}

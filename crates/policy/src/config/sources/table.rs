@@ -1,0 +1,216 @@
+//! What may be said of sources.
+
+use super::rules::{CHANNEL, MONGODB, RULESETS};
+use crate::config::fields::{optional, required};
+use crate::config::table::Shape::{Flag, List, Map, Text, Word};
+use crate::config::table::{Field, Table};
+use crate::config::words::FORMAT;
+
+/// A source of policy.
+pub(in crate::config) static SOURCE: Table = Table {
+    what: "source of policy",
+    fields: &[
+        optional(
+            "name",
+            Text("limits"),
+            "What log, metrics and messages call it; the word for where it is unless told.",
+        ),
+        optional(
+            "required",
+            Flag,
+            "`false` serves without it until it answers; unless told, nothing is served before.",
+        ),
+        optional("keeper", Map(&KEEPER), "A key of a keeper."),
+        optional("http", Map(&HTTP), "A document at a URL."),
+        optional(
+            "redis",
+            Map(&REDIS),
+            "A hash of Redis with a document in each field, which can be written to; or rule sets of FluxGate.",
+        ),
+        optional(
+            "mongodb",
+            Map(&MONGODB),
+            "A collection of FluxGate's rules in MongoDB.",
+        ),
+        optional(
+            "etcd",
+            Map(&ETCD),
+            "Keys of etcd with a document in each, which can be written to.",
+        ),
+    ],
+    exactly_one: &["keeper", "http", "redis", "mongodb", "etcd"],
+};
+
+/// A keeper.
+pub(super) static KEEPER: Table = Table {
+    what: "`sources.keeper`",
+    fields: &[
+        required(
+            "url",
+            Text("https://keeper.internal:8080"),
+            "`http://` or `https://`.",
+        ),
+        required("key", Text("ratelimits"), "The key of the document."),
+        optional(
+            "endpoint",
+            Text("admin/get"),
+            "What stands between the URL and the key; `admin/get` unless told.",
+        ),
+        optional("user", Text("admin"), "Who asks; `admin` unless told."),
+        optional(
+            "password",
+            Text("${KEEPER_PASSWORD}"),
+            "The password of who asks; better kept in `password_file` or a variable. Without one, nobody is named.",
+        ),
+        optional(
+            "password_file",
+            Text("/run/secrets/keeper"),
+            "The file that holds the password.",
+        ),
+        optional(
+            "format",
+            Word(&FORMAT),
+            "Whose language the document is in; `traefik-plugin` unless told.",
+        ),
+        optional(
+            "policy",
+            Text("traefik"),
+            "What the policy is called that the document becomes; `traefik` unless told.",
+        ),
+        optional(
+            "fallback",
+            Text("{\"limits\": []}"),
+            "The document to serve while the keeper has never been reached.",
+        ),
+        optional(
+            "fallback_file",
+            Text("/etc/tidegate/ratelimits.json"),
+            "The file that holds it.",
+        ),
+        REFRESH,
+        optional(
+            "timeout",
+            Text("10s"),
+            "How long an answer may take, 1ms to 10min; 300s unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// A document at a URL.
+pub(super) static HTTP: Table = Table {
+    what: "`sources.http`",
+    fields: &[
+        required(
+            "url",
+            Text("https://config.internal/policies.yaml"),
+            "`http://` or `https://`.",
+        ),
+        optional(
+            "token",
+            Text("${TOKEN}"),
+            "Presented as a bearer token; better kept in `token_file` or a variable.",
+        ),
+        optional(
+            "token_file",
+            Text("/run/secrets/token"),
+            "The file that holds the token.",
+        ),
+        optional(
+            "format",
+            Word(&FORMAT),
+            "Whose language the document is in; `tidegate` unless told.",
+        ),
+        REFRESH,
+        TIMEOUT,
+    ],
+    exactly_one: &[],
+};
+
+/// A hash of Redis.
+pub(super) static REDIS: Table = Table {
+    what: "`sources.redis`",
+    fields: &[
+        optional(
+            "url",
+            Text("redis://127.0.0.1:6379"),
+            "Which Redis, as in `store.url`; the store's unless told.",
+        ),
+        optional(
+            "url_file",
+            Text("/run/secrets/redis"),
+            "The file that holds the URL.",
+        ),
+        optional(
+            "key",
+            Text("tidegate:policies"),
+            "The hash; `tidegate:policies` unless told.",
+        ),
+        RULESETS,
+        CHANNEL,
+        WRITABLE,
+        REFRESH_TOLD,
+        TIMEOUT,
+    ],
+    exactly_one: &[],
+};
+
+/// Keys of etcd.
+pub(super) static ETCD: Table = Table {
+    what: "`sources.etcd`",
+    fields: &[
+        required(
+            "endpoints",
+            List(&Text("http://127.0.0.1:2379")),
+            "Its members, `http://` or `https://`: they are asked in turn until one answers.",
+        ),
+        optional(
+            "prefix",
+            Text("/tidegate/"),
+            "What its keys begin with; `/tidegate/` unless told.",
+        ),
+        optional(
+            "user",
+            Text("tidegate"),
+            "Who asks, where it wants to know.",
+        ),
+        optional(
+            "password",
+            Text("${ETCD_PASSWORD}"),
+            "The password of who asks; better kept in `password_file` or a variable.",
+        ),
+        optional(
+            "password_file",
+            Text("/run/secrets/etcd"),
+            "The file that holds the password.",
+        ),
+        WRITABLE,
+        REFRESH,
+        TIMEOUT,
+    ],
+    exactly_one: &[],
+};
+
+pub(super) const REFRESH: Field = optional(
+    "refresh",
+    Text("30s"),
+    "How often it is asked, 100ms to 24h; 30s unless told.",
+);
+
+const REFRESH_TOLD: Field = optional(
+    "refresh",
+    Text("5s"),
+    "How often it is asked even where nothing was said, 100ms to 24h; 5s unless told.",
+);
+
+pub(super) const TIMEOUT: Field = optional(
+    "timeout",
+    Text("5s"),
+    "How long an answer may take, 1ms to 10min; 5s unless told.",
+);
+
+const WRITABLE: Field = optional(
+    "writable",
+    Flag,
+    "`false` has it read only; it can be written to through this server unless told.",
+);

@@ -1,0 +1,238 @@
+//! `traces` and `logs`: what is told of single requests.
+
+use super::condition::pairs;
+use super::duration;
+use super::fault::Fault;
+use super::fields::{optional, required};
+use super::reader::{Reader, Value};
+use super::scalar;
+use super::secret::Secret;
+use super::table::Shape::{Pairs, Text};
+use super::table::Table;
+use crate::traces::{Logs, Sample, Traces};
+use std::time::Duration;
+
+/// The most headers of a post, and the longest value of one.
+const HEADERS_MAX: usize = 16;
+const VALUE_MAX: usize = 8 << 10;
+
+/// The longest name of a service.
+const SERVICE_MAX: usize = 128;
+
+/// `traces`.
+pub(super) static TRACES: Table = Table {
+    what: "`traces`",
+    fields: &[
+        required(
+            "endpoint",
+            Text("http://127.0.0.1:4318"),
+            "Where an OpenTelemetry collector takes OTLP over HTTP; `/v1/traces` is added unless it is there.",
+        ),
+        optional(
+            "sample",
+            Text("1%"),
+            "Of how many requests there are spans, where the caller has not decided; 1% unless told.",
+        ),
+        optional(
+            "headers",
+            Pairs,
+            "What every post says in its head, for example a token.",
+        ),
+        optional(
+            "service",
+            Text("tidegate"),
+            "What this server is called there; tidegate unless told.",
+        ),
+        optional(
+            "timeout",
+            Text("10s"),
+            "How long one post may take, 100ms to 1min; 10s unless told.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// `logs`.
+pub(super) static LOGS: Table = Table {
+    what: "`logs`",
+    fields: &[optional(
+        "refusals",
+        Text("10%"),
+        "Of how many refusals there is a line, each with its correlation id; none unless told.",
+    )],
+    exactly_one: &[],
+};
+
+/// Reads `traces`.
+pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Traces> {
+    let fields = reader.fields(value, &TRACES)?;
+    let endpoint = reader.setting(&fields, "endpoint", endpoint);
+    let sample = reader.setting(&fields, "sample", sample);
+    let service = reader.setting(&fields, "service", service);
+    let timeout = reader.setting(&fields, "timeout", timeout);
+    let headers = pairs(reader, &fields, "headers", scalar::header_name, header);
+    if let (true, Some(value)) = (headers.len() > HEADERS_MAX, fields.get("headers")) {
+        let fault = Fault::new(format!("there are at most {HEADERS_MAX} headers"));
+        reader.error(value.key_spot(), fault);
+    }
+    let headers = headers.into_iter();
+    Some(Traces {
+        endpoint: endpoint?,
+        headers: headers
+            .map(|(name, text)| (name, Secret::new(text)))
+            .collect(),
+        sample: sample.unwrap_or(Traces::SAMPLE),
+        service: service.unwrap_or_else(|| Traces::SERVICE.to_owned()),
+        timeout: timeout.unwrap_or(Traces::TIMEOUT),
+    })
+}
+
+/// Reads `logs`.
+pub(super) fn read_logs(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Logs> {
+    let fields = reader.fields(value, &LOGS)?;
+    let refusals = reader.setting(&fields, "refusals", sample);
+    Some(Logs {
+        refusals: refusals.unwrap_or_default(),
+    })
+}
+
+/// Reads the address of a collector. What may be a secret in it is not shown.
+fn endpoint(text: &str) -> Result<String, Fault> {
+    let wrong = |why: &str, help: &str| Err(Fault::new(format!("`endpoint` {why}")).help(help));
+    let rest = text
+        .strip_prefix("http://")
+        .or_else(|| text.strip_prefix("https://"));
+    let Some(rest) = rest.filter(|it| !it.is_empty() && it.bytes().all(|c| c.is_ascii_graphic()))
+    else {
+        return wrong(
+            "is not an address",
+            "expected `http://…` or `https://…`, for example `http://127.0.0.1:4318`; gRPC, on \
+             port 4317, is not spoken",
+        );
+    };
+    if rest.contains('@') {
+        return wrong(
+            "has an `@`: users and passwords are not sent",
+            "write what the collector wants to know of us into `headers`",
+        );
+    }
+    if rest.contains(['?', '#']) {
+        return wrong("has a `?` or `#`", "write it without");
+    }
+    let base = text.trim_end_matches('/');
+    Ok(if base.ends_with(Traces::PATH) {
+        base.to_owned()
+    } else {
+        format!("{base}{}", Traces::PATH)
+    })
+}
+
+/// Reads a share in percent.
+fn sample(text: &str) -> Result<Sample, Fault> {
+    let refused = || {
+        Fault::new(format!(
+            "{} is not a share of all requests",
+            Fault::quote(text)
+        ))
+        .help("expected a percentage from 0% to 100% with up to four decimals, for example `1%`")
+    };
+    let number = text.strip_suffix('%').ok_or_else(refused)?.trim_end();
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = digits(whole) && digits(fraction) && !whole.is_empty();
+    if !is_number || whole.len() > 3 || fraction.len() > 4 {
+        return Err(refused());
+    }
+    let millionths: u32 = format!("{whole}{fraction:0<4}")
+        .parse()
+        .map_err(|_| refused())?;
+    match millionths {
+        0..=1_000_000 => Ok(Sample::millionths(millionths)),
+        _ => Err(refused()),
+    }
+}
+
+fn service(text: &str) -> Result<String, Fault> {
+    let is_plain = |c: char| !c.is_control();
+    if (1..=SERVICE_MAX).contains(&text.len()) && text.chars().all(is_plain) {
+        return Ok(text.to_owned());
+    }
+    Err(Fault::new("this cannot be the name of a service")
+        .help("use up to 128 characters, for example `tidegate-eu`"))
+}
+
+fn timeout(text: &str) -> Result<Duration, Fault> {
+    let length = Duration::from_micros(duration::parse(text)?);
+    if (Duration::from_millis(100)..=Duration::from_mins(1)).contains(&length) {
+        return Ok(length);
+    }
+    let message = format!("{} is not from 100ms to 1min", Fault::quote(text));
+    Err(Fault::new(message).help("for example `10s`"))
+}
+
+/// What it says may be a secret: no message shows it.
+fn header(name: &str, text: &str) -> Result<String, Fault> {
+    let belongs = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
+    if text.len() <= VALUE_MAX && text.bytes().all(belongs) && text.trim() == text {
+        return Ok(text.to_owned());
+    }
+    let message = format!("what `{name}` is to say cannot be the value of a header");
+    Err(Fault::new(message).help("use up to 8 KiB of visible ASCII characters"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{endpoint, sample};
+    use crate::traces::Sample;
+
+    #[test]
+    fn samples_are_percentages() {
+        for (text, millionths) in [
+            ("0%", 0),
+            ("1%", 10_000),
+            ("0.0001%", 1),
+            ("12.5 %", 125_000),
+            ("100%", 1_000_000),
+        ] {
+            assert_eq!(sample(text), Ok(Sample::millionths(millionths)), "{text}");
+        }
+        for text in [
+            "", "%", "1", "0.01", "101%", "-1%", ".5%", "1e1%", "0.00001%", "all",
+        ] {
+            assert!(sample(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn samples_are_shown_as_they_are_written() {
+        for text in ["0%", "1%", "0.0001%", "12.5%", "100%"] {
+            assert_eq!(sample(text).unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn an_endpoint_is_completed() {
+        let whole = "https://otel.example:4318/v1/traces";
+        for text in [
+            whole,
+            "https://otel.example:4318",
+            "https://otel.example:4318/",
+            "https://otel.example:4318/v1/traces/",
+        ] {
+            assert_eq!(endpoint(text).as_deref(), Ok(whole), "{text}");
+        }
+        assert_eq!(
+            endpoint("http://a/otlp").as_deref(),
+            Ok("http://a/otlp/v1/traces")
+        );
+        for text in [
+            "otel:4318",
+            "grpc://a:4317",
+            "http://",
+            "http://u:p@a",
+            "http://a?b",
+        ] {
+            assert!(endpoint(text).is_err(), "{text}");
+        }
+    }
+}

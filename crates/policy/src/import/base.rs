@@ -1,0 +1,84 @@
+//! The sections of a configuration beside its policies, as text.
+
+use super::text::{escaped, line, quote};
+use std::fmt::Display;
+
+/// Sections, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Base {
+    text: String,
+    indent: usize,
+}
+
+impl Base {
+    /// Begins a section; what follows is in it.
+    pub(super) fn section(&mut self, name: &str) -> &mut Self {
+        line(&mut self.text, 0, &format!("{name}:"));
+        self.indent = 2;
+        self
+    }
+
+    /// Begins an item of a list within the section, with its first field.
+    pub(super) fn item(&mut self, field: &str, value: impl Display) -> &mut Self {
+        line(&mut self.text, 2, &format!("- {field}: {value}"));
+        self.indent = 4;
+        self
+    }
+
+    /// Begins an item of a list that is a map below one word; what follows is in that map.
+    pub(super) fn item_of(&mut self, word: &str) -> &mut Self {
+        line(&mut self.text, 2, &format!("- {word}:"));
+        self.indent = 6;
+        self
+    }
+
+    /// Begins a map within the section; what follows is in it.
+    pub(super) fn map(&mut self, name: &str) -> &mut Self {
+        line(&mut self.text, 2, &format!("{name}:"));
+        self.indent = 4;
+        self
+    }
+
+    /// A field whose value is several lines.
+    pub(super) fn block(&mut self, name: &str, lines: &[String]) -> &mut Self {
+        self.field(name, '|');
+        let indent = self.indent.saturating_add(2);
+        for it in lines {
+            line(&mut self.text, indent, it);
+        }
+        self
+    }
+
+    /// A field whose value is as the language writes it.
+    pub(super) fn field(&mut self, name: &str, value: impl Display) -> &mut Self {
+        line(&mut self.text, self.indent, &format!("{name}: {value}"));
+        self
+    }
+
+    /// A field whose value is what another system calls something: no variable is in it.
+    pub(super) fn named(&mut self, name: &str, value: &str) -> &mut Self {
+        self.field(name, quote(&escaped(value)))
+    }
+
+    /// A field that is a map with one field, whose value is what another system calls something.
+    pub(super) fn within(&mut self, name: &str, field: &str, value: &str) -> &mut Self {
+        self.field(name, format!("{{ {field}: {} }}", quote(&escaped(value))))
+    }
+
+    /// A field whose value may have variables of ours in it.
+    pub(super) fn text(&mut self, name: &str, value: &str) -> &mut Self {
+        self.field(name, quote(value))
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+}
+
+/// Milliseconds as the language writes them.
+pub(super) fn milliseconds(number: u64) -> String {
+    match (number / 1_000, number % 1_000) {
+        (seconds, 0) => format!("{seconds}s"),
+        _ => format!("{number}ms"),
+    }
+}

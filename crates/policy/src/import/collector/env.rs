@@ -1,0 +1,125 @@
+//! A file of variables. Nothing of it is ever shown but names: any value may be a secret.
+
+use crate::config::Fault;
+use crate::import::SourceFile;
+use crate::import::document::{Document, Wrong};
+use crate::import::note::Notes;
+
+/// The most variables that are read.
+const VARIABLES_MAX: usize = 10_000;
+
+/// A variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    /// Without the quotes around it.
+    pub(super) value: String,
+    pub(super) line: usize,
+}
+
+/// Reads a file. Of a variable that is there twice, the later one counts.
+pub(super) fn read(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong) -> Vec<Variable> {
+    let mut variables: Vec<Variable> = Vec::new();
+    let text = file.text.trim_start_matches('\u{feff}');
+    for (at, written) in text.lines().take(VARIABLES_MAX).enumerate() {
+        let number = at.saturating_add(1);
+        let line = written.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match variable(line, number) {
+            Ok(variable) => {
+                let twin = variables.iter().position(|it| it.name == variable.name);
+                if let Some(twin) = twin {
+                    let first = variables.remove(twin);
+                    let text = format!(
+                        "`{}` is there twice: the later one, on line {number}, counts",
+                        first.name
+                    );
+                    notes.add((&file.name, first.line), text);
+                }
+                variables.push(variable);
+            }
+            Err(fault) => complain(file, number, fault, wrong),
+        }
+    }
+    variables
+}
+
+/// Adds what is wrong with a line to `wrong`, without the line itself.
+pub(super) fn complain(file: &SourceFile, line: usize, fault: Fault, wrong: &mut Wrong) {
+    let unseen = SourceFile {
+        name: file.name.clone(),
+        text: String::new(),
+    };
+    Document::complain(&unseen, line, fault, wrong);
+}
+
+fn variable(line: &str, number: usize) -> Result<Variable, Fault> {
+    let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
+    let help = "write NAME=value";
+    let Some((name, value)) = line.split_once('=') else {
+        return Err(Fault::new("this line has no `=`").help(help));
+    };
+    let name = name.trim_end();
+    let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    if !starts_well || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Err(
+            Fault::new("what stands before the `=` is not the name of a variable").help(help),
+        );
+    }
+    let value = unquoted(value.trim()).ok_or_else(|| {
+        Fault::new(format!(
+            "the quotes around the value of `{name}` are not closed"
+        ))
+    })?;
+    Ok(Variable {
+        name: name.to_owned(),
+        value,
+        line: number,
+    })
+}
+
+/// The value without quotes and without a comment behind it; `None` where a quote is not closed.
+fn unquoted(value: &str) -> Option<String> {
+    for quote in ['"', '\''] {
+        let Some(inside) = value.strip_prefix(quote) else {
+            continue;
+        };
+        let (inside, _) = inside.split_once(quote)?;
+        return Some(inside.to_owned());
+    }
+    if value.starts_with('#') {
+        return Some(String::new());
+    }
+    let end = value.find(" #").or_else(|| value.find("\t#"));
+    let value = end.and_then(|end| value.get(..end)).unwrap_or(value);
+    Some(value.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::variable;
+
+    #[test]
+    fn a_line_is_a_name_and_a_value() {
+        for (line, name, value) in [
+            ("A=b", "A", "b"),
+            ("export A=b", "A", "b"),
+            ("A = b c ", "A", "b c"),
+            ("A=", "A", ""),
+            ("A=\"b # c\" # d", "A", "b # c"),
+            ("A='b'", "A", "b"),
+            ("A=b # c", "A", "b"),
+            ("A=b#c", "A", "b#c"),
+            ("A= # nothing", "A", ""),
+            ("A=redis://:p=w@h", "A", "redis://:p=w@h"),
+        ] {
+            let read = variable(line, 1).unwrap();
+            assert_eq!((read.name.as_str(), read.value.as_str()), (name, value));
+        }
+        for line in ["A", "1A=b", "A B=c", "=b", "A=\"b"] {
+            assert!(variable(line, 1).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The variables of an event collector, from a file of them: `NAME=value`, one a line.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `env` | the file |
+//! | `variables` | the variables that mean something, and what they say |
+//! | `translate` | the configuration |
+//!
+//! With `respond: { profile: collector }` the variables count in the environment as well, as
+//! [they do there](crate::config); the translation says the same in a file. Secrets are not repeated
+//! in it: they stay in the environment.
+
+mod env;
+mod translate;
+mod variables;
+
+use super::document::Wrong;
+use super::note::Notes;
+use super::{Imported, SourceFile};
+use crate::config::ConfigErrors;
+
+/// Translates a file of variables. Errors come all at once.
+///
+/// ```
+/// use tidegate_policy::import::{SourceFile, collector};
+///
+/// let file = SourceFile {
+///     name: ".env".to_owned(),
+///     text: "REDIS_URL=redis:6379\nBLACKLIST_THRESHOLD=5000\n".to_owned(),
+/// };
+/// let yaml = collector(&file)?.to_yaml();
+/// assert!(yaml.contains("url: \"redis://redis:6379\""));
+/// assert!(yaml.contains("threshold: 5000"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+pub fn collector(file: &SourceFile) -> Result<Imported, ConfigErrors> {
+    let mut notes = Notes::default();
+    let mut wrong = Wrong::default();
+    let variables = env::read(file, &mut notes, &mut wrong);
+    let said = variables::read(file, &variables, &mut notes, &mut wrong);
+    wrong.finish(&file.name)?;
+    Imported {
+        from: format!("the variables of an event collector: {}", file.name),
+        base: translate::base(&said),
+        policies: Vec::new(),
+        notes: notes.into_notes(),
+    }
+    .checked_whole(&file.name, &translate::ASKED_FOR)
+}

@@ -1,0 +1,87 @@
+//! The configuration.
+
+use super::variables::Said;
+use crate::import::base::Base;
+
+/// Variables that the translation asks for, since they may hold secrets.
+const MONGODB: &str = "ACCOUNTS_MONGODB_URI";
+const WEBHOOK: &str = "NOTIFY_URL";
+
+/// The same, and what may be in them.
+pub(super) const ASKED_FOR: [(&str, &str); 2] = [
+    (MONGODB, "mongodb://localhost/hawk"),
+    (WEBHOOK, "https://localhost/"),
+];
+
+/// The policy: a window for each project, as long and as wide as its plan says.
+const POLICY: &str = "\
+policies:
+  - name: events
+    evaluate: all
+    limits:
+      - name: per-project
+        key: attr:project
+        missing: refuse
+        rate: { plan: events, subject: attr:project, default: unlimited }
+        algorithm: fixed-window
+";
+
+/// All of it.
+pub(super) fn base(said: &Said) -> String {
+    let mut base = Base::default();
+    base.section("listen").field("http", "127.0.0.1:8080");
+    base.section("respond").field("profile", "collector");
+    base.section("store");
+    // Where it is not written, the variable says where Redis is.
+    if let Some(url) = &said.redis {
+        base.named("url", url);
+    }
+    base.field("layout", "open");
+    base.section("guards");
+    for (name, subject, set, refresh) in [
+        (
+            "blacklist",
+            "ip",
+            &said.blacklist_set,
+            &said.blacklist_refresh,
+        ),
+        (
+            "projects",
+            "attr:project",
+            &said.projects_set,
+            &said.projects_refresh,
+        ),
+    ] {
+        base.item("name", name).field("refuse", subject);
+        base.within("redis", "set", set).field("refresh", refresh);
+    }
+    base.section("addresses")
+        .field("period", &said.blacklist_refresh);
+    base.field("threshold", said.threshold);
+    base.field("ban", "{ guard: blacklist, for: 1h }");
+    base.map("maps")
+        .named("period", &said.period_map)
+        .named("total", &said.total_map);
+    base.section("plans").item("name", "events");
+    match &said.plans {
+        Some(database) => {
+            let url = format!("\"${{{MONGODB}}}\"");
+            base.field(
+                "from",
+                format!("{{ mongodb: {{ url: {url}, database: \"{database}\" }} }}"),
+            );
+        }
+        None => {
+            base.field("from", "{ file: plans.yaml }");
+        }
+    }
+    base.field("refresh", &said.plans_refresh);
+    if said.alerts {
+        base.section("alerts")
+            .text("webhook", &format!("${{{WEBHOOK}}}"));
+        base.field("format", "form").field("on", "[ban]");
+    }
+    let mut text = base.finish();
+    text.push_str(POLICY);
+    text
+}

@@ -1,0 +1,287 @@
+//! The variables that mean something, and what they say.
+
+use super::env::{Variable, complain};
+use crate::config::{Fault, closest, duration};
+use crate::import::SourceFile;
+use crate::import::document::Wrong;
+use crate::import::note::Notes;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// What the variables say; where they do not, what the collector's documents say.
+#[derive(Debug)]
+pub(super) struct Said {
+    /// Where Redis is, with its scheme; `None` where the variable must stay one.
+    pub(super) redis: Option<String>,
+    pub(super) projects_set: String,
+    pub(super) projects_refresh: String,
+    pub(super) blacklist_set: String,
+    /// How often the blacklist is read, and how long a period is.
+    pub(super) blacklist_refresh: String,
+    pub(super) threshold: u64,
+    pub(super) period_map: String,
+    pub(super) total_map: String,
+    /// The database of plans, and how often it is asked, if there is one.
+    pub(super) plans: Option<String>,
+    pub(super) plans_refresh: String,
+    /// Whether somebody is told of bans.
+    pub(super) alerts: bool,
+}
+
+/// Every variable that means something.
+const KNOWN: [&str; 13] = [
+    "REDIS_URL",
+    "REDIS_PASSWORD",
+    "REDIS_DISABLED_PROJECT_SET",
+    "REDIS_BLACKLIST_IP_SET",
+    "REDIS_ALL_IPS_MAP",
+    "REDIS_CURRENT_PERIOD_MAP",
+    "BLOCKED_PROJECTS_UPDATE_PERIOD",
+    "BLACKLIST_UPDATE_PERIOD",
+    "BLACKLIST_THRESHOLD",
+    "ACCOUNTS_MONGODB_URI",
+    "PROJECTS_LIMITS_UPDATE_PERIOD",
+    "NOTIFY_URL",
+    "TOKEN_UPDATE_PERIOD",
+];
+
+/// Variables without a counterpart, and why.
+const LEFT_OUT: [(&str, &str); 10] = [
+    (
+        "TOKEN_UPDATE_PERIOD",
+        "where the project of a request comes from is said by `client`",
+    ),
+    ("LISTEN", "`listen` says where the doors are"),
+    ("METRICS_LISTEN", "`listen.admin` says where metrics are"),
+    (
+        "MAX_REQUEST_BODY_SIZE",
+        "`body_bytes` of a route bounds bodies",
+    ),
+    ("MAX_", "what a message holds, the collector itself checks"),
+    ("LOG_LEVEL", "`--log-level` says how much is logged"),
+    ("HAWK_", "errors are logged, and not sent anywhere"),
+    ("BROKER_URL", "events are passed on by the collector itself"),
+    (
+        "NON_DEFAULT_QUEUES",
+        "events are passed on by the collector itself",
+    ),
+    ("", "it has no counterpart"),
+];
+
+/// What is said of every translation.
+const BANS: &str = "a ban lasts an hour; there it lasts until somebody lifts it, which is `for: 0`";
+const PROJECTS: &str = "which project a request is of, say under `client.attributes.project`, or send it with each question: the collector's own tokens are looked up in its database";
+
+/// How often something may be read, and how long a period may be.
+const REFRESHES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(24);
+const PERIODS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_hours(24);
+
+/// The longest name of a key in Redis.
+const KEY_MAX: usize = 512;
+
+/// Reads what the variables say.
+pub(super) fn read(
+    file: &SourceFile,
+    variables: &[Variable],
+    notes: &mut Notes,
+    wrong: &mut Wrong,
+) -> Said {
+    let mut reading = Reading {
+        file,
+        variables,
+        notes,
+        wrong,
+    };
+    reading.check_names();
+    reading.note(1, BANS);
+    reading.note(1, PROJECTS);
+    let said = Said {
+        redis: reading.redis(),
+        projects_set: reading.name("REDIS_DISABLED_PROJECT_SET", "DisabledProjectsSet"),
+        projects_refresh: reading.period("BLOCKED_PROJECTS_UPDATE_PERIOD", "5s", &REFRESHES),
+        blacklist_set: reading.name("REDIS_BLACKLIST_IP_SET", "BlacklistIPsSet"),
+        blacklist_refresh: reading.period("BLACKLIST_UPDATE_PERIOD", "15s", &PERIODS),
+        threshold: reading.threshold(),
+        period_map: reading.name("REDIS_CURRENT_PERIOD_MAP", "CurrentPeriodMap"),
+        total_map: reading.name("REDIS_ALL_IPS_MAP", "AllIPsMap"),
+        plans: reading.plans(),
+        plans_refresh: reading.period("PROJECTS_LIMITS_UPDATE_PERIOD", "30s", &REFRESHES),
+        alerts: reading.alerts(),
+    };
+    reading.check_distinct(&said);
+    said
+}
+
+/// Variables that are being read.
+struct Reading<'r> {
+    file: &'r SourceFile,
+    variables: &'r [Variable],
+    notes: &'r mut Notes,
+    wrong: &'r mut Wrong,
+}
+
+impl Reading<'_> {
+    /// A variable, unless it is set to nothing.
+    fn get(&self, name: &str) -> Option<(&str, usize)> {
+        let variable = self.variables.iter().find(|it| it.name == name)?;
+        let value = variable.value.trim();
+        (!value.is_empty()).then_some((value, variable.line))
+    }
+
+    fn error(&mut self, line: usize, fault: Fault) {
+        complain(self.file, line, fault, self.wrong);
+    }
+
+    fn note(&mut self, line: usize, text: impl Into<String>) {
+        self.notes.add((&self.file.name, line), text);
+    }
+
+    /// There is one that means something; and those that do not are told of.
+    fn check_names(&mut self) {
+        let is_known = |it: &&Variable| KNOWN.contains(&it.name.as_str());
+        if !self.variables.iter().any(|it| is_known(&it)) {
+            let fault = Fault::new("there is no variable of the collector here");
+            self.error(1, fault.help("for example REDIS_URL=localhost:6379"));
+        }
+        for variable in self.variables {
+            let name = variable.name.as_str();
+            let is_heard = KNOWN.contains(&name) && name != "TOKEN_UPDATE_PERIOD";
+            if is_heard {
+                continue;
+            }
+            if let Some(meant) = closest(name, KNOWN)
+                && meant != name
+            {
+                let fault = Fault::new(format!("the collector has no variable `{name}`"));
+                self.error(
+                    variable.line,
+                    fault.help(format!("did you mean `{meant}`?")),
+                );
+                continue;
+            }
+            let reason = LEFT_OUT.iter().find(|(prefix, _)| name.starts_with(prefix));
+            let why = reason.map_or("it has no counterpart", |(_, why)| *why);
+            self.note(variable.line, format!("`{name}` is left out: {why}"));
+        }
+    }
+
+    /// Where Redis is. A password is never repeated.
+    fn redis(&mut self) -> Option<String> {
+        if let Some((_, line)) = self.get("REDIS_PASSWORD") {
+            let text = "`REDIS_PASSWORD` is not repeated here: it counts where it is set in the environment, or write `store.password_file`";
+            self.note(line, text);
+        }
+        let Some((url, line)) = self.get("REDIS_URL") else {
+            return Some("redis://localhost:6379".to_owned());
+        };
+        if url.contains('@') {
+            let text = "`REDIS_URL` holds a password and is not repeated here: it counts where it is set in the environment";
+            self.note(line, text);
+            return None;
+        }
+        if url.contains("://") {
+            return Some(url.to_owned());
+        }
+        Some(format!("redis://{url}"))
+    }
+
+    /// The name of a key in Redis.
+    fn name(&mut self, variable: &str, usual: &str) -> String {
+        let Some((name, line)) = self.get(variable) else {
+            return usual.to_owned();
+        };
+        let name = name.to_owned();
+        if name.len() > KEY_MAX || name.chars().any(char::is_control) {
+            let fault = Fault::new(format!("`{variable}` cannot be the name of a key"));
+            self.error(
+                line,
+                fault.help(format!("use up to {KEY_MAX} printable characters")),
+            );
+        }
+        name
+    }
+
+    fn period(&mut self, variable: &str, usual: &str, range: &RangeInclusive<Duration>) -> String {
+        let Some((text, line)) = self.get(variable) else {
+            return usual.to_owned();
+        };
+        let text = text.to_owned();
+        let is_sound = duration(&text).is_ok_and(|length| range.contains(&length));
+        if !is_sound {
+            let found = Fault::quote(&text);
+            let fault = Fault::new(format!(
+                "`{variable}` is {found}, which is no length of time, too short or too long"
+            ));
+            let help = format!("{:?} to 24h, for example {usual}", range.start());
+            self.error(line, fault.help(help));
+        }
+        text
+    }
+
+    fn threshold(&mut self) -> u64 {
+        let Some((text, line)) = self.get("BLACKLIST_THRESHOLD") else {
+            return 10_000;
+        };
+        let number = text.parse::<u64>().ok().filter(|number| *number > 0);
+        if number.is_none() {
+            let found = Fault::quote(text);
+            let message =
+                format!("`BLACKLIST_THRESHOLD` is {found}; expected a whole number above 0");
+            self.error(line, Fault::new(message));
+        }
+        number.unwrap_or(1)
+    }
+
+    /// The database of plans.
+    fn plans(&mut self) -> Option<String> {
+        let Some((uri, line)) = self.get("ACCOUNTS_MONGODB_URI") else {
+            let text = "without `ACCOUNTS_MONGODB_URI` the limits of projects come from a file: write `plans.yaml`, or say `mongodb`";
+            self.note(1, text);
+            return None;
+        };
+        let path = uri
+            .split_once("://")
+            .and_then(|(_, rest)| rest.split_once('/'));
+        let database = path.map_or("", |(_, path)| path.split('?').next().unwrap_or_default());
+        let database = database.to_owned();
+        let text = "`ACCOUNTS_MONGODB_URI` is not repeated here: it may hold a password, and is asked from the environment";
+        self.note(line, text);
+        let is_sound = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if database.is_empty() || !database.chars().all(is_sound) {
+            let fault = Fault::new("`ACCOUNTS_MONGODB_URI` names no database");
+            self.error(
+                line,
+                fault.help("for example mongodb://localhost:27017/hawk"),
+            );
+        }
+        Some(database)
+    }
+
+    fn alerts(&mut self) -> bool {
+        let Some((_, line)) = self.get("NOTIFY_URL") else {
+            return false;
+        };
+        let text = "`NOTIFY_URL` is not repeated here: whoever has it may post there, so it is asked from the environment";
+        self.note(line, text);
+        true
+    }
+
+    /// Sets and maps have names of their own.
+    fn check_distinct(&mut self, said: &Said) {
+        let names = [
+            ("REDIS_DISABLED_PROJECT_SET", &said.projects_set),
+            ("REDIS_BLACKLIST_IP_SET", &said.blacklist_set),
+            ("REDIS_CURRENT_PERIOD_MAP", &said.period_map),
+            ("REDIS_ALL_IPS_MAP", &said.total_map),
+        ];
+        for (at, (variable, name)) in names.iter().enumerate() {
+            let mut before = names.iter().take(at);
+            if let Some((other, _)) = before.find(|(_, taken)| taken == name) {
+                let line = self.get(variable).or_else(|| self.get(other));
+                let line = line.map_or(1, |(_, line)| line);
+                let message = format!("`{variable}` and `{other}` name the same key");
+                self.error(line, Fault::new(message));
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Which of `FluxGate`'s documents a text is.
+
+use super::rule::{self, RULE, RULE_SET};
+use super::{Found, nothing, settings};
+use crate::config::{Kind, Node, Value};
+use crate::import::SourceFile;
+use crate::import::document::Document;
+use crate::import::json::is_json;
+use crate::import::map::Map;
+use crate::import::note::Notes;
+use crate::import::properties::Properties;
+
+/// The text as one document: lines of JSON are one list, as `mongoexport` writes them, and of several
+/// documents of settings the first counts, for the others are those of profiles.
+pub(super) fn one_document(file: &SourceFile, notes: &mut Notes) -> SourceFile {
+    let text = if is_lines(&file.text) {
+        list_of(&file.text)
+    } else {
+        first_document(file, notes)
+    };
+    SourceFile {
+        name: file.name.clone(),
+        text,
+    }
+}
+
+/// Whether each line is a document of its own.
+fn is_lines(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let is_whole = |line: &str| line.trim().starts_with('{') && line.trim().ends_with('}');
+    is_json(text) && lines.clone().count() > 1 && lines.all(is_whole)
+}
+
+/// Lines as a list of as many lines.
+fn list_of(text: &str) -> String {
+    let mut joined = String::from("[");
+    let mut lines = text.trim_end().lines().peekable();
+    while let Some(line) = lines.next() {
+        joined.push_str(line);
+        if lines.peek().is_some() && !line.trim().is_empty() {
+            joined.push(',');
+        }
+        joined.push('\n');
+    }
+    joined.push(']');
+    joined
+}
+
+/// What stands before the second document.
+pub(in crate::import) fn first_document(file: &SourceFile, notes: &mut Notes) -> String {
+    let is_mark = |line: &str| line == "---" || line.starts_with("--- ");
+    let mut has_begun = false;
+    let mut text = String::new();
+    for (at, line) in file.text.lines().enumerate() {
+        if is_mark(line) && has_begun {
+            let note = "a second document begins here, for a profile: it is left out";
+            notes.add((&file.name, at.saturating_add(1)), note);
+            return text;
+        }
+        let is_blank = line.trim().is_empty() || line.starts_with('#');
+        has_begun = has_begun || is_mark(line) || !is_blank;
+        text.push_str(line);
+        text.push('\n');
+    }
+    file.text.clone()
+}
+
+/// Reads a document.
+pub(super) fn read(document: &mut Document<'_>, tree: &Node, found: &mut Found) {
+    let root = Value::root(tree);
+    match &tree.kind {
+        Kind::Map(_) => map(document, &root, found),
+        Kind::List(_) => {
+            for item in document.items(&root) {
+                map(document, &item, found);
+            }
+        }
+        Kind::Broken => {}
+        Kind::Null | Kind::Text(_) => document.error(root.spot(), nothing()),
+    }
+}
+
+/// Reads a map: settings, a list of rules or of rule sets, a rule set, a hash, or a rule.
+fn map(document: &mut Document<'_>, value: &Value<'_>, found: &mut Found) {
+    let Kind::Map(entries) = &value.node.kind else {
+        return document.refuse(value, "a rule, which is a map");
+    };
+    let has = |name: &str| entries.iter().any(|entry| entry.key.text == name);
+    let properties = Properties::of(value);
+    if properties.has("fluxgate.") || properties.has("spring.") {
+        settings::read(document, properties, &mut found.settings);
+    } else if has("rules") || has("ruleSets") {
+        rule_set(document, value, found);
+    } else if has("hash") || (!has("bands") && (has("capacity") || has("windowSeconds"))) {
+        found.rules.extend(rule::read_hash(document, value));
+    } else {
+        found.rules.extend(rule::read(document, value, None));
+    }
+}
+
+/// Reads a rule set, or a list of them.
+fn rule_set(document: &mut Document<'_>, value: &Value<'_>, found: &mut Found) {
+    let Some(set) = Map::read(document, value, &RULE_SET) else {
+        return;
+    };
+    if let Some(sets) = set.said("ruleSets") {
+        for item in document.items(&sets) {
+            map(document, &item, found);
+        }
+    }
+    let id = set
+        .text(document, "id")
+        .or_else(|| set.text(document, "ruleSetId"));
+    let Some(rules) = set.said("rules") else {
+        return;
+    };
+    let items = document.items(&rules);
+    for item in &items {
+        if let Kind::Map(_) = item.node.kind {
+            found.rules.extend(rule::read(document, item, id));
+        } else {
+            document.refuse(item, &format!("{}, which is a map", RULE.what));
+        }
+    }
+    if items.is_empty() {
+        found.rules.extend(rule::none(document, value, id));
+    }
+}

@@ -1,0 +1,164 @@
+//! `FluxGate`: its rules, as `MongoDB` and Redis hold them, and its settings, `fluxgate.*` of an
+//! `application.yml`.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `forms` | which of its documents a text is |
+//! | `rule` | one rule, and the rule set that one hash of Redis is |
+//! | `record` | such a hash, field by field |
+//! | `band` | one band |
+//! | `number` | numbers of any width |
+//! | `settings` | `fluxgate.*` |
+//! | `translate` | rule sets as policies |
+//!
+//! A rule set is a policy, and every rule of it must allow: `evaluate: all`. There, what earlier rules and
+//! bands took stays taken when a later one refuses; here all of them are one step.
+
+mod band;
+mod forms;
+mod number;
+mod record;
+mod rule;
+mod settings;
+mod translate;
+
+use super::document::{Document, Wrong};
+use super::note::Notes;
+use super::text::quote;
+use super::{Imported, SourceFile};
+use crate::config::{ConfigErrors, Fault};
+pub(super) use forms::first_document;
+pub use record::RuleSetRecord;
+use settings::Settings;
+
+/// What was found in all files.
+#[derive(Debug, Default)]
+struct Found {
+    rules: Vec<rule::Rule>,
+    settings: Settings,
+}
+
+/// Translates files of `FluxGate`: documents of rules, and `application.yml`. Errors are of all files, at
+/// once.
+///
+/// ```
+/// use tidegate_policy::import::{SourceFile, fluxgate};
+///
+/// let file = SourceFile {
+///     name: "rules.json".to_owned(),
+///     text: r#"[{ "ruleSetId": "api-limits", "id": "per-ip", "scope": "PER_IP",
+///       "bands": [{ "windowSeconds": 60, "capacity": 100, "label": "100-per-minute" }] }]"#
+///         .to_owned(),
+/// };
+/// let yaml = fluxgate(&[file])?.to_yaml();
+/// assert!(yaml.contains("- name: api-limits"));
+/// assert!(yaml.contains("bands: [{ rate: 100/min, label: \"100-per-minute\" }]"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+pub fn fluxgate(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    let whole = names.join(", ");
+    let mut notes = Notes::default();
+    let mut wrong = Wrong::default();
+    let mut found = Found::default();
+    for file in files {
+        read(file, &mut notes, &mut wrong, &mut found);
+    }
+    wrong.finish(&whole)?;
+    if found.rules.is_empty() && found.settings.mongodb.is_none() {
+        let text = "there are no rules here: every request passes. Export the collection of rules, and translate it together with the settings";
+        notes.add((&whole, 1), text);
+        found.rules.push(rule::Rule::none(&whole));
+    }
+    finish(found, &whole, notes)
+}
+
+/// Translates one document of rules, as `MongoDB` or an HTTP server holds it: a list of rules, one rule a
+/// line, or rule sets. Where there are none, nor is there a policy. `name` is what messages call it.
+///
+/// ```
+/// use tidegate_policy::import::fluxgate_rules;
+///
+/// let text = r#"{ "id": "all", "scope": "GLOBAL", "bands": [{ "windowSeconds": 1, "capacity": 5 }] }"#;
+/// let part = fluxgate_rules("http", text)?.to_part();
+/// assert!(part.contains("- name: default"));
+/// assert!(part.contains("bands: [{ rate: 5/s, label: default }]"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+pub fn fluxgate_rules(name: &str, text: &str) -> Result<Imported, ConfigErrors> {
+    let file = SourceFile {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    };
+    let mut notes = Notes::default();
+    let mut wrong = Wrong::default();
+    let mut found = Found::default();
+    read(&file, &mut notes, &mut wrong, &mut found);
+    wrong.finish(name)?;
+    finish(found, name, notes)
+}
+
+/// Translates rule sets as Redis has them, a hash each: one rule with one band, or what its fields `bands`
+/// or `rules` list in JSON. `name` is what messages call them all; each is called by its key.
+///
+/// ```
+/// use tidegate_policy::import::{RuleSetRecord, fluxgate_rule_sets};
+///
+/// let record = RuleSetRecord {
+///     key: "fluxgate:ruleset:api-limits".to_owned(),
+///     fields: [("ruleSetId", "api-limits"), ("capacity", "100"), ("windowSeconds", "60")]
+///         .map(|(field, value)| (field.to_owned(), value.to_owned()))
+///         .to_vec(),
+/// };
+/// let part = fluxgate_rule_sets("redis", &[record])?.to_part();
+/// assert!(part.contains("- name: api-limits-rule"));
+/// assert!(part.contains("key: ip"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+pub fn fluxgate_rule_sets(name: &str, records: &[RuleSetRecord]) -> Result<Imported, ConfigErrors> {
+    let mut notes = Notes::default();
+    let mut wrong = Wrong::default();
+    let mut found = Found::default();
+    for record in records {
+        record.read(&mut notes, &mut wrong, &mut found);
+    }
+    wrong.finish(name)?;
+    finish(found, name, notes)
+}
+
+/// Text as YAML that is never taken for anything else, nothing included.
+fn in_quotes(text: &str) -> String {
+    match quote(text) {
+        quoted if quoted.starts_with('"') => quoted,
+        plain => format!("\"{plain}\""),
+    }
+}
+
+/// Reads one file, whatever it is.
+fn read(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong, found: &mut Found) {
+    let file = forms::one_document(file, notes);
+    let (mut document, tree) = Document::open(&file, "", nothing(), notes);
+    document.note_loose_commas();
+    if let Some(tree) = &tree {
+        forms::read(&mut document, tree, found);
+    }
+    document.close(wrong);
+}
+
+fn finish(found: Found, whole: &str, mut notes: Notes) -> Result<Imported, ConfigErrors> {
+    let base = translate::base(&found, &mut notes);
+    let policies = translate::policies(found, whole, &mut notes)?;
+    Imported {
+        from: format!("FluxGate: {whole}"),
+        base,
+        policies,
+        notes: notes.into_notes(),
+    }
+    .checked(whole)
+}
+
+fn nothing() -> Fault {
+    Fault::new("there are no rules here").help(
+        "expected rules, each with `id`, `ruleSetId`, `scope` and `bands`, or `fluxgate.redis` of an application.yml",
+    )
+}

@@ -1,0 +1,73 @@
+//! Numbers of any width: as JSON has them, as text, and as `MongoDB` exports them.
+
+use crate::config::{Fault, Kind, Value};
+use crate::import::document::Document;
+
+/// How `MongoDB` exports numbers that JSON could not tell apart.
+const WIDTHS: [&str; 4] = [
+    "$numberLong",
+    "$numberInt",
+    "$numberDouble",
+    "$numberDecimal",
+];
+
+/// A whole number above nought.
+pub(super) fn positive(document: &mut Document<'_>, value: &Value<'_>) -> Option<u64> {
+    let written = written(value);
+    let number = written.and_then(whole).filter(|number| *number > 0);
+    if number.is_none() && !matches!(value.node.kind, Kind::Broken) {
+        let found = match written {
+            Some(text) => Fault::quote(text),
+            None => value.node.noun().to_owned(),
+        };
+        let message = format!(
+            "{} is {found}; expected a whole number above 0",
+            value.name()
+        );
+        document.error(value.spot(), Fault::new(message));
+    }
+    number
+}
+
+fn written<'v>(value: &Value<'v>) -> Option<&'v str> {
+    match &value.node.kind {
+        Kind::Text(text) => Some(text),
+        Kind::Map(entries) => match entries.as_slice() {
+            [entry] if WIDTHS.contains(&entry.key.text.as_str()) => entry.value.as_text(),
+            _ => None,
+        },
+        Kind::Null | Kind::List(_) | Kind::Broken => None,
+    }
+}
+
+/// `100`, and `100.0` as well, which is what a double looks like.
+fn whole(text: &str) -> Option<u64> {
+    let (digits, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|it| it.is_ascii_digit());
+    let is_whole =
+        is_number(digits) && is_number(fraction) && fraction.bytes().all(|it| it == b'0');
+    is_whole.then(|| digits.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole;
+
+    #[test]
+    fn a_number_may_be_of_any_width_as_long_as_it_is_whole() {
+        assert_eq!(whole("100"), Some(100));
+        assert_eq!(whole("100.00"), Some(100));
+        for text in [
+            "",
+            "1.5",
+            "-1",
+            "1e3",
+            "1.",
+            ".0",
+            "ten",
+            "99999999999999999999",
+        ] {
+            assert_eq!(whole(text), None, "{text}");
+        }
+    }
+}

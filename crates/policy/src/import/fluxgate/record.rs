@@ -1,0 +1,300 @@
+//! A rule set as a hash of Redis has it.
+//!
+//! What `FluxGate` writes there is one rule with one band: `capacity`, `windowSeconds`, `keyStrategyId`. For
+//! more than that there are two fields of our own, `bands` and `rules`, lists in JSON as `MongoDB` has them.
+//! `FluxGate` passes them over, and here they count in place of the others.
+
+use super::rule::{self, Limit, Rule};
+use super::{Found, in_quotes, nothing};
+use crate::config::{Fault, Kind, Value};
+use crate::import::SourceFile;
+use crate::import::document::{Document, Wrong, line};
+use crate::import::note::Notes;
+use crate::import::text::{line as write_line, quote};
+
+/// The fields of our own.
+const LISTS: [&str; 2] = ["rules", "bands"];
+
+/// A rule set as Redis has it: a hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleSetRecord {
+    /// The key of the hash, such as `fluxgate:ruleset:api-limits`; messages call it so.
+    pub key: String,
+    /// Its fields, in any order.
+    pub fields: Vec<(String, String)>,
+}
+
+impl RuleSetRecord {
+    /// Reads it.
+    pub(super) fn read(&self, notes: &mut Notes, wrong: &mut Wrong, found: &mut Found) {
+        let [rules, bands] = LISTS.map(|field| self.said(field));
+        match (rules, bands) {
+            (Some(rules), _) => self.read_rules(rules, (notes, wrong), found),
+            (None, Some(bands)) => self.read_bands(bands, (notes, wrong), found),
+            (None, None) => super::read(&self.file(), notes, wrong, found),
+        }
+    }
+
+    /// It written down, so that what is wrong with it can be told with its place.
+    fn file(&self) -> SourceFile {
+        let mut text = String::new();
+        write_line(&mut text, 0, &format!("hash: {}", in_quotes(&self.key)));
+        // Lists that say nothing are as if they were not there.
+        let fields = self.fields.iter();
+        let fields = fields.filter(|(field, _)| !LISTS.contains(&field.as_str()));
+        for (field, value) in fields {
+            write_line(
+                &mut text,
+                0,
+                &format!("{}: {}", quote(field), in_quotes(value)),
+            );
+        }
+        SourceFile {
+            name: self.key.clone(),
+            text,
+        }
+    }
+
+    /// What a field says, if it says anything.
+    fn said(&self, field: &str) -> Option<&str> {
+        let of = |(name, _): &&(String, String)| name == field;
+        let value = self.fields.iter().find(of).map(|(_, value)| value.as_str());
+        value.filter(|value| !value.trim().is_empty())
+    }
+
+    /// The set that it is: by its own word, or by its key.
+    fn set(&self) -> &str {
+        let last = || self.key.rsplit(':').next().unwrap_or(&self.key);
+        self.said("ruleSetId").unwrap_or_else(last)
+    }
+
+    /// A field of it that is a document of its own.
+    fn inner(&self, field: &str, text: &str) -> SourceFile {
+        SourceFile {
+            name: format!("{}, {field}", self.key),
+            text: text.to_owned(),
+        }
+    }
+
+    /// Reads `rules`.
+    fn read_rules(&self, text: &str, (notes, wrong): (&mut Notes, &mut Wrong), found: &mut Found) {
+        let file = self.inner("rules", text);
+        let (mut document, tree) = Document::open(&file, "", nothing(), notes);
+        document.note_loose_commas();
+        if let Some(tree) = &tree {
+            let root = Value::root(tree);
+            let items = list(&mut document, &root, "a list of rules");
+            for item in &items {
+                let rule = rule::read(&mut document, item, Some(self.set()));
+                found
+                    .rules
+                    .extend(rule.and_then(|rule| self.own(&mut document, item, rule)));
+            }
+            if items.is_empty() {
+                found
+                    .rules
+                    .extend(rule::none(&document, &root, Some(self.set())));
+            }
+        }
+        document.close(wrong);
+    }
+
+    /// A rule, unless it says that it is of another set: which of the two hashes counts, nobody knows.
+    fn own(&self, document: &mut Document<'_>, item: &Value<'_>, rule: Rule) -> Option<Rule> {
+        let set = self.set();
+        if rule.set == set {
+            return Some(rule);
+        }
+        let fault = Fault::new(format!(
+            "this rule says that it is of rule set {}, and stands in that of {}",
+            Fault::quote(&rule.set),
+            Fault::quote(set)
+        ));
+        document.error(item.spot(), fault.help("leave `ruleSetId` out"));
+        None
+    }
+
+    /// Reads `bands`: all of one rule.
+    fn read_bands(&self, text: &str, (notes, wrong): (&mut Notes, &mut Wrong), found: &mut Found) {
+        let file = self.inner("bands", text);
+        let (mut document, tree) = Document::open(&file, "", nothing(), notes);
+        document.note_loose_commas();
+        if let Some(tree) = &tree {
+            let root = Value::root(tree);
+            list(&mut document, &root, "a list of bands");
+            let strategy = self.said("keyStrategyId").unwrap_or(rule::BY_ADDRESS);
+            let scope = rule::scope_of(&mut document, tree.place, strategy);
+            let bands = rule::band_list(&mut document, &root).unwrap_or_default();
+            let limit = (!bands.is_empty()).then(|| Limit {
+                id: format!("{}-rule", self.set()),
+                enabled: true,
+                scope,
+                waits: false,
+                bands,
+            });
+            found.rules.push(Rule {
+                set: self.set().to_owned(),
+                limit,
+                place: (file.name.clone(), line(tree.place)),
+            });
+        }
+        document.close(wrong);
+    }
+}
+
+/// The items of a list, which it must be.
+fn list<'v>(document: &mut Document<'_>, value: &Value<'v>, what: &str) -> Vec<Value<'v>> {
+    if let Kind::List(items) = &value.node.kind {
+        return value.items(items);
+    }
+    document.refuse(value, what);
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RuleSetRecord;
+    use crate::import::fluxgate_rule_sets;
+
+    const KEY: &str = "fluxgate:ruleset:api-limits";
+
+    fn record(fields: &[(&str, &str)]) -> RuleSetRecord {
+        let fields = fields.iter();
+        RuleSetRecord {
+            key: KEY.to_owned(),
+            fields: fields
+                .map(|(field, value)| ((*field).to_owned(), (*value).to_owned()))
+                .collect(),
+        }
+    }
+
+    fn part(fields: &[(&str, &str)]) -> String {
+        let imported = fluxgate_rule_sets("redis", &[record(fields)]);
+        imported.expect("it is right").to_part()
+    }
+
+    fn errors(fields: &[(&str, &str)]) -> String {
+        let imported = fluxgate_rule_sets("redis", &[record(fields)]);
+        imported.expect_err("it is wrong").to_string()
+    }
+
+    #[test]
+    fn a_hash_is_one_rule_of_one_band_which_has_a_usual_size() {
+        let part = part(&[("keyStrategyId", "userId"), ("createdAt", "1700000000")]);
+        for said in [
+            "- name: api-limits",
+            "name: api-limits-rule",
+            "key: user",
+            "rate: 10/min",
+            "label: default",
+        ] {
+            assert!(part.contains(said), "{said}: {part}");
+        }
+    }
+
+    #[test]
+    fn bands_count_in_place_of_capacity_and_window() {
+        let bands = r#"[{ "windowSeconds": 1, "capacity": 10, "label": "10-per-second" },
+                        { "windowSeconds": 60, "capacity": "100", "label": "100-per-minute" }]"#;
+        let part = part(&[("capacity", "7"), ("windowSeconds", "7"), ("bands", bands)]);
+        for said in [
+            "name: api-limits-rule",
+            "key: ip",
+            "10/s",
+            "10-per-second",
+            "100/min",
+            "100-per-minute",
+        ] {
+            assert!(part.contains(said), "{said}: {part}");
+        }
+        assert!(!part.contains("7/7s"), "{part}");
+    }
+
+    #[test]
+    fn rules_count_in_place_of_all_else_and_keep_their_order() {
+        let rules = r#"[
+            { "id": "rule-1", "scope": "PER_IP", "bands": [{ "windowSeconds": 1, "capacity": 10 }] },
+            { "id": "rule-2", "scope": "PER_USER", "bands": [{ "windowSeconds": 60, "capacity": 100 }], "enabled": false },
+            { "id": "rule-3", "scope": "GLOBAL", "bands": [] }]"#;
+        let part = part(&[
+            ("capacity", "none of it"),
+            ("bands", "[]"),
+            ("rules", rules),
+        ]);
+        let at = |said: &str| part.find(said).unwrap_or_else(|| panic!("{said}: {part}"));
+        assert!(
+            at("rule-1") < at("key: ip") && at("key: ip") < at("rule-2"),
+            "{part}"
+        );
+        assert!(at("rule-2") < at("key: user"), "{part}");
+        assert!(part.contains("enabled: false"), "{part}");
+        assert!(!part.contains("rule-3"), "it limits nothing: {part}");
+    }
+
+    #[test]
+    fn no_rules_at_all_is_a_policy_that_lets_everything_pass() {
+        for fields in [[("rules", "[]")], [("bands", "[]")]] {
+            let part = part(&fields);
+            assert!(part.contains("- name: api-limits"), "{part}");
+            assert!(part.contains("enabled: false"), "{part}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_the_key_and_the_field() {
+        let other = r#"[{ "id": "a", "ruleSetId": "other", "bands": [{ "windowSeconds": 1, "capacity": 1 }] }]"#;
+        for (fields, expected) in [
+            (
+                vec![("capacity", "ten"), ("windowSeconds", "0")],
+                vec![KEY, "`capacity` is `ten`", "`windowSeconds` is `0`"],
+            ),
+            (
+                vec![("capcity", "10")],
+                vec!["capcity", "did you mean `capacity`?"],
+            ),
+            (
+                vec![("rules", "{}")],
+                vec!["fluxgate:ruleset:api-limits, rules", "a list of rules"],
+            ),
+            (
+                vec![("rules", "[{")],
+                vec!["fluxgate:ruleset:api-limits, rules:2"],
+            ),
+            (vec![("rules", "[1]")], vec!["a rule, which is a map"]),
+            (
+                vec![("rules", other)],
+                vec!["is of rule set `other`", "`api-limits`"],
+            ),
+            (
+                vec![("bands", "nonsense")],
+                vec!["fluxgate:ruleset:api-limits, bands", "a list of bands"],
+            ),
+            (
+                vec![("bands", r#"[{ "windowSeconds": 1 }]"#)],
+                vec!["a band needs `capacity`"],
+            ),
+        ] {
+            let told = errors(&fields);
+            for part in expected {
+                assert!(told.contains(part), "{fields:?}: {told}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_that_says_nothing_is_as_if_it_were_not_there() {
+        let part = part(&[("capacity", "5"), ("rules", " "), ("bands", "")]);
+        assert!(part.contains("5/min"), "{part}");
+    }
+
+    #[test]
+    fn nothing_in_a_field_breaks_out_of_it() {
+        let rules = "[] }, { \"ruleSetId\": \"stolen\", \"rules\": []";
+        assert!(errors(&[("rules", rules)]).contains(", rules:1"));
+        let part = part(&[("createdAt", "x\nruleSetId: stolen"), ("capacity", "5")]);
+        assert!(
+            part.contains("- name: api-limits") && !part.contains("stolen"),
+            "{part}"
+        );
+    }
+}

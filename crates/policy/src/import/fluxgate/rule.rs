@@ -1,0 +1,313 @@
+//! One rule, and the rule set that one hash of Redis is.
+
+use super::band::{self, Band};
+use super::number::positive;
+use crate::config::{BANDS_MAX, Fault, Kind, Place, Value, closest, parse_key_part};
+use crate::import::document::{Document, line};
+use crate::import::map::{Known, Map, plain};
+
+pub(super) static RULE: Known = Known {
+    what: "a rule",
+    fields: &[
+        "id",
+        "name",
+        "enabled",
+        "scope",
+        "keyStrategyId",
+        "onLimitExceedPolicy",
+        "ruleSetId",
+        "bands",
+        "attributes",
+        "_id",
+        "_class",
+        "createdAt",
+        "updatedAt",
+    ],
+};
+
+pub(super) static RULE_SET: Known = Known {
+    what: "a rule set",
+    fields: &["id", "ruleSetId", "description", "rules", "ruleSets"],
+};
+
+static HASH: Known = Known {
+    what: "a rule set",
+    fields: &[
+        "hash",
+        "ruleSetId",
+        "capacity",
+        "windowSeconds",
+        "keyStrategyId",
+        "createdAt",
+        "bands",
+        "rules",
+    ],
+};
+
+/// The strategy of a hash that names none.
+pub(super) const BY_ADDRESS: &str = "clientIp";
+
+/// The set of rules that name none.
+const DEFAULT_SET: &str = "default";
+
+/// What a hash says that does not.
+const HASH_CAPACITY: u64 = 10;
+const HASH_SECONDS: u64 = 60;
+
+/// A rule, or a rule set without any.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub(super) set: String,
+    /// `None` where the set has no rule at all.
+    pub(super) limit: Option<Limit>,
+    /// The file and the line.
+    pub(super) place: (String, usize),
+}
+
+/// What a rule says.
+#[derive(Debug)]
+pub(super) struct Limit {
+    pub(super) id: String,
+    pub(super) enabled: bool,
+    pub(super) scope: Scope,
+    pub(super) waits: bool,
+    pub(super) bands: Vec<Band>,
+}
+
+/// Whose bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Global,
+    Ip,
+    User,
+    ApiKey,
+    /// The attribute of this name.
+    Custom(String),
+}
+
+impl Rule {
+    /// A set without rules, where there is no other.
+    pub(super) fn none(file: &str) -> Self {
+        Self {
+            set: DEFAULT_SET.to_owned(),
+            limit: None,
+            place: (file.to_owned(), 1),
+        }
+    }
+}
+
+/// Reads a rule of the set `of`, unless it names another; `None` where something is wrong.
+pub(super) fn read(
+    document: &mut Document<'_>,
+    value: &Value<'_>,
+    of: Option<&str>,
+) -> Option<Rule> {
+    let map = Map::read(document, value, &RULE)?;
+    let set = map
+        .text(document, "ruleSetId")
+        .or(of)
+        .unwrap_or(DEFAULT_SET);
+    let id = id(document, &map);
+    let scope = scope(document, &map);
+    let waits = waits(document, &map);
+    let enabled = map.said("enabled");
+    let enabled = enabled.is_none_or(|value| document.flag(&value));
+    let bands = bands(document, &map);
+    note_extras(document, &map);
+    let rule = |limit| Rule {
+        set: set.to_owned(),
+        limit,
+        place: (document.file().to_owned(), line(value.node.place)),
+    };
+    let (id, scope, waits, bands) = (id?, scope?, waits?, bands?);
+    if bands.is_empty() {
+        let rule = rule(None);
+        let text =
+            format!("rule `{id}` has no bands, and is left out: it limits nothing there either");
+        document.note(value.node.place, text);
+        return Some(rule);
+    }
+    Some(rule(Some(Limit {
+        id,
+        enabled,
+        scope,
+        waits,
+        bands,
+    })))
+}
+
+/// A rule set without rules.
+pub(super) fn none(document: &Document<'_>, value: &Value<'_>, id: Option<&str>) -> Option<Rule> {
+    Some(Rule {
+        set: id?.to_owned(),
+        limit: None,
+        place: (document.file().to_owned(), line(value.node.place)),
+    })
+}
+
+/// Reads a rule set as a hash of Redis has it: one rule, with one band.
+pub(super) fn read_hash(document: &mut Document<'_>, value: &Value<'_>) -> Option<Rule> {
+    let map = Map::read(document, value, &HASH)?;
+    let set = map.text(document, "ruleSetId").or_else(|| {
+        let hash = map.text(document, "hash")?;
+        Some(hash.rsplit(':').next().unwrap_or(hash)).filter(|id| !id.is_empty())
+    });
+    if set.is_none() {
+        let fault = Fault::new("a rule set needs `ruleSetId`");
+        document.error(map.spot(), fault);
+    }
+    let mut number = |name: &str, usual: u64| match map.said(name) {
+        Some(value) => positive(document, &value),
+        None => Some(usual),
+    };
+    let capacity = number("capacity", HASH_CAPACITY);
+    let seconds = number("windowSeconds", HASH_SECONDS);
+    let strategy = map.text(document, "keyStrategyId").unwrap_or(BY_ADDRESS);
+    let scope = scope_of(document, value.node.place, strategy);
+    let band = Band {
+        capacity: capacity?,
+        seconds: seconds?,
+        label: None,
+    };
+    let band = band.check(document, value)?;
+    let set = set?;
+    Some(Rule {
+        set: set.to_owned(),
+        limit: Some(Limit {
+            id: format!("{set}-rule"),
+            enabled: true,
+            scope,
+            waits: false,
+            bands: vec![band],
+        }),
+        place: (document.file().to_owned(), line(value.node.place)),
+    })
+}
+
+/// Whose bucket, as a hash tells it.
+pub(super) fn scope_of(document: &mut Document<'_>, place: Place, strategy: &str) -> Scope {
+    match strategy {
+        "userId" => Scope::User,
+        "apiKey" => Scope::ApiKey,
+        BY_ADDRESS | "ip" => Scope::Ip,
+        other => {
+            let text = format!(
+                "`keyStrategyId` is {}, which counts by address, there as here",
+                Fault::quote(other)
+            );
+            document.note(place, text);
+            Scope::Ip
+        }
+    }
+}
+
+/// The id of a rule: `id`, or `_id` where that is a text.
+fn id(document: &mut Document<'_>, map: &Map<'_>) -> Option<String> {
+    if let Some(value) = map.said("id") {
+        return document.text(&value).map(str::to_owned);
+    }
+    let own = map.said("_id").and_then(|value| value.node.as_text());
+    if own.is_none() {
+        document.error(map.spot(), Fault::new("a rule needs `id`"));
+    }
+    own.map(str::to_owned)
+}
+
+fn scope(document: &mut Document<'_>, map: &Map<'_>) -> Option<Scope> {
+    const SCOPES: [(&str, Scope); 4] = [
+        ("GLOBAL", Scope::Global),
+        ("PER_IP", Scope::Ip),
+        ("PER_USER", Scope::User),
+        ("PER_API_KEY", Scope::ApiKey),
+    ];
+    let Some(value) = map.said("scope") else {
+        // As FluxGate has it.
+        return Some(Scope::ApiKey);
+    };
+    let word = document.text(&value)?;
+    if plain(word) == "custom" {
+        return custom(document, map, &value);
+    }
+    let known = SCOPES.iter().find(|(name, _)| plain(name) == plain(word));
+    if known.is_none() {
+        let fault = Fault::new(format!("{} is not a scope", Fault::quote(word)));
+        let names = SCOPES.iter().map(|(name, _)| *name).chain(["CUSTOM"]);
+        let help = match closest(word, names) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "expected GLOBAL, PER_IP, PER_USER, PER_API_KEY or CUSTOM".to_owned(),
+        };
+        document.error(value.spot(), fault.help(help));
+    }
+    known.map(|(_, scope)| scope.clone())
+}
+
+/// `CUSTOM` counts by the attribute that `keyStrategyId` names.
+fn custom(document: &mut Document<'_>, map: &Map<'_>, scope: &Value<'_>) -> Option<Scope> {
+    let Some(value) = map.said("keyStrategyId") else {
+        let fault = Fault::new("`CUSTOM` needs `keyStrategyId`, the name of an attribute");
+        document.error(scope.spot(), fault);
+        return None;
+    };
+    let name = document.text(&value)?;
+    if let Err(fault) = parse_key_part(&format!("attr:{name}")) {
+        document.error(value.spot(), fault);
+        return None;
+    }
+    Some(Scope::Custom(name.to_owned()))
+}
+
+/// Whether requests that do not fit wait; refused unless told.
+fn waits(document: &mut Document<'_>, map: &Map<'_>) -> Option<bool> {
+    let Some(value) = map.said("onLimitExceedPolicy") else {
+        return Some(false);
+    };
+    let word = document.text(&value)?;
+    match plain(word).as_str() {
+        "rejectrequest" | "reject" => Some(false),
+        "waitforrefill" | "wait" => Some(true),
+        _ => {
+            let message = format!("{} is not an `onLimitExceedPolicy`", Fault::quote(word));
+            let fault = Fault::new(message).help("expected REJECT_REQUEST or WAIT_FOR_REFILL");
+            document.error(value.spot(), fault);
+            None
+        }
+    }
+}
+
+/// The bands of a rule, of which there may be none; `None` where something is wrong.
+fn bands(document: &mut Document<'_>, map: &Map<'_>) -> Option<Vec<Band>> {
+    let Some(list) = map.said("bands") else {
+        return Some(Vec::new());
+    };
+    let Kind::List(_) = &list.node.kind else {
+        document.refuse(&list, "a list");
+        return None;
+    };
+    band_list(document, &list)
+}
+
+/// The bands of a list; `None` where something is wrong.
+pub(super) fn band_list(document: &mut Document<'_>, list: &Value<'_>) -> Option<Vec<Band>> {
+    let items = document.items(list);
+    if let Some(first) = items.get(BANDS_MAX) {
+        let message = format!("a rule has at most {BANDS_MAX} bands here");
+        document.error(first.spot(), Fault::new(message));
+    }
+    let bands: Vec<Option<Band>> = items.iter().map(|it| band::read(document, it)).collect();
+    bands.into_iter().collect()
+}
+
+fn note_extras(document: &mut Document<'_>, map: &Map<'_>) {
+    for (field, why) in [
+        ("name", "a limit has one name, which is the rule's `id`"),
+        ("attributes", "limits carry none"),
+    ] {
+        let said = map.said(field).filter(|value| match &value.node.kind {
+            Kind::Map(entries) => !entries.is_empty(),
+            _ => true,
+        });
+        if let Some(value) = said {
+            document.note(value.node.place, format!("`{field}` is left out: {why}"));
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! `fluxgate.*`: the settings of a program that has `FluxGate` in it.
+
+use crate::config::{Fault, Kind, Value, duration};
+use crate::import::document::{Document, line};
+use crate::import::draft::Waiting;
+use crate::import::map::plain;
+use crate::import::properties::{Properties, by_default, placed};
+
+/// Variables in the place of URLs that hold passwords.
+const REDIS_URI: &str = "FLUXGATE_REDIS_URI";
+const MONGODB_URI: &str = "FLUXGATE_MONGO_URI";
+
+/// The store waits no longer than this, in milliseconds.
+const TIMEOUT_MAX: u64 = 60_000;
+
+/// Nobody waits longer than this, in milliseconds, and no more of them.
+const WAIT_MAX: u64 = 3_600_000;
+const WAITING_MAX: u64 = 1_000_000;
+
+/// What the settings say; nothing unless there are any.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    pub(super) redis: Option<Redis>,
+    /// Where rules are.
+    pub(super) mongodb: Option<MongoDb>,
+    pub(super) waiting: Waits,
+    /// The set that counts unless told, and where it says so.
+    pub(super) default_set: Option<(String, (String, usize))>,
+    /// What happens without Redis, where that is said.
+    pub(super) on_failure: Option<&'static str>,
+}
+
+/// Whether requests wait that may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Waits {
+    /// Nobody has said.
+    #[default]
+    Unknown,
+    Never,
+    So(Waiting),
+}
+
+/// Where buckets are.
+#[derive(Debug)]
+pub(super) struct Redis {
+    /// With variables as ours are written.
+    pub(super) url: String,
+    pub(super) mode: Option<&'static str>,
+    /// In milliseconds.
+    pub(super) timeout: Option<u64>,
+}
+
+/// Where rules are kept.
+#[derive(Debug)]
+pub(super) struct MongoDb {
+    /// With variables as ours are written.
+    pub(super) url: String,
+    pub(super) database: String,
+    pub(super) collection: Option<String>,
+    /// The file and the line.
+    pub(super) place: (String, usize),
+}
+
+/// Settings without a counterpart: how their names begin, and why there is none.
+const LEFT_OUT: [(&str, &str); 16] = [
+    ("fluxgate.redis.", "it is no setting that is known"),
+    (
+        "fluxgate.mongo.event-collection",
+        "decisions are counted, and not kept",
+    ),
+    ("fluxgate.mongo.", "nothing is written there"),
+    (
+        "fluxgate.ratelimit.enabled",
+        "a limit has `enabled` of its own",
+    ),
+    (
+        "fluxgate.ratelimit.filter",
+        "doors are not filters: `listen` opens them",
+    ),
+    (
+        "fluxgate.ratelimit.include-patterns",
+        "which paths are limited is said by `match` of a limit, or by `routes`",
+    ),
+    (
+        "fluxgate.ratelimit.exclude-patterns",
+        "which paths are limited is said by `match` of a limit, or by `routes`",
+    ),
+    (
+        "fluxgate.ratelimit.client-ip-header",
+        "`client.address` names the headers, and they count from trusted proxies alone",
+    ),
+    (
+        "fluxgate.ratelimit.trust-client-ip-header",
+        "headers count from `client.trusted_proxies` alone",
+    ),
+    (
+        "fluxgate.ratelimit.include-headers",
+        "`respond.headers` says which there are",
+    ),
+    (
+        "fluxgate.ratelimit.missing-rule-behavior",
+        "a policy that does not exist is an error of whoever asks for it",
+    ),
+    (
+        "fluxgate.metrics",
+        "`/metrics` is always there, on `listen.admin`",
+    ),
+    (
+        "fluxgate.actuator",
+        "`/livez` and `/readyz` are always there, on `listen.admin`",
+    ),
+    (
+        "fluxgate.reload",
+        "`sources` says where rules come from and how often they are asked",
+    ),
+    (
+        "fluxgate.resilience",
+        "`store.retries` and `store.on_failure` say what happens without Redis",
+    ),
+    ("fluxgate.", "it has no counterpart"),
+];
+
+impl Settings {
+    /// How requests wait unless told.
+    pub(super) const USUAL_WAITING: Waiting = Waiting {
+        max_wait: 5_000,
+        max_waiting: 100,
+    };
+}
+
+/// Reads settings.
+pub(super) fn read(
+    document: &mut Document<'_>,
+    mut properties: Properties<'_>,
+    settings: &mut Settings,
+) {
+    settings.redis = redis(document, &mut properties);
+    settings.mongodb = mongodb(document, &mut properties);
+    settings.waiting = waiting(document, &mut properties);
+    if let Some(value) = properties.take("fluxgate.ratelimit.default-rule-set-id")
+        && let Some(name) = document.text(&value)
+    {
+        let place = (document.file().to_owned(), line(value.node.place));
+        settings.default_set = Some((name.to_owned(), place));
+    }
+    settings.on_failure = on_failure(document, &mut properties);
+    for property in properties.left("fluxgate.") {
+        let reason = LEFT_OUT.iter().find(|(prefix, _)| property.is_of(prefix));
+        let why = reason.map_or("it has no counterpart", |(_, why)| *why);
+        let text = format!("`{}` is left out: {why}", property.written);
+        document.note(property.value.node.place, text);
+    }
+}
+
+fn redis(document: &mut Document<'_>, properties: &mut Properties<'_>) -> Option<Redis> {
+    let enabled = properties.take("fluxgate.redis.enabled");
+    let enabled_at = enabled.as_ref().map(|value| value.node.place);
+    let enabled = enabled.map(|value| flag(document, &value));
+    let uri = properties.take("fluxgate.redis.uri");
+    let mode = properties.take("fluxgate.redis.mode");
+    let timeout = properties.take("fluxgate.redis.timeout");
+    let timeout = timeout.or_else(|| properties.take("fluxgate.redis.timeout-ms"));
+    let place = uri.as_ref().map(|value| value.node.place);
+    let url = match uri {
+        Some(value) => url(document, &value),
+        None => Some("redis://localhost:6379".to_owned()),
+    };
+    let mode = mode.and_then(|value| mode_of(document, &value));
+    let timeout = timeout.and_then(|value| milliseconds(document, &value));
+    if enabled != Some(true) {
+        if let Some(place) = enabled_at.or(place) {
+            let text =
+                "`fluxgate.redis` is not enabled, so buckets live in this process, there as here";
+            document.note(place, text);
+        }
+        return None;
+    }
+    if let Some((timeout, place)) = timeout
+        && timeout > 100
+    {
+        let text = format!(
+            "a decision waits up to {timeout} ms for Redis, as there; without `timeout` it is 20 ms, far above what a healthy Redis needs"
+        );
+        document.note(place, text);
+    }
+    Some(Redis {
+        url: url?,
+        mode,
+        timeout: timeout.map(|(timeout, _)| timeout),
+    })
+}
+
+/// Where rules are, if that is enabled.
+fn mongodb(document: &mut Document<'_>, properties: &mut Properties<'_>) -> Option<MongoDb> {
+    let mut take = |name: &str| properties.take(&format!("fluxgate.mongo.{name}"));
+    let enabled = take("enabled")?;
+    let uri = take("uri");
+    let (database, collection) = (take("database"), take("rule-collection"));
+    let mut text = |value: Option<Value<'_>>| placed(document, &value?);
+    let (url, database, collection) = (text(uri.clone()), text(database), text(collection));
+    let place = (document.file().to_owned(), line(enabled.node.place));
+    if !flag(document, &enabled) {
+        return None;
+    }
+    let mut url = url.unwrap_or_else(|| "mongodb://localhost:27017".to_owned());
+    if let Some(value) = uri.filter(|_| url.contains('@')) {
+        let text = format!(
+            "`fluxgate.mongo.uri` holds a password and is not repeated here: put it into the variable {MONGODB_URI}"
+        );
+        document.note(value.node.place, text);
+        url = format!("${{{MONGODB_URI}}}");
+    }
+    Some(MongoDb {
+        url,
+        database: database.unwrap_or_else(|| "fluxgate".to_owned()),
+        collection,
+        place,
+    })
+}
+
+/// The URL, unless it holds a password: that is never repeated.
+fn url(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
+    let url = placed(document, value)?;
+    if url.contains('@') {
+        let text = format!(
+            "`fluxgate.redis.uri` holds a password and is not repeated here: put it into the variable {REDIS_URI}"
+        );
+        document.note(value.node.place, text);
+        return Some(format!("${{{REDIS_URI}}}"));
+    }
+    Some(url)
+}
+
+fn mode_of(document: &mut Document<'_>, value: &Value<'_>) -> Option<&'static str> {
+    let text = by_default(document.text(value)?)?;
+    let modes = ["auto", "standalone", "cluster"];
+    let known = modes.iter().find(|mode| plain(mode) == plain(&text));
+    if known.is_none() {
+        let fault = Fault::new(format!("{} is not a mode", Fault::quote(&text)));
+        document.error(
+            value.spot(),
+            fault.help("expected auto, standalone or cluster"),
+        );
+    }
+    known.copied()
+}
+
+fn waiting(document: &mut Document<'_>, properties: &mut Properties<'_>) -> Waits {
+    let mut take =
+        |name: &str| properties.take(&format!("fluxgate.ratelimit.wait-for-refill.{name}"));
+    let enabled = take("enabled");
+    let (wait, most) = (take("max-wait-time-ms"), take("max-concurrent-waits"));
+    let usual = Settings::USUAL_WAITING;
+    let wait = bounded(document, wait.as_ref(), WAIT_MAX);
+    let most = bounded(document, most.as_ref(), WAITING_MAX);
+    let enabled = enabled.is_some_and(|value| flag(document, &value));
+    if !enabled {
+        return Waits::Never;
+    }
+    Waits::So(Waiting {
+        max_wait: wait.unwrap_or(usual.max_wait),
+        max_waiting: most.unwrap_or(usual.max_waiting),
+    })
+}
+
+fn bounded(document: &mut Document<'_>, value: Option<&Value<'_>>, most: u64) -> Option<u64> {
+    let number = document.number(value?, most)?;
+    if number == 0 {
+        let value = value?;
+        let message = format!("{} is 0; expected 1 to {most}", value.name());
+        document.error(value.spot(), Fault::new(message));
+        return None;
+    }
+    Some(number)
+}
+
+fn on_failure(
+    document: &mut Document<'_>,
+    properties: &mut Properties<'_>,
+) -> Option<&'static str> {
+    let value = properties.take("fluxgate.ratelimit.failure-behavior")?;
+    let text = document.text(&value)?;
+    match plain(text).as_str() {
+        "allow" => Some("allow"),
+        "deny" => Some("deny"),
+        _ => {
+            let fault = Fault::new(format!("{} is not a behaviour", Fault::quote(text)));
+            document.error(value.spot(), fault.help("expected ALLOW or DENY"));
+            None
+        }
+    }
+}
+
+/// A flag; what a variable says by default where one says it.
+fn flag(document: &mut Document<'_>, value: &Value<'_>) -> bool {
+    let default = match &value.node.kind {
+        Kind::Text(text) if text.contains("${") => by_default(text),
+        _ => return document.flag(value),
+    };
+    let text = format!(
+        "{} is a variable: what it is by default has been taken",
+        value.name()
+    );
+    document.note(value.node.place, text);
+    default.is_some_and(|text| text.eq_ignore_ascii_case("true"))
+}
+
+/// A length of time, in milliseconds, and where it stands: `5s`, or a number of milliseconds.
+fn milliseconds(
+    document: &mut Document<'_>,
+    value: &Value<'_>,
+) -> Option<(u64, crate::config::Place)> {
+    let text = document.text(value)?;
+    let read = match text.parse::<u64>() {
+        Ok(number) => Some(number),
+        Err(_) => duration(text)
+            .ok()
+            .and_then(|length| u64::try_from(length.as_millis()).ok()),
+    };
+    let read = read.filter(|number| (1..=TIMEOUT_MAX).contains(number));
+    if read.is_none() {
+        let message = format!(
+            "{} is {}; expected 1ms to 1min",
+            value.name(),
+            Fault::quote(text)
+        );
+        document.error(value.spot(), Fault::new(message).help("for example `5s`"));
+    }
+    Some((read?, value.node.place))
+}

@@ -1,0 +1,301 @@
+//! Rule sets as policies.
+
+use super::Found;
+use super::band::Band;
+use super::rule::{Limit, Rule, Scope};
+use super::settings::{MongoDb, Settings, Waits};
+use crate::config::{ConfigErrors, Fault, LIMITS_MAX, POLICIES_MAX, parse_name};
+use crate::import::SourceFile;
+use crate::import::base::{Base, milliseconds};
+use crate::import::document::{Document, Wrong};
+use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Waiting};
+use crate::import::names::Names;
+use crate::import::note::Notes;
+
+/// How keys are named there.
+const TEMPLATE: &str = "fluxgate:{policy}:{limit}:{key}:{band}";
+
+/// The header that names the user there.
+const USER_HEADER: &str = "X-User-Id";
+
+/// The label of a band that has none.
+const DEFAULT_LABEL: &str = "default";
+
+/// A rule set: its id, and its rules.
+type Set = (String, Vec<Rule>);
+
+/// Everything but the policies.
+pub(super) fn base(found: &Found, notes: &mut Notes) -> String {
+    let mut base = Base::default();
+    base.section("listen").field("http", "127.0.0.1:8080");
+    if let Some(redis) = &found.settings.redis {
+        base.section("store").text("url", &redis.url);
+        if let Some(mode) = redis.mode {
+            base.field("mode", mode);
+        }
+        if let Some(timeout) = redis.timeout {
+            base.field("timeout", milliseconds(timeout));
+        }
+        if let Some(on_failure) = found.settings.on_failure {
+            base.field("on_failure", on_failure);
+        }
+        base.field("layout", "open").text("template", TEMPLATE);
+    }
+    let limits = || {
+        found
+            .rules
+            .iter()
+            .filter_map(|rule| Some((rule, rule.limit.as_ref()?)))
+    };
+    let user = limits().find(|(_, limit)| limit.scope == Scope::User);
+    if let Some((rule, _)) = user {
+        let text = format!(
+            "the user is told by `{USER_HEADER}`, as there; but it counts only where a trusted proxy sends it (`client.trusted_proxies`), for anybody else could say anything"
+        );
+        notes.add((&rule.place.0, rule.place.1), text);
+        let source = format!("{{ header: {USER_HEADER} }}");
+        base.section("client").field("user", source);
+    }
+    for (rule, limit) in limits() {
+        if let Scope::Custom(name) = &limit.scope {
+            let text = format!(
+                "what the attribute `{name}` is, a program says there: say under `client.attributes` where it comes from, or send it with each question"
+            );
+            notes.add((&rule.place.0, rule.place.1), text);
+        }
+    }
+    base.section("respond").field("profile", "fluxgate");
+    if let Some(mongodb) = &found.settings.mongodb {
+        sources(&mut base, found, mongodb, notes);
+    }
+    base.finish()
+}
+
+/// Rules that are not among the files are asked for where they are.
+fn sources(base: &mut Base, found: &Found, mongodb: &MongoDb, notes: &mut Notes) {
+    let place = (mongodb.place.0.as_str(), mongodb.place.1);
+    if !found.rules.is_empty() {
+        let text = "rules are in the translation, and MongoDB is not asked; translate the settings alone to have them from there, as they change";
+        return notes.add(place, text);
+    }
+    base.section("sources").item_of("mongodb");
+    base.text("url", &mongodb.url)
+        .text("database", &mongodb.database);
+    if let Some(collection) = &mongodb.collection {
+        base.text("collection", collection);
+    }
+}
+
+/// The policies, in the order in which their sets are first named; the one that counts unless told
+/// comes first.
+pub(super) fn policies(
+    found: Found,
+    whole: &str,
+    notes: &mut Notes,
+) -> Result<Vec<PolicyDraft>, ConfigErrors> {
+    let mut sets = by_set(found.rules);
+    if let Some((name, place)) = &found.settings.default_set {
+        match sets.iter().position(|(id, _)| id == name) {
+            Some(at) => {
+                if let Some(first) = sets.get_mut(..=at) {
+                    first.rotate_right(1);
+                }
+            }
+            None => {
+                let text =
+                    format!("there are no rules of `{name}`, the set that counts unless told");
+                notes.add((&place.0, place.1), text);
+            }
+        }
+    }
+    check(&sets, whole)?;
+    let mut names = Names::without(&["none"]);
+    let sets = sets.into_iter();
+    Ok(sets
+        .map(|set| policy(set, &found.settings, &mut names, notes))
+        .collect())
+}
+
+fn by_set(rules: Vec<Rule>) -> Vec<Set> {
+    let mut sets: Vec<Set> = Vec::new();
+    for rule in rules {
+        match sets.iter_mut().find(|(id, _)| *id == rule.set) {
+            Some((_, rules)) => rules.push(rule),
+            None => sets.push((rule.set.clone(), vec![rule])),
+        }
+    }
+    sets
+}
+
+/// There are not too many, and no two rules of one name.
+fn check(sets: &[Set], whole: &str) -> Result<(), ConfigErrors> {
+    let mut faults: Vec<((String, usize), Fault)> = Vec::new();
+    if let Some((_, rules)) = sets.get(POLICIES_MAX) {
+        let count = sets.len();
+        let message = format!("there are {count} rule sets; at most {POLICIES_MAX} are supported");
+        let place = rules.first().map(|rule| rule.place.clone());
+        faults.push((place.unwrap_or_default(), Fault::new(message)));
+    }
+    for (set, rules) in sets {
+        if let Some(rule) = rules.get(LIMITS_MAX) {
+            let message = format!("rule set `{set}` has more than {LIMITS_MAX} rules");
+            faults.push((rule.place.clone(), Fault::new(message)));
+        }
+        let mut seen = std::collections::BTreeMap::new();
+        for rule in rules {
+            let Some(limit) = &rule.limit else { continue };
+            if let Some((file, line)) = seen.insert(&limit.id, &rule.place) {
+                let fault = Fault::new(format!(
+                    "there are two rules {} in rule set {}",
+                    Fault::quote(&limit.id),
+                    Fault::quote(set)
+                ));
+                let help =
+                    format!("the first is in {file}, line {line}; they would share their buckets");
+                faults.push((rule.place.clone(), fault.help(help)));
+            }
+        }
+    }
+    let mut wrong = Wrong::default();
+    for ((file, line), fault) in faults {
+        let nowhere = SourceFile {
+            name: file,
+            text: String::new(),
+        };
+        Document::complain(&nowhere, line, fault, &mut wrong);
+    }
+    wrong.finish(whole)
+}
+
+fn policy(
+    (id, rules): Set,
+    settings: &Settings,
+    policies: &mut Names,
+    notes: &mut Notes,
+) -> PolicyDraft {
+    let name = policies.take(&id);
+    if name != id
+        && let Some(rule) = rules.first()
+    {
+        let text = format!(
+            "rule set {} is called `{name}` here, in Redis as well",
+            Fault::quote(&id)
+        );
+        notes.add((&rule.place.0, rule.place.1), text);
+    }
+    let mut names = Names::without(&["none"]);
+    let mut limits: Vec<LimitDraft> = rules
+        .iter()
+        .filter_map(|rule| {
+            Some(draft(
+                rule,
+                rule.limit.as_ref()?,
+                settings,
+                &mut names,
+                notes,
+            ))
+        })
+        .collect();
+    if limits.is_empty() {
+        limits.push(LimitDraft::nobody());
+    }
+    PolicyDraft {
+        domain: name.clone(),
+        name,
+        evaluate: "all",
+        limits,
+    }
+}
+
+fn draft(
+    rule: &Rule,
+    limit: &Limit,
+    settings: &Settings,
+    names: &mut Names,
+    notes: &mut Notes,
+) -> LimitDraft {
+    let place = (rule.place.0.as_str(), rule.place.1);
+    let name = names.take(&limit.id);
+    if name != limit.id {
+        let id = Fault::quote(&limit.id);
+        notes.add(
+            place,
+            format!("rule {id} is called `{name}` here, in Redis as well"),
+        );
+    }
+    LimitDraft {
+        key: match &limit.scope {
+            Scope::Global => KeyDraft::Global,
+            Scope::Ip => KeyDraft::part("ip"),
+            Scope::User => KeyDraft::part("user"),
+            Scope::ApiKey => KeyDraft::part("api-key"),
+            Scope::Custom(name) => KeyDraft::part(format!("attr:{name}")),
+        },
+        rates: rates(&limit.bands, place, notes),
+        enabled: limit.enabled,
+        waiting: waiting(limit, settings, place, notes),
+        ..LimitDraft::new(name, Counting::Tokens)
+    }
+}
+
+fn waiting(
+    limit: &Limit,
+    settings: &Settings,
+    place: (&str, usize),
+    notes: &mut Notes,
+) -> Option<Waiting> {
+    if !limit.waits {
+        return None;
+    }
+    match settings.waiting {
+        Waits::Unknown => {
+            let text = "`WAIT_FOR_REFILL` waits up to 5 s, and 100 requests at most, as there once `fluxgate.ratelimit.wait-for-refill` is enabled; translate the settings together with the rules if they say otherwise";
+            notes.add(place, text);
+            Some(Settings::USUAL_WAITING)
+        }
+        Waits::Never => {
+            let text = "`WAIT_FOR_REFILL` refuses, for `fluxgate.ratelimit.wait-for-refill` is not enabled";
+            notes.add(place, text);
+            None
+        }
+        Waits::So(waiting) => Some(waiting),
+    }
+}
+
+/// Bands with labels, for there each of them is a key.
+fn rates(bands: &[Band], place: (&str, usize), notes: &mut Notes) -> Vec<RateDraft> {
+    let unlabelled = bands.iter().filter(|band| band.label.is_none()).count();
+    if unlabelled > 1 {
+        let text = "several bands of a rule have no label, and share one bucket there: here each has its own";
+        notes.add(place, text);
+    }
+    let mut names = Names::default();
+    // Labels that are given come first, so that none made up takes one.
+    let given: Vec<Option<String>> = bands
+        .iter()
+        .map(|band| Some(names.take(band.label.as_ref()?)))
+        .collect();
+    let labelled = bands.iter().zip(given).map(|(band, given)| {
+        let label = given.unwrap_or_else(|| match unlabelled {
+            1 => names.take(DEFAULT_LABEL),
+            _ => names.take(&format!("{}-per-{}s", band.capacity, band.seconds)),
+        });
+        let written = band.label.as_deref().filter(|written| *written != label);
+        if let Some(written) = written {
+            let why = match parse_name(written) {
+                Ok(_) => "two bands cannot share a bucket",
+                Err(_) => "names are plainer here",
+            };
+            let written = Fault::quote(written);
+            notes.add(
+                place,
+                format!("band {written} is called `{label}` here: {why}"),
+            );
+        }
+        RateDraft {
+            text: band.rate(),
+            label: Some(label),
+        }
+    });
+    labelled.collect()
+}

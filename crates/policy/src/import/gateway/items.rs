@@ -1,0 +1,227 @@
+//! Policies, routes and consumers, as the admin service lists them.
+
+use crate::config::{Fault, Value, closest, parse_band};
+use crate::import::SourceFile;
+use crate::import::document::{Document, Wrong, bad_value, line};
+use crate::import::map::{AMOUNT_MAX, Known, Map, positive};
+use crate::matching::PathPattern;
+use tidegate_core::Algorithm;
+
+static POLICY: Known = Known {
+    what: "a policy",
+    fields: &[
+        "id",
+        "name",
+        "description",
+        "requestsPerSecond",
+        "burstSize",
+        "usageCount",
+        "createdBy",
+        "createdAt",
+        "updatedAt",
+    ],
+};
+
+static CONSUMER: Known = Known {
+    what: "the limit of a consumer",
+    fields: &[
+        "id",
+        "consumerId",
+        "requestsPerSecond",
+        "burstSize",
+        "createdBy",
+        "createdAt",
+        "updatedAt",
+    ],
+};
+
+static ROUTE: Known = Known {
+    what: "a route",
+    fields: &[
+        "id",
+        "path",
+        "upstreamUrl",
+        "methods",
+        "description",
+        "status",
+        "rateLimitId",
+        "rateLimit",
+        "authRequired",
+        "allowedConsumers",
+        "createdBy",
+        "creatorUsername",
+        "createdAt",
+        "updatedAt",
+        "submittedAt",
+        "approvedBy",
+        "approvedAt",
+        "approverUsername",
+        "rejectedBy",
+        "rejectedAt",
+        "rejectorUsername",
+        "rejectionReason",
+    ],
+};
+
+/// All that were listed.
+#[derive(Debug, Default)]
+pub(super) struct Items {
+    pub(super) policies: Vec<Policy>,
+    pub(super) consumers: Vec<Policy>,
+    pub(super) routes: Vec<Route>,
+}
+
+/// A policy, or the limit of a consumer.
+#[derive(Debug)]
+pub(super) struct Policy {
+    /// What routes name it by; of a consumer, the consumer's.
+    pub(super) id: String,
+    pub(super) name: String,
+    /// As the language writes it.
+    pub(super) rate: String,
+    pub(super) place: (String, usize),
+}
+
+/// A route.
+#[derive(Debug)]
+pub(super) struct Route {
+    pub(super) id: String,
+    pub(super) path: String,
+    pub(super) methods: Vec<String>,
+    pub(super) upstream: String,
+    /// The policy that it carries.
+    pub(super) policy: Option<String>,
+    pub(super) place: (String, usize),
+}
+
+/// Reads whatever an item is.
+pub(super) fn read(document: &mut Document<'_>, item: &Value<'_>, items: &mut Items) {
+    let has = |name: &str| item.node.get(name).is_some();
+    if has("consumerId") {
+        items
+            .consumers
+            .extend(policy(document, item, &CONSUMER, "consumerId"));
+    } else if has("path") || has("upstreamUrl") {
+        items.routes.extend(route(document, item));
+    } else {
+        items
+            .policies
+            .extend(policy(document, item, &POLICY, "name"));
+    }
+}
+
+fn policy(
+    document: &mut Document<'_>,
+    item: &Value<'_>,
+    known: &Known,
+    name: &str,
+) -> Option<Policy> {
+    let map = Map::read(document, item, known)?;
+    let mut number = |field: &str| {
+        let value = map.required(document, field, known)?;
+        positive(document, &value, AMOUNT_MAX)
+    };
+    let (rate, burst) = (number("requestsPerSecond"), number("burstSize"));
+    let named = map.required(document, name, known);
+    let named = named.and_then(|value| text(document, &value));
+    let id = map.text(document, "id").map(str::to_owned);
+    let rate = format!("{}/s burst {}", rate?, burst?);
+    if let Err(why) = parse_band(&rate, Algorithm::TokenBucket, None) {
+        document.error(item.spot(), Fault::new(why));
+        return None;
+    }
+    let name = named?;
+    Some(Policy {
+        id: id.unwrap_or_else(|| name.clone()),
+        name,
+        rate,
+        place: (document.file().to_owned(), line(item.node.place)),
+    })
+}
+
+fn route(document: &mut Document<'_>, item: &Value<'_>) -> Option<Route> {
+    let map = Map::read(document, item, &ROUTE)?;
+    let mut required = |field: &str| {
+        let value = map.required(document, field, &ROUTE)?;
+        Some((text(document, &value)?, value))
+    };
+    let id = required("id");
+    let path = required("path");
+    let upstream = required("upstreamUrl");
+    let path = path.and_then(|(path, value)| pattern(document, path, &value));
+    let methods = map.said("methods").map_or_else(Vec::new, |value| {
+        let items = document.items(&value);
+        let methods = items.iter().filter_map(|it| text(document, it));
+        methods.collect()
+    });
+    let status = map.text(document, "status").unwrap_or("published");
+    if !status.eq_ignore_ascii_case("published") {
+        let text = format!("a route that is {} is left out", Fault::quote(status));
+        document.note(item.node.place, text);
+        return None;
+    }
+    if map
+        .said("authRequired")
+        .is_some_and(|value| document.flag(&value))
+    {
+        let text = "`authRequired` is left out: whoever is not known is refused by what stands behind, or by a limit with `missing: refuse`";
+        document.note(item.node.place, text);
+    }
+    if let Some(value) = map.said("allowedConsumers") {
+        let text = "`allowedConsumers` is left out: a guard lists who may not pass";
+        document.note(value.node.place, text);
+    }
+    Some(Route {
+        id: id?.0,
+        path: path?,
+        methods,
+        upstream: upstream?.0,
+        policy: map.text(document, "rateLimitId").map(str::to_owned),
+        place: (document.file().to_owned(), line(item.node.place)),
+    })
+}
+
+/// A path stands for itself and all below it, as a pattern of ours does.
+fn pattern(document: &mut Document<'_>, path: String, value: &Value<'_>) -> Option<String> {
+    let fault = match PathPattern::parse(&path) {
+        Ok(_) if path.contains(['*', '$']) => Fault::new("a path has no `*` and no `$` there"),
+        Ok(_) => return Some(path),
+        Err(why) => Fault::new(why),
+    };
+    document.error(value.spot(), fault.help("for example \"/api/orders\""));
+    None
+}
+
+fn text(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
+    let text = document.text(value)?;
+    if let Some(fault) = bad_value(text) {
+        document.error(value.spot(), fault);
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+/// Every policy that a route names is there.
+pub(super) fn check(items: &Items, wrong: &mut Wrong) {
+    for route in &items.routes {
+        let Some(id) = &route.policy else { continue };
+        if items.policies.iter().any(|policy| policy.id == *id) {
+            continue;
+        }
+        let fault = Fault::new(format!(
+            "route {} names the policy {}, which is not there",
+            Fault::quote(&route.id),
+            Fault::quote(id)
+        ));
+        let known = items.policies.iter().map(|policy| policy.id.as_str());
+        let help = match closest(id, known) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "translate the list of policies together with that of routes".to_owned(),
+        };
+        let nowhere = SourceFile {
+            name: route.place.0.clone(),
+            text: String::new(),
+        };
+        Document::complain(&nowhere, route.place.1, fault.help(help), wrong);
+    }
+}

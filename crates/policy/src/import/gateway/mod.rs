@@ -1,0 +1,112 @@
+//! An API gateway with a token bucket for each route and client: its settings, `gateway.ratelimit.*` of an
+//! `application.yml`, and what its admin service says of policies, routes and consumers, as JSON.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `settings` | `gateway.*`, and where Redis is |
+//! | `items` | policies, routes and consumers |
+//! | `translate` | the configuration |
+//!
+//! A policy is one with a limit by route and address. A route that has one carries it, and with it the
+//! limits of consumers: both must allow, and a refusal charges neither.
+
+mod items;
+mod settings;
+mod translate;
+
+use super::document::{Document, Wrong};
+use super::fluxgate::first_document;
+use super::note::Notes;
+use super::properties::Properties;
+use super::{Imported, SourceFile};
+use crate::config::{ConfigErrors, Fault, Kind, Node, Value};
+use items::Items;
+use settings::Settings;
+
+/// What was found in all files.
+#[derive(Debug, Default)]
+struct Found {
+    settings: Option<Settings>,
+    items: Items,
+}
+
+/// Translates files of the gateway: its `application.yml`, and lists of policies, routes and limits of
+/// consumers as its admin service answers them. Errors are of all files, at once.
+///
+/// ```
+/// use tidegate_policy::import::{SourceFile, gateway};
+///
+/// let settings = SourceFile {
+///     name: "application.yml".to_owned(),
+///     text: "gateway: { ratelimit: { fallback-enabled: true, fallback-reduction: 0.5 } }".to_owned(),
+/// };
+/// let policies = SourceFile {
+///     name: "rate-limits.json".to_owned(),
+///     text: r#"{ "items": [{ "id": "1", "name": "standard", "requestsPerSecond": 10, "burstSize": 50 }] }"#
+///         .to_owned(),
+/// };
+/// let yaml = gateway(&[settings, policies])?.to_yaml();
+/// assert!(yaml.contains("local_share: 0.5"));
+/// assert!(yaml.contains("rate: 10/s burst 50"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+pub fn gateway(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    let whole = names.join(", ");
+    let mut notes = Notes::default();
+    let mut wrong = Wrong::default();
+    let mut found = Found::default();
+    for file in files {
+        let file = SourceFile {
+            name: file.name.clone(),
+            text: first_document(file, &mut notes),
+        };
+        let (mut document, tree) = Document::open(&file, "", nothing(), &mut notes);
+        if let Some(tree) = &tree {
+            read(&mut document, tree, &mut found);
+        }
+        document.close(&mut wrong);
+    }
+    items::check(&found.items, &mut wrong);
+    wrong.finish(&whole)?;
+    let (base, policies) = translate::all(&found, &whole, &mut notes);
+    Imported {
+        from: format!("an API gateway: {whole}"),
+        base,
+        policies,
+        notes: notes.into_notes(),
+    }
+    .checked_whole(&whole, &settings::ASKED_FOR)
+}
+
+/// Reads one document, whatever it is.
+fn read(document: &mut Document<'_>, tree: &Node, found: &mut Found) {
+    let root = Value::root(tree);
+    let mut properties = Properties::of(&root);
+    if properties.has("gateway.") || properties.has("spring.") {
+        found.settings = Some(settings::read(document, &mut properties));
+        return;
+    }
+    let list = match &tree.kind {
+        Kind::List(_) => Some(root.clone()),
+        Kind::Map(entries) => {
+            let entry = entries.iter().find(|entry| entry.key.text == "items");
+            entry.map(|entry| root.child(&entry.key, &entry.value))
+        }
+        _ => None,
+    };
+    match list {
+        Some(list) => {
+            for item in document.items(&list) {
+                items::read(document, &item, &mut found.items);
+            }
+        }
+        None => document.error(root.spot(), nothing()),
+    }
+}
+
+fn nothing() -> Fault {
+    Fault::new("there is nothing of the gateway here").help(
+        "expected `gateway.ratelimit` of an application.yml, or a list of policies, routes or limits of consumers",
+    )
+}

@@ -1,0 +1,161 @@
+//! `gateway.*`, and where Redis is.
+
+use crate::config::{Fault, Value};
+use crate::import::document::Document;
+use crate::import::properties::{Properties, by_default, placed};
+
+/// Variables that the translation asks for, and what may be in them.
+pub(super) const ASKED_FOR: [(&str, &str); 2] =
+    [(PASSWORD, "secret"), (URL, "redis://localhost:6379")];
+
+const PASSWORD: &str = "SPRING_DATA_REDIS_PASSWORD";
+const URL: &str = "SPRING_DATA_REDIS_URL";
+
+/// Settings without a counterpart: how their names begin, and why there is none.
+const LEFT_OUT: [(&str, &str); 4] = [
+    (
+        "gateway.ratelimit.local-cache-ttl-seconds",
+        "a local bucket lives until it is as good as new, however long the store is away, so that a store that comes and goes brings no full one back",
+    ),
+    (
+        "gateway.cache",
+        "nothing is cached: policies are all there, and replaced together",
+    ),
+    (
+        "gateway.ratelimit.trusted-proxies",
+        "write `client.trusted_proxies`",
+    ),
+    ("gateway.", "it has no counterpart"),
+];
+
+/// What the settings say.
+#[derive(Debug)]
+pub(super) struct Settings {
+    /// With variables as ours are written.
+    pub(super) url: String,
+    pub(super) has_password: bool,
+    pub(super) on_failure: &'static str,
+    /// As the language writes it.
+    pub(super) local_share: String,
+    /// What the names of keys begin with.
+    pub(super) prefix: String,
+    /// The port that it listens on.
+    pub(super) port: Option<u16>,
+}
+
+/// Reads settings.
+pub(super) fn read(document: &mut Document<'_>, properties: &mut Properties<'_>) -> Settings {
+    let fallback = properties.take("gateway.ratelimit.fallback-enabled");
+    let fallback = fallback.is_none_or(|value| flag(document, &value));
+    let local_share = properties.take("gateway.ratelimit.fallback-reduction");
+    let local_share = local_share.and_then(|value| share(document, &value));
+    let prefix = properties.take("gateway.ratelimit.redis-key-prefix");
+    let prefix = prefix.and_then(|value| prefix_of(document, &value));
+    let (url, has_password) = redis(document, properties);
+    let port = properties.take("server.port");
+    let port = port.and_then(|value| by_default(document.text(&value)?)?.parse().ok());
+    for property in properties.left("gateway.") {
+        let reason = LEFT_OUT.iter().find(|(prefix, _)| property.is_of(prefix));
+        let why = reason.map_or("it has no counterpart", |(_, why)| *why);
+        let text = format!("`{}` is left out: {why}", property.written);
+        document.note(property.value.node.place, text);
+    }
+    Settings {
+        url,
+        has_password,
+        on_failure: if fallback { "local" } else { "allow" },
+        local_share: local_share.unwrap_or_else(|| "0.5".to_owned()),
+        prefix: prefix.unwrap_or_else(|| "ratelimit".to_owned()),
+        port,
+    }
+}
+
+/// Where Redis is, and whether it wants a password, which is never repeated.
+fn redis(document: &mut Document<'_>, properties: &mut Properties<'_>) -> (String, bool) {
+    let mut take = |name: &str| {
+        let found = properties.take(&format!("spring.data.redis.{name}"));
+        found.or_else(|| properties.take(&format!("spring.redis.{name}")))
+    };
+    let (url, host, port) = (take("url"), take("host"), take("port"));
+    let (database, password) = (take("database"), take("password"));
+    if let Some(value) = &password {
+        let text = format!(
+            "the password of Redis is not repeated here: put it into the variable {PASSWORD}, or into a file, and write `store.password_file`"
+        );
+        document.note(value.node.place, text);
+    }
+    if let Some(value) = url {
+        let url = placed(document, &value).unwrap_or_default();
+        if url.contains('@') {
+            let text = format!(
+                "the URL of Redis holds a password and is not repeated here: put it into the variable {URL}"
+            );
+            document.note(value.node.place, text);
+            return (format!("${{{URL}}}"), false);
+        }
+        return (url, password.is_some());
+    }
+    let mut text = |value: Option<Value<'_>>, usual: &str| {
+        let written = value.and_then(|value| placed(document, &value));
+        written.unwrap_or_else(|| usual.to_owned())
+    };
+    let (host, port) = (text(host, "localhost"), text(port, "6379"));
+    let database = text(database, "0");
+    let path = if database == "0" {
+        String::new()
+    } else {
+        format!("/{database}")
+    };
+    (format!("redis://{host}:{port}{path}"), password.is_some())
+}
+
+/// A part of the policy: above 0, and up to 1.
+fn share(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
+    let text = document.text(value)?;
+    let plain = by_default(text).unwrap_or_default();
+    let number = plain.parse::<f64>().ok();
+    let is_decimal = plain.bytes().all(|it| it.is_ascii_digit() || it == b'.');
+    let is_sound = number.is_some_and(|number| number > 0.0 && number <= 1.0);
+    if is_decimal && is_sound && plain.len() <= 16 {
+        return placed(document, value);
+    }
+    let found = Fault::quote(text);
+    let fault = Fault::new(format!(
+        "{} is {found}; expected a decimal above 0 and up to 1",
+        value.name()
+    ));
+    document.error(value.spot(), fault.help("for example 0.5"));
+    None
+}
+
+/// What the names of keys begin with.
+fn prefix_of(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
+    let text = document.text(value)?;
+    let is_sound = |c: char| c.is_ascii_graphic() && !matches!(c, '{' | '}' | '$');
+    if text.len() <= 64 && text.chars().all(is_sound) {
+        return Some(text.to_owned());
+    }
+    let found = Fault::quote(text);
+    let fault = Fault::new(format!(
+        "{} is {found}, which no key can begin with here",
+        value.name()
+    ));
+    document.error(
+        value.spot(),
+        fault.help("use up to 64 visible characters without braces"),
+    );
+    None
+}
+
+/// A flag; what a variable says by default where one says it.
+fn flag(document: &mut Document<'_>, value: &Value<'_>) -> bool {
+    let Some(text) = value.node.as_text().filter(|text| text.contains("${")) else {
+        return document.flag(value);
+    };
+    let note = format!(
+        "{} is a variable: what it is by default has been taken",
+        value.name()
+    );
+    document.note(value.node.place, note);
+    by_default(text).is_some_and(|text| text.eq_ignore_ascii_case("true"))
+}

@@ -1,0 +1,204 @@
+//! The configuration.
+
+use super::Found;
+use super::items::{Policy, Route};
+use super::settings::Settings;
+use crate::config::Fault;
+use crate::import::base::Base;
+use crate::import::draft::{
+    ConditionDraft, Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom,
+};
+use crate::import::names::Names;
+use crate::import::note::Notes;
+use crate::import::text::{escaped, quote};
+use std::collections::BTreeMap;
+
+/// The policy of consumers.
+const CONSUMERS: &str = "consumers";
+
+/// The limit of a policy; what is reported of it is of this type.
+const ROUTE: &str = "route";
+
+/// What names the consumer.
+const HEADER: &str = "X-Consumer-ID";
+
+/// Everything before the policies, and the policies.
+pub(super) fn all(found: &Found, whole: &str, notes: &mut Notes) -> (String, Vec<PolicyDraft>) {
+    let mut names = Names::without(&["none", CONSUMERS]);
+    let policies = found.items.policies.iter();
+    let called: BTreeMap<&str, String> = policies
+        .map(|policy| (policy.id.as_str(), names.take(&policy.name)))
+        .collect();
+    let mut drafts: Vec<PolicyDraft> = Vec::new();
+    for policy in &found.items.policies {
+        let name = called.get(policy.id.as_str()).cloned().unwrap_or_default();
+        drafts.push(by_route(policy, name, found, notes));
+    }
+    drafts.extend(consumers(found));
+    if drafts.is_empty() {
+        let text = "policies are kept in a database there, and none was translated: this one shows what they look like, and limits nobody";
+        notes.add((whole, 1), text);
+        drafts.push(example(found.settings.as_ref()));
+    }
+    (base(found, &called, notes), drafts)
+}
+
+fn base(found: &Found, called: &BTreeMap<&str, String>, notes: &mut Notes) -> String {
+    let mut base = Base::default();
+    let settings = found.settings.as_ref();
+    let has_routes = !found.items.routes.is_empty();
+    let port = settings.and_then(|settings| settings.port);
+    let (door, usual) = if has_routes {
+        ("gateway", 8000)
+    } else {
+        ("http", 8080)
+    };
+    let address = format!("127.0.0.1:{}", port.unwrap_or(usual));
+    base.section("listen").field(door, address);
+    if let Some(settings) = settings {
+        base.section("store").text("url", &settings.url);
+        if settings.has_password {
+            base.text("password", "${SPRING_DATA_REDIS_PASSWORD}");
+        }
+        base.field("layout", "open");
+        base.field("on_failure", settings.on_failure);
+        // A variable is a text; a number stands for itself.
+        if settings.local_share.contains('$') {
+            base.text("local_share", &settings.local_share);
+        } else {
+            base.field("local_share", &settings.local_share);
+        }
+    }
+    if let Some(consumer) = found.items.consumers.first() {
+        let text = format!(
+            "the consumer is told by `{HEADER}`, and only where a trusted proxy sends it; to have it from a token, say `client.jwt`, and `consumer: [{{ claim: azp }}, {{ claim: clientId }}]`"
+        );
+        notes.add((&consumer.place.0, consumer.place.1), text);
+        let source = format!("{{ header: {HEADER} }}");
+        base.section("client").field("consumer", source);
+    }
+    base.section("respond").field("profile", "gateway");
+    if has_routes {
+        base.section("routes");
+        let mut ids = Names::default();
+        for it in &found.items.routes {
+            let id = ids.take(&it.id);
+            if id != it.id {
+                let text = format!("route {} is called `{id}` here", Fault::quote(&it.id));
+                notes.add((&it.place.0, it.place.1), text);
+            }
+            base.item("id", quote(&id));
+            route(&mut base, it, found, called);
+        }
+    }
+    base.finish()
+}
+
+/// What stands below the id of a route.
+fn route(base: &mut Base, route: &Route, found: &Found, called: &BTreeMap<&str, String>) {
+    let path = quote(&escaped(&route.path));
+    let methods: Vec<String> = route.methods.iter().map(|it| quote(&escaped(it))).collect();
+    let methods = if methods.is_empty() {
+        String::new()
+    } else {
+        format!(", method: [{}]", methods.join(", "))
+    };
+    base.field("match", format!("{{ path: {path}{methods} }}"));
+    base.named("upstreams", &route.upstream);
+    let policy = route.policy.as_deref().and_then(|id| called.get(id));
+    let consumers = (!found.items.consumers.is_empty()).then(|| CONSUMERS.to_owned());
+    let carried: Vec<String> = policy.cloned().into_iter().chain(consumers).collect();
+    let carried: Vec<String> = carried.iter().map(|name| quote(name)).collect();
+    match carried.as_slice() {
+        [] => base.field("policy", "none"),
+        [one] => base.field("policy", one),
+        several => base.field("policy", format!("[{}]", several.join(", "))),
+    };
+}
+
+/// A policy by route and address.
+fn by_route(policy: &Policy, name: String, found: &Found, notes: &mut Notes) -> PolicyDraft {
+    let is_only = found.items.policies.len() == 1;
+    let template = found.settings.as_ref().map(|settings| {
+        let prefix = &settings.prefix;
+        if is_only {
+            return format!("{prefix}:{{route}}:{{ip}}");
+        }
+        let text = "with several policies, names of keys have the policy in them, `PREFIX:POLICY:ROUTE:CLIENT`, so that no two can be the same";
+        notes.add((&policy.place.0, policy.place.1), text);
+        format!("{prefix}:{{policy}}:{{route}}:{{ip}}")
+    });
+    let limit = LimitDraft {
+        key: route_and_address(),
+        rates: rate(&policy.rate),
+        template,
+        ..LimitDraft::new(ROUTE.to_owned(), Counting::Tokens)
+    };
+    PolicyDraft {
+        domain: name.clone(),
+        name,
+        evaluate: "all",
+        limits: vec![limit],
+    }
+}
+
+/// One limit for each consumer that has one.
+fn consumers(found: &Found) -> Option<PolicyDraft> {
+    // Routes carry both, and no two limits of one decision have the same name.
+    let mut names = Names::without(&[ROUTE]);
+    let prefix = found.settings.as_ref().map(|settings| &settings.prefix);
+    let limits = found.items.consumers.iter().map(|consumer| {
+        let name = names.take(&consumer.name);
+        let condition = ConditionDraft {
+            path: None,
+            header: None,
+            attribute: Some(("consumer".to_owned(), consumer.name.clone())),
+        };
+        LimitDraft {
+            whom: Whom::Any(vec![condition]),
+            rates: rate(&consumer.rate),
+            // The name of the limit is that of the consumer, and nobody else has it.
+            template: prefix.map(|prefix| format!("{prefix}:consumer:{{limit}}")),
+            ..LimitDraft::new(name, Counting::Tokens)
+        }
+    });
+    let limits: Vec<LimitDraft> = limits.collect();
+    (!limits.is_empty()).then(|| PolicyDraft {
+        name: CONSUMERS.to_owned(),
+        domain: CONSUMERS.to_owned(),
+        evaluate: "all",
+        limits,
+    })
+}
+
+/// What a policy looks like, where none is known.
+fn example(settings: Option<&Settings>) -> PolicyDraft {
+    let template = settings.map(|settings| format!("{}:{{route}}:{{ip}}", settings.prefix));
+    let limit = LimitDraft {
+        key: route_and_address(),
+        rates: rate("10/s burst 50"),
+        enabled: false,
+        template,
+        ..LimitDraft::new(ROUTE.to_owned(), Counting::Tokens)
+    };
+    PolicyDraft {
+        name: "routes".to_owned(),
+        domain: "routes".to_owned(),
+        evaluate: "all",
+        limits: vec![limit],
+    }
+}
+
+fn route_and_address() -> KeyDraft {
+    KeyDraft::Parts {
+        parts: vec!["route".to_owned(), "ip".to_owned()],
+        or_skip: false,
+    }
+}
+
+fn rate(text: &str) -> Vec<RateDraft> {
+    vec![RateDraft {
+        text: text.to_owned(),
+        label: None,
+    }]
+}

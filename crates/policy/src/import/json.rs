@@ -1,0 +1,145 @@
+//! What JSON is to others: what may stand there, and what it is not.
+//!
+//! It is read as YAML, of which it is a part. YAML knows no difference between `10` and `"10"`, lets a
+//! comma stand before a bracket, and has no pairs of surrogates; so the text is looked through for
+//! these before.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+/// What was found in a text.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Lines with a comma that nothing follows.
+    pub(super) loose_commas: Vec<usize>,
+    /// Line and column of each text in quotes.
+    quoted: BTreeSet<(usize, usize)>,
+}
+
+/// Whether a text is JSON, or wants to be.
+pub(super) fn is_json(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}')
+        .trim_start()
+        .starts_with(['{', '['])
+}
+
+/// Looks a text through. One that is not JSON has nothing of this.
+pub(super) fn scan(text: &str) -> Scan {
+    let mut scan = Scan::default();
+    if !is_json(text) {
+        return scan;
+    }
+    let (mut line, mut column) = (1_usize, 0_usize);
+    let (mut in_text, mut is_escaped) = (false, false);
+    let mut comma = None;
+    let mut before = '\0';
+    for letter in text.chars() {
+        column = column.saturating_add(1);
+        if letter == '\n' || before == '\r' {
+            // Both together are one end of a line.
+            line = line.saturating_add(1);
+            column = usize::from(letter != '\n');
+        }
+        before = letter;
+        if in_text {
+            in_text = is_escaped || letter != '"';
+            is_escaped = !is_escaped && letter == '\\';
+            continue;
+        }
+        match letter {
+            ' ' | '\t' | '\r' | '\n' => {}
+            ']' | '}' => {
+                scan.loose_commas.extend(comma.take());
+            }
+            _ => comma = (letter == ',').then_some(line),
+        }
+        if letter == '"' {
+            in_text = true;
+            scan.quoted.insert((line, column));
+        }
+    }
+    scan
+}
+
+impl Scan {
+    /// Whether what stands in this line and column is a text in quotes.
+    pub(super) fn is_quoted(&self, line: usize, column: usize) -> bool {
+        self.quoted.contains(&(line, column))
+    }
+}
+
+/// The text with characters in the place of pairs of surrogates.
+pub(super) fn without_surrogates(text: &str) -> Cow<'_, str> {
+    if !is_json(text) || !text.contains("\\u") {
+        return Cow::Borrowed(text);
+    }
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, after) = rest.split_at(at);
+        whole.push_str(before);
+        let Some(pair) = surrogates(after) else {
+            // Whatever is escaped is taken with it, so that `\\u` is none.
+            let taken = after.char_indices().nth(2).map_or(after.len(), |it| it.0);
+            let (taken, after) = after.split_at(taken);
+            whole.push_str(taken);
+            rest = after;
+            continue;
+        };
+        whole.push(pair);
+        rest = after.get(12..).unwrap_or_default();
+    }
+    whole.push_str(rest);
+    Cow::Owned(whole)
+}
+
+/// The character that a text begins with, if that is a pair of surrogates.
+fn surrogates(text: &str) -> Option<char> {
+    let unit = |at: usize| {
+        let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let pair = [unit(0)?, unit(6)?];
+    let mut found = char::decode_utf16(pair);
+    let first = found.next()?.ok()?;
+    (first.len_utf16() == 2).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{scan, without_surrogates};
+
+    #[test]
+    fn a_comma_before_a_bracket_is_found_and_none_within_a_text_is() {
+        let text = "{\n  \"a\": [1, 2,\n ],\r\n \"b\": \",]\", \"c\": \"\\\",}\",\n}";
+        assert_eq!(scan(text).loose_commas, [2, 4]);
+        assert!(scan("[1, 2]").loose_commas.is_empty());
+        // Not JSON: there the comma belongs to the language.
+        assert!(scan("a: [1, 2,]").loose_commas.is_empty());
+    }
+
+    #[test]
+    fn texts_in_quotes_are_known_by_their_place() {
+        let scan = scan("{\"a\": \"10\",\r\n \"b\": 10}");
+        assert!(scan.is_quoted(1, 7));
+        assert!(scan.is_quoted(2, 2));
+        assert!(!scan.is_quoted(2, 7));
+    }
+
+    #[test]
+    fn pairs_of_surrogates_are_characters() {
+        for (text, read) in [
+            ("{\"a\": \"\\ud83d\\ude00!\"}", "{\"a\": \"😀!\"}"),
+            ("{\"a\": \"\\u00e9\"}", "{\"a\": \"\\u00e9\"}"),
+            (
+                "{\"a\": \"\\\\ud83d\\ude00\"}",
+                "{\"a\": \"\\\\ud83d\\ude00\"}",
+            ),
+            ("{\"a\": \"\\ud83d\"}", "{\"a\": \"\\ud83d\"}"),
+            ("{\"a\": \"\\", "{\"a\": \"\\"),
+            ("a: \\ud83d\\ude00", "a: \\ud83d\\ude00"),
+        ] {
+            assert_eq!(without_surrogates(text), read);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What a map of another system holds.
+//!
+//! Names of fields are compared as the systems do that are written in Go or Java: neither case nor
+//! dashes count. What is no field is passed over there, and noted here, unless it looks like one
+//! that was misspelt: then somebody meant it, and the map says something else than it should.
+
+use super::document::{Document, line};
+use crate::config::{Entry, Fault, Kind, Node, Place, Value, closest};
+
+/// The largest amount that is counted exactly.
+pub(super) const AMOUNT_MAX: u64 = (1 << 53) - 1;
+
+/// A kind of map, and the fields that mean something in it.
+#[derive(Debug)]
+pub(super) struct Known {
+    /// Such as "a rule".
+    pub(super) what: &'static str,
+    pub(super) fields: &'static [&'static str],
+}
+
+/// The fields of one map.
+#[derive(Debug)]
+pub(super) struct Map<'v> {
+    pub(super) value: Value<'v>,
+    entries: &'v [Entry],
+}
+
+impl<'v> Map<'v> {
+    /// The fields of a map.
+    pub(super) fn read(
+        document: &mut Document<'_>,
+        value: &Value<'v>,
+        known: &Known,
+    ) -> Option<Self> {
+        let Kind::Map(entries) = &value.node.kind else {
+            document.refuse(value, &format!("{}, which is a map", known.what));
+            return None;
+        };
+        let map = Self {
+            value: value.clone(),
+            entries,
+        };
+        for (at, entry) in entries.iter().enumerate() {
+            map.check(document, at, entry, known);
+        }
+        Some(map)
+    }
+
+    fn check(&self, document: &mut Document<'_>, at: usize, entry: &Entry, known: &Known) {
+        let word = entry.key.text.as_str();
+        let is_same = |field: &str| plain(field) == plain(word);
+        let place = entry.key.place;
+        if known.fields.iter().any(|field| is_same(field)) {
+            let before = self.entries.iter().take(at);
+            if let Some(first) = before.into_iter().find(|other| is_same(&other.key.text)) {
+                let fault = Fault::new(format!(
+                    "{} is there already, as {}",
+                    Fault::quote(word),
+                    Fault::quote(&first.key.text)
+                ));
+                let help = format!(
+                    "the first is on line {}; remove one of them",
+                    line(first.key.place)
+                );
+                document.error((place, String::new()), fault.help(help));
+            }
+        } else if let Some(meant) = closest(word, known.fields.iter().copied()) {
+            let message = format!("unknown field {} in {}", Fault::quote(word), known.what);
+            let fault = Fault::new(message).help(format!("did you mean `{meant}`?"));
+            document.error((place, String::new()), fault);
+        } else {
+            let text = format!(
+                "{} in {} is left out: it means nothing there either",
+                Fault::quote(word),
+                known.what
+            );
+            document.note(place, text);
+        }
+    }
+
+    /// The value of a field, if it is written.
+    pub(super) fn get(&self, name: &str) -> Option<Value<'v>> {
+        let name = plain(name);
+        let mut entries = self.entries.iter();
+        let entry = entries.find(|entry| plain(&entry.key.text) == name)?;
+        Some(self.value.child(&entry.key, &entry.value))
+    }
+
+    /// The value of a field, unless nothing is written there.
+    pub(super) fn said(&self, name: &str) -> Option<Value<'v>> {
+        self.get(name).filter(|value| !is_nothing(value.node))
+    }
+
+    /// The value of a field that must be there.
+    pub(super) fn required(
+        &self,
+        document: &mut Document<'_>,
+        name: &str,
+        known: &Known,
+    ) -> Option<Value<'v>> {
+        let said = self.said(name);
+        if said.is_none() {
+            let spot = self.get(name).map_or_else(|| self.spot(), |it| it.spot());
+            let fault = Fault::new(format!("{} needs `{name}`", known.what));
+            document.error(spot, fault);
+        }
+        said
+    }
+
+    /// The text of a field, if it says anything.
+    pub(super) fn text(&self, document: &mut Document<'_>, name: &str) -> Option<&'v str> {
+        document.text(&self.said(name)?)
+    }
+
+    /// Where it stands.
+    pub(super) fn spot(&self) -> (Place, String) {
+        self.value.spot()
+    }
+}
+
+/// Whether a value says nothing: `null`, or an empty text.
+pub(super) fn is_nothing(node: &Node) -> bool {
+    match &node.kind {
+        Kind::Null => true,
+        Kind::Text(text) => text.is_empty(),
+        _ => false,
+    }
+}
+
+/// A whole number above nought and up to `most`.
+pub(super) fn positive(document: &mut Document<'_>, value: &Value<'_>, most: u64) -> Option<u64> {
+    let number = match &value.node.kind {
+        Kind::Text(text) if !document.is_quoted(value) => whole(text),
+        Kind::Broken => return None,
+        _ => None,
+    };
+    let number = number.filter(|number| (1..=most).contains(number));
+    if number.is_none() {
+        let found = match &value.node.kind {
+            Kind::Text(text) => Fault::quote(text),
+            _ => value.node.noun().to_owned(),
+        };
+        let in_quotes = if document.is_quoted(value) {
+            ", in quotes"
+        } else {
+            ""
+        };
+        let message = format!(
+            "{} is {found}{in_quotes}; expected a whole number above 0",
+            value.name()
+        );
+        let fault = match &value.node.kind {
+            Kind::Text(text) if whole(text).is_some_and(|number| number > most) => {
+                Fault::new(message).help(format!("at most {most} is supported"))
+            }
+            _ => Fault::new(message),
+        };
+        document.error(value.spot(), fault);
+    }
+    number
+}
+
+/// A whole number, in digits and nothing else.
+fn whole(text: &str) -> Option<u64> {
+    let is_decimal = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    is_decimal.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+/// A name as it is compared. An underscore at its beginning is part of it: `_id` is not `id`.
+pub(super) fn plain(name: &str) -> String {
+    let letters = name.char_indices();
+    let letters = letters.filter(|(at, c)| *at == 0 || !matches!(c, '-' | '_'));
+    letters.map(|(_, c)| c.to_ascii_lowercase()).collect()
+}

@@ -1,0 +1,173 @@
+//! The settings of a program by their whole names, however its file is laid out: `a.b: 1` is the same as
+//! `a: { b: 1 }`, and neither case nor dashes count, as Spring has it.
+
+use super::document::Document;
+use super::map::plain;
+use crate::config::{Fault, Kind, Value};
+
+/// What is nested deeper is no setting of anybody's.
+const DEPTH_MAX: usize = 16;
+
+/// A setting.
+#[derive(Debug)]
+pub(super) struct Property<'v> {
+    /// The whole name, as it is compared.
+    name: String,
+    /// The whole name, as it is written.
+    pub(super) written: String,
+    pub(super) value: Value<'v>,
+    taken: bool,
+}
+
+/// All settings of a file.
+#[derive(Debug, Default)]
+pub(super) struct Properties<'v>(Vec<Property<'v>>);
+
+impl<'v> Properties<'v> {
+    /// The settings of a file; none where it is not a map.
+    pub(super) fn of(root: &Value<'v>) -> Self {
+        let mut all = Self::default();
+        all.add(root, "", 0);
+        all
+    }
+
+    fn add(&mut self, value: &Value<'v>, path: &str, depth: usize) {
+        let Kind::Map(entries) = &value.node.kind else {
+            return;
+        };
+        for entry in entries {
+            let dot = if path.is_empty() { "" } else { "." };
+            let written = format!("{path}{dot}{}", entry.key.text);
+            let child = value.child(&entry.key, &entry.value);
+            if let (Kind::Map(_), true) = (&child.node.kind, depth < DEPTH_MAX) {
+                self.add(&child, &written, depth.saturating_add(1));
+            } else {
+                self.0.push(Property {
+                    name: plain(&written),
+                    written,
+                    value: child,
+                    taken: false,
+                });
+            }
+        }
+    }
+
+    /// The value of a setting, unless nothing is written there. It is known from then on.
+    pub(super) fn take(&mut self, name: &str) -> Option<Value<'v>> {
+        let name = plain(name);
+        let mut found = None;
+        for property in self.0.iter_mut().filter(|it| it.name == name) {
+            property.taken = true;
+            found = found.or_else(|| Some(property.value.clone()));
+        }
+        found.filter(|value| !super::map::is_nothing(value.node))
+    }
+
+    /// Whether any setting is there whose name begins so.
+    pub(super) fn has(&self, prefix: &str) -> bool {
+        let prefix = plain(prefix);
+        self.0.iter().any(|it| it.name.starts_with(&prefix))
+    }
+
+    /// The settings that nobody has asked for and whose names begin so.
+    pub(super) fn left(&self, prefix: &str) -> impl Iterator<Item = &Property<'v>> {
+        let prefix = plain(prefix);
+        let is_left = move |it: &&Property<'v>| !it.taken && it.name.starts_with(&prefix);
+        self.0.iter().filter(is_left)
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[Property<'v>] {
+        &self.0
+    }
+}
+
+impl Property<'_> {
+    /// The last word of its name, as it is compared, and all before it.
+    pub(super) fn last(&self) -> (&str, &str) {
+        match self.name.rsplit_once('.') {
+            Some((before, last)) => (last, before),
+            None => (&self.name, ""),
+        }
+    }
+
+    /// Whether its name begins so.
+    pub(super) fn is_of(&self, prefix: &str) -> bool {
+        self.name.starts_with(&plain(prefix))
+    }
+}
+
+/// A text in which `${NAME:default}` is meant as Spring has it, as the language writes it. The text of
+/// a setting that is no single value is refused.
+pub(super) fn placed(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
+    let text = document.text(value)?;
+    let mut ours = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        ours.push_str(before);
+        let Some((inside, after)) = after.split_once('}') else {
+            return refuse(document, value, text);
+        };
+        let (name, default) = match inside.split_once(':') {
+            Some((name, default)) => (name, Some(default)),
+            None => (inside, None),
+        };
+        if !is_variable(name) || default.is_some_and(|it| it.contains(['$', '{'])) {
+            return refuse(document, value, text);
+        }
+        ours.push_str("${");
+        ours.push_str(name);
+        if let Some(default) = default {
+            ours.push_str(":-");
+            ours.push_str(default);
+        }
+        ours.push('}');
+        rest = after;
+    }
+    ours.push_str(rest);
+    Some(ours)
+}
+
+/// A text with the defaults in the place of variables; `None` where one has none.
+pub(super) fn by_default(text: &str) -> Option<String> {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (inside, after) = after.split_once('}')?;
+        let (_, default) = inside.split_once(':')?;
+        plain.push_str(before);
+        plain.push_str(default.strip_prefix('-').unwrap_or(default));
+        rest = after;
+    }
+    plain.push_str(rest);
+    Some(plain)
+}
+
+fn refuse(document: &mut Document<'_>, value: &Value<'_>, text: &str) -> Option<String> {
+    let message = format!(
+        "{} cannot be translated: {} is not simply a variable with a default",
+        value.name(),
+        Fault::quote(text)
+    );
+    let fault = Fault::new(message).help("write the value itself, or `${NAME:default}`");
+    document.error(value.spot(), fault);
+    None
+}
+
+fn is_variable(name: &str) -> bool {
+    let starts_well = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+    starts_well && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_default;
+
+    #[test]
+    fn defaults_stand_in_for_variables() {
+        assert_eq!(by_default("a"), Some("a".to_owned()));
+        assert_eq!(by_default("${A:b}:${C:d}"), Some("b:d".to_owned()));
+        assert_eq!(by_default("${A:-b}"), Some("b".to_owned()));
+        assert_eq!(by_default("${A}"), None);
+    }
+}

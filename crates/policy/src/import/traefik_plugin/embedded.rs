@@ -1,0 +1,47 @@
+//! A document within a setting, so that what is wrong with it is told where it stands in the file.
+
+use crate::config::{Place, Value};
+use crate::import::SourceFile;
+
+/// The document that the text of a setting is: with as much nothing before it as there is in the file,
+/// so that its lines and columns are those of the file.
+pub(super) fn document(file: &SourceFile, value: &Value<'_>, text: &str) -> SourceFile {
+    let above = match value.node.place {
+        Place::File { line, .. } => line.saturating_sub(1),
+        Place::Variable(_) => 0,
+    };
+    let indented = value.key.and_then(|key| block(&file.text, key.place));
+    let indented = indented.filter(|block| letters(block).eq(letters(text)));
+    SourceFile {
+        name: file.name.clone(),
+        text: indented.unwrap_or_else(|| format!("{}{text}", "\n".repeat(above))),
+    }
+}
+
+/// The lines below a key that stand further in than it does, and nothing of all that is above them.
+fn block(text: &str, key: Place) -> Option<String> {
+    let Place::File { line, .. } = key else {
+        return None;
+    };
+    let mut lines = text.lines();
+    let indent = indent_of(lines.nth(line.checked_sub(1)?)?);
+    let mut block = "\n".repeat(line);
+    for line in lines {
+        if !line.trim().is_empty() && indent_of(line) <= indent {
+            break;
+        }
+        block.push_str(line);
+        block.push('\n');
+    }
+    Some(block)
+}
+
+fn indent_of(line: &str) -> usize {
+    line.len()
+        .saturating_sub(line.trim_start_matches(' ').len())
+}
+
+/// What is left without blanks: all that is written, however it is laid out.
+fn letters(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|letter| !letter.is_whitespace())
+}

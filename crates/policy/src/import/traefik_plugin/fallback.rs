@@ -1,0 +1,56 @@
+//! The document of limits, written anew: strict JSON, and nothing in it that a line, a comment or a
+//! variable could break.
+
+use super::limits::{Found, Limit};
+use std::fmt::Write;
+
+/// The limits as the plugin's own document, which is strict JSON now.
+pub(super) fn lines(found: &Found) -> Vec<String> {
+    let mut lines = vec!["{ \"limits\": [".to_owned()];
+    let last = found.0.len().saturating_sub(1);
+    for (at, limit) in found.0.iter().enumerate() {
+        let comma = if at == last { "" } else { "," };
+        lines.push(format!("  {}{comma}", document_of(limit)));
+    }
+    lines.push("] }".to_owned());
+    lines
+}
+
+fn document_of(limit: &Limit) -> String {
+    let rules = limit.rules.iter().map(|rule| {
+        let condition = rule.condition();
+        let path = condition.path.map(|path| ("urlpathpattern", path));
+        let header = condition.header.into_iter();
+        let header = header.flat_map(|(name, value)| [("headerkey", name), ("headerval", value)]);
+        let fields = path.into_iter().chain(header);
+        let fields: Vec<String> = fields
+            .map(|(field, text)| format!("\"{field}\": {}", json(&text)))
+            .collect();
+        format!("{{ {} }}", fields.join(", "))
+    });
+    let rules: Vec<String> = rules.collect();
+    format!(
+        "{{ \"rules\": [{}], \"limit\": {} }}",
+        rules.join(", "),
+        limit.amount
+    )
+}
+
+/// Text as JSON, in visible ASCII alone and without anything that looks like a variable.
+fn json(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for unit in text.encode_utf16() {
+        let letter = u8::try_from(unit)
+            .ok()
+            .filter(|it| (b' '..=b'~').contains(it));
+        match letter {
+            Some(letter @ (b'"' | b'\\')) => quoted.extend(['\\', char::from(letter)]),
+            Some(letter) => quoted.push(char::from(letter)),
+            None => {
+                let _ = write!(quoted, "\\u{unit:04x}");
+            }
+        }
+    }
+    quoted.push('"');
+    quoted.replace("${", "\\u0024{")
+}

@@ -1,0 +1,162 @@
+//! A Traefik plugin that limits requests by path and header: the limits that its keeper holds, as JSON, and
+//! the `spec` with its settings, in which these limits may stand as well.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `limits` | the document of limits, and one limit |
+//! | `rule` | one rule of a limit |
+//! | `translate` | limits as a policy |
+//! | `spec` | the settings of the plugin |
+//! | `embedded` | a document within a setting |
+//! | `fallback` | the document of limits, written anew |
+//!
+//! A request is counted by the first limit of which any rule is true, in the order written, and by no
+//! other: `evaluate: first`. All rules of a limit share its one counter. *N* is the most that passes in
+//! any second, whenever that second begins: `bucketed-window`, so that neither a boundary between
+//! seconds nor a late tick lets more or less pass.
+
+mod embedded;
+mod fallback;
+mod limits;
+mod rule;
+mod spec;
+mod translate;
+
+use super::document::{Document, Wrong};
+use super::note::Notes;
+use super::{Imported, SourceFile, yaml};
+use crate::config::{ConfigErrors, Fault, Kind, Node, Value};
+
+/// What is said above the policy that a fallback means.
+const FALLBACK: &str = "Until the keeper has been reached once, `fallback` counts, which is this:";
+
+/// How limits are translated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitsOptions {
+    /// What the policy is called that they become.
+    pub policy: String,
+}
+
+impl Default for LimitsOptions {
+    /// The policy is called `traefik`.
+    fn default() -> Self {
+        Self {
+            policy: "traefik".to_owned(),
+        }
+    }
+}
+
+/// Translates a document of limits, as a keeper holds it: `{"limits": [{"rules": […], "limit": N}]}`.
+/// `name` is what messages call it. Errors come all at once.
+///
+/// ```
+/// use tidegate_policy::import::{LimitsOptions, traefik_plugin_limits};
+///
+/// let text = r#"{ "limits": [{ "rules": [{ "urlpathpattern": "/pay$" },], "limit": 1000 }] }"#;
+/// let imported = traefik_plugin_limits("keeper", text, &LimitsOptions::default())?;
+/// let part = imported.to_part();
+/// assert!(part.contains(r#"path: "/pay$""#));
+/// assert!(part.contains("rate: 1000/s"));
+/// assert!(imported.notes()[0].text().contains("comma"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+pub fn traefik_plugin_limits(
+    name: &str,
+    text: &str,
+    options: &LimitsOptions,
+) -> Result<Imported, ConfigErrors> {
+    let file = SourceFile {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    };
+    let mut notes = Notes::default();
+    let mut wrong = Wrong::default();
+    let found = read_limits(&file, &mut notes, &mut wrong);
+    wrong.finish(name)?;
+    let policy = translate::policy(&options.policy, &found, (name, 1), &mut notes);
+    Imported {
+        from: format!("limits of a Traefik plugin: {name}"),
+        base: spec::base(),
+        policies: vec![policy],
+        notes: notes.into_notes(),
+    }
+    .checked(name)
+}
+
+/// Translates what the plugin is told: its `spec`, wherever it stands in a file, or a document of limits
+/// alone.
+///
+/// ```
+/// use tidegate_policy::import::{SourceFile, traefik_plugin};
+///
+/// let file = SourceFile {
+///     name: "middleware.yaml".to_owned(),
+///     text: "
+/// spec:
+///   ratelimitData: |
+///     { \"limits\": [{ \"rules\": [{ \"headerkey\": \"Tier\", \"headerval\": \"free\" }], \"limit\": 5 }] }
+/// "
+///     .to_owned(),
+/// };
+/// let yaml = traefik_plugin(&file)?.to_yaml();
+/// assert!(yaml.contains("headers: { tier: free }"));
+/// # Ok::<(), tidegate_policy::ConfigErrors>(())
+/// ```
+pub fn traefik_plugin(file: &SourceFile) -> Result<Imported, ConfigErrors> {
+    let mut notes = Notes::default();
+    let mut wrong = Wrong::default();
+    let (document, tree) = Document::open(file, "", nothing(), &mut notes);
+    let is_spec = tree.as_ref().is_some_and(spec::is_in);
+    if !is_spec {
+        return traefik_plugin_limits(&file.name, &file.text, &LimitsOptions::default());
+    }
+    let spec = tree
+        .as_ref()
+        .map(|tree| spec::read(document, file, tree, &mut wrong));
+    let spec = spec.unwrap_or_default();
+    let found = match &spec.limits {
+        Some(limits) => read_limits(limits, &mut notes, &mut wrong),
+        None => limits::Found::default(),
+    };
+    wrong.finish(&file.name)?;
+    let mut base = spec.base(&found);
+    let name = LimitsOptions::default().policy;
+    let mut policies = Vec::new();
+    if spec.limits.is_some() || !spec.has_keeper() {
+        let place = (file.name.as_str(), spec.line);
+        policies.push(translate::policy(&name, &found, place, &mut notes));
+    }
+    if spec.has_keeper() {
+        // They come from there, and there cannot be two of one name: these are shown.
+        base.push_str(&yaml::commented(FALLBACK, &policies));
+        policies.clear();
+    }
+    Ok(Imported {
+        from: format!("the settings of a Traefik plugin: {}", file.name),
+        base,
+        policies,
+        notes: notes.into_notes(),
+    })
+}
+
+/// Reads a document of limits, and says what is wrong with it.
+fn read_limits(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong) -> limits::Found {
+    let (mut document, tree) = Document::open(file, "", nothing(), notes);
+    document.note_loose_commas();
+    let found = tree.map(|tree: Node| {
+        let root = Value::root(&tree);
+        if let Kind::Null = tree.kind {
+            document.error(root.spot(), nothing());
+            return limits::Found::default();
+        }
+        limits::read(&mut document, &root)
+    });
+    document.close(wrong);
+    found.unwrap_or_default()
+}
+
+fn nothing() -> Fault {
+    Fault::new("there are no limits here").help(
+        r#"expected { "limits": [ { "rules": [ { "urlpathpattern": "/api" } ], "limit": 10 } ] }"#,
+    )
+}

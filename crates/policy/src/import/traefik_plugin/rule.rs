@@ -1,0 +1,154 @@
+//! One rule of a limit: which requests it is true of.
+
+use crate::config::{Fault, Value, parse_header_name};
+use crate::import::document::{Document, bad_value, line};
+use crate::import::draft::ConditionDraft;
+use crate::import::map::{Known, Map};
+use crate::matching::PathPattern;
+
+static RULE: Known = Known {
+    what: "a rule",
+    fields: &["urlpathpattern", "headerkey", "headerval"],
+};
+
+/// A rule: a pattern of paths, a header and its value, or both.
+#[derive(Debug)]
+pub(super) struct Rule {
+    path: Option<PathPattern>,
+    /// The name in small letters.
+    header: Option<(String, String)>,
+    pub(super) line: usize,
+}
+
+/// Reads a rule; `None` where something is wrong. One that says nothing is wrong too: a rule is
+/// never true of everything because somebody forgot what it is true of.
+pub(super) fn read(document: &mut Document<'_>, value: &Value<'_>) -> Option<Rule> {
+    let map = Map::read(document, value, &RULE)?;
+    let path = map.said("urlpathpattern");
+    let written = path.is_some();
+    let path = path.and_then(|value| pattern(document, &value));
+    let header = header(document, &map);
+    if written && path.is_none() {
+        return None;
+    }
+    let header = header.ok()?;
+    if path.is_none() && header.is_none() {
+        let fault = Fault::new("this rule says nothing, so it would be true of every request");
+        let help = "write `urlpathpattern`, or both `headerkey` and `headerval`; for every request, write \"/\"";
+        document.error(value.spot(), fault.help(help));
+        return None;
+    }
+    Some(Rule {
+        path,
+        header,
+        line: line(value.node.place),
+    })
+}
+
+fn pattern(document: &mut Document<'_>, value: &Value<'_>) -> Option<PathPattern> {
+    let text = document.text(value)?;
+    let bad = bad_value(text);
+    match (PathPattern::parse(text), bad) {
+        (Ok(pattern), None) => Some(pattern),
+        (Err(why), _) => {
+            let help = "for example \"/api\", \"/api/*/users\" or \"/api/*/users$\"";
+            document.error(value.spot(), Fault::new(why).help(help));
+            None
+        }
+        (Ok(_), Some(fault)) => {
+            document.error(value.spot(), fault);
+            None
+        }
+    }
+}
+
+/// The header and its value; nothing where only one of them is there, which says nothing there
+/// either.
+fn header(document: &mut Document<'_>, map: &Map<'_>) -> Result<Option<(String, String)>, ()> {
+    let (key, value) = (map.said("headerkey"), map.said("headerval"));
+    let (key, value) = match (key, value) {
+        (None, None) => return Ok(None),
+        (Some(key), Some(value)) => (key, value),
+        (key, value) => {
+            let missing = if key.is_none() {
+                "headerkey"
+            } else {
+                "headerval"
+            };
+            let there = key.or(value).map_or(String::new(), |it| it.name());
+            let text = format!("{there} without `{missing}` says nothing, and is left out");
+            document.note(map.value.node.place, text);
+            return Ok(None);
+        }
+    };
+    let name = document.text(&key).map(parse_header_name);
+    let text = document.text(&value);
+    let bad = text.and_then(bad_value);
+    match (name, text, bad) {
+        (Some(Ok(name)), Some(text), None) => Ok(Some((name, text.to_owned()))),
+        (Some(Err(fault)), _, _) => {
+            document.error(key.spot(), fault);
+            Err(())
+        }
+        (_, _, Some(fault)) => {
+            document.error(value.spot(), fault);
+            Err(())
+        }
+        _ => Err(()),
+    }
+}
+
+// === impl Rule ===
+
+impl Rule {
+    /// What is the same for all rules that are true of the same requests.
+    pub(super) fn identity(&self) -> String {
+        let path = self.path.as_ref().map(PathPattern::spelt);
+        let header = self.header.as_ref();
+        let header = header.map(|(name, value)| format!("{name}\n{}", value.to_ascii_lowercase()));
+        let parts = [path.unwrap_or_default(), header.unwrap_or_default()];
+        parts.join("\n")
+    }
+
+    /// A name for it, before it is made to fit, such as `api.any.users.only.tier-free`.
+    pub(super) fn made_up(&self) -> String {
+        let path = self.path.as_ref().map(|path| name_of(&path.spelt()));
+        let header = self.header.as_ref();
+        let header = header.map(|(name, value)| format!("{name}-{value}"));
+        let parts: Vec<String> = path.into_iter().chain(header).collect();
+        parts.join(".")
+    }
+
+    /// As the language has it.
+    pub(super) fn condition(&self) -> ConditionDraft {
+        ConditionDraft {
+            path: self.path.as_ref().map(|path| path.as_str().to_owned()),
+            header: self.header.clone(),
+            attribute: None,
+        }
+    }
+}
+
+/// A pattern in words.
+fn name_of(pattern: &str) -> String {
+    let (path, is_whole) = match pattern.strip_suffix('$') {
+        Some(path) => (path, true),
+        None => (pattern, false),
+    };
+    let words: Vec<&str> = path
+        .split('/')
+        .filter(|segment| !segment.is_empty())
+        .map(|segment| match segment {
+            "*" => "any",
+            "**" => "all",
+            text => text,
+        })
+        .collect();
+    match (words.is_empty(), is_whole, path) {
+        (true, true, "") => "no-path".to_owned(),
+        (true, true, _) => "root".to_owned(),
+        (true, false, _) => "everything".to_owned(),
+        (false, true, _) => format!("{}-only", words.join("-")),
+        (false, false, _) => words.join("-"),
+    }
+}

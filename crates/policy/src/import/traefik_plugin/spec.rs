@@ -1,0 +1,268 @@
+//! The settings of the plugin, wherever in a file they stand.
+//!
+//! With a keeper, the limits come from there, and those in the settings are what counts until it has
+//! been reached: a [source](crate::source) with a fallback. Without one they are all there is.
+
+use super::embedded;
+use super::fallback;
+use super::limits::Found;
+use crate::config::{Fault, Node, Value, duration, parse_http_url};
+use crate::import::SourceFile;
+use crate::import::base::Base;
+use crate::import::document::{Document, Wrong, line};
+use crate::import::properties::{Properties, Property};
+use crate::import::text::{escaped, quote};
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// The settings, as they are compared, and as the document writes them.
+const WORDS: [(&str, &str); 11] = [
+    ("keeperratelimitkey", "keeperRateLimitKey"),
+    ("keeperurl", "keeperURL"),
+    ("keeperreqtimeout", "keeperReqTimeout"),
+    ("keeperadminpassword", "keeperAdminPassword"),
+    ("keeperusername", "keeperUsername"),
+    ("keeperpassword", "keeperPassword"),
+    ("keepersettingsendpoint", "keeperSettingsEndpoint"),
+    ("keeperreloadinterval", "keeperReloadInterval"),
+    ("ratelimitdata", "ratelimitData"),
+    ("ratelimitdebug", "ratelimitDebug"),
+    ("ratelimitpath", "ratelimitPath"),
+];
+
+/// How often a source may be asked, and how long that may take.
+const REFRESHES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(24);
+const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_mins(10);
+
+/// What the settings say.
+#[derive(Debug, Default)]
+pub(super) struct Spec {
+    /// The document of limits that is among them.
+    pub(super) limits: Option<SourceFile>,
+    /// The line where they begin.
+    pub(super) line: usize,
+    /// What is said of a keeper, as the language writes it.
+    keeper: Option<Vec<(&'static str, String)>>,
+}
+
+/// Whether a file holds settings of the plugin.
+pub(super) fn is_in(tree: &Node) -> bool {
+    let properties = Properties::of(&Value::root(tree));
+    properties.all().iter().any(is_known)
+}
+
+fn is_known(property: &Property<'_>) -> bool {
+    let (last, _) = property.last();
+    WORDS.iter().any(|(word, _)| *word == last)
+}
+
+/// Reads the settings.
+pub(super) fn read(
+    mut document: Document<'_>,
+    file: &SourceFile,
+    tree: &Node,
+    wrong: &mut Wrong,
+) -> Spec {
+    let properties = Properties::of(&Value::root(tree));
+    let known = || properties.all().iter().filter(|it| is_known(it));
+    let parent = known().next().map_or("", |it| it.last().1).to_owned();
+    let elsewhere = known().find(|it| it.last().1 != parent);
+    if let Some(other) = elsewhere {
+        let fault = Fault::new("the settings of a second plugin begin here");
+        let help = "translate one at a time: there, all of them share what the last one says";
+        document.error(other.value.key_spot(), fault.help(help));
+    }
+    let mut settings = Settings {
+        document: &mut document,
+        properties: &properties,
+        parent: &parent,
+    };
+    let spec = Spec {
+        line: known().next().map_or(1, |it| line(it.value.node.place)),
+        limits: settings.limits(file),
+        keeper: settings.keeper(),
+    };
+    settings.note_others();
+    document.close(wrong);
+    spec
+}
+
+/// The settings of one plugin.
+struct Settings<'s, 'a, 'v> {
+    document: &'s mut Document<'a>,
+    properties: &'s Properties<'v>,
+    parent: &'s str,
+}
+
+impl<'v> Settings<'_, '_, 'v> {
+    /// The value of a setting, unless nothing is written there.
+    fn get(&self, word: &str) -> Option<Value<'v>> {
+        let word = word.to_ascii_lowercase();
+        let mut all = self.properties.all().iter();
+        let found = all.find(|it| it.last() == (word.as_str(), self.parent))?;
+        let is_empty = found.value.node.as_text().is_none_or(str::is_empty);
+        let is_single = found.value.node.as_text().is_some();
+        (!is_empty || !is_single).then(|| found.value.clone())
+    }
+
+    fn text(&mut self, word: &str) -> Option<(&'v str, Value<'v>)> {
+        let value = self.get(word)?;
+        Some((self.document.text(&value)?, value))
+    }
+
+    fn limits(&mut self, file: &SourceFile) -> Option<SourceFile> {
+        let (text, value) = self.text("ratelimitData")?;
+        Some(embedded::document(file, &value, text))
+    }
+
+    /// What is said of a keeper, field by field; `None` where there is none.
+    fn keeper(&mut self) -> Option<Vec<(&'static str, String)>> {
+        let Some((url, at)) = self.text("keeperURL") else {
+            for word in [
+                "keeperRateLimitKey",
+                "keeperReqTimeout",
+                "keeperReloadInterval",
+            ] {
+                if let Some(value) = self.get(word) {
+                    let text =
+                        format!("`{word}` is left out: without `keeperURL` there is no keeper");
+                    self.document.note(value.node.place, text);
+                }
+            }
+            return None;
+        };
+        let url = parse_http_url(url);
+        let url = url.map_err(|fault| fault.help("for example `https://keeper.internal:8080`"));
+        let url = self.accept(&at, url);
+        let key = self.field("keeperRateLimitKey", "key", Self::sound);
+        if self.get("keeperRateLimitKey").is_none() {
+            let fault = Fault::new("`keeperURL` needs `keeperRateLimitKey`");
+            let help = "under which key does the keeper hold the limits?";
+            self.document.error(at.key_spot(), fault.help(help));
+        }
+        let fields = [
+            url.map(|url| ("url", quote(&escaped(&url)))),
+            key,
+            self.field("keeperSettingsEndpoint", "endpoint", Self::sound),
+            self.field("keeperUsername", "user", Self::sound),
+            self.password(),
+            self.field("keeperReloadInterval", "refresh", |text| {
+                within(text, &REFRESHES)
+            }),
+            self.field("keeperReqTimeout", "timeout", |text| {
+                within(text, &TIMEOUTS)
+            }),
+        ];
+        Some(fields.into_iter().flatten().collect())
+    }
+
+    /// A field of ours for a setting of theirs, if that says anything sound.
+    fn field(
+        &mut self,
+        word: &str,
+        field: &'static str,
+        read: impl FnOnce(&str) -> Result<String, Fault>,
+    ) -> Option<(&'static str, String)> {
+        let (text, value) = self.text(word)?;
+        let read = self.accept(&value, read(text))?;
+        Some((field, read))
+    }
+
+    /// A password is never repeated: whoever prints a translation shows it to somebody.
+    fn password(&mut self) -> Option<(&'static str, String)> {
+        let words = ["keeperAdminPassword", "keeperPassword"];
+        let (word, value) = words
+            .iter()
+            .find_map(|word| Some((word, self.get(word)?)))?;
+        let text = format!(
+            "`{word}` is not repeated here: put it into the variable KEEPER_PASSWORD, or into a file, and write `password_file`"
+        );
+        self.document.note(value.node.place, text);
+        Some(("password", quote("${KEEPER_PASSWORD}")))
+    }
+
+    /// What has no counterpart, and what the plugin does not know.
+    fn note_others(&mut self) {
+        for (word, why) in [
+            (
+                "ratelimitDebug",
+                "`--log-level debug` says more, of everything",
+            ),
+            ("ratelimitPath", "the plugin does not use it either"),
+        ] {
+            if let Some(value) = self.get(word) {
+                let text = format!("`{word}` is left out: {why}");
+                self.document.note(value.node.place, text);
+            }
+        }
+        let beside = self.properties.all().iter();
+        let beside = beside.filter(|it| it.last().1 == self.parent && !is_known(it));
+        for property in beside {
+            let text = format!(
+                "`{}` is left out: it is no setting of the plugin",
+                property.written
+            );
+            self.document.note(property.value.node.place, text);
+        }
+    }
+
+    /// A key, or a part of a URL: nothing that breaks a line, and not too long.
+    fn sound(text: &str) -> Result<String, Fault> {
+        if text.len() <= 512 && !text.chars().any(char::is_control) {
+            return Ok(quote(&escaped(text.trim())));
+        }
+        let fault = Fault::new(format!("{} cannot be translated", Fault::quote(text)));
+        Err(fault.help("use up to 512 printable characters"))
+    }
+
+    fn accept(&mut self, value: &Value<'_>, read: Result<String, Fault>) -> Option<String> {
+        read.map_err(|fault| self.document.error(value.spot(), fault))
+            .ok()
+    }
+}
+
+fn within(text: &str, range: &RangeInclusive<Duration>) -> Result<String, Fault> {
+    let length = duration(text).map_err(Fault::new)?;
+    if range.contains(&length) {
+        return Ok(text.trim().to_owned());
+    }
+    let (from, to) = (range.start(), range.end());
+    let fault = Fault::new(format!("{} is too short or too long", Fault::quote(text)));
+    Err(fault.help(format!("expected {from:?} to {}s", to.as_secs())))
+}
+
+// === impl Spec ===
+
+impl Spec {
+    /// Whether limits come from a keeper.
+    pub(super) fn has_keeper(&self) -> bool {
+        self.keeper.is_some()
+    }
+
+    /// Everything but the policies; `found` are the limits among the settings.
+    pub(super) fn base(&self, found: &Found) -> String {
+        let mut base = begin();
+        if let Some(keeper) = &self.keeper {
+            base.section("sources").item_of("keeper");
+            for (field, value) in keeper {
+                base.field(field, value);
+            }
+            if self.limits.is_some() {
+                base.block("fallback", &fallback::lines(found));
+            }
+        }
+        base.finish()
+    }
+}
+
+/// The doors and the answers of a plugin without a keeper.
+pub(super) fn base() -> String {
+    begin().finish()
+}
+
+fn begin() -> Base {
+    let mut base = Base::default();
+    base.section("listen").field("http", "127.0.0.1:8080");
+    base.section("respond").field("profile", "traefik-plugin");
+    base
+}

@@ -1,0 +1,45 @@
+//! A text of a request with its mark, so that whoever else looks it up need not make it again.
+
+use super::mark::Mark;
+use std::fmt;
+use std::ptr;
+
+/// A text of a request with its mark.
+#[derive(Clone, Copy)]
+pub struct Marked<'r> {
+    text: &'r str,
+    mark: Mark,
+}
+
+impl<'r> Marked<'r> {
+    /// The text with its mark, if it has one.
+    #[inline]
+    pub(crate) fn new(text: &'r str) -> Option<Self> {
+        let mark = Mark::of(text)?;
+        Some(Self { text, mark })
+    }
+
+    /// The mark.
+    #[inline]
+    pub(crate) fn mark(self) -> Mark {
+        self.mark
+    }
+
+    /// The mark of `text`, which `made` has if it is of this very text.
+    #[inline]
+    pub(crate) fn mark_of(text: &str, made: Option<Self>) -> Option<Mark> {
+        match made {
+            // The same place in memory, and as long: comparing what stands there would take as long as
+            // marking it.
+            Some(made) if ptr::eq(made.text, text) => Some(made.mark),
+            _ => Mark::of(text),
+        }
+    }
+}
+
+// By hand: it may be a secret, and so is its mark.
+impl fmt::Debug for Marked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Marked").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,135 @@
+use super::mark::part_of;
+use super::{Filter, Mark, Marks, TEXT_BYTES_MAX};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+fn mark(text: &str) -> Mark {
+    Mark::of(text).expect("it is short enough")
+}
+
+/// Texts that are hard to tell apart: of few letters, and with zeros at their ends.
+fn text() -> impl Strategy<Value = String> {
+    let alike = prop::collection::vec(prop::sample::select(vec!['\0', 'a', 'b']), 0..20);
+    let long = ("[a-c]", 0..TEXT_BYTES_MAX).prop_map(|(letter, times)| letter.repeat(times));
+    prop_oneof![
+        3 => alike.prop_map(String::from_iter),
+        1 => "\\PC{0,40}",
+        1 => long,
+    ]
+}
+
+proptest! {
+    #[test]
+    fn texts_have_the_same_mark_if_they_are_the_same(one in text(), other in text()) {
+        prop_assert_eq!(mark(&one) == mark(&other), one == other);
+        prop_assert_eq!(mark(&one), mark(&one.clone()));
+    }
+
+    #[test]
+    fn a_table_finds_what_a_plain_map_finds(
+        entries in prop::collection::vec((text(), 0..u32::MAX), 0..200),
+        strangers in prop::collection::vec(text(), 0..50),
+        room in 0..200_usize,
+    ) {
+        let mut map: BTreeMap<String, u32> = BTreeMap::new();
+        let mut table = Marks::with_room(room);
+        for (text, number) in &entries {
+            if table.room() == 0 {
+                table.resize(table.len() * 2 + 1);
+            }
+            let is_new = !map.contains_key(text);
+            prop_assert_eq!(table.add(mark(text), *number).is_some(), is_new);
+            map.entry(text.clone()).or_insert(*number);
+        }
+        for _ in 0..2 {
+            prop_assert_eq!(table.len(), map.len());
+            prop_assert_eq!(table.iter().count(), map.len());
+            for text in entries.iter().map(|(text, _)| text).chain(&strangers) {
+                let found = table.find(mark(text)).map(|place| place.number);
+                prop_assert_eq!(found, map.get(text).copied());
+            }
+            // And once more with no more room than they need.
+            table.resize(0);
+        }
+    }
+
+    #[test]
+    fn a_filter_lets_all_pass_that_are_there(
+        texts in prop::collection::hash_set(text(), 0..200),
+    ) {
+        let filter = Filter::of(texts.iter().map(|text| mark(text)), texts.len());
+        prop_assert!(texts.iter().all(|text| filter.may_have(mark(text))));
+    }
+}
+
+#[test]
+fn every_place_of_a_table_is_of_one_mark_and_below_their_number() {
+    let mut table = Marks::with_room(1_000);
+    let mut taken = vec![false; table.places()];
+    for nth in 0..1_000_u32 {
+        let at = table.add(mark(&nth.to_string()), nth).unwrap();
+        assert!(!std::mem::replace(&mut taken[at], true));
+        let place = table.find(mark(&nth.to_string())).unwrap();
+        assert_eq!((place.at, place.number), (at, nth));
+    }
+}
+
+#[test]
+fn a_table_takes_as_many_as_it_has_room_for_and_no_more() {
+    for room in 0..50 {
+        let mut table = Marks::with_room(room);
+        let most = table.room();
+        assert!(most >= room, "{room}");
+        let mut taken = 0;
+        while table.add(mark(&taken.to_string()), 0).is_some() {
+            taken += 1;
+        }
+        assert_eq!(taken, most);
+        // A search for whoever is not there still comes to an end.
+        assert!(table.find(mark("stranger")).is_none());
+    }
+    assert!(Marks::default().find(mark("")).is_none());
+    assert!(
+        Marks::with_room(1)
+            .add(mark("nobody's"), u32::MAX)
+            .is_none()
+    );
+}
+
+#[test]
+fn texts_that_follow_one_another_fill_a_table_evenly() {
+    let ids: [fn(u32) -> String; 3] = [
+        |nth| format!("project-{nth:08}"),
+        |nth| format!("{nth:024x}"),
+        |nth| nth.to_string(),
+    ];
+    for id in ids {
+        let mut table = Marks::with_room(100_000);
+        let lines = table.places() / 4;
+        let marks = (0..100_000).map(|nth| mark(&id(nth)));
+        let at_home = marks.filter(|mark| {
+            let at = table.add(*mark, 0).unwrap();
+            at / 4 == part_of(mark.spread(), lines)
+        });
+        // Of as many that are drawn, some 90 600 are in the line that they name.
+        let count = at_home.count();
+        assert!(count > 89_000, "{count}");
+    }
+}
+
+#[test]
+fn few_strangers_pass_a_filter_and_it_is_small() {
+    let members = (0..100_000).map(|nth| mark(&format!("member-{nth}")));
+    let filter = Filter::of(members, 100_000);
+    let strangers = (0..100_000).map(|nth| mark(&format!("stranger-{nth}")));
+    let passed = strangers.filter(|mark| filter.may_have(*mark)).count();
+    assert!(passed < 4_000, "{passed}");
+    assert!(filter.bytes() <= 100_000 + 32);
+    assert!(!Filter::default().may_have(mark("")));
+}
+
+#[test]
+fn a_text_that_is_too_long_has_no_mark() {
+    assert!(Mark::of(&"x".repeat(TEXT_BYTES_MAX)).is_some());
+    assert!(Mark::of(&"x".repeat(TEXT_BYTES_MAX + 1)).is_none());
+}

@@ -1,0 +1,166 @@
+//! A document flattened into a table: what all levels say of each subject, put together.
+
+use super::document::{Document, Entry, Kind};
+use super::given::Has;
+use super::settings::{Settings, Sum};
+use super::subjects::Subjects;
+use super::table::Table;
+use super::{PlanErrors, Rate, Unset};
+use crate::config::Fault;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
+/// The most different rates of a document. Each becomes a band of every limit that asks, with all that
+/// is said of it, and is kept for as long as it may be asked for.
+const RATES_MAX: usize = 65_536;
+
+impl Table {
+    pub(super) fn build(mut document: Document, unset: Unset) -> Result<Self, PlanErrors> {
+        let mut builder = Builder::new(unset);
+        let plans = plans(&mut document);
+        let groups = std::mem::take(&mut document.groups);
+        for group in &groups {
+            builder.group(&mut document, group, &plans);
+        }
+        let subjects = std::mem::take(&mut document.subjects);
+        builder.table.subjects = Subjects::with_room(subjects.len());
+        for (number, subject) in subjects.iter().enumerate() {
+            builder.subject(&mut document, (number, subject), &plans);
+        }
+        builder.table.groups.shrink();
+        if let Some(whose) = builder.too_many {
+            document.refuse(format!(
+                "{whose}: there are {RATES_MAX} different rates before this one, and no more can be; \
+                 let subjects share plans, or round their numbers"
+            ));
+        }
+        document.errors.or(builder.table)
+    }
+}
+
+/// What each plan says of subjects, and of the quotas of groups.
+type Plans = HashMap<String, (Settings, Settings), RandomState>;
+
+fn plans(document: &mut Document) -> Plans {
+    let mut plans = Plans::default();
+    for plan in std::mem::take(&mut document.plans) {
+        let Entry { id, own, quota, .. } = plan;
+        if plans.insert(id.clone(), (own, quota)).is_some() {
+            document.refuse_entry(Kind::Plan, &id, TWICE);
+        }
+    }
+    plans
+}
+
+const TWICE: &str = "it is there twice";
+
+/// A table in the making.
+struct Builder {
+    table: Table,
+    unset: Has,
+    numbers: HashMap<Rate, Has, RandomState>,
+    /// What subjects inherit of each group, by its number.
+    levels: Vec<Settings>,
+    /// Whose rate is the first that is one too many.
+    too_many: Option<String>,
+}
+
+impl Builder {
+    fn new(unset: Unset) -> Self {
+        let mut builder = Self {
+            table: Table::default(),
+            unset: Has::unset(unset),
+            numbers: HashMap::default(),
+            levels: Vec::new(),
+            too_many: None,
+        };
+        if let Unset::Rate(rate) = unset {
+            builder.rate(rate, || "`unset` of the source".to_owned());
+        }
+        builder
+    }
+
+    fn group(&mut self, document: &mut Document, entry: &Entry, plans: &Plans) {
+        let Some((_, true)) = self.table.groups.add(&entry.id) else {
+            document.refuse_entry(Kind::Group, &entry.id, TWICE);
+            return;
+        };
+        // Whose plan is missing keeps what it says itself.
+        let (plan, quota) = self.plan(entry, plans).unwrap_or_default();
+        self.levels.push(plan.under(entry.own));
+        let name = || format!("the quota of group {}", Fault::quote(&entry.id));
+        let has = self.has(quota.under(entry.quota), name);
+        self.table.quotas.push(has);
+    }
+
+    fn subject(
+        &mut self,
+        document: &mut Document,
+        (number, entry): (usize, &Entry),
+        plans: &Plans,
+    ) {
+        let hides = document.hides_subjects;
+        let shown = || {
+            if hides {
+                format!("subject number {}", number.saturating_add(1))
+            } else {
+                format!("subject {}", Fault::quote(&entry.id))
+            }
+        };
+        let group = entry.group.as_deref().and_then(|id| self.group_number(id));
+        let level = group.and_then(|number| self.levels.get(usize::try_from(number).ok()?));
+        let level = level.copied().unwrap_or_default();
+        let (plan, _) = self.plan(entry, plans).unwrap_or_default();
+        let has = self.has(level.under(plan).under(entry.own), shown);
+        let notes = &mut self.table.notes;
+        notes.unset = notes.unset.saturating_add(usize::from(has == self.unset));
+        if !self.table.subjects.add(&entry.id, has.0, group) {
+            document.refuse(format!("{}: {TWICE}", shown()));
+        }
+    }
+
+    /// The number of a group. One that is not there is a group all the same, of which nothing is said.
+    fn group_number(&mut self, id: &str) -> Option<u32> {
+        let (number, is_new) = self.table.groups.add(id)?;
+        if is_new {
+            self.levels.push(Settings::default());
+            self.table.quotas.push(self.unset);
+        }
+        let notes = &mut self.table.notes;
+        notes.groups_missing = notes.groups_missing.saturating_add(usize::from(is_new));
+        Some(number)
+    }
+
+    /// What the plan of an entry says, if it has one that is there.
+    fn plan(&mut self, entry: &Entry, plans: &Plans) -> Option<(Settings, Settings)> {
+        let found = plans.get(entry.plan.as_deref()?);
+        let notes = &mut self.table.notes;
+        notes.plans_missing = notes
+            .plans_missing
+            .saturating_add(usize::from(found.is_none()));
+        found.copied()
+    }
+
+    fn has(&mut self, settings: Settings, whose: impl FnOnce() -> String) -> Has {
+        match settings.sum() {
+            Sum::Rate(rate) => self.rate(rate, whose),
+            Sum::Unlimited => Has::UNLIMITED,
+            Sum::Unset => self.unset,
+        }
+    }
+
+    fn rate(&mut self, rate: Rate, whose: impl FnOnce() -> String) -> Has {
+        if let Some(known) = self.numbers.get(&rate) {
+            return *known;
+        }
+        let number = u32::try_from(self.table.rates.len());
+        let Some(number) = number.ok().filter(|_| self.table.rates.len() < RATES_MAX) else {
+            self.too_many.get_or_insert_with(whose);
+            return Has::UNLIMITED;
+        };
+        self.table.named.push(whose().into());
+        self.table.rates.push(rate);
+        self.numbers.insert(rate, Has(number));
+        Has(number)
+    }
+}

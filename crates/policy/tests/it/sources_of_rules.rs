@@ -1,0 +1,102 @@
+//! Sources that hold rules of `FluxGate`: how they are written.
+
+use std::time::Duration;
+use tidegate_policy::config::NoEnvironment;
+use tidegate_policy::source::{Named, PolicyOrigin, PolicySource};
+use tidegate_policy::{Config, ConfigErrors};
+
+fn sources(text: &str) -> Result<Vec<PolicySource>, ConfigErrors> {
+    let own = Named {
+        name: "own.yaml",
+        text,
+    };
+    Config::sources_of(own, &NoEnvironment)
+}
+
+#[test]
+fn rule_sets_are_named_by_what_their_keys_begin_with() {
+    let text = "
+store: { url: 'redis://db' }
+sources:
+  - redis: { rulesets: fluxgate }
+  - { name: other, redis: { url: 'redis://elsewhere', rulesets: 'shop:', channel: told, refresh: 1s } }
+";
+    let sources = sources(text).expect("it is right");
+    let origin = |at: usize| match &sources[at].origin {
+        PolicyOrigin::RuleSets(it) => (
+            it.redis.target.to_string(),
+            it.prefix.clone(),
+            it.channel.clone(),
+        ),
+        other => panic!("{other:?}"),
+    };
+    let said = |redis: &str, prefix: &str, channel: &str| {
+        (redis.to_owned(), prefix.to_owned(), channel.to_owned())
+    };
+    assert_eq!(
+        origin(0),
+        said("redis://db:6379", "fluxgate", "fluxgate:rule-reload")
+    );
+    assert_eq!(origin(1), said("redis://elsewhere:6379", "shop", "told"));
+    assert_eq!(
+        (sources[0].name.as_str(), sources[0].kind()),
+        ("redis", "redis")
+    );
+    let refreshes = [sources[0].refresh, sources[1].refresh];
+    assert_eq!(refreshes, [Duration::from_secs(5), Duration::from_secs(1)]);
+    assert!(sources.iter().all(|it| !it.is_writable()));
+}
+
+#[test]
+fn a_collection_is_named_by_its_database() {
+    let text = "sources: [{ mongodb: { url: 'mongodb://ann:hunter2@db', database: fluxgate } }]";
+    let sources = sources(text).expect("it is right");
+    let PolicyOrigin::MongoDb(rules) = &sources[0].origin else {
+        panic!("{sources:?}");
+    };
+    assert_eq!(
+        (rules.database.as_str(), rules.collection.as_str()),
+        ("fluxgate", "rate_limit_rules")
+    );
+    assert_eq!(
+        (sources[0].name.as_str(), sources[0].is_writable()),
+        ("mongodb", false)
+    );
+    assert!(!format!("{sources:?}").contains("hunter2"), "{sources:?}");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_what_would_be_right() {
+    for (text, expected) in [
+        (
+            "sources: [{ redis: { url: 'redis://a', channel: b } }]",
+            "`channel` is for rule sets",
+        ),
+        (
+            "sources: [{ redis: { url: 'redis://a', rulesets: b, key: c } }]",
+            "`key` is not for rule sets",
+        ),
+        (
+            "sources: [{ redis: { url: 'redis://a', rulesets: b, writable: true } }]",
+            "`writable` is not for rule sets",
+        ),
+        ("sources: [{ redis: { rulesets: b } }]", "there is no Redis"),
+        (
+            "sources: [{ redis: { url: 'redis://a', ruleset: b } }]",
+            "did you mean `rulesets`?",
+        ),
+        (
+            "sources: [{ mongodb: { url: 'http://ann:hunter2@a', database: b } }]",
+            "this is not the URL of a MongoDB",
+        ),
+        (
+            "sources: [{ mongodb: { url: 'mongodb://a' } }]",
+            "needs `database`",
+        ),
+        ("sources: [{ mongodb: { database: b } }]", "needs `url`"),
+    ] {
+        let errors = sources(text).expect_err(text).to_string();
+        assert!(errors.contains(expected), "{text}: {errors}");
+        assert!(!errors.contains("hunter2"), "{errors}");
+    }
+}

@@ -1,0 +1,127 @@
+//! A hash with a document in each field, and a version that counts its changes.
+
+use crate::connection::{Connection, Route};
+use crate::error::CallError;
+use crate::typed;
+use redis::Value;
+
+/// The field that counts.
+const VERSION: &str = "version";
+
+/// What a hash is at that is not there.
+const NOTHING: &str = "0";
+
+/// Changes all of it or nothing: only from the version that is expected. A hash that is made anew does
+/// not count from where another of its name began, so that nobody takes the one for the other.
+const CHANGE: &str = "
+local now = redis.call('HGET', KEYS[1], 'version') or '0'
+if now ~= ARGV[1] then return {0, now} end
+if now == '0' then
+  local time = redis.call('TIME')
+  redis.call('HSET', KEYS[1], 'version', time[1] .. string.format('%06d', time[2]))
+end
+for i = 3, #ARGV, 3 do
+  if ARGV[i + 1] == '1' then
+    redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
+  else
+    redis.call('HDEL', KEYS[1], ARGV[i])
+  end
+end
+redis.call('HINCRBY', KEYS[1], 'version', 1)
+-- Read again: as a number of Lua it would lose its last digits.
+local version = redis.call('HGET', KEYS[1], 'version')
+redis.call('PUBLISH', ARGV[2], version)
+return {1, version}
+";
+
+/// What came of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// It was made; this is the version now.
+    To(String),
+    /// Somebody else was quicker, and nothing was changed; this is the version now.
+    Conflict(String),
+}
+
+/// Documents. A key that holds something else is an error that names the key.
+impl Connection {
+    /// At which version the documents under `key` are: `0` where there are none.
+    pub async fn documents_version(&self, key: &[u8]) -> Result<String, CallError> {
+        let mut command = redis::cmd("HGET");
+        command.arg(key).arg(VERSION);
+        let reply = self.command(Route::Key(key), &command).await;
+        match reply.map_err(|error| typed::named(error, key, "hash"))? {
+            Value::Nil => Ok(NOTHING.to_owned()),
+            reply => text(reply),
+        }
+    }
+
+    /// The documents under `key`, by the names of their fields, and the version that they are at.
+    pub async fn documents(
+        &self,
+        key: &[u8],
+    ) -> Result<(String, Vec<(String, String)>), CallError> {
+        let fields = self.hgetall(key).await;
+        let fields = fields.map_err(|error| typed::named(error, key, "hash"))?;
+        let mut version = NOTHING.to_owned();
+        let mut documents = Vec::new();
+        for (field, value) in fields {
+            let (field, value) = (utf8(field)?, utf8(value)?);
+            if field == VERSION {
+                version = value;
+            } else {
+                documents.push((field, value));
+            }
+        }
+        Ok((version, documents))
+    }
+
+    /// Sets documents under `key`, or removes those without a text, if they are at the version
+    /// `expected`: all of it in one step. Whoever listens to `channel` is told.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # async fn example(connection: tidegate_redis::Connection) -> Result<(), Box<dyn std::error::Error>> {
+    /// use tidegate_redis::Changed;
+    ///
+    /// let (version, _) = connection.documents(b"policies").await?;
+    /// let changes = [("policy/api", Some("{}")), ("policy/old", None)];
+    /// let changed = connection
+    ///     .change_documents(b"policies", &version, b"policies:changed", &changes)
+    ///     .await?;
+    /// assert!(matches!(changed, Changed::To(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn change_documents(
+        &self,
+        key: &[u8],
+        expected: &str,
+        channel: &[u8],
+        changes: &[(impl AsRef<str>, Option<&str>)],
+    ) -> Result<Changed, CallError> {
+        let mut args: Vec<&[u8]> = vec![expected.as_bytes(), channel];
+        for (field, document) in changes {
+            let flag: &[u8] = if document.is_some() { b"1" } else { b"0" };
+            let document = document.unwrap_or_default();
+            args.extend([field.as_ref().as_bytes(), flag, document.as_bytes()]);
+        }
+        let reply = self.eval(CHANGE, &[key], &args).await;
+        let reply = reply.map_err(|error| typed::named(error, key, "hash"))?;
+        let (is_done, version): (u8, String) = redis::from_redis_value(reply)
+            .map_err(|error| CallError::malformed(error.to_string()))?;
+        Ok(match is_done {
+            0 => Changed::Conflict(version),
+            _ => Changed::To(version),
+        })
+    }
+}
+
+fn text(value: Value) -> Result<String, CallError> {
+    redis::from_redis_value(value).map_err(|error| CallError::malformed(error.to_string()))
+}
+
+fn utf8(bytes: Vec<u8>) -> Result<String, CallError> {
+    String::from_utf8(bytes).map_err(|_| CallError::malformed("a document is not text in UTF-8"))
+}

@@ -1,0 +1,22 @@
+//! `tidegate import fluxgate`.
+
+use super::{read, show};
+use crate::failure::Failure;
+use clap::Args;
+use std::path::PathBuf;
+use tidegate_policy::import::fluxgate;
+
+/// What to translate.
+#[derive(Args, Debug)]
+pub struct ImportFluxgateArgs {
+    /// Documents of rules, as MongoDB exports them, and `application.yml`, in any order
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+/// Prints the translation.
+pub(super) fn run(args: &ImportFluxgateArgs) -> Result<(), Failure> {
+    let files: Result<Vec<_>, Failure> = args.files.iter().map(|file| read(file)).collect();
+    let imported = fluxgate(&files?).map_err(Failure::input)?;
+    show(&imported, &[])
+}

@@ -1,0 +1,23 @@
+//! `tidegate import gateway`.
+
+use super::{read, show};
+use crate::failure::Failure;
+use clap::Args;
+use std::path::PathBuf;
+use tidegate_policy::import::gateway;
+
+/// What to translate.
+#[derive(Args, Debug)]
+pub struct ImportGatewayArgs {
+    /// `application.yml`, and lists of policies, routes and limits of consumers as the admin
+    /// service answers them, in any order
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+}
+
+/// Prints the translation.
+pub(super) fn run(args: &ImportGatewayArgs) -> Result<(), Failure> {
+    let files: Result<Vec<_>, Failure> = args.files.iter().map(|file| read(file)).collect();
+    let imported = gateway(&files?).map_err(Failure::input)?;
+    show(&imported, &[])
+}

@@ -1,0 +1,21 @@
+//! `tidegate import traefik-plugin`.
+
+use super::{read, show};
+use crate::failure::Failure;
+use clap::Args;
+use std::path::PathBuf;
+use tidegate_policy::import::traefik_plugin;
+
+/// What to translate.
+#[derive(Args, Debug)]
+pub struct ImportTraefikPluginArgs {
+    /// The file that holds the plugin's `spec`, or a document of limits
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// Prints the translation.
+pub(super) fn run(args: &ImportTraefikPluginArgs) -> Result<(), Failure> {
+    let imported = traefik_plugin(&read(&args.file)?).map_err(Failure::input)?;
+    show(&imported, &[])
+}

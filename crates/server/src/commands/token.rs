@@ -1,0 +1,62 @@
+//! `tidegate token`.
+
+use super::print;
+use crate::failure::Failure;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use clap::Args;
+use ring::rand::{SecureRandom, SystemRandom};
+use serde_json::json;
+use tidegate_policy::admin::Sha256;
+
+/// How to print it.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The token is for whoever calls the admin API: `Authorization: Bearer TOKEN`. It is shown once and kept
+nowhere. Its hash is for the configuration, and no secret:
+
+  admin:
+    tokens:
+      - { name: ann, role: admin, hash: 'sha256:…' }
+
+Roles: `read` looks; `operate` also turns limits off and on, resets, bans and reloads; `admin` also
+changes policies, guards and routes.")]
+pub struct TokenArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What tokens begin with, so that people and programs that look for leaked secrets know one.
+const PREFIX: &str = "tga_";
+
+/// Makes a token of 256 random bits, and prints it and its hash.
+pub fn run(args: &TokenArgs) -> Result<(), Failure> {
+    let token = token()?;
+    let hash = Sha256::of(token.as_bytes()).to_string();
+    let text = if args.json {
+        json!({ "token": token, "hash": hash }).to_string()
+    } else {
+        format!("token  {token}\nhash   {hash}")
+    };
+    print::line(&text)
+}
+
+fn token() -> Result<String, Failure> {
+    let mut bits = [0; 32];
+    let filled = SystemRandom::new().fill(&mut bits);
+    filled.map_err(|_| Failure::runtime("the system has no random numbers"))?;
+    Ok(format!("{PREFIX}{}", BASE64_URL_SAFE_NO_PAD.encode(bits)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::token;
+
+    #[test]
+    fn no_two_tokens_are_the_same_and_each_has_256_bits() {
+        let (one, other) = (token().unwrap(), token().unwrap());
+        assert_ne!(one, other);
+        assert_eq!(one.len(), "tga_".len() + 43);
+    }
+}

@@ -1,0 +1,162 @@
+//! Who changed what, when, and how it was before: to the log, and where it is configured to a file and
+//! to a stream in Redis.
+
+use super::call::Call;
+use super::mask;
+use super::respond::Refusal;
+use crate::decider::Decider;
+use crate::tasks;
+use serde_json::{Value, json};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use tidegate::{AnyStore, Clock, SystemClock};
+use tidegate_policy::admin::Audit;
+use tidegate_redis::{Route, protocol};
+use tokio::sync::Mutex;
+use tracing::{error, info};
+
+/// The most bytes of what was before, or is after, that are written down.
+const STATE_MAX: usize = 64 << 10;
+
+/// A change, as far as it can be told: what it was made to, and how that was before and is after.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// Such as `policy/api`.
+    pub(super) target: String,
+    pub(super) before: Value,
+    pub(super) after: Value,
+}
+
+/// Where changes are written down.
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    /// One line at a time, so that none is in the middle of another.
+    turn: Mutex<()>,
+}
+
+/// A page that is open: whoever is about to change something knows that it can be written down.
+#[derive(Debug)]
+pub(super) struct Page {
+    file: Option<File>,
+}
+
+impl Book {
+    /// Opens it; a refusal where that cannot be done, for then nothing is to be changed.
+    pub(super) async fn open(&self, audit: &Audit) -> Result<Page, Refusal> {
+        let Some(path) = audit.file.clone() else {
+            return Ok(Page { file: None });
+        };
+        let name = path.clone();
+        let opened =
+            tasks::blocking(move || OpenOptions::new().append(true).create(true).open(path));
+        match opened.await {
+            Some(Ok(file)) => Ok(Page { file: Some(file) }),
+            Some(Err(error)) => {
+                error!(file = name, %error, "the audit cannot be written, so nothing is changed");
+                Err(Refusal::away("the audit cannot be written: see the log"))
+            }
+            None => Err(Refusal::failed()),
+        }
+    }
+
+    /// Writes down what `call` has changed. It has happened: where it cannot be written, the log and a
+    /// metric say so.
+    pub(super) async fn write(
+        &self,
+        page: Page,
+        audit: &Audit,
+        decider: &Decider,
+        (call, change): (&Call, Change),
+    ) {
+        let change = Change {
+            before: bounded(change.before),
+            after: bounded(change.after),
+            ..change
+        };
+        let text = line(call, &change).to_string();
+        info!(
+            who = %call.caller.name,
+            peer = %call.peer,
+            action = call.route.id,
+            what = change.target,
+            before = %change.before,
+            after = %change.after,
+            "changed by an administrator"
+        );
+        if let Some(mut file) = page.file {
+            let _turn = self.turn.lock().await;
+            let whole = format!("{text}\n");
+            let written = tasks::blocking(move || file.write_all(whole.as_bytes()));
+            let why = match written.await {
+                Some(Ok(())) => None,
+                Some(Err(error)) => Some(error.to_string()),
+                None => Some("writing came to no end".to_owned()),
+            };
+            note(decider, "file", why);
+        }
+        if let Some(stream) = &audit.stream {
+            note(
+                decider,
+                "stream",
+                add(decider, stream, audit, &text).await.err(),
+            );
+        }
+    }
+}
+
+fn note(decider: &Decider, place: &str, why: Option<String>) {
+    if let Some(why) = why {
+        decider.metrics().admin.count_unwritten();
+        error!(place, why, "a change was not written down");
+    }
+}
+
+/// Adds a line to a stream, which forgets its oldest.
+async fn add(decider: &Decider, stream: &str, audit: &Audit, text: &str) -> Result<(), String> {
+    let AnyStore::Redis(shared) = decider.limiter().store() else {
+        return Err("the store is no Redis".to_owned());
+    };
+    let max = audit.max.unwrap_or(Audit::MAX);
+    let mut command = protocol::cmd("XADD");
+    command.arg(stream).arg("MAXLEN").arg("~").arg(max);
+    command.arg("*").arg("change").arg(text);
+    let connection = shared.store.connection();
+    let added = connection.command(Route::Key(stream.as_bytes()), &command);
+    added.await.map(drop).map_err(|error| error.to_string())
+}
+
+fn line(call: &Call, change: &Change) -> Value {
+    json!({
+        "at_ms": SystemClock::new().now().as_micros() / 1_000,
+        "who": &*call.caller.name,
+        "role": call.caller.role.as_str(),
+        "peer": call.peer.to_string(),
+        "action": call.route.id,
+        "target": change.target,
+        "before": change.before,
+        "after": change.after,
+    })
+}
+
+/// What can be shown, and is not too long to be.
+fn bounded(mut state: Value) -> Value {
+    mask::hide(&mut state);
+    let bytes = state.to_string().len();
+    if bytes > STATE_MAX {
+        return json!({ "omitted_bytes": bytes });
+    }
+    state
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_long_is_told_by_its_length_and_secrets_not_at_all() {
+        let long = json!({ "list": "x".repeat(STATE_MAX) });
+        assert!(bounded(long)["omitted_bytes"].as_u64().unwrap() > 64 << 10);
+        assert_eq!(bounded(json!({ "token": "x" })), json!({ "token": "***" }));
+        assert_eq!(bounded(Value::Null), Value::Null);
+    }
+}

@@ -1,0 +1,64 @@
+//! A call, as those see it who answer it: known by whom, allowed, and read.
+
+use super::caller::Caller;
+use super::etag::Expected;
+use super::query::Query;
+use super::respond::Refusal;
+use super::route::Route;
+use serde_json::Value;
+use std::net::IpAddr;
+
+/// A call.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) route: &'static Route,
+    pub(super) caller: Caller,
+    pub(super) peer: IpAddr,
+    pub(super) params: Vec<(&'static str, String)>,
+    pub(super) query: Query,
+    pub(super) body: Value,
+    /// What the caller must have seen, where the route asks for it.
+    pub(super) expected: Expected,
+}
+
+impl Call {
+    /// What stands for a segment in braces.
+    pub(super) fn param(&self, name: &str) -> &str {
+        let found = self.params.iter().find(|(other, _)| *other == name);
+        found.map_or("", |(_, text)| text)
+    }
+
+    /// A member of the body that is a text, if it is there.
+    pub(super) fn text(&self, name: &str) -> Result<Option<&str>, Refusal> {
+        match self.body.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(Refusal::senseless(name, "expected a text")),
+        }
+    }
+
+    /// A member of the body that is `true` or `false`; the latter unless told.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, Refusal> {
+        match self.body.get(name) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(Refusal::senseless(name, "expected `true` or `false`")),
+        }
+    }
+
+    /// An error for each member of the body that is not among these.
+    pub(super) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
+        let mut wrong = Refusal::new(422, "what was sent makes no sense");
+        let members = self.body.as_object().into_iter().flatten();
+        for (name, _) in members.filter(|(name, _)| !known.contains(&name.as_str())) {
+            let name = crate::wire::fault::quote(name);
+            let message = format!("there is no member {name}; there is {}", known.join(", "));
+            wrong = wrong.with("body", message);
+        }
+        if wrong.has_errors() {
+            Err(wrong)
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Who calls: somebody with a token, or with a certificate.
+//!
+//! Only `Authorization` and the connection itself are looked at. What a browser adds to requests of
+//! strangers' pages by itself, such as cookies, proves nothing here.
+
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use std::sync::Arc;
+use subtle::{Choice, ConstantTimeEq};
+use tidegate_policy::admin::{Admin, Known, Role, Sha256};
+
+/// Who calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Caller {
+    pub(super) name: Arc<str>,
+    pub(super) role: Role,
+}
+
+/// Why nobody knows who calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stranger {
+    /// Nothing was shown.
+    Silent,
+    /// What was shown is nobody's.
+    Wrong,
+}
+
+/// Who sends `headers` over a connection that showed the certificate with this hash, if any.
+pub(super) fn identify(
+    admin: &Admin,
+    headers: &HeaderMap,
+    certificate: Option<&Sha256>,
+) -> Result<Caller, Stranger> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    match (values.next(), values.next()) {
+        (None, _) => {
+            let known = certificate.and_then(|hash| find(&admin.certificates, hash));
+            known.ok_or(Stranger::Silent)
+        }
+        (Some(value), None) => {
+            let token = bearer(value.as_bytes()).ok_or(Stranger::Wrong)?;
+            find(&admin.tokens, &Sha256::of(token)).ok_or(Stranger::Wrong)
+        }
+        // What two parsers could understand in two ways is not understood.
+        (Some(_), Some(_)) => Err(Stranger::Wrong),
+    }
+}
+
+/// The token in a header's value; the scheme ignores case.
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at_checked(b"Bearer ".len())?;
+    scheme.eq_ignore_ascii_case(b"Bearer ").then_some(token)
+}
+
+/// Whose hash this is. All are compared, each to its end: how long it takes tells nothing.
+fn find(known: &[Known], hash: &Sha256) -> Option<Caller> {
+    let mut found = None;
+    for one in known {
+        let is_it: Choice = one.hash.as_bytes().ct_eq(hash.as_bytes());
+        if bool::from(is_it) {
+            found = Some(one);
+        }
+    }
+    found.map(|one| Caller {
+        name: one.name.as_str().into(),
+        role: one.role,
+    })
+}
+
+/// Whether a page of somebody else sent the request, by way of a browser.
+pub(super) fn is_foreign(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site");
+    if site.is_some_and(|site| site == "cross-site" || site == "same-site") {
+        return true;
+    }
+    let Some(origin) = headers.get(ORIGIN) else {
+        return false;
+    };
+    let authority = origin.to_str().ok().and_then(|it| it.split_once("://"));
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    match (authority, host) {
+        (Some((_, authority)), Some(host)) => !authority.eq_ignore_ascii_case(host),
+        // `null`, and whatever else it may be.
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn admin() -> Admin {
+        let known = |name: &str, role, of: &str| Known {
+            name: name.to_owned(),
+            role,
+            hash: Sha256::of(of.as_bytes()),
+        };
+        Admin {
+            tokens: vec![
+                known("ci", Role::Operate, "one"),
+                known("ann", Role::Admin, "two"),
+            ],
+            certificates: vec![known("bob", Role::Read, "certificate")],
+            audit: tidegate_policy::admin::Audit::default(),
+        }
+    }
+
+    fn headers(values: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in values {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    fn name(values: &[(&'static str, &'static str)], certificate: Option<&str>) -> String {
+        let certificate = certificate.map(|text| Sha256::of(text.as_bytes()));
+        let found = identify(&admin(), &headers(values), certificate.as_ref());
+        found.map_or_else(|why| format!("{why:?}"), |it| it.name.to_string())
+    }
+
+    #[test]
+    fn who_calls_is_known_by_a_token_or_a_certificate_and_by_nothing_else() {
+        let token = |value| [("authorization", value)];
+        assert_eq!(name(&token("Bearer one"), None), "ci");
+        assert_eq!(name(&token("bearer two"), None), "ann");
+        assert_eq!(name(&[], Some("certificate")), "bob");
+        assert_eq!(name(&[], Some("another")), "Silent");
+        assert_eq!(name(&[], None), "Silent");
+        assert_eq!(name(&[("cookie", "token=one")], None), "Silent");
+        for wrong in [
+            "Bearer three",
+            "Bearer ",
+            "Bearer  one",
+            "Basic one",
+            "one",
+            "",
+        ] {
+            assert_eq!(name(&token(wrong), None), "Wrong", "{wrong}");
+        }
+        // Whoever shows a token is known by it, or not at all.
+        assert_eq!(name(&token("Bearer x"), Some("certificate")), "Wrong");
+        let twice = [
+            ("authorization", "Bearer one"),
+            ("authorization", "Bearer one"),
+        ];
+        assert_eq!(name(&twice, None), "Wrong");
+    }
+
+    #[test]
+    fn pages_of_others_are_known_by_what_browsers_say_of_them() {
+        for (values, expected) in [
+            (&[][..], false),
+            (&[("host", "a:1"), ("origin", "http://a:1")], false),
+            (&[("host", "a:1"), ("origin", "http://b:1")], true),
+            (&[("host", "a:1"), ("origin", "http://a:2")], true),
+            (&[("host", "a:1"), ("origin", "null")], true),
+            (&[("host", "a:1"), ("sec-fetch-site", "cross-site")], true),
+            (&[("host", "a:1"), ("sec-fetch-site", "same-origin")], false),
+            (&[("origin", "http://a")], true),
+        ] {
+            assert_eq!(is_foreign(&headers(values)), expected, "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Versions: what a caller has seen, and whether it is still so.
+
+use super::respond::Refusal;
+use http::header::{IF_MATCH, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+use tidegate_policy::admin::Sha256;
+
+/// The version of something: of what it says, and so the same on every instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ETag(String);
+
+/// What a caller must have seen.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Expected {
+    /// Whatever there is.
+    Any,
+    /// One of these.
+    These(Vec<ETag>),
+}
+
+/// The most versions that a header may list.
+const LIST_MAX: usize = 16;
+
+impl ETag {
+    /// The version of a document.
+    pub(super) fn of(document: &Value) -> Self {
+        Self::of_text(&document.to_string())
+    }
+
+    /// The version of something with a name for it, or text.
+    pub(super) fn of_text(text: &str) -> Self {
+        let hash = Sha256::of(text.as_bytes()).to_string();
+        let digits = hash.trim_start_matches("sha256:");
+        // Enough that no two are ever the same.
+        Self(digits.chars().take(32).collect())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// As a header has it.
+    pub(super) fn header(&self) -> HeaderValue {
+        // It is made of hexadecimal digits.
+        HeaderValue::try_from(format!("\"{}\"", self.0)).unwrap_or(HeaderValue::from_static("\"\""))
+    }
+}
+
+impl Expected {
+    /// What `If-Match` says; without it, nobody knows what would be overwritten.
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Refusal> {
+        let missing = || {
+            let help = "send the `ETag` of what you have seen, or `*` for whatever there is";
+            Refusal::new(428, "this changes something that has a version").with_help(
+                "header.If-Match",
+                "it is missing",
+                Some(help),
+            )
+        };
+        read(headers, &IF_MATCH)?.ok_or_else(missing)
+    }
+
+    /// Whether something of this version is meant; an error if it is not.
+    pub(super) fn check(&self, now: &ETag) -> Result<(), Refusal> {
+        let is_meant = match self {
+            Self::Any => true,
+            Self::These(these) => these.contains(now),
+        };
+        if is_meant {
+            return Ok(());
+        }
+        let detail = "it has changed since you have seen it";
+        let help = format!("it is at \"{}\" now: look at it again", now.as_str());
+        let place = "header.If-Match";
+        Err(Refusal::new(412, detail).with_help(place, "this version is gone", Some(&help)))
+    }
+}
+
+/// Whether the caller has seen this version already (`If-None-Match`).
+pub(super) fn is_seen(headers: &HeaderMap, now: &ETag) -> bool {
+    match read(headers, &IF_NONE_MATCH) {
+        Ok(Some(Expected::These(these))) => these.contains(now),
+        Ok(Some(Expected::Any)) => true,
+        Ok(None) | Err(_) => false,
+    }
+}
+
+fn read(headers: &HeaderMap, name: &HeaderName) -> Result<Option<Expected>, Refusal> {
+    let bad = |why: &str| Refusal::bad(&format!("header.{name}"), why);
+    let mut these = Vec::new();
+    let mut is_there = false;
+    let mut is_empty = true;
+    for value in headers.get_all(name) {
+        is_there = true;
+        let text = value.to_str().map_err(|_| bad("it is no text"))?;
+        if text.trim() == "*" {
+            return Ok(Some(Expected::Any));
+        }
+        for one in text.split(',').map(str::trim).filter(|it| !it.is_empty()) {
+            is_empty = false;
+            // What is weak says that something is alike, and never that it is the same.
+            let strong = one.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+            let weak = one.strip_prefix("W/\"").is_some_and(|it| it.ends_with('"'));
+            match strong {
+                Some(tag) => these.push(ETag(tag.to_owned())),
+                None if weak => {}
+                None => return Err(bad("expected versions in quotes, or *")),
+            }
+        }
+    }
+    if is_there && is_empty {
+        return Err(bad("it names no version"));
+    }
+    if these.len() > LIST_MAX {
+        return Err(bad("it lists too many"));
+    }
+    Ok(is_there.then_some(Expected::These(these)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expected(values: &[&str]) -> Result<Expected, u16> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(IF_MATCH, HeaderValue::try_from(*value).unwrap());
+        }
+        Expected::of(&headers).map_err(|refusal| refusal.status())
+    }
+
+    #[test]
+    fn a_version_is_expected_in_quotes_and_never_weakly() {
+        let tag = |text: &str| ETag(text.to_owned());
+        assert_eq!(expected(&["*"]), Ok(Expected::Any));
+        assert_eq!(
+            expected(&["\"a\", \"b\"", "\"c\""]),
+            Ok(Expected::These(vec![tag("a"), tag("b"), tag("c")]))
+        );
+        assert_eq!(expected(&["W/\"a\""]), Ok(Expected::These(vec![])));
+        assert_eq!(expected(&[]), Err(428));
+        assert_eq!(expected(&["a"]), Err(400));
+        assert_eq!(expected(&["\""]), Err(400));
+        assert_eq!(expected(&[""]), Err(400));
+    }
+
+    #[test]
+    fn what_has_changed_is_not_what_was_seen() {
+        let (before, now) = (ETag::of_text("a"), ETag::of_text("b"));
+        assert!(Expected::Any.check(&now).is_ok());
+        assert!(
+            Expected::These(vec![before.clone(), now.clone()])
+                .check(&now)
+                .is_ok()
+        );
+        let gone = Expected::These(vec![before]).check(&now).unwrap_err();
+        assert_eq!(gone.status(), 412);
+    }
+}

@@ -1,0 +1,54 @@
+//! Wrong tokens, bounded: for each address, by a limiter of our own.
+
+use std::net::IpAddr;
+use std::time::Duration;
+use tidegate::{KeyPart, LimitSpec, Limiter, MemoryStore, Request};
+
+/// So many wrong tokens at once from one address, and one more each second.
+const WRONG: &str = "1/s burst 10";
+
+/// Addresses that are told apart; beyond that, they share.
+const ADDRESSES_MAX: u64 = 4_096;
+
+/// Counts wrong tokens.
+///
+/// A right one is never refused for the wrong ones that came before it: somebody at the same address,
+/// or behind the same proxy, could else keep every administrator out. Nor is there any need to: nobody
+/// guesses 256 bits. What is bounded is what strangers cost.
+#[derive(Debug)]
+pub(super) struct Failures(Option<Limiter<MemoryStore>>);
+
+impl Failures {
+    pub(super) fn new() -> Self {
+        let limit = LimitSpec::new("wrong-tokens").key(KeyPart::Ip).band(WRONG);
+        let limiter = Limiter::builder().limit(limit).max_keys(ADDRESSES_MAX);
+        Self(limiter.build().ok())
+    }
+
+    /// Notes a wrong token from `peer`; how long to wait where there were too many.
+    pub(super) fn note(&self, peer: IpAddr) -> Option<Duration> {
+        let mut request = Request::new();
+        request.ip = Some(peer);
+        let decision = self.0.as_ref()?.check_now(&request).ok()?;
+        let second = Duration::from_secs(1);
+        if decision.is_allowed() {
+            return None;
+        }
+        let wait = decision.binding().and_then(|binding| binding.retry_after());
+        Some(wait.unwrap_or(second))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Failures;
+
+    #[test]
+    fn who_is_wrong_too_often_has_to_wait_and_nobody_else_has() {
+        let failures = Failures::new();
+        let (one, other) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+        let heard = (0..20).filter(|_| failures.note(one).is_none()).count();
+        assert!((10..20).contains(&heard), "{heard}");
+        assert!(failures.note(other).is_none());
+    }
+}

@@ -1,0 +1,274 @@
+//! The admin API: from a request to who answers it.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `route`, `table` | what a route is; all of them, in one list |
+//! | `path`, `query`, `json`, `etag` | what a request says: where, what, of which version |
+//! | `caller`, `failures` | who calls; wrong tokens, bounded |
+//! | `call` | a call, as those see it who answer it |
+//! | `of` | those who answer |
+//! | `mask`, `patch`, `page` | documents: without secrets, changed in part, a piece at a time |
+//! | `audit` | who changed what |
+//! | `openapi` | the list of routes as a document |
+//! | `respond` | every status and header |
+
+mod audit;
+mod call;
+mod caller;
+mod etag;
+mod failures;
+mod json;
+mod mask;
+mod of;
+mod openapi;
+mod page;
+mod patch;
+mod path;
+mod query;
+mod respond;
+mod route;
+mod table;
+
+use crate::bounds::Bounds;
+use crate::decider::Decider;
+use crate::doors::body::{self, BodyError};
+use crate::doors::respond::{Answer, closing};
+use crate::live::Composer;
+use crate::server::session::Visit;
+use crate::tasks::Tasks;
+use arc_swap::ArcSwapOption;
+use audit::{Book, Change};
+use call::Call;
+use caller::{Caller, Stranger};
+use etag::Expected;
+use failures::Failures;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderMap, Request};
+use hyper::body::{Body, Incoming};
+use query::Query;
+use respond::{Done, Refusal};
+use route::{BodyOf, Route, Verb};
+use serde_json::Value;
+use std::net::IpAddr;
+use std::sync::Arc;
+use table::ROUTES;
+use tidegate_policy::admin::Admin;
+use tokio::sync::{Semaphore, oneshot};
+use tracing::warn;
+
+/// The most bytes of a body.
+const BODY_MAX: usize = 1 << 20;
+
+/// How many calls at a time may look through all of something: a set, the keys of a limit.
+const WALKS_MAX: usize = 2;
+
+/// The admin API. It exists for callers once there is somebody who may call it.
+#[derive(Debug)]
+pub(crate) struct Api {
+    /// Who may; nobody while it is empty. A reload replaces it.
+    admin: Arc<ArcSwapOption<Admin>>,
+    decider: Decider,
+    composer: Composer,
+    bounds: Bounds,
+    failures: Failures,
+    book: Book,
+    walks: Semaphore,
+}
+
+impl Api {
+    /// The API of the server whose policies `composer` keeps.
+    pub(crate) fn new(composer: Composer, bounds: Bounds) -> Self {
+        let serving = composer.serving();
+        Self {
+            admin: Arc::clone(serving.admin()),
+            decider: serving.decider().clone(),
+            composer,
+            bounds,
+            failures: Failures::new(),
+            book: Book::default(),
+            walks: Semaphore::new(WALKS_MAX),
+        }
+    }
+
+    /// Whether a path belongs here, where there is anybody who may call.
+    pub(crate) fn is_at(&self, path: &str) -> bool {
+        let is_below = path
+            .strip_prefix("/admin")
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        is_below && self.admin.load().is_some()
+    }
+
+    /// Answers a request.
+    pub(crate) async fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        visit: Visit<'_>,
+    ) -> Answer {
+        let (parts, body) = request.into_parts();
+        let place = path::find(ROUTES, parts.uri.path());
+        let verb = Verb::of(&parts.method);
+        let route = place.as_ref().and_then(|place| place.by(verb));
+        let is_read = body.is_end_stream();
+        let answered = async {
+            let admin = self.admin.load_full().ok_or_else(Refusal::unauthorized)?;
+            let caller = self.welcome(&admin, &parts, visit)?;
+            let nothing = || Refusal::new(404, "there is nothing here; see /admin/v1/openapi.json");
+            let place = place.ok_or_else(nothing)?;
+            let route = route.ok_or_else(|| Refusal::wrong_method(&place.allowed()))?;
+            if caller.role < route.role {
+                return Err(Refusal::forbidden(caller.role, route.role));
+            }
+            let call = self.read(route, caller, visit.peer(), (place, &parts, body));
+            let call = call.await?;
+            let done = match route.verb {
+                Verb::Get => (route.handler)(&self, &call).await?,
+                _ => self.finish(call, visit.tasks()).await?,
+            };
+            Ok(match done.etag() {
+                Some(etag) if verb == Some(Verb::Get) && etag::is_seen(&parts.headers, etag) => {
+                    done.unchanged()
+                }
+                _ => done,
+            })
+        };
+        let (answer, is_fine) = match answered.await {
+            Ok(done) => (done.into_answer(), true),
+            Err(refusal) => (refusal.into_answer(), false),
+        };
+        let code = answer.status().as_u16();
+        let metrics = &self.decider.metrics().admin;
+        metrics.count(route.map(|route| route.id), code);
+        if is_fine || is_read {
+            return answer;
+        }
+        // What is left of the body cannot be told from the next request.
+        tokio::task::yield_now().await;
+        closing(answer)
+    }
+
+    /// Does what `call` asks for, to its end: what has begun is written down, even if the caller has
+    /// gone meanwhile.
+    async fn finish(self: &Arc<Self>, call: Call, tasks: &Tasks) -> Result<Done, Refusal> {
+        let (told, heard) = oneshot::channel();
+        let api = Arc::clone(self);
+        tasks.spawn(async move {
+            let done = (call.route.handler)(&api, &call).await;
+            // Nobody may be there any more to hear it.
+            told.send(done).ok();
+        });
+        heard.await.unwrap_or_else(|_| Err(Refusal::failed()))
+    }
+
+    /// Who calls, if it is somebody who may.
+    fn welcome(&self, admin: &Admin, parts: &Parts, visit: Visit<'_>) -> Result<Caller, Refusal> {
+        if caller::is_foreign(&parts.headers) {
+            let detail = "pages of other origins may not call this";
+            return Err(Refusal::new(403, detail).with("header.Origin", "it is not this server"));
+        }
+        let certificate = visit.certificate();
+        caller::identify(admin, &parts.headers, certificate).map_err(|why| match why {
+            Stranger::Silent => Refusal::unauthorized(),
+            Stranger::Wrong => match self.failures.note(visit.peer()) {
+                Some(wait) => Refusal::too_often(wait.as_secs().saturating_add(1)),
+                None => {
+                    warn!(peer = %visit.peer(), "a token that is no administrator's was shown");
+                    Refusal::unauthorized()
+                }
+            },
+        })
+    }
+
+    /// Everything that a request says.
+    async fn read(
+        &self,
+        route: &'static Route,
+        caller: Caller,
+        peer: IpAddr,
+        (place, parts, body): (path::Place, &Parts, Incoming),
+    ) -> Result<Call, Refusal> {
+        let params = place.params(route)?;
+        let query = Query::read(parts.uri.query(), route.query)?;
+        let expected = if route.is_versioned {
+            Expected::of(&parts.headers)?
+        } else {
+            Expected::Any
+        };
+        let body = match &route.body {
+            Some(of) => self.body(of, &parts.headers, body).await?,
+            None if body.is_end_stream() => Value::Null,
+            None => return Err(Refusal::bad("body", "there is none here")),
+        };
+        Ok(Call {
+            route,
+            caller,
+            peer,
+            params,
+            query,
+            body,
+            expected,
+        })
+    }
+
+    /// The JSON of a body: an object, always.
+    async fn body(
+        &self,
+        of: &BodyOf,
+        headers: &HeaderMap,
+        body: Incoming,
+    ) -> Result<Value, Refusal> {
+        if !is_json(headers, of.is_patch) {
+            let kind = if of.is_patch {
+                "`application/merge-patch+json` or `application/json`"
+            } else {
+                "`application/json`"
+            };
+            let detail = format!("send `Content-Type: ` {kind}, not compressed");
+            return Err(Refusal::new(415, detail.replace(": ` ", ": ")));
+        }
+        let read = body::read(body, BODY_MAX, self.bounds.body_time).await;
+        let text = read.map_err(|error| match error {
+            BodyError::TooLarge => Refusal::new(413, format!("a body may have {BODY_MAX} bytes")),
+            BodyError::TooSlow => Refusal::new(408, "the body was not there in time"),
+            BodyError::Broken => Refusal::bad("body", "it ended too early"),
+        })?;
+        let value = json::read(&text).map_err(|why| Refusal::bad("body", why))?;
+        if !value.is_object() {
+            return Err(Refusal::senseless("body", "expected an object"));
+        }
+        Ok(value)
+    }
+
+    /// Does what `work` does, which tells what it has changed; and writes that down.
+    async fn change<T>(
+        &self,
+        call: &Call,
+        work: impl Future<Output = Result<(T, Option<Change>), Refusal>>,
+    ) -> Result<T, Refusal> {
+        let admin = self.admin.load_full().ok_or_else(Refusal::unauthorized)?;
+        let page = self.book.open(&admin.audit).await?;
+        let (done, change) = work.await?;
+        if let Some(change) = change {
+            let told = (call, change);
+            self.book
+                .write(page, &admin.audit, &self.decider, told)
+                .await;
+        }
+        Ok(done)
+    }
+}
+
+/// Whether a body says that it is JSON.
+fn is_json(headers: &HeaderMap, is_patch: bool) -> bool {
+    if headers.contains_key(CONTENT_ENCODING) {
+        return false;
+    }
+    let mut kinds = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(kind), None) = (kinds.next(), kinds.next()) else {
+        return false;
+    };
+    let kind = kind.to_str().unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+        || (is_patch && kind.eq_ignore_ascii_case("application/merge-patch+json"))
+}

@@ -1,0 +1,202 @@
+//! Looking into buckets, and resetting them: what `tidegate inspect` and `tidegate reset` do, in the
+//! store that this server has at hand.
+
+use crate::commands::bucket::{BucketArgs, Named, policy_name};
+use crate::commands::inspect::look;
+use crate::commands::reset::{all, one};
+use crate::doors::admin::api::Api;
+use crate::doors::admin::api::audit::Change;
+use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::respond::{Done, Refusal};
+use crate::failure::Failure;
+use crate::tasks;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::time::Duration;
+use tidegate::{AnyStore, Config};
+use tokio::time::timeout;
+
+/// How long resetting all buckets of a limit may take before the answer is that it has not come to its
+/// end. What is left can be reset by another call.
+const WALK_TIME: Duration = Duration::from_secs(30);
+
+/// The most parts of a key.
+const PARTS_MAX: usize = 16;
+
+/// Looks into a bucket.
+pub(in super::super) async fn inspect(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    call.only(&["bucket", "policy", "limit", "key", "band"])?;
+    let (named, _) = find(api, args(call)?).await?;
+    let sight = match api.decider.limiter().store() {
+        AnyStore::Redis(shared) => look::look(&shared.store, &named).await,
+        store => look::look_in_process(store, &named).await,
+    };
+    let sight = serde_json::to_value(sight.map_err(refusal)?);
+    Ok(Done::seen(sight.map_err(|_| Refusal::failed())?))
+}
+
+/// Makes a bucket as good as new, or all buckets of a limit.
+pub(in super::super) async fn reset(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    call.only(&["bucket", "policy", "limit", "key", "band", "all", "dry_run"])?;
+    let is_dry = call.flag("dry_run")?;
+    let args = args(call)?;
+    if call.flag("all")? {
+        return reset_all(api, call, (&args, is_dry)).await;
+    }
+    let (named, _) = find(api, args).await?;
+    let reset = async {
+        let forgotten = match api.decider.limiter().store() {
+            AnyStore::Redis(shared) => one::forget(&shared.store, &named, is_dry).await,
+            store => one::forget_in_process(store, &named, is_dry).await,
+        };
+        let forgotten = forgotten.map_err(refusal)?;
+        let change = changed(&named.bucket, forgotten, true);
+        Ok((forgotten, (!is_dry).then_some(change)))
+    };
+    let forgotten = api.change(call, reset).await?;
+    Ok(Done::seen(json!({
+        "bucket": named.bucket,
+        "forgotten": forgotten,
+        "left": 0,
+        "complete": true,
+        "dry_run": is_dry,
+    })))
+}
+
+async fn reset_all(
+    api: &Api,
+    call: &Call,
+    (args, is_dry): (&BucketArgs, bool),
+) -> Result<Done, Refusal> {
+    let Some(name) = &args.limit else {
+        return Err(Refusal::senseless(
+            "limit",
+            "which limit is meant by `all`?",
+        ));
+    };
+    if args.bucket.is_some() || !args.key.is_empty() || args.band.is_some() {
+        let why = "all buckets are meant, or one: not both";
+        return Err(Refusal::senseless("all", why));
+    }
+    let AnyStore::Redis(shared) = api.decider.limiter().store() else {
+        let why = "the store is `memory`, whose buckets are reset one by one";
+        return Err(Refusal::senseless("all", why));
+    };
+    let config = config(api).await?;
+    let policy = policy_name(&config, args.policy.as_deref(), name).map_err(refusal)?;
+    let limit = all::find(&config, &policy, name).map_err(refusal)?;
+    let Some(redis) = config.store.target.redis() else {
+        return Err(Refusal::failed());
+    };
+    let bucket = format!("{policy}/{name}/*");
+    let reset = async {
+        let busy = || Refusal::away("others are at it: try again");
+        let _walk = api.walks.try_acquire().map_err(|_| busy())?;
+        let mut walk = all::Walk::new(&config, &policy, limit, is_dry);
+        let walking = walk.all(shared.store.connection(), redis);
+        let walked = timeout(WALK_TIME, walking).await;
+        let is_complete = matches!(walked, Ok(Ok(())));
+        let told = (walk.forgotten, walk.left, is_complete);
+        if let (Ok(Err(failure)), 0) = (walked, walk.forgotten) {
+            return Err(refusal(failure));
+        }
+        let change = changed(&bucket, walk.forgotten, is_complete);
+        Ok((told, (!is_dry).then_some(change)))
+    };
+    let (forgotten, left, is_complete) = api.change(call, reset).await?;
+    Ok(Done::seen(json!({
+        "bucket": bucket,
+        "forgotten": forgotten,
+        "left": left,
+        "complete": is_complete,
+        "dry_run": is_dry,
+    })))
+}
+
+fn changed(bucket: &str, forgotten: u64, is_complete: bool) -> Change {
+    Change {
+        // Secrets stand in it as hashes.
+        target: format!("bucket/{bucket}"),
+        before: json!({ "buckets": forgotten }),
+        after: json!({ "complete": is_complete }),
+    }
+}
+
+/// Which bucket is meant, as the command line would say it.
+fn args(call: &Call) -> Result<BucketArgs, Refusal> {
+    let text = |name| Ok(call.text(name)?.map(str::to_owned));
+    let args = BucketArgs {
+        bucket: text("bucket")?,
+        config: PathBuf::new(),
+        policy: text("policy")?,
+        limit: text("limit")?,
+        key: key(call)?,
+        band: text("band")?,
+    };
+    let whose = [
+        args.policy.is_some(),
+        args.limit.is_some(),
+        !args.key.is_empty(),
+    ];
+    match (&args.bucket, &args.limit) {
+        (Some(_), _) if whose.contains(&true) => {
+            let why = "a bucket is told by its name, or by whose it is: not both";
+            Err(Refusal::senseless("bucket", why))
+        }
+        (None, None) => Err(Refusal::senseless("bucket", "which one? Or which `limit`?")),
+        _ => Ok(args),
+    }
+}
+
+/// `{"ip": "192.0.2.1"}`, as `ip=192.0.2.1`.
+fn key(call: &Call) -> Result<Vec<String>, Refusal> {
+    let parts = match call.body.get("key") {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(Value::Object(parts)) if parts.len() <= PARTS_MAX => parts,
+        Some(_) => {
+            let why =
+                "expected an object with a text for each part, such as {\"ip\": \"192.0.2.1\"}";
+            return Err(Refusal::senseless("key", why));
+        }
+    };
+    let mut key = Vec::new();
+    for (name, value) in parts {
+        let Some(value) = value.as_str() else {
+            return Err(Refusal::senseless("key", "expected a text for each part"));
+        };
+        key.push(format!("{name}={value}"));
+    }
+    Ok(key)
+}
+
+async fn find(api: &Api, args: BucketArgs) -> Result<(Named, Config), Refusal> {
+    let mut config = config(api).await?;
+    // Plans may be asked for it, which takes as long as it takes.
+    let found = tasks::blocking(move || {
+        let named = Named::find(&mut config, &args);
+        named.map(|named| (named, config))
+    });
+    let found = found.await.ok_or_else(Refusal::failed)?;
+    found.map_err(refusal)
+}
+
+/// The configuration that is served.
+pub(super) async fn config(api: &Api) -> Result<Config, Refusal> {
+    let config = api.composer.config().await;
+    config.map_err(|refused| Refusal::away(refused.to_string()))
+}
+
+/// What was asked for makes no sense, or the store does not answer.
+pub(super) fn refusal(failure: Failure) -> Refusal {
+    match failure {
+        Failure::Input(why) => {
+            let (message, help) = match why.split_once("\n   help: ") {
+                Some((message, help)) => (message, Some(help)),
+                None => (why.as_str(), None),
+            };
+            let refusal = Refusal::new(422, "what was sent makes no sense");
+            refusal.with_help("body", message, help)
+        }
+        Failure::Runtime(why) => Refusal::away(why),
+    }
+}

@@ -1,0 +1,143 @@
+//! Policies, guards and routes: looked at, made, changed, removed.
+
+use super::editing::{self, Target};
+use super::usage::Usage;
+use crate::doors::admin::api::Api;
+use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::etag::ETag;
+use crate::doors::admin::api::mask;
+use crate::doors::admin::api::page;
+use crate::doors::admin::api::patch;
+use crate::doors::admin::api::path::encode;
+use crate::doors::admin::api::respond::{Done, Refusal};
+use crate::doors::admin::api::route::BASE;
+use crate::live::View;
+use serde_json::{Value, json};
+use tidegate_policy::source::{Document, DocumentKind};
+
+/// All of a kind that are asked for.
+pub(in super::super) async fn list(
+    api: &Api,
+    call: &Call,
+    kind: DocumentKind,
+) -> Result<Done, Refusal> {
+    let view = api.composer.view();
+    let found: Vec<&Document> = of(&view, kind)
+        .filter(|it| is_wanted(&view, it, call))
+        .collect();
+    let usage = Usage::of(api, kind).await?;
+    let body = page::of(&found, &call.query, |document| {
+        item(&view, document, &usage)
+    });
+    Ok(Done::seen(body).at(ETag::of_text(&view.version)))
+}
+
+/// One of a kind.
+pub(in super::super) async fn get(
+    api: &Api,
+    call: &Call,
+    kind: DocumentKind,
+) -> Result<Done, Refusal> {
+    let view = api.composer.view();
+    let target = Target::find(&view, kind, call.param(kind.word()))?;
+    show(api, &view, &target).await
+}
+
+/// Makes one.
+pub(in super::super) async fn create(
+    api: &Api,
+    call: &Call,
+    kind: DocumentKind,
+) -> Result<Done, Refusal> {
+    let field = kind.name_field();
+    let name = call
+        .body
+        .get(field)
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if name.is_empty() {
+        return Err(Refusal::senseless(field, "it needs a name"));
+    }
+    let source = call.query.text("source");
+    let view = api.change(call, editing::create(api, source, (kind, name), &call.body));
+    let view = view.await?;
+    let target = Target::find(&view, kind, name)?;
+    let location = format!("{BASE}/{}/{}", kind.section(), encode(name));
+    let usage = Usage::of(api, kind).await?;
+    let item = item(&view, target.document, &usage);
+    Ok(Done::created(item, location).at(target.etag()))
+}
+
+/// Changes what a merge patch says.
+pub(in super::super) async fn change(
+    api: &Api,
+    call: &Call,
+    kind: DocumentKind,
+) -> Result<Done, Refusal> {
+    let name = call.param(kind.word());
+    let renamed = call.body.get(kind.name_field());
+    if renamed.is_some_and(|renamed| renamed.as_str() != Some(name)) {
+        let why = "a name cannot be changed: buckets are named after it";
+        return Err(Refusal::senseless(kind.name_field(), why));
+    }
+    let patched = |shown: &Value, document: &mut Value| {
+        call.expected.check(&ETag::of(shown))?;
+        patch::merge(document, &call.body);
+        Ok(())
+    };
+    let view = api.change(call, editing::edit(api, (kind, name), patched));
+    let view = view.await?;
+    let target = Target::find(&view, kind, name)?;
+    show(api, &view, &target).await
+}
+
+/// Removes one that nobody uses.
+pub(in super::super) async fn remove(
+    api: &Api,
+    call: &Call,
+    kind: DocumentKind,
+) -> Result<Done, Refusal> {
+    let name = call.param(kind.word());
+    api.change(call, editing::remove(api, call, (kind, name)))
+        .await?;
+    Ok(Done::gone())
+}
+
+/// One that is there, as it is told.
+pub(super) async fn show(api: &Api, view: &View, target: &Target<'_>) -> Result<Done, Refusal> {
+    let usage = Usage::of(api, target.document.kind).await?;
+    Ok(Done::seen(item(view, target.document, &usage)).at(target.etag()))
+}
+
+/// Those of a kind, in the order in which they count.
+pub(super) fn of(view: &View, kind: DocumentKind) -> impl Iterator<Item = &Document> {
+    view.documents.iter().filter(move |it| it.kind == kind)
+}
+
+fn is_wanted(view: &View, document: &Document, call: &Call) -> bool {
+    let name = call.query.text("name");
+    let source = call.query.text("source");
+    let part = view.part_of(document).map(|part| part.name.as_str());
+    name.is_none_or(|name| document.name.starts_with(name))
+        && source.is_none_or(|source| part == Some(source))
+}
+
+/// A document as it is told: with where it stands, and who uses it.
+fn item(view: &View, document: &Document, usage: &Usage) -> Value {
+    let value = value(document);
+    let part = view.part_of(document);
+    json!({
+        "name": document.name,
+        "source": part.map(|part| part.name.as_str()),
+        "writable": part.is_some_and(|part| part.is_writable),
+        "version": ETag::of(&value).as_str(),
+        "used_by": usage.shown(view, document),
+        "document": mask::hidden(&value),
+    })
+}
+
+/// What a document says.
+pub(super) fn value(document: &Document) -> Value {
+    // It was written by us.
+    serde_json::from_str(&document.json).unwrap_or_default()
+}

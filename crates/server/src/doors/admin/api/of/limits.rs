@@ -1,0 +1,214 @@
+//! The limits of policies.
+
+use super::documents::{of, value};
+use super::editing::{self, Target, used};
+use super::modes::{MODES, mode_of};
+use super::usage;
+use crate::doors::admin::api::Api;
+use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::etag::ETag;
+use crate::doors::admin::api::mask;
+use crate::doors::admin::api::page;
+use crate::doors::admin::api::patch;
+use crate::doors::admin::api::path::encode;
+use crate::doors::admin::api::respond::{Done, Refusal};
+use crate::doors::admin::api::route::BASE;
+use crate::live::View;
+use serde_json::{Value, json};
+use tidegate_policy::source::{Document, DocumentKind};
+
+const POLICY: DocumentKind = DocumentKind::Policy;
+
+/// A limit, and the policy that it belongs to.
+struct Found<'v> {
+    policy: &'v Document,
+    limit: Value,
+}
+
+/// All limits that are asked for, in the order in which they count.
+pub(in super::super) fn list(api: &Api, call: &Call) -> Done {
+    let view = api.composer.view();
+    let wanted = call.query.text("policy");
+    let found = of(&view, POLICY).filter(|it| wanted.is_none_or(|name| it.name == name));
+    let found = found.flat_map(all);
+    let found: Vec<Found<'_>> = found.filter(|it| is_wanted(it, call)).collect();
+    let body = page::of(&found, &call.query, |found| item(&view, found));
+    Done::seen(body).at(ETag::of_text(&view.version))
+}
+
+/// The limits of one policy.
+pub(in super::super) fn list_of(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let view = api.composer.view();
+    let target = Target::find(&view, POLICY, call.param("policy"))?;
+    let found = all(target.document).filter(|it| is_wanted(it, call));
+    let found: Vec<Found<'_>> = found.collect();
+    let body = page::of(&found, &call.query, |found| item(&view, found));
+    Ok(Done::seen(body).at(target.etag()))
+}
+
+/// One limit.
+pub(in super::super) fn get(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let view = api.composer.view();
+    show(&view, call.param("policy"), call.param("limit"))
+}
+
+/// Adds a limit to a policy, after all others.
+pub(in super::super) async fn create(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let policy = call.param("policy");
+    let name = call
+        .body
+        .get("name")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if name.is_empty() {
+        return Err(Refusal::senseless("name", "it needs a name"));
+    }
+    let added = |_: &Value, document: &mut Value| {
+        if position(document, name).is_some() {
+            let name = crate::wire::fault::quote(name);
+            return Err(Refusal::new(
+                409,
+                format!("there is a limit {name} already"),
+            ));
+        }
+        limits(document)?.push(call.body.clone());
+        Ok(())
+    };
+    let view = api
+        .change(call, editing::edit(api, (POLICY, policy), added))
+        .await?;
+    let Found { limit, .. } = &find(&view, policy, name)?;
+    let place = format!("{BASE}/policies/{}/limits/{}", encode(policy), encode(name));
+    let found = find(&view, policy, name)?;
+    Ok(Done::created(item(&view, &found), place).at(ETag::of(limit)))
+}
+
+/// Changes what a merge patch says of a limit.
+pub(in super::super) async fn change(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let (policy, name) = (call.param("policy"), call.param("limit"));
+    let renamed = call.body.get("name");
+    if renamed.is_some_and(|renamed| renamed.as_str() != Some(name)) {
+        let why = "a name cannot be changed: buckets are named after it";
+        return Err(Refusal::senseless("name", why));
+    }
+    let view = alter(api, call, |limit| patch::merge(limit, &call.body)).await?;
+    show(&view, policy, name)
+}
+
+/// Removes a limit from its policy.
+pub(in super::super) async fn remove(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let (policy, name) = (call.param("policy"), call.param("limit"));
+    let removed = |shown: &Value, document: &mut Value| {
+        check(call, shown, name)?;
+        let users = usage::of_limit(shown, name);
+        if !users.is_empty() {
+            return Err(used("limit", name, &users));
+        }
+        let at = position(document, name);
+        limits(document)?.remove(at.unwrap_or_default());
+        Ok(())
+    };
+    api.change(call, editing::edit(api, (POLICY, policy), removed))
+        .await?;
+    Ok(Done::gone())
+}
+
+/// Changes the limit that `call` is about, of the version that it names.
+pub(super) async fn alter(
+    api: &Api,
+    call: &Call,
+    change: impl Fn(&mut Value),
+) -> Result<std::sync::Arc<View>, Refusal> {
+    let (policy, name) = (call.param("policy"), call.param("limit"));
+    let altered = |shown: &Value, document: &mut Value| {
+        check(call, shown, name)?;
+        let at = position(document, name);
+        let limit = at.and_then(|at| limits(document).ok()?.get_mut(at));
+        limit
+            .map(&change)
+            .ok_or_else(|| Refusal::unknown("limit", name))
+    };
+    api.change(call, editing::edit(api, (POLICY, policy), altered))
+        .await
+}
+
+/// A limit as it is told.
+pub(super) fn show(view: &View, policy: &str, name: &str) -> Result<Done, Refusal> {
+    let found = find(view, policy, name)?;
+    Ok(Done::seen(item(view, &found)).at(ETag::of(&found.limit)))
+}
+
+fn find<'v>(view: &'v View, policy: &str, name: &str) -> Result<Found<'v>, Refusal> {
+    let target = Target::find(view, POLICY, policy)?;
+    let mut all = all(target.document);
+    let found = all.find(|it| self::name(&it.limit) == name);
+    found.ok_or_else(|| Refusal::unknown("limit", name))
+}
+
+/// Whether the limit of this name is what the caller has seen.
+fn check(call: &Call, policy: &Value, name: &str) -> Result<(), Refusal> {
+    let limits = policy.get("limits").and_then(Value::as_array);
+    let mut limits = limits.into_iter().flatten();
+    let limit = limits.find(|it| self::name(it) == name);
+    let limit = limit.ok_or_else(|| Refusal::unknown("limit", name))?;
+    call.expected.check(&ETag::of(limit))
+}
+
+fn all(policy: &Document) -> impl Iterator<Item = Found<'_>> {
+    let limits = match value(policy).get_mut("limits").map(Value::take) {
+        Some(Value::Array(limits)) => limits,
+        _ => Vec::new(),
+    };
+    limits.into_iter().map(move |limit| Found { policy, limit })
+}
+
+fn is_wanted(found: &Found<'_>, call: &Call) -> bool {
+    let (name, mode) = (call.query.text("name"), call.query.text("mode"));
+    name.is_none_or(|name| self::name(&found.limit).starts_with(name))
+        && mode.is_none_or(|mode| mode_of(&found.limit) == mode)
+}
+
+fn item(view: &View, found: &Found<'_>) -> Value {
+    let part = view.part_of(found.policy);
+    json!({
+        "policy": found.policy.name,
+        "name": name(&found.limit),
+        "mode": mode_of(&found.limit),
+        "source": part.map(|part| part.name.as_str()),
+        "writable": part.is_some_and(|part| part.is_writable),
+        "version": ETag::of(&found.limit).as_str(),
+        "document": mask::hidden(&found.limit),
+    })
+}
+
+/// What a limit is called. A name of digits alone is one as well.
+fn name(limit: &Value) -> String {
+    match limit.get("name") {
+        Some(Value::String(name)) => name.clone(),
+        Some(Value::Number(name)) => name.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn position(policy: &Value, name: &str) -> Option<usize> {
+    let limits = policy.get("limits")?.as_array()?;
+    limits.iter().position(|limit| self::name(limit) == name)
+}
+
+fn limits(policy: &mut Value) -> Result<&mut Vec<Value>, Refusal> {
+    let limits = policy.get_mut("limits").and_then(Value::as_array_mut);
+    limits.ok_or_else(|| Refusal::senseless("limits", "the policy has no list of limits"))
+}
+
+/// How many limits there are in each mode.
+pub(super) fn count_by_mode(view: &View) -> Value {
+    let mut counts: serde_json::Map<String, Value> = MODES
+        .iter()
+        .map(|mode| ((*mode).to_owned(), 0.into()))
+        .collect();
+    for found in of(view, POLICY).flat_map(all) {
+        let count = counts.entry(mode_of(&found.limit)).or_insert(0.into());
+        *count = count.as_u64().unwrap_or_default().saturating_add(1).into();
+    }
+    Value::Object(counts)
+}

@@ -1,0 +1,304 @@
+//! Who is on the list of a guard: shown, added, removed.
+
+use super::buckets::config;
+use crate::doors::admin::api::Api;
+use crate::doors::admin::api::audit::Change;
+use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::mask;
+use crate::doors::admin::api::page;
+use crate::doors::admin::api::path::{encode, is_sound};
+use crate::doors::admin::api::respond::{Done, Refusal};
+use crate::doors::admin::api::route::BASE;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tidegate::redis::settings;
+use tidegate::{AnyStore, Config};
+use tidegate_policy::config::{RedisSettings, StoreSettings, StoreTarget, duration};
+use tidegate_policy::guard::Origin;
+use tidegate_policy::{Guard, KeyPart};
+use tidegate_redis::{Bans, Connection};
+
+/// The most members of a set that is shown.
+const MEMBERS_MAX: usize = 1_000_000;
+
+/// How long reading a set may take.
+const READ_TIME: Duration = Duration::from_secs(10);
+
+/// How long reaching a Redis may take that is not the store's.
+const REACH_TIME: Duration = Duration::from_secs(5);
+
+/// A guard, and the configuration it is of.
+struct Found {
+    config: Config,
+    at: usize,
+}
+
+/// A set in Redis, and whether those in it may leave it by themselves.
+struct Set {
+    connection: Connection,
+    key: String,
+    has_ends: bool,
+    /// Whether the connection is for this call alone.
+    is_own: bool,
+}
+
+/// Those who are listed.
+pub(in super::super) async fn list(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let found = Found::of(api, call).await?;
+    let guard = found.guard()?;
+    let hides = hides(guard);
+    let mut members: BTreeMap<String, Option<u64>> = match &guard.origin {
+        Origin::List(list) => list.iter().map(|it| (it.to_owned(), None)).collect(),
+        Origin::File(path) => return Err(elsewhere(guard, path)),
+        Origin::Redis { .. } => {
+            let busy = || Refusal::away("others are at it: try again");
+            let _walk = api.walks.try_acquire().map_err(|_| busy())?;
+            let set = found.set(api).await?;
+            let read = set.read().await;
+            set.close().await;
+            read?
+        }
+    };
+    if let Some(prefix) = call.query.text("name") {
+        if hides {
+            let why = "these are secrets, and not shown: none can be looked for";
+            return Err(Refusal::bad("query.name", why));
+        }
+        members.retain(|member, _| member.starts_with(prefix));
+    }
+    let members: Vec<(String, Option<u64>)> = members.into_iter().collect();
+    let body = page::of(
+        &members,
+        &call.query,
+        |(member, ends)| json!({ "member": shown(hides, member), "ends_in_ms": ends }),
+    );
+    Ok(Done::seen(body))
+}
+
+/// Adds one, until its time is over where members of the list have one.
+pub(in super::super) async fn add(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    call.only(&["member", "for"])?;
+    let found = Found::of(api, call).await?;
+    let guard = found.guard()?;
+    let member = call.text("member")?.unwrap_or_default();
+    let member = found.member(member, "member")?;
+    let length = match call.text("for")? {
+        None | Some("0") => None,
+        Some(text) => {
+            let length = duration(text).map_err(|why| Refusal::senseless("for", why));
+            Some(length?)
+        }
+    };
+    let set = found.set(api).await?;
+    if length.is_some() && !set.has_ends {
+        let why = "members of this list stay until they are removed; only those of the guard that \
+                   `addresses.ban` names may have an end";
+        return Err(Refusal::senseless("for", why));
+    }
+    let hides = hides(guard);
+    let adding = async {
+        let is_new = set.add(&member, length).await;
+        set.close().await;
+        let is_new = is_new?;
+        let change = Change {
+            target: format!("guard/{}/member", guard.name),
+            before: if is_new {
+                Value::Null
+            } else {
+                json!({ "member": shown(hides, &member) })
+            },
+            after: json!({ "member": shown(hides, &member), "for": call.body.get("for") }),
+        };
+        Ok((is_new, Some(change)))
+    };
+    let is_new = api.change(call, adding).await?;
+    let body = json!({
+        "member": shown(hides, &member),
+        "new": is_new,
+        "ends_in_ms": length.map(|length| u64::try_from(length.as_millis()).unwrap_or(u64::MAX)),
+    });
+    if !is_new {
+        return Ok(Done::seen(body));
+    }
+    let name = encode(if hides { mask::HIDDEN } else { &member });
+    let place = format!("{BASE}/guards/{}/members/{name}", encode(&guard.name));
+    Ok(Done::created(body, place))
+}
+
+/// Removes one.
+pub(in super::super) async fn remove(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let found = Found::of(api, call).await?;
+    let guard = found.guard()?;
+    let member = found.member(call.param("member"), "path.member")?;
+    let set = found.set(api).await?;
+    let hides = hides(guard);
+    let removing = async {
+        let was_there = set.remove(&member).await;
+        set.close().await;
+        if !was_there? {
+            return Err(Refusal::unknown("member", &shown(hides, &member)));
+        }
+        let change = Change {
+            target: format!("guard/{}/member", guard.name),
+            before: json!({ "member": shown(hides, &member) }),
+            after: Value::Null,
+        };
+        Ok(((), Some(change)))
+    };
+    api.change(call, removing).await?;
+    Ok(Done::gone())
+}
+
+impl Found {
+    async fn of(api: &Api, call: &Call) -> Result<Self, Refusal> {
+        let name = call.param("guard");
+        let config = config(api).await?;
+        let at = config.guards.iter().position(|guard| guard.name == name);
+        let at = at.ok_or_else(|| Refusal::unknown("guard", name))?;
+        Ok(Self { config, at })
+    }
+
+    fn guard(&self) -> Result<&Guard, Refusal> {
+        self.config
+            .guards
+            .iter()
+            .nth(self.at)
+            .ok_or_else(Refusal::failed)
+    }
+
+    /// What the list calls a member.
+    fn member(&self, text: &str, place: &str) -> Result<String, Refusal> {
+        if !is_sound(text) {
+            let why = "it is missing, too long, or holds control characters";
+            return Err(Refusal::senseless(place, why));
+        }
+        if self.guard()?.subject != KeyPart::Ip {
+            return Ok(text.to_owned());
+        }
+        let member = self.config.client.address_rules().member_of(text);
+        member.ok_or_else(|| Refusal::senseless(place, "it is neither an address nor a network"))
+    }
+
+    /// The set that the guard looks into.
+    async fn set(&self, api: &Api) -> Result<Set, Refusal> {
+        let guard = self.guard()?;
+        let (key, at) = match &guard.origin {
+            Origin::Redis { set, at } => (set.clone(), at.as_deref()),
+            Origin::File(path) => return Err(elsewhere(guard, path)),
+            Origin::List(_) => return Err(elsewhere(guard, "the configuration, as its `list`")),
+        };
+        let ban = self
+            .config
+            .addresses
+            .as_ref()
+            .and_then(|it| it.ban.as_ref());
+        let connection = match (at, api.decider.limiter().store()) {
+            (Some(redis), _) => reach(&self.config.store, redis).await?,
+            (None, AnyStore::Redis(shared)) => shared.store.connection().clone(),
+            (None, _) => return Err(Refusal::away("the store is not in Redis")),
+        };
+        Ok(Set {
+            connection,
+            key,
+            has_ends: ban.is_some_and(|ban| ban.guard == guard.name),
+            is_own: at.is_some(),
+        })
+    }
+}
+
+impl Set {
+    async fn read(&self) -> Result<BTreeMap<String, Option<u64>>, Refusal> {
+        let key = self.key.as_bytes();
+        let members = self.connection.members(key, MEMBERS_MAX, READ_TIME).await;
+        let members = members.map_err(away)?;
+        let name = |member: Vec<u8>| String::from_utf8_lossy(&member).into_owned();
+        let mut read: BTreeMap<_, _> = members.into_iter().map(|it| (name(it), None)).collect();
+        if self.has_ends {
+            let ends = self.bans().ends(MEMBERS_MAX, READ_TIME).await;
+            for (member, left) in ends.map_err(away)? {
+                if let Some(end) = read.get_mut(&name(member)) {
+                    *end = u64::try_from(left.as_millis()).ok();
+                }
+            }
+        }
+        Ok(read)
+    }
+
+    /// Whether it was not there before.
+    async fn add(&self, member: &str, length: Option<Duration>) -> Result<bool, Refusal> {
+        if self.has_ends {
+            let new = self.bans().ban(&[member], length).await;
+            return Ok(!new.map_err(away)?.is_empty());
+        }
+        let added = self
+            .connection
+            .add_members(self.key.as_bytes(), &[member])
+            .await;
+        Ok(added.map_err(away)? > 0)
+    }
+
+    /// Whether it was there.
+    async fn remove(&self, member: &str) -> Result<bool, Refusal> {
+        if self.has_ends {
+            return self.bans().unban(member).await.map_err(away);
+        }
+        let removed = self
+            .connection
+            .remove_members(self.key.as_bytes(), &[member])
+            .await;
+        Ok(removed.map_err(away)? > 0)
+    }
+
+    fn bans(&self) -> Bans {
+        Bans::new(self.connection.clone(), self.key.clone())
+    }
+
+    async fn close(&self) {
+        if self.is_own {
+            self.connection.close().await;
+        }
+    }
+}
+
+/// Reaches a Redis that is not the store's.
+async fn reach(store: &StoreSettings, redis: &RedisSettings) -> Result<Connection, Refusal> {
+    let store = StoreSettings {
+        target: StoreTarget::Redis(Box::new(redis.clone())),
+        ..store.clone()
+    };
+    let (settings, _) = settings(&store, &[]).map_err(away)?;
+    let settings = settings.client_name("tidegate-admin");
+    let connection = Connection::start(settings, Vec::new()).map_err(away)?;
+    let reached = tokio::time::timeout(REACH_TIME, connection.connected()).await;
+    if reached.is_err() {
+        connection.close().await;
+        return Err(Refusal::away("the Redis that has the list does not answer"));
+    }
+    Ok(connection)
+}
+
+fn away(error: impl std::fmt::Display) -> Refusal {
+    Refusal::away(error.to_string())
+}
+
+fn elsewhere(guard: &Guard, place: &str) -> Refusal {
+    let name = crate::wire::fault::quote(&guard.name);
+    let detail = format!("who is on the list of guard {name} stands in {place}, not in Redis");
+    Refusal::new(409, detail)
+}
+
+/// Whether its members are secrets.
+fn hides(guard: &Guard) -> bool {
+    match &guard.subject {
+        KeyPart::ApiKey => true,
+        KeyPart::Header(name) | KeyPart::Attr(name) | KeyPart::DescriptorEntry { name, .. } => {
+            mask::is_secret(name)
+        }
+        _ => false,
+    }
+}
+
+fn shown(hides: bool, member: &str) -> String {
+    if hides { mask::HIDDEN } else { member }.to_owned()
+}

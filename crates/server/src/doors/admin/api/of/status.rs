@@ -1,0 +1,153 @@
+//! How this server is, and what it serves; and serving anew what its sources say.
+
+use super::documents::of;
+use super::limits;
+use crate::decider::Standing as StoreStanding;
+use crate::doors::admin::api::Api;
+use crate::doors::admin::api::audit::Change;
+use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::etag::ETag;
+use crate::doors::admin::api::openapi;
+use crate::doors::admin::api::respond::{Done, Refusal};
+use crate::live::{Refused, Standing, View};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+use tidegate::AnyStore;
+use tidegate_policy::source::DocumentKind;
+
+/// Everything at a glance.
+pub(in super::super) async fn status(api: &Api, _: &Call) -> Result<Done, Refusal> {
+    let view = api.composer.view();
+    let sources = api.composer.standings();
+    let counts = DocumentKind::ALL.map(|kind| (kind.section(), of(&view, kind).count()));
+    let mut served: Map<String, Value> = counts
+        .into_iter()
+        .map(|(section, count)| (section.to_owned(), count.into()))
+        .collect();
+    served.insert("limits".to_owned(), limits::count_by_mode(&view));
+    Ok(Done::seen(json!({
+        "version": ETag::of_text(&view.version).as_str(),
+        "program": env!("CARGO_PKG_VERSION"),
+        "served": served,
+        "sources": sources.iter().map(source).collect::<Vec<_>>(),
+        "store": store(api).await,
+        "instances": instances(api).await,
+        "lists": lists(api),
+    })))
+}
+
+/// Who calls.
+pub(in super::super) fn whoami(call: &Call) -> Done {
+    let caller = &call.caller;
+    Done::seen(json!({ "name": &*caller.name, "role": caller.role.as_str() }))
+}
+
+/// This API, described.
+pub(in super::super) fn openapi() -> Done {
+    let document = openapi::document();
+    let etag = ETag::of(document);
+    Done::seen(document.clone()).at(etag)
+}
+
+/// Reads the file and all sources again, and serves what they say.
+pub(in super::super) async fn reload(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let reload = async {
+        let before = version(&api.composer.view());
+        let reloaded = api.composer.reload().await;
+        reloaded.map_err(|refused| match refused {
+            Refused::Invalid(errors) => Refusal::unsound(&errors),
+            Refused::BuiltIn => Refusal::new(409, refused.to_string()),
+            Refused::Unservable(why) => Refusal::new(422, why),
+            Refused::Unread(why) => Refusal::away(why),
+        })?;
+        let after = version(&api.composer.view());
+        let change = Change {
+            target: "configuration".to_owned(),
+            before: json!({ "version": before }),
+            after: json!({ "version": after }),
+        };
+        Ok((after, Some(change)))
+    };
+    let version = api.change(call, reload).await?;
+    let sources = api.composer.standings();
+    Ok(Done::seen(json!({
+        "version": version,
+        "sources": sources.iter().map(source).collect::<Vec<_>>(),
+    })))
+}
+
+fn version(view: &View) -> String {
+    ETag::of_text(&view.version).as_str().to_owned()
+}
+
+fn source(standing: &Standing) -> Value {
+    json!({
+        "name": standing.name,
+        "kind": standing.kind,
+        "writable": standing.is_writable,
+        "version": standing.version,
+        "age_ms": standing.age.map(millis),
+        "applied_ms": standing.applied.map(millis),
+        "stale": standing.is_stale,
+        "refused": standing.is_refused,
+        "fallback": standing.is_fallback,
+        "trouble": standing.trouble,
+    })
+}
+
+async fn store(api: &Api) -> Value {
+    let standing = match api.decider.standing().await {
+        StoreStanding::Sound => "sound",
+        StoreStanding::Degraded => "degraded",
+        StoreStanding::Stuck => "stuck",
+    };
+    let kind = match api.decider.limiter().store() {
+        AnyStore::Redis(_) => "redis",
+        _ => "memory",
+    };
+    let nodes = match api.decider.limiter().store() {
+        AnyStore::Redis(shared) => {
+            let nodes = shared.store.connection().nodes();
+            let names = nodes.iter().map(|node| node.address.to_string());
+            names.collect::<Vec<_>>()
+        }
+        _ => Vec::new(),
+    };
+    json!({ "kind": kind, "standing": standing, "nodes": nodes })
+}
+
+/// Who shares the store, as far as the heartbeat knows.
+async fn instances(api: &Api) -> Value {
+    let heartbeat = match api.decider.limiter().store() {
+        AnyStore::Redis(shared) => shared.heartbeat.as_ref(),
+        _ => None,
+    };
+    let Some(heartbeat) = heartbeat else {
+        return json!({ "counted": false, "this": null, "live": 1, "others": [] });
+    };
+    let this = heartbeat.id();
+    // While Redis is away, the number is what was last known, and nobody is named.
+    let others = heartbeat.instances().await.unwrap_or_default();
+    let others: Vec<String> = others.into_iter().filter(|id| id != this).collect();
+    json!({ "counted": true, "this": this, "live": heartbeat.live(), "others": others })
+}
+
+fn lists(api: &Api) -> Vec<Value> {
+    let lists = api.decider.limiter().lists().into_iter();
+    lists
+        .map(|list| {
+            json!({
+                "guard": list.guard,
+                "members": list.members,
+                "skipped": list.skipped,
+                "age_ms": list.age.map(millis),
+                "failing_for_ms": list.failing_for.map(millis),
+                "error": list.error,
+            })
+        })
+        .collect()
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

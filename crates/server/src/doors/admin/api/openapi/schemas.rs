@@ -1,0 +1,341 @@
+//! What is sent to the admin API, and what it answers.
+
+use super::super::of::modes::{OF_GUARDS, OF_LIMITS};
+use super::super::path;
+use serde_json::{Map, Value, json};
+use tidegate_policy::admin::Role;
+use tidegate_policy::config::json_schema;
+
+/// Every schema, by name: those of the configuration's language, and those of this API.
+pub(super) fn all() -> Map<String, Value> {
+    let mut all = language();
+    all.extend(answers());
+    all.extend(items());
+    all.extend(lists());
+    all.extend(questions());
+    all
+}
+
+/// What policies, guards and routes are, as the schema of the configuration has it.
+fn language() -> Map<String, Value> {
+    let mut schema = json_schema();
+    let definitions = schema.get_mut("$defs").map(Value::take);
+    let Some(Value::Object(definitions)) = definitions else {
+        return Map::new();
+    };
+    let mut wanted = vec!["policy".to_owned(), "guard".to_owned(), "route".to_owned()];
+    let mut found = Map::new();
+    while let Some(name) = wanted.pop() {
+        if found.contains_key(&name) {
+            continue;
+        }
+        if let Some(definition) = definitions.get(&name) {
+            let mut definition = definition.clone();
+            move_references(&mut definition, &mut wanted);
+            found.insert(name, definition);
+        }
+    }
+    found
+}
+
+/// Lets references lead to where schemas are in this document, and notes what they lead to.
+fn move_references(value: &mut Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                let target = member.as_str().and_then(|it| it.strip_prefix("#/$defs/"));
+                match target.filter(|_| name == "$ref") {
+                    Some(target) => {
+                        let target = path::decode(target, false).unwrap_or_default();
+                        let moved = format!("#/components/schemas/{target}");
+                        found.push(target);
+                        *member = moved.into();
+                    }
+                    None => move_references(member, found),
+                }
+            }
+        }
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| move_references(item, found)),
+        _ => {}
+    }
+}
+
+fn answers() -> Map<String, Value> {
+    let roles: Vec<&str> = Role::ALL.iter().map(|(word, _)| *word).collect();
+    named([
+        ("Document", json!({ "type": "object" })),
+        (
+            "Problem",
+            object(json!({
+                "type": text(), "title": text(), "status": whole(), "detail": text(),
+                "errors": {
+                    "type": "array",
+                    "items": object(json!({
+                        "where": text(), "message": text(), "help": or_null(&text()),
+                    })),
+                },
+            })),
+        ),
+        (
+            "Caller",
+            object(json!({ "name": text(), "role": { "enum": roles } })),
+        ),
+        (
+            "DocumentItem",
+            object(json!({
+                "name": text(), "source": or_null(&text()), "writable": flag(), "version": text(),
+                "used_by": {
+                    "type": "array",
+                    "items": object(json!({ "kind": text(), "name": text() })),
+                },
+                "document": { "type": "object" },
+            })),
+        ),
+        (
+            "LimitItem",
+            object(json!({
+                "policy": text(), "name": text(), "mode": text(), "source": or_null(&text()),
+                "writable": flag(), "version": text(), "document": { "type": "object" },
+            })),
+        ),
+        ("Status", status()),
+        (
+            "Reloaded",
+            object(json!({ "version": text(), "sources": several("Source") })),
+        ),
+        ("Sight", sight()),
+        (
+            "Forgotten",
+            object(json!({
+                "bucket": text(), "forgotten": whole(), "left": whole(), "complete": flag(),
+                "dry_run": flag(),
+            })),
+        ),
+    ])
+}
+
+/// What stands in lists.
+fn items() -> Map<String, Value> {
+    named([
+        (
+            "MemberItem",
+            json!({
+                "type": "object",
+                "properties": {
+                    "member": text(), "new": flag(), "ends_in_ms": or_null(&whole()),
+                },
+                "required": ["member", "ends_in_ms"],
+            }),
+        ),
+        (
+            "Subject",
+            object(json!({
+                "subject": text(), "rate": or_null(&text()), "group": or_null(&text()),
+                "is_default": flag(),
+            })),
+        ),
+        (
+            "Plan",
+            object(json!({
+                "name": text(), "kind": text(), "subjects": whole(), "groups": whole(),
+                "age_ms": or_null(&whole()), "failing_for_ms": or_null(&whole()),
+                "error": or_null(&text()),
+            })),
+        ),
+        (
+            "Source",
+            object(json!({
+                "name": text(), "kind": text(), "writable": flag(), "version": or_null(&text()),
+                "age_ms": or_null(&whole()), "applied_ms": or_null(&whole()), "stale": flag(),
+                "refused": flag(), "fallback": flag(), "trouble": or_null(&text()),
+            })),
+        ),
+    ])
+}
+
+fn status() -> Value {
+    object(json!({
+        "version": text(), "program": text(),
+        "served": {
+            "type": "object",
+            "properties": {
+                "policies": whole(), "guards": whole(), "routes": whole(),
+                "limits": { "type": "object", "additionalProperties": whole() },
+            },
+        },
+        "sources": several("Source"),
+        "store": object(json!({
+            "kind": { "enum": ["memory", "redis"] },
+            "standing": { "enum": ["sound", "degraded", "stuck"] },
+            "nodes": { "type": "array", "items": text() },
+        })),
+        "instances": object(json!({
+            "counted": flag(), "this": or_null(&text()), "live": whole(),
+            "others": { "type": "array", "items": text() },
+        })),
+        "lists": {
+            "type": "array",
+            "items": object(json!({
+                "guard": text(), "members": whole(), "skipped": whole(),
+                "age_ms": or_null(&whole()), "failing_for_ms": or_null(&whole()),
+                "error": or_null(&text()),
+            })),
+        },
+    }))
+}
+
+fn sight() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "bucket": text(), "policy": text(), "limit": text(), "subject": text(),
+            "blocked_for_ms": whole(),
+            "bands": {
+                "type": "array",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "band": text(), "label": or_null(&text()), "algorithm": text(),
+                        "capacity": whole(), "remaining": whole(),
+                        "retry_after_ms": or_null(&whole()), "reset_ms": whole(),
+                        "as_good_as_new": flag(), "at_us": or_null(&whole()), "key": text(),
+                        "field": or_null(&text()),
+                    },
+                    "required": ["band", "algorithm", "capacity", "remaining", "reset_ms"],
+                },
+            },
+            "keys": { "type": "array", "items": { "type": "object" } },
+        },
+        "required": ["bucket", "policy", "limit", "subject", "bands", "keys"],
+    })
+}
+
+/// Pages of what answers tell.
+fn lists() -> Map<String, Value> {
+    let page = |item: &str| {
+        object(json!({
+            "items": several(item), "total": whole(), "offset": whole(), "limit": whole(),
+        }))
+    };
+    named([
+        ("Documents", page("DocumentItem")),
+        ("Limits", page("LimitItem")),
+        ("Members", page("MemberItem")),
+        ("Plans", page("Plan")),
+    ])
+}
+
+fn questions() -> Map<String, Value> {
+    let bucket = json!({
+        "bucket": sent("Its name, such as `api/per-client/ip:192.0.2.1`, or its key in Redis."),
+        "policy": sent("Its policy; the first unless told."),
+        "limit": sent("Its limit, where it is told by whose it is."),
+        "key": {
+            "type": "object",
+            "additionalProperties": { "type": "string" },
+            "maxProperties": 16,
+            "description": "Whose it is: a value for each part of the limit's key.",
+            "examples": [{ "ip": "192.0.2.1" }],
+        },
+        "band": sent("One band only, by its label or as it is written."),
+    });
+    let mut reset = bucket.clone();
+    if let Value::Object(reset) = &mut reset {
+        let all = json!({ "type": "boolean", "description": "All buckets of `limit`." });
+        let dry_run = json!({ "type": "boolean", "description": "Only tell how many." });
+        reset.insert("all".to_owned(), all);
+        reset.insert("dry_run".to_owned(), dry_run);
+    }
+    let policy = json!({ "type": "string", "minLength": 1 });
+    let policies = json!({ "type": "array", "items": policy, "minItems": 1 });
+    named([
+        (
+            "Patch",
+            json!({
+                "type": "object",
+                "description": "A JSON merge patch (RFC 7396): members replace, `null` removes.",
+            }),
+        ),
+        ("Bucket", optional(&bucket)),
+        ("Reset", optional(&reset)),
+        (
+            "ModeOfLimit",
+            object(json!({ "mode": { "enum": OF_LIMITS } })),
+        ),
+        (
+            "ModeOfGuard",
+            object(json!({ "mode": { "enum": OF_GUARDS } })),
+        ),
+        (
+            "Assignment",
+            object(json!({ "policy": { "anyOf": [policy, policies, { "type": "null" }] } })),
+        ),
+        (
+            "Member",
+            json!({
+                "type": "object",
+                "properties": {
+                    "member": { "type": "string", "minLength": 1, "maxLength": 1_024 },
+                    "for": {
+                        "type": "string",
+                        "description": "For how long, where members leave by themselves.",
+                        "examples": ["1h"],
+                    },
+                },
+                "required": ["member"],
+                "additionalProperties": false,
+            }),
+        ),
+    ])
+}
+
+fn named<const N: usize>(schemas: [(&str, Value); N]) -> Map<String, Value> {
+    let schemas = schemas.into_iter();
+    schemas
+        .map(|(name, schema)| (name.to_owned(), schema))
+        .collect()
+}
+
+/// An object that has all of these members, and no others.
+fn object(properties: Value) -> Value {
+    let names = properties.as_object().into_iter().flatten();
+    let required: Vec<&String> = names.map(|(name, _)| name).collect();
+    let mut schema = json!({ "required": required });
+    if let Value::Object(schema) = &mut schema {
+        schema.insert("type".to_owned(), "object".into());
+        schema.insert("additionalProperties".to_owned(), false.into());
+        schema.insert("properties".to_owned(), properties);
+    }
+    schema
+}
+
+/// An object that may have any of these members, and no others.
+fn optional(properties: &Value) -> Value {
+    json!({ "type": "object", "additionalProperties": false, "properties": properties })
+}
+
+fn several(item: &str) -> Value {
+    json!({ "type": "array", "items": super::reference(item) })
+}
+
+fn sent(about: &str) -> Value {
+    json!({ "type": "string", "description": about })
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn whole() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
+}
+
+fn flag() -> Value {
+    json!({ "type": "boolean" })
+}
+
+fn or_null(schema: &Value) -> Value {
+    json!({ "anyOf": [schema, { "type": "null" }] })
+}

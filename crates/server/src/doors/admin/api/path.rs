@@ -1,0 +1,179 @@
+//! From a path to the routes that are there.
+
+use super::respond::Refusal;
+use super::route::{BASE, Route, TEXT_MAX, Verb, longest, named};
+
+/// The routes at a path, whatever their methods, and what stands for what is in braces.
+#[derive(Debug)]
+pub(super) struct Place {
+    routes: Vec<&'static Route>,
+    /// Still percent-encoded.
+    params: Vec<String>,
+}
+
+/// What is at `path`, if anything is.
+pub(super) fn find(routes: &'static [Route], path: &str) -> Option<Place> {
+    let rest = path.strip_prefix(BASE)?;
+    let segments: Vec<&str> = rest.split('/').collect();
+    // Of two that match, the one with fewer braces is meant.
+    let matching = routes.iter().filter_map(|route| {
+        let params = matches(route.path, &segments)?;
+        Some((params.len(), route, params))
+    });
+    let mut place: Option<(usize, Place)> = None;
+    for (braces, route, params) in matching {
+        match &mut place {
+            Some((fewest, place)) if *fewest == braces => place.routes.push(route),
+            Some((fewest, _)) if *fewest < braces => {}
+            _ => {
+                let routes = vec![route];
+                place = Some((braces, Place { routes, params }));
+            }
+        }
+    }
+    place.map(|(_, place)| place)
+}
+
+fn matches(template: &'static str, segments: &[&str]) -> Option<Vec<String>> {
+    let mut params = Vec::new();
+    let mut given = segments.iter();
+    for wanted in template.split('/') {
+        let segment = *given.next()?;
+        match named(wanted) {
+            Some(_) if segment.is_empty() => return None,
+            Some(_) => params.push(segment.to_owned()),
+            None if wanted == segment => {}
+            None => return None,
+        }
+    }
+    given.next().is_none().then_some(params)
+}
+
+impl Place {
+    /// The route for a method.
+    pub(super) fn by(&self, verb: Option<Verb>) -> Option<&'static Route> {
+        let is_it = |route: &&&Route| Some(route.verb) == verb;
+        self.routes.iter().find(is_it).copied()
+    }
+
+    /// The methods that there are, as `Allow` has them.
+    pub(super) fn allowed(&self) -> String {
+        let mut verbs = Vec::new();
+        for route in &self.routes {
+            verbs.push(route.verb.as_str());
+            if route.verb == Verb::Get {
+                verbs.push("HEAD");
+            }
+        }
+        verbs.join(", ")
+    }
+
+    /// What stands for the braces of `route`, each decoded once.
+    pub(super) fn params(self, route: &Route) -> Result<Vec<(&'static str, String)>, Refusal> {
+        let named = route.params().zip(self.params);
+        named
+            .map(|(name, text)| {
+                let decoded = decode(&text, false);
+                let is_short = |text: &String| text.len() <= longest(name);
+                let decoded = decoded.filter(|text| is_sound(text) && is_short(text));
+                let why = "it is not well encoded, too long, or holds control characters";
+                let bad = || Refusal::bad(&format!("path.{name}"), why);
+                Ok((name, decoded.ok_or_else(bad)?))
+            })
+            .collect()
+    }
+}
+
+/// Whether a text may be anybody's name.
+pub(super) fn is_sound(text: &str) -> bool {
+    !text.is_empty() && text.len() <= TEXT_MAX && !text.chars().any(char::is_control)
+}
+
+/// Text as it was before it was percent-encoded. A plus is a space in a query.
+pub(super) fn decode(text: &str, is_query: bool) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        match first {
+            b'%' => {
+                let (digits, after) = after.split_at_checked(2)?;
+                let digit = |at: usize| char::from(*digits.get(at)?).to_digit(16);
+                let value = digit(0)?.checked_mul(16)?.checked_add(digit(1)?)?;
+                bytes.push(u8::try_from(value).ok()?);
+                rest = after;
+            }
+            b'+' if is_query => bytes.push(b' '),
+            other => bytes.push(*other),
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Text as one segment of a path.
+pub(super) fn encode(text: &str) -> String {
+    use std::fmt::Write;
+    text.bytes().fold(String::new(), |mut encoded, byte| {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            write!(encoded, "%{byte:02X}").ok();
+        }
+        encoded
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::ROUTES;
+    use super::*;
+
+    fn id(verb: Verb, path: &str) -> Option<&'static str> {
+        find(ROUTES, path)?.by(Some(verb)).map(|route| route.id)
+    }
+
+    #[test]
+    fn a_path_leads_to_one_route() {
+        for (verb, path, expected) in [
+            (Verb::Get, "/admin/v1/policies", Some("listPolicies")),
+            (Verb::Get, "/admin/v1/policies/a", Some("getPolicy")),
+            (Verb::Get, "/admin/v1/policies/a%2Fb", Some("getPolicy")),
+            (Verb::Get, "/admin/v1/policies/a/limits/b", Some("getLimit")),
+            (Verb::Get, "/admin/v1/policies/", None),
+            (Verb::Get, "/admin/v1/policies/a/b", None),
+            (Verb::Get, "/admin/v1", None),
+            (Verb::Get, "/admin/v2/policies", None),
+            (Verb::Put, "/admin/v1/policies", None),
+        ] {
+            assert_eq!(id(verb, path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn no_two_routes_are_the_same_and_no_two_ids() {
+        let mut places: Vec<String> = ROUTES.iter().map(|it| format!("{it:?}")).collect();
+        let mut ids: Vec<&str> = ROUTES.iter().map(|it| it.id).collect();
+        for count in [places.len(), ids.len()] {
+            assert_eq!(count, ROUTES.len());
+        }
+        places.sort_unstable();
+        places.dedup();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!((places.len(), ids.len()), (ROUTES.len(), ROUTES.len()));
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded_once_and_not_twice() {
+        assert_eq!(decode("10.0.0.0%2F8", false).as_deref(), Some("10.0.0.0/8"));
+        assert_eq!(decode("%252F", false).as_deref(), Some("%2F"));
+        assert_eq!(decode("a+b", false).as_deref(), Some("a+b"));
+        assert_eq!(decode("a+b", true).as_deref(), Some("a b"));
+        for bad in ["%", "%4", "%zz", "%ff", "%+1"] {
+            assert_eq!(decode(bad, false), None, "{bad}");
+        }
+        let name = "a/b c%ü";
+        assert_eq!(decode(&encode(name), false).as_deref(), Some(name));
+    }
+}

@@ -1,0 +1,150 @@
+//! The query of a call: only what the route knows, each once, each as it should be.
+
+use super::path::{decode, is_sound};
+use super::respond::Refusal;
+use super::route::{Param, ParamKind};
+
+/// What a query says.
+#[derive(Debug, Default)]
+pub(super) struct Query(Vec<(&'static str, Told)>);
+
+#[derive(Debug)]
+enum Told {
+    Whole(u64),
+    Text(String),
+}
+
+impl Query {
+    /// Reads a query that may have these parameters; everything that is wrong with it at once.
+    pub(super) fn read(text: Option<&str>, params: &'static [Param]) -> Result<Self, Refusal> {
+        let mut told: Vec<(&'static str, Told)> = Vec::new();
+        let mut wrong = Refusal::new(400, "the query is not as it should be");
+        let pairs = text.unwrap_or_default().split('&');
+        for pair in pairs.filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = decode(name, true).unwrap_or_default();
+            let Some(param) = params.iter().find(|param| param.name == name) else {
+                wrong = wrong.with("query", unknown(&name, params));
+                continue;
+            };
+            let place = format!("query.{}", param.name);
+            if told.iter().any(|(other, _)| *other == param.name) {
+                wrong = wrong.with(&place, "it is there twice");
+                continue;
+            }
+            match decode(value, true).map(|value| param.read(value)) {
+                Some(Ok(value)) => told.push((param.name, value)),
+                Some(Err(why)) => wrong = wrong.with(&place, why),
+                None => wrong = wrong.with(&place, "it is not well encoded"),
+            }
+        }
+        if wrong.has_errors() {
+            return Err(wrong);
+        }
+        for param in params {
+            let is_told = told.iter().any(|(name, _)| *name == param.name);
+            if let (ParamKind::Whole(_, _, default), false) = (&param.kind, is_told) {
+                told.push((param.name, Told::Whole(*default)));
+            }
+        }
+        Ok(Self(told))
+    }
+
+    /// A whole number, told or not.
+    pub(super) fn whole(&self, name: &str) -> usize {
+        let told = self.0.iter().find(|(other, _)| *other == name);
+        match told {
+            Some((_, Told::Whole(number))) => usize::try_from(*number).unwrap_or(usize::MAX),
+            _ => 0,
+        }
+    }
+
+    /// A text, if it is told.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        let told = self.0.iter().find(|(other, _)| *other == name);
+        match told {
+            Some((_, Told::Text(text))) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl Param {
+    fn read(&self, value: String) -> Result<Told, String> {
+        match &self.kind {
+            ParamKind::Whole(from, to, _) => {
+                let is_plain = value.bytes().all(|byte| byte.is_ascii_digit());
+                let number = value.parse().ok().filter(|_| is_plain);
+                let number = number.filter(|number| (from..=to).contains(&number));
+                let wrong = || format!("expected a whole number from {from} to {to}");
+                number.map(Told::Whole).ok_or_else(wrong)
+            }
+            ParamKind::Text if is_sound(&value) => Ok(Told::Text(value)),
+            ParamKind::Text => Err("it is empty, too long, or holds control characters".to_owned()),
+            ParamKind::Word(words) if words.contains(&value.as_str()) => Ok(Told::Text(value)),
+            ParamKind::Word(words) => Err(format!("expected one of {}", words.join(", "))),
+        }
+    }
+}
+
+fn unknown(name: &str, params: &[Param]) -> String {
+    let known: Vec<&str> = params.iter().map(|param| param.name).collect();
+    let name = crate::wire::fault::quote(name);
+    match known.as_slice() {
+        [] => format!("there is no parameter {name}, nor any other"),
+        known => format!(
+            "there is no parameter {name}; there is {}",
+            known.join(", ")
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static PARAMS: [Param; 3] = [
+        Param {
+            name: "limit",
+            kind: ParamKind::Whole(1, 500, 50),
+            about: "",
+        },
+        Param {
+            name: "name",
+            kind: ParamKind::Text,
+            about: "",
+        },
+        Param {
+            name: "mode",
+            kind: ParamKind::Word(&["on", "off"]),
+            about: "",
+        },
+    ];
+
+    #[test]
+    fn what_is_told_is_read_and_what_is_not_has_its_default() {
+        let query = Query::read(Some("name=a%20b+c&mode=off"), &PARAMS).unwrap();
+        assert_eq!(query.whole("limit"), 50);
+        assert_eq!(query.text("name"), Some("a b c"));
+        assert_eq!(query.text("mode"), Some("off"));
+        let query = Query::read(None, &PARAMS).unwrap();
+        assert_eq!(query.text("name"), None);
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once() {
+        let wrong = Query::read(Some("limit=0&name=&mode=on&mode=on&x=1&%zz=1"), &PARAMS);
+        let wrong = wrong.unwrap_err();
+        let places: Vec<&str> = wrong.places().collect();
+        let expected = ["query.limit", "query.name", "query.mode", "query", "query"];
+        assert_eq!(places, expected);
+        for bad in [
+            "limit=+1",
+            "limit=501",
+            "limit=",
+            "limit=99999999999999999999",
+        ] {
+            assert!(Query::read(Some(bad), &PARAMS).is_err(), "{bad}");
+        }
+    }
+}

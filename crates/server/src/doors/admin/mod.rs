@@ -1,0 +1,114 @@
+//! Health, metrics, and the admin API.
+
+pub(crate) mod api;
+
+use self::api::Api;
+use super::Door;
+use super::respond::{self, Answer, Format, Whole};
+use crate::decider::{Decider, Standing};
+use crate::server::phase::{Phase, Watch};
+use crate::server::session::Visit;
+use crate::tasks;
+use crate::telemetry::health::{Document, Status};
+use http::{Method, Request};
+use hyper::body::Incoming;
+use std::sync::Arc;
+use tidegate::{AnyStore, Store};
+use tokio::sync::Semaphore;
+
+/// Health, metrics, and the admin API.
+#[derive(Debug)]
+pub(crate) struct AdminDoor<S = AnyStore> {
+    phase: Watch,
+    decider: Decider<S>,
+    /// One page at a time: each looks through the whole store.
+    pages: Semaphore,
+    /// Where there is a whole server to administrate.
+    api: Option<Arc<Api>>,
+}
+
+impl<S: Store> AdminDoor<S> {
+    pub(crate) fn new(phase: Watch, decider: Decider<S>, api: Option<Arc<Api>>) -> Self {
+        Self {
+            phase,
+            decider,
+            pages: Semaphore::new(1),
+            api,
+        }
+    }
+
+    /// A store that is away is no reason to stay away from this server, as long as any limit lets
+    /// it go on.
+    async fn ready(&self) -> Answer {
+        match self.phase.now() {
+            Phase::Starting => respond::not_ready("starting"),
+            Phase::Serving => match self.decider.standing().await {
+                Standing::Sound => respond::ready(None),
+                Standing::Degraded => respond::ready(Some("store")),
+                Standing::Stuck => respond::not_ready("store"),
+            },
+            Phase::Leaving | Phase::Draining | Phase::Closing => respond::not_ready("draining"),
+        }
+    }
+
+    async fn metrics(&self, format: Format) -> Answer {
+        // The semaphore is never closed.
+        let _page = self.pages.acquire().await.ok();
+        let metrics = Arc::clone(self.decider.metrics());
+        let page = tasks::blocking(move || match format {
+            Format::OpenMetrics => metrics.page(),
+            Format::Plain => metrics.plain_page(),
+        });
+        match page.await {
+            Some(page) => respond::metrics(page, format),
+            None => respond::failed(),
+        }
+    }
+
+    /// How it all stands. Whoever only wants to know whether to send requests asks `/readyz`.
+    async fn status(&self) -> Answer {
+        let document = Document::of(&self.decider, self.phase.now()).await;
+        let is_down = document.status() == Status::Down;
+        respond::status(document.to_json(), is_down)
+    }
+
+    /// The admin API, where it has something at `path`.
+    fn api_at(&self, path: &str) -> Option<&Arc<Api>> {
+        self.api.as_ref().filter(|api| api.is_at(path))
+    }
+}
+
+impl<S: Store + 'static> Door for AdminDoor<S> {
+    type Body = Whole;
+    type Memory = ();
+
+    async fn answer(&self, request: Request<Incoming>, visit: Visit<'_>) -> Answer {
+        let path = request.uri().path();
+        if let Some(api) = self.api_at(path) {
+            // Put aside: it is large, and probes come more often.
+            return Box::pin(Arc::clone(api).answer(request, visit)).await;
+        }
+        let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+        match path {
+            "/livez" | "/readyz" | "/status" | "/metrics" if !is_read => {
+                respond::wrong_method("GET, HEAD")
+            }
+            "/livez" => respond::alive(),
+            "/readyz" => self.ready().await,
+            "/status" => self.status().await,
+            "/metrics" => self.metrics(Format::asked(request.headers())).await,
+            path => respond::not_found(path, "there are /livez, /readyz, /status and /metrics"),
+        }
+    }
+
+    fn whole(answer: Answer) -> Answer {
+        answer
+    }
+
+    /// Health is for probes and load balancers, which seldom can hold a secret, and tells nothing
+    /// but whether this server wants requests. The admin API has tokens of its own.
+    fn is_public(&self, request: &Request<Incoming>) -> bool {
+        let path = request.uri().path();
+        matches!(path, "/livez" | "/readyz") || self.api_at(path).is_some()
+    }
+}

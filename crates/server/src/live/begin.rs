@@ -1,0 +1,280 @@
+//! The first composition, before anything is served.
+
+use super::composer::Refused;
+use super::ground::{Fingerprint, Ground};
+use super::health::Health;
+use super::origins;
+use super::report;
+use super::source::{Loaded, Trouble};
+use super::state::{Base, Kept, Slot, Sound, State, Whole};
+use super::view::View;
+use crate::config_source::{Texts, Told};
+use crate::failure::Failure;
+use crate::tasks::blocking;
+use futures_util::future::join_all;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_policy::source::PolicySource;
+use tidegate_policy::{Config, ConfigErrors};
+use tokio::time::{sleep, timeout};
+use tracing::warn;
+
+/// How long a source is waited for, at most, where something can be served without it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long to wait before a source is asked once more that something is needed of.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What was begun with.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(super) ground: Ground,
+    pub(super) state: State,
+    pub(super) view: View,
+    pub(super) file: Arc<Health>,
+    pub(super) looked: Fingerprint,
+    variables: Vec<String>,
+}
+
+impl Begun {
+    /// The variables that took effect, by name.
+    pub(crate) fn variables(&self) -> &[String] {
+        &self.variables
+    }
+}
+
+/// Reads the file and asks all of its sources; what they say together, or everything that is wrong.
+pub(crate) async fn begin(ground: Ground) -> Result<(Config, Begun), Failure> {
+    let looked = ground.look().await;
+    let texts = ground.read().await.map_err(Failure::from)?;
+    report::notes(texts.notes());
+    let state = load(&ground, texts).await?;
+    let (Composition { sound, variables }, state) = settle(&ground, state).await?;
+    let file = Health::new("file", "file", false);
+    file.answered();
+    file.applied(&sound.view.version);
+    let begun = Begun {
+        ground,
+        state,
+        view: sound.view,
+        file,
+        looked,
+        variables,
+    };
+    Ok((sound.config, begun))
+}
+
+/// A source that `settings` name, or what is wrong with them.
+pub(super) fn kept(settings: PolicySource) -> Result<Kept, String> {
+    let source = origins::open(&settings)?;
+    let is_writable = source.writer().is_some();
+    let health = Health::new(&settings.name, settings.kind(), is_writable);
+    Ok(Kept {
+        settings,
+        source,
+        health,
+    })
+}
+
+/// Asks the sources of the file for the first time.
+async fn load(ground: &Ground, texts: Texts) -> Result<State, Failure> {
+    let environment = ground.environment();
+    let settings = texts.sources(&environment).map_err(Failure::input)?;
+    let mut order = Vec::new();
+    for settings in settings {
+        order.push(Arc::new(opened(settings)?));
+    }
+    let pool = join_all(order.iter().map(|kept| first(Arc::clone(kept)))).await;
+    Ok(State {
+        served: Base {
+            texts: Arc::new(texts),
+            order,
+        },
+        wanted: None,
+        pool,
+    })
+}
+
+/// What a source says at first: its own word, or for want of that what is to be served until then.
+pub(super) async fn first(kept: Arc<Kept>) -> Slot {
+    let mut slot = Slot::new(Arc::clone(&kept));
+    match kept.source.fallback() {
+        Some(Ok(part)) => slot.good = Some(Arc::new(part)),
+        Some(Err(trouble)) => warn!(source = kept.settings.name, %trouble, "the fallback is none"),
+        None => {}
+    }
+    let patience = if kept.can_be_away() {
+        kept.settings.timeout.min(PATIENCE)
+    } else {
+        kept.settings.timeout
+    };
+    match timeout(patience, asked(&kept)).await {
+        Ok(Ok(Loaded::Part(part))) => {
+            kept.health.answered();
+            report::notes(&part.notes);
+            slot.take(part);
+        }
+        Ok(Ok(Loaded::Wrong { version, why })) => {
+            kept.health.answered();
+            let refused = Refused::Unread(why);
+            report::refused(&kept.settings.name, &kept.settings.name, &refused);
+            kept.health.refused(report::in_short(&refused));
+            slot.wrong = Some(version);
+            if slot.good.is_some() {
+                kept.health.falls_back();
+            }
+        }
+        // There is nothing that it could be unchanged from.
+        Ok(Ok(Loaded::Unchanged)) => kept.health.answered(),
+        Ok(Err(trouble)) => failed(&kept, &slot, &trouble),
+        Err(_) => failed(&kept, &slot, &Trouble("no answer in time".to_owned())),
+    }
+    slot
+}
+
+/// Asks a source: once, or for as long as somebody waits where nothing goes on without it.
+async fn asked(kept: &Kept) -> Result<Loaded, Trouble> {
+    loop {
+        match kept.load(None).await {
+            Err(trouble) if !kept.can_be_away() => {
+                // What ends the waiting does not know why it was for nothing.
+                kept.health.failed(&trouble);
+                sleep(PAUSE).await;
+            }
+            loaded => return loaded,
+        }
+    }
+}
+
+fn failed(kept: &Kept, slot: &Slot, trouble: &Trouble) {
+    let source = kept.settings.name.as_str();
+    if !kept.health.is_failing() {
+        kept.health.failed(trouble);
+    }
+    if slot.good.is_some() {
+        kept.health.falls_back();
+        warn!(source, error = %trouble, "this source of policy is away: its fallback is served until it answers");
+    } else if !kept.settings.required {
+        warn!(source, error = %trouble, "this source of policy is away: nothing of it is served until it answers");
+    }
+}
+
+/// What all of it means. Where that is not sound, sources whose word can be done without are left as if
+/// they had said nothing.
+async fn settle(ground: &Ground, mut state: State) -> Result<(Composition, State), Failure> {
+    let refused = match composed(ground, state.latest()).await? {
+        Ok(sound) => {
+            for which in state.waiting() {
+                state.promote(&which);
+            }
+            return Ok((sound, state));
+        }
+        Err(refused) => refused,
+    };
+    for slot in state
+        .pool
+        .iter_mut()
+        .filter(|slot| !slot.kept.can_be_away())
+    {
+        slot.good = slot.wanted.take();
+    }
+    let waiting = state.waiting();
+    if waiting.is_empty() {
+        return Err(refused);
+    }
+    let Ok(sound) = composed(ground, state.good()).await? else {
+        return Err(refused);
+    };
+    let told = Refused::Unservable(refused.to_string());
+    for slot in &state.pool {
+        let name = &slot.kept.settings.name;
+        if slot.wanted.is_some() {
+            report::refused(name, &ground.name(), &told);
+            slot.kept.health.refused(report::in_short(&told));
+            slot.kept.health.falls_back();
+        } else if let Some(part) = &slot.good {
+            slot.kept.health.applied(&part.version.to_string());
+        }
+    }
+    Ok((sound, state))
+}
+
+/// What `whole` means: an error where it cannot be known, and another where it is wrong.
+async fn composed(ground: &Ground, whole: Whole) -> Result<Result<Composition, Failure>, Failure> {
+    if let Some(kept) = whole.missing() {
+        return Err(away(kept));
+    }
+    let ground = ground.clone();
+    let composed = blocking(move || {
+        let environment = ground.environment();
+        let sound = whole.compose(&environment)?;
+        let variables = environment.taken();
+        Ok(Composition { sound, variables })
+    });
+    let lost = || Failure::runtime("reading the configuration came to no end");
+    let composed = composed.await.ok_or_else(lost)?;
+    Ok(composed.map_err(|errors: ConfigErrors| Failure::input(errors)))
+}
+
+/// What was composed, and on whose word.
+struct Composition {
+    sound: Sound,
+    variables: Vec<String>,
+}
+
+/// What sources say, for whoever asks once: `tidegate validate`, a simulation. And what there is to know
+/// about it.
+pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<String>), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::runtime(format!("cannot start threads: {error}")))?;
+    let asked = runtime.block_on(async {
+        let mut order = Vec::new();
+        for settings in sources {
+            order.push(Arc::new(opened(settings)?));
+        }
+        let pool = join_all(order.into_iter().map(first)).await;
+        let (mut told, mut notes) = (Vec::new(), Vec::new());
+        for slot in pool {
+            let settings = &slot.kept.settings;
+            let Some(part) = slot.latest() else {
+                if settings.required {
+                    return Err(away(&slot.kept));
+                }
+                notes.push(format!("the source `{}` did not answer", settings.name));
+                continue;
+            };
+            notes.extend(part.notes.iter().cloned());
+            let name = if part.is_translated {
+                format!("{}, translated", settings.name)
+            } else {
+                settings.name.clone()
+            };
+            told.push(Told {
+                name,
+                text: part.text.clone(),
+                is_translated: part.is_translated,
+            });
+        }
+        Ok((told, notes))
+    });
+    runtime.shutdown_background();
+    asked
+}
+
+fn opened(settings: PolicySource) -> Result<Kept, Failure> {
+    let name = settings.name.clone();
+    kept(settings).map_err(|why| Failure::input(format!("source `{name}`: {why}")))
+}
+
+fn away(kept: &Kept) -> Failure {
+    let name = &kept.settings.name;
+    let why = kept.health.standing().trouble.unwrap_or_default();
+    Failure::runtime(format!(
+        "nothing is known of the source of policy `{name}` after {:?}: {why}\n   help: where it can \
+         be done without, write `required: false`",
+        kept.settings.timeout
+    ))
+}

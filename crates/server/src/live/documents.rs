@@ -1,0 +1,298 @@
+//! A set of named documents: what a source holds that can be written to.
+
+use super::edit::Edit;
+use super::source::{Loaded, Part, Version};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use tidegate_policy::source::{DocumentKind, digest};
+
+/// What follows the count of a version where nobody counts.
+const UNCOUNTED: &str = "0~";
+
+/// What is shown in place of a value that is not.
+const HIDDEN: &str = "***";
+
+/// Documents by what they are and what they are called, each in JSON.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Documents(BTreeMap<(DocumentKind, String), String>);
+
+impl Documents {
+    /// What a store says that has these under these keys, such as `policy/api`. What it has under others
+    /// is not ours; what it has under ours and is no document makes all of it wrong, for to leave it out
+    /// would be to lift whatever limits it had.
+    pub(super) fn load(
+        version: &str,
+        found: impl IntoIterator<Item = (String, String)>,
+        seen: Option<&Version>,
+    ) -> Loaded {
+        let mut documents = Self::default();
+        let (mut notes, mut wrong, mut raw) = (Vec::new(), Vec::new(), String::new());
+        for (key, document) in found {
+            raw.push_str(&key);
+            raw.push_str(&document);
+            let Some((kind, name)) = named(&key) else {
+                notes.push(format!(
+                    "`{key}` is left alone: it is neither a policy, a guard nor a route"
+                ));
+                continue;
+            };
+            match check(kind, name, &document) {
+                Ok(()) => drop(documents.0.insert((kind, name.to_owned()), document)),
+                Err(why) => wrong.push(format!("`{key}`: {why}")),
+            }
+        }
+        let version = match version {
+            // Somebody wrote without counting: it is told by what is there.
+            "0" if !raw.is_empty() => format!("{UNCOUNTED}{}", digest(&raw)),
+            version => version.to_owned(),
+        };
+        let version = Version(version);
+        if seen == Some(&version) {
+            return Loaded::Unchanged;
+        }
+        if !wrong.is_empty() {
+            let why = wrong.join("\n");
+            return Loaded::Wrong { version, why };
+        }
+        let text = documents.to_text();
+        Loaded::Part(Part {
+            flaw: None,
+            text,
+            version,
+            is_translated: false,
+            notes,
+            documents: Some(documents),
+        })
+    }
+
+    /// Whether a store that had some, or counted at least, has nothing at all now: that was nobody who
+    /// removed them one by one, but the store that was lost, and is no reason to lift every limit.
+    pub(super) fn are_gone(version: &str, count: usize, seen: Option<&Version>) -> bool {
+        let is_nothing = version == "0" && count == 0;
+        is_nothing && seen.is_some_and(|seen| seen.0 != "0")
+    }
+
+    /// A version as the store itself counts it.
+    pub(super) fn counted(version: &Version) -> &str {
+        if version.0.starts_with(UNCOUNTED) {
+            "0"
+        } else {
+            &version.0
+        }
+    }
+
+    /// What a store has an edit's document under.
+    pub(super) fn key(edit: &Edit) -> String {
+        format!("{}/{}", edit.kind.word(), edit.name)
+    }
+
+    /// The document of that kind and name.
+    pub(crate) fn get(&self, kind: DocumentKind, name: &str) -> Option<&str> {
+        self.0.get(&(kind, name.to_owned())).map(String::as_str)
+    }
+
+    /// Whether there is such a document.
+    pub(super) fn has(&self, kind: DocumentKind, name: &str) -> bool {
+        self.0.contains_key(&(kind, name.to_owned()))
+    }
+
+    /// The same after `edits`, or which of them is none.
+    pub(super) fn with(&self, edits: &[Edit]) -> Result<Self, String> {
+        let mut documents = self.clone();
+        for edit in edits {
+            let key = (edit.kind, edit.name.clone());
+            match &edit.document {
+                Some(document) => {
+                    check(edit.kind, &edit.name, document)?;
+                    documents.0.insert(key, document.clone());
+                }
+                None => {
+                    documents.0.remove(&key);
+                }
+            }
+        }
+        Ok(documents)
+    }
+
+    /// All of them as one text in our language: by kind, and in the order of their names. Each begins on
+    /// a line of its own, so that whatever is wrong with it is told by that line.
+    pub(super) fn to_text(&self) -> String {
+        let mut text = String::from("{");
+        let mut kinds = 0;
+        for kind in DocumentKind::ALL {
+            let mut of_kind = self.0.iter().filter(|((it, _), _)| *it == kind).peekable();
+            if of_kind.peek().is_none() {
+                continue;
+            }
+            let comma = if kinds > 0 { "," } else { "" };
+            kinds += 1;
+            // Writing to a string cannot fail.
+            write!(text, "{comma}\n\"{}\": [", kind.section()).ok();
+            for (nth, (_, document)) in of_kind.enumerate() {
+                text.push_str(if nth > 0 { ",\n" } else { "\n" });
+                text.push_str(document.trim());
+            }
+            text.push(']');
+        }
+        text.push_str("}\n");
+        text
+    }
+}
+
+/// What a key names, such as `policy/api`.
+fn named(key: &str) -> Option<(DocumentKind, &str)> {
+    let (word, name) = key.split_once('/')?;
+    let kind = DocumentKind::ALL.into_iter().find(|it| it.word() == word)?;
+    Some((kind, name))
+}
+
+/// Whether a text is a document of that name and nothing else: what is joined to a larger text must not
+/// end it early.
+fn check(kind: DocumentKind, name: &str, document: &str) -> Result<(), String> {
+    let value: Value = serde_json::from_str(document).map_err(|why| format!("not JSON: {why}"))?;
+    if has_hidden(&value) {
+        return Err(format!(
+            "`{HIDDEN}` stands for a value that is not shown; write the value itself"
+        ));
+    }
+    let said = value.get(kind.name_field());
+    match said.and_then(Value::as_str) {
+        Some(said) if said == name => Ok(()),
+        Some(said) => Err(format!("it calls itself `{said}`")),
+        None => {
+            let field = kind.name_field();
+            Err(format!("it has no `{field}`; expected `{name}`"))
+        }
+    }
+}
+
+/// Whether something was read that hides a value, and is to be written back so.
+fn has_hidden(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text == HIDDEN,
+        Value::Array(items) => items.iter().any(has_hidden),
+        Value::Object(fields) => fields.values().any(has_hidden),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(name: &str, rate: &str) -> String {
+        format!(r#"{{"name": "{name}", "limits": [{{"name": "all", "rate": "{rate}"}}]}}"#)
+    }
+
+    fn edit(kind: DocumentKind, name: &str, document: Option<String>) -> Edit {
+        Edit {
+            kind,
+            name: name.to_owned(),
+            document,
+        }
+    }
+
+    fn loaded(found: &[(&str, String)]) -> Part {
+        let found = found
+            .iter()
+            .map(|(key, text)| ((*key).to_owned(), text.clone()));
+        match Documents::load("7", found, None) {
+            Loaded::Part(part) => part,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn documents_become_one_text_in_the_order_of_their_names() {
+        let part = loaded(&[
+            ("policy/b", policy("b", "1/s")),
+            (
+                "guard/g",
+                r#"{"name": "g", "refuse": "ip", "list": ["192.0.2.1"]}"#.to_owned(),
+            ),
+            ("policy/a", policy("a", "2/s")),
+        ]);
+        let config = tidegate_policy::Config::from_yaml(&part.text).unwrap();
+        let names: Vec<_> = config.policies.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!((names, config.guards.iter().count()), (vec!["a", "b"], 1));
+        assert_eq!(part.version.0, "7");
+    }
+
+    #[test]
+    fn nothing_is_an_empty_text_and_no_error() {
+        let part = loaded(&[]);
+        assert_eq!((part.text.as_str(), part.notes.len()), ("{}\n", 0));
+    }
+
+    #[test]
+    fn what_is_not_a_document_of_its_name_makes_all_of_it_wrong() {
+        let found = [
+            ("policy/a", policy("b", "1/s")),
+            ("policy/c", "{\"name\": \"c\"}], \"listen\": [{}".to_owned()),
+            ("policy/d", "{}".to_owned()),
+            ("policy/e", policy("e", "1/s")),
+            ("policy/f", policy("f", "***")),
+        ];
+        let found = found.map(|(key, text)| (key.to_owned(), text));
+        let Loaded::Wrong { why, .. } = Documents::load("7", found, None) else {
+            panic!("it is wrong");
+        };
+        for expected in [
+            "`policy/a`: it calls itself `b`",
+            "`policy/c`: not JSON",
+            "`policy/d`: it has no `name`; expected `d`",
+            "`policy/f`: `***` stands for a value that is not shown",
+        ] {
+            assert!(why.contains(expected), "{expected}: {why}");
+        }
+        assert!(!why.contains("policy/e"), "{why}");
+    }
+
+    #[test]
+    fn what_is_nobodys_document_is_left_alone_and_told() {
+        let part = loaded(&[("other", "{}".to_owned()), ("plan/x", "?".to_owned())]);
+        assert_eq!((part.text.as_str(), part.notes.len()), ("{}\n", 2));
+    }
+
+    #[test]
+    fn edits_set_and_remove_and_leave_the_rest() {
+        let documents = loaded(&[
+            ("policy/a", policy("a", "1/s")),
+            ("policy/b", policy("b", "1/s")),
+        ]);
+        let documents = documents.documents.unwrap();
+        let kind = DocumentKind::Policy;
+        let edits = [
+            edit(kind, "a", None),
+            edit(kind, "c", Some(policy("c", "3/s"))),
+        ];
+        let after = documents.with(&edits).unwrap();
+        assert!(!after.has(kind, "a") && after.has(kind, "b") && after.has(kind, "c"));
+        let misnamed = [edit(kind, "c", Some(policy("d", "3/s")))];
+        assert!(
+            documents
+                .with(&misnamed)
+                .unwrap_err()
+                .contains("calls itself `d`")
+        );
+    }
+
+    #[test]
+    fn what_nobody_counted_is_known_by_what_it_says() {
+        let found = |rate| [("policy/a".to_owned(), policy("a", rate))];
+        let Loaded::Part(first) = Documents::load("0", found("1/s"), None) else {
+            panic!("there is something");
+        };
+        let seen = Some(&first.version);
+        assert!(matches!(
+            Documents::load("0", found("1/s"), seen),
+            Loaded::Unchanged
+        ));
+        assert!(matches!(
+            Documents::load("0", found("2/s"), seen),
+            Loaded::Part(_)
+        ));
+        assert_eq!(Documents::counted(&first.version), "0");
+    }
+}

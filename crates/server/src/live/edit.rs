@@ -1,0 +1,147 @@
+//! Changes to what a source says, asked for by somebody through this server.
+
+use super::source::Part;
+use super::state::Kept;
+use super::view::View;
+use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
+use tidegate_policy::ConfigErrors;
+use tidegate_policy::source::DocumentKind;
+
+/// One change: this document from now on, or none of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edit {
+    pub(crate) kind: DocumentKind,
+    pub(crate) name: String,
+    /// As it stands in the list, in JSON: `{"name": "api", "limits": […]}`. None removes it.
+    pub(crate) document: Option<String>,
+}
+
+/// Why nothing was changed.
+#[derive(Debug)]
+pub(crate) enum EditError {
+    /// What was to be changed stands where nothing can be written. These can be written to; none,
+    /// where no source can.
+    ReadOnly { writable: Vec<String> },
+    /// Somebody else was quicker: this is the version now.
+    Stale { now: String },
+    /// It would not be sound: everything that is wrong with it.
+    Invalid(ConfigErrors),
+    /// It would be sound, and yet cannot be served by what runs.
+    Refused(String),
+    /// There is no such document, or no such source.
+    Unknown(String),
+    /// It cannot go: these need it.
+    Used { by: Vec<String> },
+    /// The source cannot be reached, or does not take it.
+    Away(String),
+}
+
+impl fmt::Display for EditError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ReadOnly { writable } if writable.is_empty() => {
+                f.write_str("no source of policy can be written to")
+            }
+            Self::ReadOnly { writable } => write!(
+                f,
+                "it stands where it cannot be changed from here; what can be written to: {}",
+                writable.join(", ")
+            ),
+            Self::Stale { now } => write!(f, "somebody else changed it: it is at {now} now"),
+            Self::Invalid(errors) => errors.fmt(f),
+            Self::Refused(why) | Self::Away(why) | Self::Unknown(why) => f.write_str(why),
+            Self::Used { by } => write!(f, "it is used by {}", by.join(", ")),
+        }
+    }
+}
+
+impl std::error::Error for EditError {}
+
+/// The source that is to be changed: the one that is named, or the first that can be.
+pub(super) fn target(order: &[Arc<Kept>], name: Option<&str>) -> Result<Arc<Kept>, EditError> {
+    let is_writable = |kept: &&Arc<Kept>| kept.source.writer().is_some();
+    let kept = match name {
+        Some(name) => {
+            let named = order.iter().find(|kept| kept.settings.name == name);
+            let unknown = || EditError::Unknown(format!("there is no source `{name}`"));
+            let named = if name == "file" {
+                None
+            } else {
+                Some(named.ok_or_else(unknown)?)
+            };
+            named.filter(is_writable)
+        }
+        None => order.iter().find(is_writable),
+    };
+    kept.cloned().ok_or_else(|| read_only(order))
+}
+
+fn read_only(order: &[Arc<Kept>]) -> EditError {
+    let writable = order.iter().filter(|kept| kept.source.writer().is_some());
+    EditError::ReadOnly {
+        writable: writable.map(|kept| kept.settings.name.clone()).collect(),
+    }
+}
+
+/// What a source would say after `edits`, where nothing speaks against them before they are read.
+pub(super) fn edited(
+    view: &View,
+    order: &[Arc<Kept>],
+    (kept, latest): (&Arc<Kept>, &Part),
+    edits: &[Edit],
+) -> Result<Part, EditError> {
+    let Some(documents) = &latest.documents else {
+        return Err(read_only(order));
+    };
+    for edit in edits {
+        let (kind, name) = (edit.kind, edit.name.as_str());
+        let served = view.document(kind, name).and_then(|it| view.part_of(it));
+        if served.is_some_and(|part| part.name != kept.settings.name) {
+            return Err(read_only(order));
+        }
+        if edit.document.is_none() {
+            if !documents.has(kind, name) {
+                let message = format!("there is no {} `{name}`", kind.word());
+                return Err(EditError::Unknown(message));
+            }
+            let by = users(view, edit, edits);
+            if !by.is_empty() {
+                return Err(EditError::Used { by });
+            }
+        }
+    }
+    let documents = documents.with(edits).map_err(EditError::Refused)?;
+    Ok(Part {
+        text: documents.to_text(),
+        documents: Some(documents),
+        ..latest.clone()
+    })
+}
+
+/// The routes that go by a policy which is to be removed, and stay as they are.
+fn users(view: &View, removed: &Edit, edits: &[Edit]) -> Vec<String> {
+    if removed.kind != DocumentKind::Policy {
+        return Vec::new();
+    }
+    let is_edited = |name: &str| {
+        let is_it = |it: &Edit| it.kind == DocumentKind::Route && it.name == name;
+        edits.iter().any(is_it)
+    };
+    let routes = view.documents.iter();
+    let routes = routes.filter(|it| it.kind == DocumentKind::Route && !is_edited(&it.name));
+    let routes = routes.filter(|it| goes_by(&it.json, &removed.name));
+    routes.map(|it| format!("route `{}`", it.name)).collect()
+}
+
+fn goes_by(route: &str, policy: &str) -> bool {
+    let Ok(route) = serde_json::from_str::<Value>(route) else {
+        return false;
+    };
+    match route.get("policy") {
+        Some(Value::String(name)) => name == policy,
+        Some(Value::Array(names)) => names.iter().any(|name| name == policy),
+        _ => false,
+    }
+}

@@ -1,0 +1,59 @@
+//! A channel on which somebody may say that something has changed.
+
+use std::future::pending;
+use std::time::Duration;
+use tidegate::redis::Connection;
+use tidegate_redis::Listening;
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout};
+
+/// How long to wait before a channel is listened to again that was lost.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// A channel that is listened to by one.
+#[derive(Debug)]
+pub(super) struct Channel {
+    name: String,
+    listening: Mutex<Option<Listening>>,
+}
+
+impl Channel {
+    pub(super) fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            listening: Mutex::new(None),
+        }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits until something is said, or could have been without being heard, and no longer than `most`.
+    pub(super) async fn hear(&self, connection: &Connection, most: Duration) {
+        // Either is reason enough to look.
+        timeout(most, self.heard(connection)).await.ok();
+    }
+
+    async fn heard(&self, connection: &Connection) {
+        let mut listening = self.listening.lock().await;
+        loop {
+            let Some(channel) = listening.as_mut() else {
+                match connection.listen(self.name.as_bytes()).await {
+                    Ok(channel) => {
+                        *listening = Some(channel);
+                        // What was said before is not known.
+                        return;
+                    }
+                    // The interval goes by anyway.
+                    Err(_) => return pending().await,
+                }
+            };
+            if channel.heard().await.is_ok() {
+                return;
+            }
+            *listening = None;
+            sleep(PAUSE).await;
+        }
+    }
+}

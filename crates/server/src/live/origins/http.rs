@@ -1,0 +1,111 @@
+//! A document at a URL, fetched only if it has changed.
+
+use super::BYTES_MAX;
+use super::translate::Foreign;
+use crate::errand::{Answer, Errand};
+use crate::live::source::{Loaded, Source, Trouble, Version};
+use crate::tasks::blocking;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::header::{ACCEPT, AUTHORIZATION, ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use std::time::Duration;
+use tidegate_policy::config::Secret;
+use tidegate_policy::route::UpstreamTls;
+use tidegate_policy::source::{Format, digest};
+use tokio::time::sleep;
+
+/// The longest tag that is presented again.
+const TAG_MAX: usize = 1_024;
+
+/// What a version begins with that is of a document without a tag. No tag does.
+const UNTAGGED: char = '~';
+
+/// A document at a URL.
+#[derive(Debug)]
+pub(super) struct HttpSource {
+    name: String,
+    errand: Errand,
+    headers: HeaderMap,
+    format: Format,
+    every: Duration,
+}
+
+impl HttpSource {
+    pub(super) fn new(
+        name: &str,
+        (url, token, format): (&str, Option<&Secret>, Format),
+        time_max: Duration,
+        every: Duration,
+    ) -> Result<Self, String> {
+        let mut headers = HeaderMap::new();
+        let accept = HeaderValue::from_static("application/yaml, application/json");
+        headers.insert(ACCEPT, accept);
+        if let Some(token) = token {
+            let value = HeaderValue::from_str(&format!("Bearer {}", token.expose()));
+            let mut value = value.map_err(|_| "the token cannot be sent in a header".to_owned())?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            errand: Errand::to(url, &UpstreamTls::default(), time_max, BYTES_MAX)?,
+            headers,
+            format,
+            every,
+        })
+    }
+
+    async fn ask(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+        let mut headers = self.headers.clone();
+        let tag = seen.filter(|it| !it.0.starts_with(UNTAGGED));
+        let tag = tag.and_then(|tag| HeaderValue::from_str(&tag.0).ok());
+        let is_tagged = tag.is_some();
+        if let Some(tag) = tag {
+            headers.insert(IF_NONE_MATCH, tag);
+        }
+        let answer = self.errand.run(Method::GET, headers, Bytes::new()).await;
+        let answer = answer.map_err(|error| Trouble(error.to_string()))?;
+        match answer.status {
+            StatusCode::NOT_MODIFIED if is_tagged => Ok(Loaded::Unchanged),
+            StatusCode::OK => self.read(answer, seen).await,
+            status => Err(Trouble(format!("it was answered {status}"))),
+        }
+    }
+
+    async fn read(&self, answer: Answer, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+        let text = String::from_utf8(answer.body.into());
+        let text = text.map_err(|_| Trouble("it is not text in UTF-8".to_owned()))?;
+        let tag = answer.headers.get(ETAG).and_then(|it| it.to_str().ok());
+        let version = match tag.filter(|tag| tag.len() <= TAG_MAX && !tag.starts_with(UNTAGGED)) {
+            Some(tag) => tag.to_owned(),
+            None => format!("{UNTAGGED}{}", digest(&text)),
+        };
+        let version = Version(version);
+        if seen == Some(&version) {
+            return Ok(Loaded::Unchanged);
+        }
+        let (name, format) = (self.name.clone(), self.format);
+        let read = blocking(move || {
+            let foreign = Foreign {
+                name: &name,
+                format,
+                policy: &name,
+                text: &text,
+            };
+            foreign.load(version)
+        });
+        read.await
+            .ok_or_else(|| Trouble("reading it came to no end".to_owned()))
+    }
+}
+
+impl Source for HttpSource {
+    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+        Box::pin(self.ask(seen))
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(sleep(self.every))
+    }
+}

@@ -1,0 +1,170 @@
+//! A key of a keeper: a document with a version, over HTTP.
+
+use super::BYTES_MAX;
+use super::translate::Foreign;
+use crate::errand::Errand;
+use crate::live::source::{Loaded, Part, Source, Trouble, Version};
+use crate::tasks::blocking;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::header::{ACCEPT, AUTHORIZATION};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use serde::Deserialize;
+use serde_json::Value;
+use std::fmt::Write;
+use std::time::Duration;
+use tidegate_policy::route::UpstreamTls;
+use tidegate_policy::source::Keeper;
+use tokio::time::sleep;
+
+/// The version of what was written beside the keeper's address.
+const FALLBACK: &str = "fallback";
+
+/// A key of a keeper.
+#[derive(Debug)]
+pub(super) struct KeeperSource {
+    keeper: Keeper,
+    errand: Errand,
+    headers: HeaderMap,
+    every: Duration,
+}
+
+/// What a keeper answers.
+#[derive(Deserialize)]
+struct Answered {
+    /// The document: text, or JSON within JSON.
+    #[serde(default)]
+    value: Value,
+    #[serde(default)]
+    version: Value,
+    #[serde(default)]
+    mod_revision: Value,
+}
+
+impl KeeperSource {
+    pub(super) fn new(
+        keeper: &Keeper,
+        time_max: Duration,
+        every: Duration,
+    ) -> Result<Self, String> {
+        let url = format!(
+            "{}/{}/{}",
+            keeper.url,
+            keeper.endpoint,
+            segment(&keeper.key)
+        );
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(password) = &keeper.password {
+            let who = STANDARD.encode(format!("{}:{}", keeper.user, password.expose()));
+            let value = HeaderValue::from_str(&format!("Basic {who}"));
+            let mut value = value.map_err(|_| "the password cannot be sent".to_owned())?;
+            value.set_sensitive(true);
+            headers.insert(AUTHORIZATION, value);
+        }
+        Ok(Self {
+            keeper: keeper.clone(),
+            errand: Errand::to(&url, &UpstreamTls::default(), time_max, BYTES_MAX)?,
+            headers,
+            every,
+        })
+    }
+
+    async fn ask(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+        let asked = self
+            .errand
+            .run(Method::GET, self.headers.clone(), Bytes::new());
+        let answer = asked.await.map_err(|error| Trouble(error.to_string()))?;
+        if answer.status != StatusCode::OK {
+            return Err(Trouble(format!("it was answered {}", answer.status)));
+        }
+        let answered: Answered = serde_json::from_slice(&answer.body)
+            .map_err(|error| Trouble(format!("the answer is not what a keeper says: {error}")))?;
+        let version = Version(format!(
+            "{}/{}",
+            number(&answered.version),
+            number(&answered.mod_revision)
+        ));
+        if seen == Some(&version) {
+            return Ok(Loaded::Unchanged);
+        }
+        let text = match answered.value {
+            Value::String(text) => text,
+            Value::Null => String::new(),
+            value => value.to_string(),
+        };
+        if text.trim().is_empty() {
+            let key = &self.keeper.key;
+            return Err(Trouble(format!("there is nothing under the key `{key}`")));
+        }
+        let keeper = self.keeper.clone();
+        let read = blocking(move || foreign(&keeper, &text).load(version));
+        read.await
+            .ok_or_else(|| Trouble("reading it came to no end".to_owned()))
+    }
+}
+
+fn foreign<'a>(keeper: &'a Keeper, text: &'a str) -> Foreign<'a> {
+    Foreign {
+        name: &keeper.key,
+        format: keeper.format,
+        policy: &keeper.policy,
+        text,
+    }
+}
+
+impl Source for KeeperSource {
+    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+        Box::pin(self.ask(seen))
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(sleep(self.every))
+    }
+
+    fn fallback(&self) -> Option<Result<Part, Trouble>> {
+        let text = self.keeper.fallback.as_ref()?;
+        let loaded = foreign(&self.keeper, text).load(Version(FALLBACK.to_owned()));
+        match loaded {
+            Loaded::Part(part) => Some(Ok(part)),
+            Loaded::Wrong { why, .. } => Some(Err(Trouble(why))),
+            Loaded::Unchanged => None,
+        }
+    }
+}
+
+/// A number as a keeper writes it, or another of its kind does.
+fn number(value: &Value) -> String {
+    match value {
+        Value::Number(number) => number.to_string(),
+        Value::String(number) => number.clone(),
+        _ => "0".to_owned(),
+    }
+}
+
+/// A key as a segment of a path.
+fn segment(key: &str) -> String {
+    let mut segment = String::new();
+    for byte in key.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            segment.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            write!(segment, "%{byte:02X}").ok();
+        }
+    }
+    segment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::segment;
+
+    #[test]
+    fn a_key_is_one_segment_whatever_it_holds() {
+        assert_eq!(segment("ratelimits"), "ratelimits");
+        assert_eq!(segment("a/b c?"), "a%2Fb%20c%3F");
+    }
+}

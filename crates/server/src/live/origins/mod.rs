@@ -1,0 +1,68 @@
+//! The sources beside the file.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | whichever a configuration names |
+//! | `keeper` | a key of a keeper: a document with a version, over HTTP |
+//! | `http` | a document at a URL, fetched only if it has changed |
+//! | `redis` | a hash of Redis with a document in each field |
+//! | `rules` | rules of `FluxGate`, in Redis and in `MongoDB` |
+//! | `etcd` | keys of etcd with a document in each |
+//! | `channel` | a channel of Redis on which changes are told |
+//! | `translate` | documents of others, told in our own language |
+
+mod channel;
+mod etcd;
+mod http;
+mod keeper;
+mod redis;
+mod rules;
+mod translate;
+
+use super::source::Source;
+use tidegate_policy::source::{PolicyOrigin, PolicySource};
+
+/// The longest document: more than the language takes, so that it is the language's own message that
+/// says so.
+const BYTES_MAX: usize = 16 << 20;
+
+/// The source that `settings` name, or what is wrong with them. Asks nobody yet.
+pub(super) fn open(settings: &PolicySource) -> Result<Box<dyn Source>, String> {
+    let every = settings.refresh;
+    Ok(match &settings.origin {
+        PolicyOrigin::Keeper(keeper) => {
+            Box::new(keeper::KeeperSource::new(keeper, settings.timeout, every)?)
+        }
+        PolicyOrigin::Http { url, token, format } => {
+            let asked = (url.as_str(), token.as_ref(), *format);
+            Box::new(http::HttpSource::new(
+                &settings.name,
+                asked,
+                settings.timeout,
+                every,
+            )?)
+        }
+        PolicyOrigin::Redis {
+            redis,
+            key,
+            writable,
+        } => Box::new(redis::RedisSource::new(
+            redis,
+            (key, *writable),
+            settings.timeout,
+            every,
+        )?),
+        PolicyOrigin::RuleSets(rule_sets) => {
+            let (name, time_max) = (&settings.name, settings.timeout);
+            Box::new(rules::RuleSetSource::new(name, rule_sets, time_max, every)?)
+        }
+        #[cfg(feature = "mongodb")]
+        PolicyOrigin::MongoDb(rules) => {
+            let (name, time_max) = (&settings.name, settings.timeout);
+            Box::new(rules::MongoSource::new(name, rules, time_max, every))
+        }
+        #[cfg(not(feature = "mongodb"))]
+        PolicyOrigin::MongoDb(_) => return Err(crate::sources::WITHOUT_MONGODB.to_owned()),
+        PolicyOrigin::Etcd(etcd) => Box::new(etcd::EtcdSource::new(etcd, settings.timeout, every)?),
+    })
+}

@@ -1,0 +1,167 @@
+//! A collection of rules in `MongoDB`.
+//!
+//! Each document is a rule, and a rule set is all those that name it. The collection is read to its end
+//! every so often, and compared with what it was.
+
+use super::SETS_MAX;
+use super::sets::{Now, Sets};
+use crate::live::origins::BYTES_MAX;
+use crate::live::source::{Loaded, Source, Trouble, Version};
+use crate::sources::mongodb::{connect, shown};
+use crate::tasks::blocking;
+use futures_util::future::BoxFuture;
+use mongodb::Client;
+use mongodb::bson::{Bson, Document as Fields, doc};
+use serde_json::{Map, Number, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_policy::import::{SourceFile, fluxgate};
+use tidegate_policy::source::{MongoRules, digest};
+use tokio::sync::OnceCell;
+use tokio::time::sleep;
+
+/// The most rules.
+const RULES_MAX: usize = 100_000;
+
+/// The set of rules that name none.
+const DEFAULT_SET: &str = "default";
+
+/// A collection of rules.
+#[derive(Debug)]
+pub(in crate::live::origins) struct MongoSource {
+    name: String,
+    rules: MongoRules,
+    client: OnceCell<Client>,
+    time_max: Duration,
+    every: Duration,
+    sets: Arc<Sets<SourceFile>>,
+}
+
+impl MongoSource {
+    pub(in crate::live::origins) fn new(
+        name: &str,
+        rules: &MongoRules,
+        time_max: Duration,
+        every: Duration,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            rules: rules.clone(),
+            client: OnceCell::new(),
+            time_max,
+            every,
+            sets: Arc::default(),
+        }
+    }
+
+    async fn ask(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+        let rules = self.read().await.map_err(Trouble)?;
+        if rules.is_empty() && self.sets.is_known() {
+            let name = &self.rules.collection;
+            return Err(Trouble(format!(
+                "the collection `{name}` is gone, or empty"
+            )));
+        }
+        let (name, sets, seen) = (self.name.clone(), Arc::clone(&self.sets), seen.cloned());
+        let collection = self.rules.collection.clone();
+        let loaded = blocking(move || {
+            let now = by_set(&collection, rules)?;
+            let version = Version(digest(&format!("{now:?}")));
+            if seen.as_ref() == Some(&version) {
+                return Ok(Loaded::Unchanged);
+            }
+            Ok(sets.load(&name, now, version, |_, files| fluxgate(files)))
+        });
+        let loaded = loaded.await;
+        loaded.unwrap_or_else(|| Err(Trouble("reading it came to no end".to_owned())))
+    }
+
+    /// All documents of the collection.
+    async fn read(&self) -> Result<Vec<Fields>, String> {
+        let client = self
+            .client
+            .get_or_try_init(|| connect(&self.rules.url, self.time_max));
+        let database = client.await?.database(&self.rules.database);
+        let name = &self.rules.collection;
+        let wrong = |error| format!("collection `{name}`: {}", shown(error));
+        let collection = database.collection::<Fields>(name);
+        let mut cursor = collection.find(doc! {}).await.map_err(wrong)?;
+        let mut rules = Vec::new();
+        let mut bytes = 0;
+        while cursor.advance().await.map_err(wrong)? {
+            bytes += cursor.current().as_bytes().len();
+            if rules.len() == RULES_MAX || bytes > BYTES_MAX {
+                return Err(format!(
+                    "collection `{name}` has more than {RULES_MAX} rules or {BYTES_MAX} bytes"
+                ));
+            }
+            rules.push(cursor.deserialize_current().map_err(wrong)?);
+        }
+        Ok(rules)
+    }
+}
+
+impl Source for MongoSource {
+    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+        Box::pin(self.ask(seen))
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        Box::pin(sleep(self.every))
+    }
+}
+
+/// The rules of each set, one a line, in the order of their ids: a collection has none.
+fn by_set(collection: &str, rules: Vec<Fields>) -> Result<Vec<Now<SourceFile>>, Trouble> {
+    let mut sets: BTreeMap<String, Vec<(String, Value)>> = BTreeMap::new();
+    for rule in rules {
+        let text = |field: &str| rule.get(field).and_then(Bson::as_str).unwrap_or_default();
+        let set = match text("ruleSetId") {
+            "" => DEFAULT_SET.to_owned(),
+            set => set.to_owned(),
+        };
+        let id = text("id").to_owned();
+        sets.entry(set).or_default().push((id, document(rule)));
+    }
+    if sets.len() > SETS_MAX {
+        let count = sets.len();
+        return Err(Trouble(format!(
+            "there are {count} rule sets; at most {SETS_MAX} are supported"
+        )));
+    }
+    let files = sets.into_iter().map(|(set, mut rules)| {
+        rules.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut text = String::new();
+        for (_, rule) in rules {
+            // Writing to a string cannot fail.
+            writeln!(text, "{rule}").ok();
+        }
+        let name = format!("{collection}, rule set {set}");
+        (set, Ok(SourceFile { name, text }))
+    });
+    Ok(files.collect())
+}
+
+/// A document as JSON.
+fn document(fields: Fields) -> Value {
+    let fields = fields.into_iter().map(|(name, value)| (name, json(value)));
+    Value::Object(fields.collect::<Map<String, Value>>())
+}
+
+/// A value as JSON: a number of any width is one, and what JSON has no word for is text.
+fn json(value: Bson) -> Value {
+    match value {
+        Bson::Null | Bson::Undefined => Value::Null,
+        Bson::Boolean(flag) => Value::Bool(flag),
+        Bson::Int32(number) => Value::from(number),
+        Bson::Int64(number) => Value::from(number),
+        Bson::Double(number) => Number::from_f64(number).map_or(Value::Null, Value::Number),
+        Bson::String(text) | Bson::Symbol(text) => Value::String(text),
+        Bson::Array(items) => items.into_iter().map(json).collect(),
+        Bson::Document(fields) => document(fields),
+        Bson::ObjectId(id) => Value::String(id.to_hex()),
+        other => Value::String(other.to_string()),
+    }
+}

@@ -1,0 +1,175 @@
+//! Rule sets in hashes of Redis.
+//!
+//! A set, `fluxgate:rulesets`, has their ids, and a hash for each, `fluxgate:ruleset:<id>`, says how much.
+//! Whoever changes one says so on a channel. Nobody keeps count of changes, so all of it is read every
+//! so often, and compared with what it was: what was said while nobody listened is seen then.
+
+use super::SETS_MAX;
+use super::sets::{Now, Sets};
+use crate::live::origins::BYTES_MAX;
+use crate::live::origins::channel::Channel;
+use crate::live::source::{Loaded, Source, Trouble, Version};
+use crate::tasks::blocking;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate::redis::{CallError, Connection};
+use tidegate_policy::import::{RuleSetRecord, fluxgate_rule_sets};
+use tidegate_policy::source::{RuleSets, digest};
+
+/// How many hashes are asked for at once.
+const AT_ONCE: usize = 32;
+
+/// The field that repeats the id.
+const ID: &str = "ruleSetId";
+
+/// How a server says that a key holds something else.
+const WRONG_TYPE: &str = "WRONGTYPE";
+
+/// What a hash of Redis holds.
+type Hash = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Rule sets in Redis.
+#[derive(Debug)]
+pub(in crate::live::origins) struct RuleSetSource {
+    name: String,
+    connection: Connection,
+    prefix: String,
+    channel: Channel,
+    time_max: Duration,
+    every: Duration,
+    sets: Arc<Sets<RuleSetRecord>>,
+}
+
+impl RuleSetSource {
+    pub(in crate::live::origins) fn new(
+        name: &str,
+        rule_sets: &RuleSets,
+        time_max: Duration,
+        every: Duration,
+    ) -> Result<Self, String> {
+        let settings = tidegate::redis::settings(&rule_sets.redis, &[]);
+        let (settings, _) = settings.map_err(|it| it.to_string())?;
+        let settings = settings.connections(1).timeout(time_max);
+        let connection = Connection::start(settings, Vec::new()).map_err(|it| it.to_string())?;
+        Ok(Self {
+            name: name.to_owned(),
+            connection,
+            prefix: rule_sets.prefix.clone(),
+            channel: Channel::new(rule_sets.channel.as_str()),
+            time_max,
+            every,
+            sets: Arc::default(),
+        })
+    }
+
+    async fn ask(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+        let settled = self.connection.settled().await;
+        settled.map_err(|error| Trouble(error.to_string()))?;
+        let ids = self.ids().await?;
+        if ids.is_empty() && self.sets.is_known() {
+            let prefix = &self.prefix;
+            return Err(Trouble(format!(
+                "the set `{prefix}:rulesets` is gone, and all rule sets with it"
+            )));
+        }
+        let mut now: Vec<Now<RuleSetRecord>> = stream::iter(ids)
+            .map(|id| self.read(id))
+            .buffered(AT_ONCE)
+            .try_filter_map(|set| async { Ok(set) })
+            .try_collect()
+            .await?;
+        now.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let (name, sets, seen) = (self.name.clone(), Arc::clone(&self.sets), seen.cloned());
+        let loaded = blocking(move || {
+            let version = Version(digest(&format!("{now:?}")));
+            if seen.as_ref() == Some(&version) {
+                return Loaded::Unchanged;
+            }
+            sets.load(&name, now, version, fluxgate_rule_sets)
+        });
+        loaded
+            .await
+            .ok_or_else(|| Trouble("reading it came to no end".to_owned()))
+    }
+
+    /// The ids of all rule sets, each once.
+    async fn ids(&self) -> Result<Vec<String>, Trouble> {
+        let index = format!("{}:rulesets", self.prefix);
+        // More than there may be are counted, so that it can be said that there are too many.
+        let ids = self
+            .connection
+            .members(index.as_bytes(), SETS_MAX, self.time_max);
+        let ids = ids.await.map_err(|error| Trouble(error.to_string()))?;
+        let ids = ids.into_iter().map(String::from_utf8);
+        let ids: Result<Vec<String>, _> = ids.collect();
+        let not_text = |_| Trouble(format!("an id in `{index}` is not text in UTF-8"));
+        let mut ids = ids.map_err(not_text)?;
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    /// What the hash of a rule set says; nothing where there is none, which is how one goes.
+    async fn read(&self, id: String) -> Result<Option<Now<RuleSetRecord>>, Trouble> {
+        let key = format!("{}:ruleset:{id}", self.prefix);
+        let hash = match self.connection.hgetall(key.as_bytes()).await {
+            Ok(hash) if hash.is_empty() => return Ok(None),
+            Ok(hash) => hash,
+            Err(error) if error.code() == Some(WRONG_TYPE) => {
+                let why = format!("the key `{key}` does not hold a hash");
+                return Ok(Some((id, Err(why))));
+            }
+            Err(error) => return Err(away(&key, &error)),
+        };
+        let said = record(key, &id, hash);
+        Ok(Some((id, said)))
+    }
+}
+
+impl Source for RuleSetSource {
+    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+        Box::pin(self.ask(seen))
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        // What is said there, an id, `*` or a document, does not matter: all of it is compared.
+        Box::pin(self.channel.hear(&self.connection, self.every))
+    }
+}
+
+/// A hash as text, of the rule set by whose id it was found.
+fn record(key: String, id: &str, hash: Hash) -> Result<RuleSetRecord, String> {
+    let length: usize = hash
+        .iter()
+        .map(|(field, value)| field.len() + value.len())
+        .sum();
+    if length > BYTES_MAX {
+        return Err(format!("{key}: it has more than {BYTES_MAX} bytes"));
+    }
+    let mut fields = Vec::new();
+    for (field, value) in hash {
+        let shown = field.escape_ascii().to_string();
+        let not_text = |_| format!("{key}: field `{shown}` is not text in UTF-8");
+        let field = String::from_utf8(field).map_err(not_text)?;
+        let value = String::from_utf8(value).map_err(not_text)?;
+        fields.push((field, value));
+    }
+    // Redis tells them in any order.
+    fields.sort_unstable();
+    match fields.iter().find(|(field, _)| field == ID) {
+        Some((_, said)) if said != id => {
+            return Err(format!(
+                "{key}: field `{ID}` is {said:?}, and the rule set is asked for as {id:?}"
+            ));
+        }
+        Some(_) => {}
+        None => fields.push((ID.to_owned(), id.to_owned())),
+    }
+    Ok(RuleSetRecord { key, fields })
+}
+
+fn away(key: &str, error: &CallError) -> Trouble {
+    Trouble(format!("{key}: {error}"))
+}

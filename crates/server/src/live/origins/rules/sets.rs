@@ -1,0 +1,134 @@
+//! What was last understood of each rule set.
+
+use crate::live::source::{Loaded, Part, Version};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::slice;
+use tidegate_policy::ConfigErrors;
+use tidegate_policy::import::Imported;
+use tracing::error;
+
+/// A rule set as it is now: its id, and what it says, or why that is not known.
+pub(super) type Now<T> = (String, Result<T, String>);
+
+/// How rule sets become policies; the text is what messages call them all.
+pub(super) type Translate<T> = fn(&str, &[T]) -> Result<Imported, ConfigErrors>;
+
+/// What was last understood of each rule set, by its id.
+#[derive(Debug)]
+pub(super) struct Sets<T> {
+    good: Mutex<BTreeMap<String, T>>,
+    /// What was noted of them last, so that nobody hears the same with every change.
+    noted: Mutex<Vec<String>>,
+}
+
+impl<T> Default for Sets<T> {
+    fn default() -> Self {
+        Self {
+            good: Mutex::default(),
+            noted: Mutex::default(),
+        }
+    }
+}
+
+impl<T: Clone> Sets<T> {
+    /// What all rule sets of `source` say together. One that is not understood says what it said before,
+    /// or nothing if it never said anything; the log has everything that is wrong with it.
+    ///
+    /// Takes as long as reading them does, and never waits.
+    pub(super) fn load(
+        &self,
+        source: &str,
+        now: Vec<Now<T>>,
+        version: Version,
+        translate: Translate<T>,
+    ) -> Loaded {
+        let before = self.good.lock().clone();
+        let mut good = BTreeMap::new();
+        let mut flaws = Vec::new();
+        for (id, said) in now {
+            let understood = said.and_then(|set| match translate(source, slice::from_ref(&set)) {
+                Ok(_) => Ok(set),
+                Err(errors) => Err(errors.to_string()),
+            });
+            let set = match understood {
+                Ok(set) => Some(set),
+                Err(why) => {
+                    let before = before.get(&id).cloned();
+                    tell(source, &id, &why, before.is_some());
+                    flaws.push(format!("rule set `{id}`: {}", first_line(&why)));
+                    before
+                }
+            };
+            if let Some(set) = set {
+                good.insert(id, set);
+            }
+        }
+        let sets: Vec<T> = good.values().cloned().collect();
+        *self.good.lock() = good;
+        let mut loaded = part(source, &sets, version, translate);
+        if let Loaded::Part(part) = &mut loaded {
+            self.leave_out_known(&mut part.notes);
+            part.flaw = in_short(&flaws);
+        }
+        loaded
+    }
+
+    /// Whether there are any rule sets. That all of them are gone at once is the work of nobody who
+    /// knows what they are for, such as a Redis that began anew.
+    pub(super) fn is_known(&self) -> bool {
+        !self.good.lock().is_empty()
+    }
+
+    /// Leaves out what was noted before.
+    fn leave_out_known(&self, notes: &mut Vec<String>) {
+        let before = std::mem::replace(&mut *self.noted.lock(), notes.clone());
+        notes.retain(|note| !before.contains(note));
+    }
+}
+
+fn part<T>(source: &str, sets: &[T], version: Version, translate: Translate<T>) -> Loaded {
+    let (text, notes) = match (sets, translate(source, sets)) {
+        // To translate nothing makes a policy that limits nothing, which nobody has asked for.
+        ([], _) => (String::new(), Vec::new()),
+        (_, Ok(imported)) => {
+            let notes = imported.notes().iter().map(ToString::to_string);
+            (imported.to_part(), notes.collect())
+        }
+        (_, Err(errors)) => {
+            let why = errors.to_string();
+            return Loaded::Wrong { version, why };
+        }
+    };
+    Loaded::Part(Part {
+        text,
+        version,
+        is_translated: true,
+        notes,
+        flaw: None,
+        documents: None,
+    })
+}
+
+/// The first of what is wrong, and how much more there is.
+fn in_short(flaws: &[String]) -> Option<String> {
+    let (first, more) = flaws.split_first()?;
+    Some(match more.len() {
+        0 => first.clone(),
+        more => format!("{first} (and {more} more rule sets)"),
+    })
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+fn tell(source: &str, rule_set: &str, why: &str, is_served: bool) {
+    error!(source, rule_set, "{}", why.trim_end());
+    let then = if is_served {
+        "what it said before is served on"
+    } else {
+        "nothing of it is served until it is put right"
+    };
+    error!(source, rule_set, "the rule set was refused: {then}");
+}

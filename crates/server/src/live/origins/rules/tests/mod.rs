@@ -1,0 +1,5 @@
+//! Against real servers of Redis, and a double of `MongoDB`'s protocol.
+
+#[cfg(feature = "mongodb")]
+mod mongodb;
+mod redis;

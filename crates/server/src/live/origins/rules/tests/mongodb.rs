@@ -1,0 +1,142 @@
+//! Rules in a collection, of a double that speaks just enough of the protocol.
+
+use crate::live::origins::rules::MongoSource;
+use crate::live::source::{Loaded, Source, Trouble, Version};
+use crate::sources::mongodb::double::{Double, Stored};
+use mongodb::bson::{Bson, Document, doc, oid::ObjectId};
+use std::time::Duration;
+use tidegate_policy::config::Secret;
+use tidegate_policy::source::MongoRules;
+use tokio::time::timeout;
+
+const LONG: Duration = Duration::from_secs(20);
+
+const COLLECTION: &str = "rate_limit_rules";
+
+fn source(url: &str) -> MongoSource {
+    let rules = MongoRules {
+        url: Secret::new(url),
+        database: "fluxgate".to_owned(),
+        collection: COLLECTION.to_owned(),
+    };
+    MongoSource::new(
+        "mongodb",
+        &rules,
+        Duration::from_secs(5),
+        Duration::from_millis(100),
+    )
+}
+
+/// A rule as the system stores it.
+fn rule(set: &str, id: &str, capacity: impl Into<Bson>) -> Document {
+    doc! {
+        "_id": ObjectId::new(), "_class": "org.fluxgate.Rule",
+        "id": id, "ruleSetId": set, "enabled": true, "scope": "PER_IP", "keyStrategyId": "clientIp",
+        "onLimitExceedPolicy": "REJECT_REQUEST",
+        "bands": [{ "windowSeconds": 60_i64, "capacity": capacity, "label": "per-minute" }],
+        "attributes": {},
+    }
+}
+
+async fn double(rules: Vec<Document>) -> Double {
+    Double::start(Stored::from([(COLLECTION, rules)])).await
+}
+
+async fn ask(source: &MongoSource, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+    timeout(LONG, source.load(seen)).await.expect("it answers")
+}
+
+async fn load(source: &MongoSource) -> (String, Version) {
+    match ask(source, None).await {
+        Ok(Loaded::Part(part)) => (part.text, part.version),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn rules_of_any_width_are_read_to_the_end_and_ordered() {
+    let mut rules = vec![
+        rule("b", "z", 10_i32),
+        rule("b", "a", 20_i64),
+        rule("a", "only", 30.0),
+    ];
+    let mut nameless = rule("", "nameless", 40_i32);
+    nameless.remove("ruleSetId");
+    rules.push(nameless);
+    // Enough for several batches.
+    rules.extend((0..250).map(|nth| rule("many", &format!("r{nth:03}"), 5_i32)));
+    let double = double(rules).await;
+    let (text, _) = load(&source(&double.url())).await;
+    let at = |said: &str| text.find(said).unwrap_or_else(|| panic!("{said}: {text}"));
+    let order = [
+        "- name: a\n",
+        "30/min",
+        "- name: b\n",
+        "20/min",
+        "10/min",
+        "- name: default\n",
+        "40/min",
+        "r000",
+        "r249",
+    ];
+    for pair in order.windows(2) {
+        assert!(at(pair[0]) < at(pair[1]), "{pair:?}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn what_has_not_changed_is_said_to_be_so() {
+    let double = double(vec![rule("a", "one", 1_i32), rule("a", "two", 2_i32)]).await;
+    let source = source(&double.url());
+    let (_, first) = load(&source).await;
+    let again = ask(&source, Some(&first)).await;
+    assert!(matches!(again, Ok(Loaded::Unchanged)), "{again:?}");
+    double.store(COLLECTION, vec![rule("a", "one", 3_i32)]);
+    timeout(LONG, source.changed())
+        .await
+        .expect("the interval goes by");
+    let Ok(Loaded::Part(part)) = ask(&source, Some(&first)).await else {
+        panic!("it has changed");
+    };
+    assert!(
+        part.text.contains("3/min") && !part.text.contains("two"),
+        "{}",
+        part.text
+    );
+}
+
+#[tokio::test]
+async fn a_rule_that_is_wrong_leaves_its_set_as_it_was_and_the_others_change() {
+    let double = double(vec![rule("a", "one", 1_i32), rule("b", "two", 2_i32)]).await;
+    let source = source(&double.url());
+    load(&source).await;
+    let wrong = rule("a", "other", "many");
+    double.store(
+        COLLECTION,
+        vec![rule("a", "one", 9_i32), wrong, rule("b", "two", 4_i32)],
+    );
+    let (text, _) = load(&source).await;
+    assert!(text.contains("1/min") && text.contains("4/min"), "{text}");
+    assert!(
+        !text.contains("9/min"),
+        "a set changes whole or not at all: {text}"
+    );
+}
+
+#[tokio::test]
+async fn what_may_not_be_read_or_is_not_there_is_told_without_the_password() {
+    let other = Double::start(Stored::from([("others", Vec::new())])).await;
+    let Err(Trouble(why)) = ask(&source(&other.url()), None).await else {
+        panic!("it may not be read");
+    };
+    assert!(
+        why.contains(COLLECTION) && why.contains("not authorized"),
+        "{why}"
+    );
+    let url =
+        "mongodb://ann:hunter2@127.0.0.1:1/?serverSelectionTimeoutMS=200&directConnection=true";
+    let Err(Trouble(why)) = ask(&source(url), None).await else {
+        panic!("nobody is there");
+    };
+    assert!(!why.contains("hunter2"), "{why}");
+}

@@ -1,0 +1,322 @@
+//! Rule sets in hashes of real servers.
+
+use crate::live::origins::rules::RuleSetSource;
+use crate::live::source::{Loaded, Source, Trouble, Version};
+use std::time::Duration;
+use tidegate_policy::config::StoreSettings;
+use tidegate_policy::source::RuleSets;
+use tidegate_testkit::redis::{Cluster, Server};
+use tokio::time::timeout;
+
+/// Longer than anything takes, and shorter than anybody waits.
+const LONG: Duration = Duration::from_secs(20);
+
+/// An interval that never goes by.
+const NEVER: Duration = Duration::from_hours(1);
+
+fn source(url: &str, every: Duration) -> RuleSetSource {
+    let rule_sets = RuleSets {
+        redis: StoreSettings::from_url(url).expect("a URL"),
+        prefix: "fluxgate".to_owned(),
+        channel: "fluxgate:rule-reload".to_owned(),
+    };
+    RuleSetSource::new("redis", &rule_sets, LONG, every).expect("it can be asked")
+}
+
+/// Writes a rule set as the system does: the hash, and its id.
+fn save(server: &Server, id: &str, fields: &[&str]) {
+    let key = format!("fluxgate:ruleset:{id}");
+    let command = [&["HSET", key.as_str(), "ruleSetId", id], fields].concat();
+    server.command(&command).int();
+    server.command(&["SADD", "fluxgate:rulesets", id]).int();
+}
+
+async fn load(source: &RuleSetSource) -> (String, Version) {
+    match ask(source, None).await {
+        Ok(Loaded::Part(part)) => (part.text, part.version),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn ask(source: &RuleSetSource, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+    timeout(LONG, source.load(seen)).await.expect("it answers")
+}
+
+async fn changed(source: &RuleSetSource) {
+    timeout(LONG, source.changed()).await.expect("it is told");
+}
+
+#[tokio::test]
+async fn rule_sets_are_policies_in_the_order_of_their_ids() {
+    let server = Server::start();
+    let rules = r#"[{ "id": "rule-1", "scope": "PER_IP", "bands": [{ "windowSeconds": 1, "capacity": 10, "label": "10-per-second" }] },
+                    { "id": "rule-3", "scope": "GLOBAL", "bands": [{ "windowSeconds": 3600, "capacity": 1000 }] }]"#;
+    save(&server, "b", &["rules", rules]);
+    save(
+        &server,
+        "a",
+        &[
+            "capacity",
+            "100",
+            "windowSeconds",
+            "60",
+            "keyStrategyId",
+            "userId",
+        ],
+    );
+    server.command(&["SADD", "fluxgate:rulesets", "gone"]).int();
+    let (text, _) = load(&source(&server.url(), NEVER)).await;
+    let at = |said: &str| text.find(said).unwrap_or_else(|| panic!("{said}: {text}"));
+    assert!(
+        at("- name: a\n") < at("100/min") && at("100/min") < at("- name: b\n"),
+        "{text}"
+    );
+    assert!(
+        at("rule-1") < at("10-per-second") && at("10-per-second") < at("1000/h"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("gone"),
+        "an id without a hash is no rule set: {text}"
+    );
+}
+
+#[tokio::test]
+async fn without_rule_sets_nothing_is_said() {
+    let server = Server::start();
+    let (text, _) = load(&source(&server.url(), NEVER)).await;
+    assert_eq!(text, "");
+}
+
+#[tokio::test]
+async fn what_has_not_changed_is_said_to_be_so_and_what_has_is_read_again() {
+    let server = Server::start();
+    save(&server, "a", &["capacity", "1", "windowSeconds", "60"]);
+    let source = source(&server.url(), NEVER);
+    let (_, first) = load(&source).await;
+    let again = ask(&source, Some(&first)).await;
+    assert!(matches!(again, Ok(Loaded::Unchanged)), "{again:?}");
+    save(&server, "a", &["capacity", "2"]);
+    let Ok(Loaded::Part(part)) = ask(&source, Some(&first)).await else {
+        panic!("it has changed");
+    };
+    assert!(part.text.contains("2/min"), "{}", part.text);
+    assert_ne!(part.version, first);
+    save(&server, "a", &["capacity", "1"]);
+    let (_, back) = load(&source).await;
+    assert_eq!(back, first, "the same is the same, whenever it is read");
+}
+
+#[tokio::test]
+async fn a_change_is_heard_at_once_in_whichever_words() {
+    let server = Server::start();
+    let source = source(&server.url(), NEVER);
+    load(&source).await;
+    // It listens from here on, and what was said before is not known.
+    changed(&source).await;
+    for said in [
+        "",
+        "*",
+        "api-limits",
+        r#"{"ruleSetId":"api-limits","fullReload":false}"#,
+    ] {
+        let heard = server
+            .command(&["PUBLISH", "fluxgate:rule-reload", said])
+            .int();
+        assert_eq!(heard, 1, "{said}");
+        changed(&source).await;
+    }
+    server
+        .command(&["PUBLISH", "another:rule-reload", "*"])
+        .int();
+    let told = timeout(Duration::from_millis(200), source.changed()).await;
+    assert!(told.is_err(), "of another's changes nothing is heard");
+}
+
+#[tokio::test]
+async fn a_change_that_nobody_told_of_is_seen_when_the_interval_has_gone_by() {
+    let server = Server::start();
+    let source = source(&server.url(), Duration::from_millis(100));
+    let (_, first) = load(&source).await;
+    changed(&source).await;
+    save(&server, "a", &["capacity", "3", "windowSeconds", "60"]);
+    changed(&source).await;
+    let Ok(Loaded::Part(part)) = ask(&source, Some(&first)).await else {
+        panic!("it has changed");
+    };
+    assert!(part.text.contains("3/min"), "{}", part.text);
+}
+
+#[tokio::test]
+async fn whoever_was_cut_off_listens_again_and_looks_at_once() {
+    let server = Server::start();
+    let source = source(&server.url(), NEVER);
+    load(&source).await;
+    changed(&source).await;
+    let killed = server.command(&["CLIENT", "KILL", "TYPE", "pubsub"]).int();
+    assert_eq!(killed, 1);
+    // What was said meanwhile is lost, so it is worth to look.
+    save(&server, "a", &["capacity", "4", "windowSeconds", "60"]);
+    changed(&source).await;
+    assert!(load(&source).await.0.contains("4/min"));
+    assert_eq!(
+        server
+            .command(&["PUBLISH", "fluxgate:rule-reload", "a"])
+            .int(),
+        1
+    );
+    changed(&source).await;
+}
+
+#[tokio::test]
+async fn a_rule_set_that_is_wrong_stays_what_it_was_and_the_others_change() {
+    let server = Server::start();
+    save(&server, "a", &["capacity", "5", "windowSeconds", "60"]);
+    save(&server, "b", &["capacity", "6", "windowSeconds", "60"]);
+    let source = source(&server.url(), NEVER);
+    load(&source).await;
+    save(&server, "b", &["capacity", "7"]);
+    for wrong in [
+        vec!["HSET", "fluxgate:ruleset:a", "capacity", "many"],
+        vec![
+            "HSET",
+            "fluxgate:ruleset:a",
+            "capacity",
+            "5",
+            "capcity",
+            "9",
+        ],
+        vec!["HSET", "fluxgate:ruleset:a", "rules", "[{]"],
+        vec!["HSET", "fluxgate:ruleset:a", "rules", "", "ruleSetId", "b"],
+        vec![
+            "HSET",
+            "fluxgate:ruleset:a",
+            "ruleSetId",
+            "a",
+            "windowSeconds",
+            "-1",
+        ],
+    ] {
+        server.command(&wrong).int();
+        let (text, _) = load(&source).await;
+        assert!(
+            text.contains("5/min"),
+            "what it said before: {wrong:?}: {text}"
+        );
+        assert!(text.contains("7/min"), "what the other says now: {text}");
+    }
+    server.command(&["DEL", "fluxgate:ruleset:a"]).int();
+    server
+        .command(&["SET", "fluxgate:ruleset:a", "not a hash"])
+        .text();
+    assert!(load(&source).await.0.contains("5/min"));
+    server.command(&["DEL", "fluxgate:ruleset:a"]).int();
+    let (text, _) = load(&source).await;
+    assert!(
+        !text.contains("- name: a\n"),
+        "whoever is deleted is gone: {text}"
+    );
+    save(&server, "a", &["capacity", "8", "windowSeconds", "x"]);
+    let (text, _) = load(&source).await;
+    assert!(
+        !text.contains("- name: a\n"),
+        "and has nothing from before: {text}"
+    );
+    assert!(text.contains("7/min"), "{text}");
+}
+
+#[tokio::test]
+async fn what_of_it_is_wrong_is_told_in_short_until_it_is_put_right() {
+    let server = Server::start();
+    save(&server, "a", &["capacity", "many", "windowSeconds", "60"]);
+    save(&server, "b", &["capacity", "1", "windowSeconds", "60"]);
+    let source = source(&server.url(), NEVER);
+    let Ok(Loaded::Part(part)) = ask(&source, None).await else {
+        panic!("the other is right");
+    };
+    let flaw = part.flaw.expect("one is not");
+    assert!(
+        flaw.starts_with("rule set `a`: fluxgate:ruleset:a:")
+            && flaw.contains("`capacity` is `many`"),
+        "{flaw}"
+    );
+    save(&server, "a", &["capacity", "2"]);
+    let Ok(Loaded::Part(part)) = ask(&source, Some(&part.version)).await else {
+        panic!("it has changed");
+    };
+    assert_eq!(part.flaw, None);
+}
+
+#[tokio::test]
+async fn a_redis_that_has_lost_everything_takes_no_rule_set_away() {
+    let server = Server::start();
+    save(&server, "a", &["capacity", "1", "windowSeconds", "60"]);
+    let source = source(&server.url(), NEVER);
+    let (_, version) = load(&source).await;
+    server.command(&["FLUSHALL"]).text();
+    let Err(Trouble(why)) = ask(&source, Some(&version)).await else {
+        panic!("it is lost");
+    };
+    assert!(why.contains("`fluxgate:rulesets` is gone"), "{why}");
+    save(&server, "b", &["capacity", "1", "windowSeconds", "60"]);
+    let (text, _) = load(&source).await;
+    assert!(
+        text.contains("- name: b\n") && !text.contains("- name: a\n"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_set_of_ids_is_wrong_with_all_of_it() {
+    let server = Server::start();
+    let source = source(&server.url(), NEVER);
+    server.command(&["SET", "fluxgate:rulesets", "x"]).text();
+    let Err(Trouble(why)) = ask(&source, None).await else {
+        panic!("it is no set");
+    };
+    assert!(why.contains("fluxgate:rulesets"), "{why}");
+    server.command(&["DEL", "fluxgate:rulesets"]).int();
+    for nth in 0..1_001 {
+        server
+            .command(&["SADD", "fluxgate:rulesets", &nth.to_string()])
+            .int();
+    }
+    let Err(Trouble(why)) = ask(&source, None).await else {
+        panic!("there are too many");
+    };
+    assert!(why.contains("1000"), "{why}");
+}
+
+#[tokio::test]
+async fn in_a_cluster_they_are_read_wherever_they_are() {
+    let cluster = Cluster::start(3, 0);
+    let command = |words: &[&str]| {
+        let owner = cluster.owner_of(cluster.slot_of(words[1]));
+        owner.command(words).int()
+    };
+    let ids: Vec<String> = (0..20).map(|nth| format!("set-{nth}")).collect();
+    for id in &ids {
+        let key = format!("fluxgate:ruleset:{id}");
+        command(&["HSET", &key, "capacity", "5", "windowSeconds", "60"]);
+        command(&["SADD", "fluxgate:rulesets", id]);
+    }
+    let source = source(&cluster.url(), NEVER);
+    let (text, _) = load(&source).await;
+    for id in &ids {
+        assert!(text.contains(&format!("- name: {id}\n")), "{id}: {text}");
+    }
+    changed(&source).await;
+    command(&["PUBLISH", "fluxgate:rule-reload", "*"]);
+    changed(&source).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_away_is_told_without_its_password() {
+    let server = Server::start();
+    let url = server.url().replace("redis://", "redis://:hunter2@");
+    server.kill9();
+    let Err(Trouble(why)) = ask(&source(&url, NEVER), None).await else {
+        panic!("it is away");
+    };
+    assert!(!why.is_empty() && !why.contains("hunter2"), "{why}");
+}

@@ -1,0 +1,108 @@
+//! What the log hears of policy that changes.
+
+use super::composer::Refused;
+use super::source::Trouble;
+use crate::environment::ProcessEnvironment;
+use tidegate_policy::config::Problem;
+use tidegate_policy::{Config, ConfigErrors};
+use tracing::{error, info, warn};
+
+/// The most that a status tells of what is wrong.
+const TOLD_MAX: usize = 512;
+
+/// What took effect that the file does not say, and what is odd: from a composition.
+#[derive(Debug, Default)]
+pub(super) struct Oddities {
+    variables: Vec<String>,
+    warnings: Vec<Problem>,
+}
+
+impl Oddities {
+    pub(super) fn of(config: &Config, environment: &ProcessEnvironment) -> Self {
+        Self {
+            variables: environment.taken(),
+            warnings: config.warnings().to_vec(),
+        }
+    }
+
+    pub(super) fn tell(&self) {
+        if !self.variables.is_empty() {
+            info!(
+                variables = self.variables.join(", "),
+                "environment variables took effect"
+            );
+        }
+        for warning in &self.warnings {
+            warn!("{}", warning.to_string().trim_end());
+        }
+    }
+}
+
+/// Tells what there is to know about a translation.
+pub(super) fn notes(notes: &[String]) {
+    for note in notes {
+        info!("{note}");
+    }
+}
+
+/// Tells that a source says something else, and that it is served.
+pub(super) fn applied(source: &str, version: &str) {
+    info!(source, version, "policy of this source is served");
+}
+
+/// Tells that what `source` says cannot be served, and everything that is wrong with it.
+pub(super) fn refused(source: &str, configuration: &str, why: &Refused) {
+    match why {
+        Refused::Invalid(errors) => complain(errors),
+        Refused::Unread(why) | Refused::Unservable(why) => error!("{why}"),
+        Refused::BuiltIn => warn!("{why}"),
+    }
+    error!(
+        source,
+        configuration, "the configuration was refused: what was served before is served on"
+    );
+}
+
+fn complain(errors: &ConfigErrors) {
+    for problem in errors.problems() {
+        error!("{}", problem.to_string().trim_end());
+    }
+    let untold = errors.count().saturating_sub(errors.problems().len());
+    if untold > 0 {
+        error!("and {untold} more errors");
+    }
+}
+
+/// Tells that a source cannot be asked.
+pub(super) fn failed(source: &str, trouble: &Trouble) {
+    warn!(
+        source,
+        error = %trouble,
+        "this source of policy cannot be asked: what it said before is served on"
+    );
+}
+
+/// Tells that a source that could not be asked answers again.
+pub(super) fn back(source: &str) {
+    info!(source, "this source of policy answers again");
+}
+
+/// What a status tells of a refusal, in one line.
+pub(super) fn in_short(why: &Refused) -> String {
+    let told = match why {
+        Refused::Invalid(errors) => {
+            let first = errors.problems().first().map(|problem| {
+                let line = problem.line().map(|line| format!(":{line}"));
+                let line = line.unwrap_or_default();
+                format!("{}{line}: {}", problem.file(), problem.message())
+            });
+            let first = first.unwrap_or_else(|| errors.to_string());
+            match errors.count() {
+                0 | 1 => first,
+                more => format!("{first} (and {} more)", more.saturating_sub(1)),
+            }
+        }
+        why => why.to_string(),
+    };
+    told.chars().take(TOLD_MAX).collect()
+}

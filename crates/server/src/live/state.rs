@@ -1,0 +1,336 @@
+//! What each source says, what of it is served, and what waits to be.
+
+use super::health::Health;
+use super::source::{Loaded, Part, Source, Trouble, Version};
+use super::view::{PartView, View};
+use crate::config_source::Texts;
+use std::borrow::Cow;
+use std::mem;
+use std::sync::Arc;
+use tidegate_policy::config::Environment;
+use tidegate_policy::source::{Composed, Named, Part as Text, PolicySource};
+use tidegate_policy::{Config, ConfigErrors};
+use tokio::time::timeout;
+
+/// A source, as long as the file names it as it does.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) settings: PolicySource,
+    pub(super) source: Box<dyn Source>,
+    pub(super) health: Arc<Health>,
+}
+
+impl Kept {
+    /// What it says now, within its time.
+    pub(super) async fn load(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+        let loaded = timeout(self.settings.timeout, self.source.load(seen)).await;
+        loaded.unwrap_or_else(|_| Err(Trouble("no answer in time".to_owned())))
+    }
+
+    /// Whether something can be served without its word.
+    pub(super) fn can_be_away(&self) -> bool {
+        !self.settings.required || self.source.fallback().is_some()
+    }
+}
+
+/// What a source says.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) kept: Arc<Kept>,
+    /// What is served of it.
+    pub(super) good: Option<Arc<Part>>,
+    /// What it says since, which is not served, or not yet.
+    pub(super) wanted: Option<Arc<Part>>,
+    /// Which version of it was last not even understood.
+    pub(super) wrong: Option<Version>,
+    /// Rises with every change, so that whoever asked before it knows that the answer is old.
+    pub(super) epoch: u64,
+}
+
+impl Slot {
+    pub(super) fn new(kept: Arc<Kept>) -> Self {
+        Self {
+            kept,
+            good: None,
+            wanted: None,
+            wrong: None,
+            epoch: 0,
+        }
+    }
+
+    pub(super) fn latest(&self) -> Option<&Arc<Part>> {
+        self.wanted.as_ref().or(self.good.as_ref())
+    }
+
+    /// Takes what it says now. Tells whether that is something else than what it said before.
+    pub(super) fn take(&mut self, part: Part) -> bool {
+        self.epoch = self.epoch.wrapping_add(1);
+        self.wrong = None;
+        match &mut self.good {
+            // The same under another version is no change.
+            Some(good) if good.text == part.text && good.is_translated == part.is_translated => {
+                *good = Arc::new(part);
+                let was_waiting = self.wanted.take().is_some();
+                self.kept.health.serves(&self.version());
+                self.tell_flaw();
+                // What waits beside it may be sound without what it said.
+                was_waiting
+            }
+            _ => {
+                self.wanted = Some(Arc::new(part));
+                true
+            }
+        }
+    }
+
+    fn version(&self) -> String {
+        let good = self.good.as_ref();
+        good.map(|part| part.version.to_string())
+            .unwrap_or_default()
+    }
+
+    fn promote(&mut self) {
+        if let Some(part) = self.wanted.take() {
+            self.kept.health.applied(&part.version.to_string());
+            self.good = Some(part);
+            self.tell_flaw();
+        }
+    }
+
+    /// What is served is not all that the source says.
+    fn tell_flaw(&self) {
+        let flaw = self.good.as_ref().and_then(|part| part.flaw.clone());
+        if let Some(flaw) = flaw {
+            self.kept.health.refused(flaw);
+        }
+    }
+}
+
+/// The file, and the sources that it lists.
+#[derive(Clone, Debug)]
+pub(super) struct Base {
+    pub(super) texts: Arc<Texts>,
+    pub(super) order: Vec<Arc<Kept>>,
+}
+
+/// What is to be served otherwise.
+#[derive(Clone, Debug)]
+pub(super) enum Which {
+    File,
+    Source(Arc<Kept>),
+}
+
+/// All that is known.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) served: Base,
+    /// The file as it is now, which is not served, or not yet.
+    pub(super) wanted: Option<Base>,
+    /// Every source of either.
+    pub(super) pool: Vec<Slot>,
+}
+
+impl State {
+    pub(super) fn slot(&mut self, kept: &Arc<Kept>) -> Option<&mut Slot> {
+        self.pool.iter_mut().find(|it| Arc::ptr_eq(&it.kept, kept))
+    }
+
+    fn at(&self, kept: &Arc<Kept>) -> Option<&Slot> {
+        self.pool.iter().find(|it| Arc::ptr_eq(&it.kept, kept))
+    }
+
+    /// What a source said last, and when that was.
+    pub(super) fn seen(&self, kept: &Arc<Kept>) -> Option<(Option<Version>, u64)> {
+        let slot = self.at(kept)?;
+        let latest = slot.latest().map(|part| &part.version);
+        let version = slot.wrong.as_ref().or(latest).cloned();
+        Some((version, slot.epoch))
+    }
+
+    /// What waits to be served.
+    pub(super) fn waiting(&self) -> Vec<Which> {
+        let file = self.wanted.iter().map(|_| Which::File);
+        let sources = self.pool.iter().filter(|slot| slot.wanted.is_some());
+        let sources = sources.map(|slot| Which::Source(Arc::clone(&slot.kept)));
+        file.chain(sources).collect()
+    }
+
+    /// Everything as it is served.
+    pub(super) fn as_served(&self) -> Whole {
+        self.whole(&self.served, |slot| slot.good.clone())
+    }
+
+    /// Everything as it is now.
+    pub(super) fn latest(&self) -> Whole {
+        let base = self.wanted.as_ref().unwrap_or(&self.served);
+        self.whole(base, |slot| slot.latest().cloned())
+    }
+
+    /// Everything as it is served.
+    pub(super) fn good(&self) -> Whole {
+        self.whole(&self.served, |slot| slot.good.clone())
+    }
+
+    /// The sources that are kept.
+    pub(super) fn kept(&self) -> Vec<Arc<Kept>> {
+        self.pool
+            .iter()
+            .map(|slot| Arc::clone(&slot.kept))
+            .collect()
+    }
+
+    /// Everything as it is served, but for one, which is as it is now.
+    pub(super) fn with(&self, which: &Which) -> Whole {
+        match which {
+            Which::File => {
+                let base = self.wanted.as_ref().unwrap_or(&self.served);
+                // Of sources that are new with it, nothing is served yet.
+                self.whole(base, |slot| {
+                    slot.good.as_ref().or(slot.wanted.as_ref()).cloned()
+                })
+            }
+            Which::Source(kept) => self.whole(&self.served, |slot| {
+                if Arc::ptr_eq(&slot.kept, kept) {
+                    slot.latest().cloned()
+                } else {
+                    slot.good.clone()
+                }
+            }),
+        }
+    }
+
+    /// Everything as it is served, but for `part` of one source.
+    pub(super) fn with_part(&self, kept: &Arc<Kept>, part: &Arc<Part>) -> Whole {
+        self.whole(&self.served, |slot| {
+            if Arc::ptr_eq(&slot.kept, kept) {
+                Some(Arc::clone(part))
+            } else {
+                slot.good.clone()
+            }
+        })
+    }
+
+    fn whole(&self, base: &Base, pick: impl Fn(&Slot) -> Option<Arc<Part>>) -> Whole {
+        let parts = base.order.iter().map(|kept| {
+            let part = self.at(kept).and_then(&pick);
+            (Arc::clone(kept), part)
+        });
+        Whole {
+            texts: Arc::clone(&base.texts),
+            parts: parts.collect(),
+        }
+    }
+
+    /// Notes that this is served now.
+    pub(super) fn promote(&mut self, which: &Which) {
+        match which {
+            Which::File => {
+                if let Some(base) = self.wanted.take() {
+                    self.served = base;
+                }
+                let order = mem::take(&mut self.served.order);
+                for kept in &order {
+                    let is_new = self.at(kept).is_some_and(|slot| slot.good.is_none());
+                    if let Some(slot) = self.slot(kept).filter(|_| is_new) {
+                        slot.promote();
+                    }
+                }
+                self.served.order = order;
+            }
+            Which::Source(kept) => {
+                if let Some(slot) = self.slot(kept) {
+                    slot.promote();
+                }
+            }
+        }
+    }
+
+    /// Forgets sources that neither file names.
+    pub(super) fn prune(&mut self) {
+        let bases = [Some(&self.served), self.wanted.as_ref()];
+        let named: Vec<Arc<Kept>> = bases
+            .into_iter()
+            .flatten()
+            .flat_map(|base| base.order.iter().cloned())
+            .collect();
+        let is_named = |slot: &Slot| named.iter().any(|it| Arc::ptr_eq(it, &slot.kept));
+        self.pool.retain(is_named);
+    }
+}
+
+/// A file and what its sources say: all that is composed.
+#[derive(Clone, Debug)]
+pub(super) struct Whole {
+    texts: Arc<Texts>,
+    parts: Vec<(Arc<Kept>, Option<Arc<Part>>)>,
+}
+
+/// What was composed, and is sound.
+#[derive(Debug)]
+pub(super) struct Sound {
+    pub(super) config: Config,
+    pub(super) view: View,
+}
+
+impl Whole {
+    /// A source that something is needed of, and nothing is known.
+    pub(super) fn missing(&self) -> Option<&Arc<Kept>> {
+        let mut missing = self.parts.iter().filter(|(_, part)| part.is_none());
+        missing
+            .find(|(kept, _)| kept.settings.required)
+            .map(|(kept, _)| kept)
+    }
+
+    /// Composes it. Takes as long as reading all of it does, and never waits.
+    pub(super) fn compose(&self, environment: &dyn Environment) -> Result<Sound, ConfigErrors> {
+        let parts = self.parts.iter().filter_map(|(kept, part)| {
+            let part = part.as_ref()?;
+            let name = kept.settings.name.as_str();
+            let name = if part.is_translated {
+                Cow::from(format!("{name}, translated"))
+            } else {
+                Cow::from(name)
+            };
+            Some((name, part))
+        });
+        let parts: Vec<(Cow<'_, str>, &Arc<Part>)> = parts.collect();
+        let texts = parts.iter().map(|(name, part)| Text {
+            named: Named {
+                name,
+                text: &part.text,
+            },
+            is_translated: part.is_translated,
+            is_trusted: false,
+        });
+        let texts: Vec<Text<'_>> = texts.collect();
+        let Composed {
+            config,
+            documents,
+            version,
+        } = self.texts.compose(&texts, environment)?;
+        let view = View {
+            version,
+            parts: self.views(),
+            documents,
+        };
+        Ok(Sound { config, view })
+    }
+
+    /// Its parts, as documents count them.
+    fn views(&self) -> Vec<PartView> {
+        let files = self.texts.names().into_iter().map(|name| PartView {
+            name,
+            kind: "file",
+            is_writable: false,
+        });
+        let parts = self.parts.iter().filter_map(|(kept, part)| {
+            part.as_ref()?;
+            Some(PartView {
+                name: kept.settings.name.clone(),
+                kind: kept.settings.kind(),
+                is_writable: kept.source.writer().is_some(),
+            })
+        });
+        files.chain(parts).collect()
+    }
+}

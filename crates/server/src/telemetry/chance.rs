@@ -1,0 +1,63 @@
+//! Numbers by chance: for samples and for ids. Not for secrets.
+
+use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
+
+/// The odd number nearest to 2^64 by the golden ratio: added again and again, it comes everywhere.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+thread_local! {
+    /// Begins elsewhere in each thread and in each process, by the system's own chance.
+    static STATE: Cell<u64> = Cell::new(RandomState::new().hash_one("begin"));
+    /// How often [`is_turn`] was asked. The first is a turn.
+    static TURNS: Cell<u32> = const { Cell::new(u32::MAX) };
+}
+
+/// A number that nobody foresees who does not try to. Costs a nanosecond or two: see `SplitMix64`, by
+/// Steele, Lea and Flood.
+pub(crate) fn chance() -> u64 {
+    let state = STATE.with(|state| {
+        let next = state.get().wrapping_add(STEP);
+        state.set(next);
+        next
+    });
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Whether it is the turn of one of `every` (a power of two): the first, and then each so-manieth that
+/// this thread asks.
+#[inline]
+pub(crate) fn is_turn(every: u32) -> bool {
+    TURNS.with(|turns| {
+        let next = turns.get().wrapping_add(1);
+        turns.set(next);
+        next & (every - 1) == 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{chance, is_turn};
+    use std::collections::BTreeSet;
+    use std::thread;
+
+    #[test]
+    fn numbers_are_spread_and_do_not_come_again() {
+        let here: Vec<u64> = (0..10_000).map(|_| chance()).collect();
+        let there = thread::spawn(|| (0..10_000).map(|_| chance()).collect::<Vec<u64>>());
+        let all: BTreeSet<u64> = here.iter().copied().chain(there.join().unwrap()).collect();
+        assert_eq!(all.len(), 20_000);
+        let high = here.iter().filter(|number| **number > u64::MAX / 2).count();
+        assert!((4_500..5_500).contains(&high), "{high} of 10,000 are high");
+    }
+
+    #[test]
+    fn one_of_so_many_has_its_turn() {
+        let turns = thread::spawn(|| (0..640).map(|_| is_turn(64)).collect::<Vec<bool>>());
+        let turns = turns.join().unwrap();
+        assert!(turns[0]);
+        assert_eq!(turns.iter().filter(|turn| **turn).count(), 10);
+    }
+}

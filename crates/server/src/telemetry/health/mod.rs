@@ -1,0 +1,231 @@
+//! How it all stands, in one document: for people, dashboards and programs that watch others.
+//!
+//! Names, addresses, versions and numbers; no secrets, and nothing of clients. Why something is as it is
+//! stands in the log.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | the document, and all of it but Redis |
+//! | `store` | how it stands with Redis |
+
+mod store;
+
+use crate::decider::{Decider, Standing};
+use crate::server::phase::Phase;
+use serde_json::{Map, Value, json};
+use tidegate::Store;
+
+/// How it stands, in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Status {
+    /// As it should be.
+    Up,
+    /// Requests are answered, but something that they should be answered by is away or old.
+    Degraded,
+    /// Requests are not answered.
+    Down,
+}
+
+/// How it all stands.
+#[derive(Debug)]
+pub(crate) struct Document {
+    status: Status,
+    /// What is not as it should be.
+    reasons: Vec<String>,
+    parts: Map<String, Value>,
+}
+
+impl Status {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Up => "UP",
+            Self::Degraded => "DEGRADED",
+            Self::Down => "DOWN",
+        }
+    }
+}
+
+impl Document {
+    /// How it stands with what `decider` decides by, in this phase of the server.
+    pub(crate) async fn of<S: Store>(decider: &Decider<S>, phase: Phase) -> Self {
+        let mut document = Self {
+            status: Status::Up,
+            reasons: Vec::new(),
+            parts: Map::new(),
+        };
+        document.phase(phase);
+        let standing = decider.standing().await;
+        document.store(decider, standing);
+        document.configuration(decider);
+        document.sources(decider);
+        document.loaded(decider);
+        document.gateway(decider);
+        document
+    }
+
+    /// How it stands, in a word.
+    pub(crate) fn status(&self) -> Status {
+        self.status
+    }
+
+    /// Says that something is not as it should be.
+    pub(crate) fn complain(&mut self, status: Status, reason: impl Into<String>) {
+        self.status = self.status.max(status);
+        self.reasons.push(reason.into());
+    }
+
+    /// Adds a part.
+    pub(crate) fn part(&mut self, name: &str, part: Value) {
+        self.parts.insert(name.to_owned(), part);
+    }
+
+    /// All of it, as JSON.
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        let mut whole = Map::new();
+        whole.insert("status".to_owned(), self.status.word().into());
+        whole.insert("reasons".to_owned(), json!(self.reasons));
+        whole.insert("version".to_owned(), env!("CARGO_PKG_VERSION").into());
+        whole.extend(self.parts.clone());
+        let mut json = Value::Object(whole).to_string().into_bytes();
+        json.push(b'\n');
+        json
+    }
+
+    fn phase(&mut self, phase: Phase) {
+        let (word, is_serving) = match phase {
+            Phase::Starting => ("starting", false),
+            Phase::Serving => ("serving", true),
+            Phase::Leaving => ("leaving", true),
+            Phase::Draining | Phase::Closing => ("draining", false),
+        };
+        if !is_serving {
+            self.complain(Status::Down, word);
+        }
+        self.part("phase", word.into());
+    }
+
+    fn store<S: Store>(&mut self, decider: &Decider<S>, standing: Standing) {
+        let status = match standing {
+            Standing::Sound => Status::Up,
+            Standing::Degraded => Status::Degraded,
+            Standing::Stuck => Status::Down,
+        };
+        if status != Status::Up {
+            self.complain(status, "store");
+        }
+        let word = if status == Status::Up { "UP" } else { "DOWN" };
+        let health = decider.limiter().store_health();
+        let store = match decider.metrics().nodes() {
+            None => json!({ "kind": "memory", "status": word }),
+            Some(nodes) => {
+                let all = nodes.all();
+                for node in all.iter().filter(|node| !node.calls.is_connected) {
+                    self.complain(Status::Degraded, format!("node {}", node.name));
+                }
+                store::of(nodes, &all, word, health.as_ref())
+            }
+        };
+        self.part("store", store);
+    }
+
+    fn configuration<S: Store>(&mut self, decider: &Decider<S>) {
+        let reloads = &decider.metrics().reloads;
+        let (applied, refused) = reloads.counts();
+        self.part(
+            "configuration",
+            json!({
+                "loaded_at": reloads.loaded(),
+                "reloads": { "applied": applied, "refused": refused },
+            }),
+        );
+    }
+
+    /// Where policy comes from.
+    fn sources<S: Store>(&mut self, decider: &Decider<S>) {
+        let mut sources = Vec::new();
+        for source in decider.metrics().sources.sources() {
+            let standing = source.standing();
+            let word = match &standing {
+                it if it.is_stale => "STALE",
+                it if it.is_refused => "REFUSED",
+                it if it.is_fallback => "FALLBACK",
+                _ => "UP",
+            };
+            if word != "UP" {
+                self.complain(Status::Degraded, format!("source {}", standing.name));
+            }
+            sources.push(json!({
+                "name": standing.name,
+                "kind": standing.kind,
+                "status": word,
+                "version": standing.version,
+                "age_seconds": standing.age.map(|age| age.as_secs()),
+            }));
+        }
+        if !sources.is_empty() {
+            self.part("sources", sources.into());
+        }
+    }
+
+    /// Lists and plans.
+    fn loaded<S: Store>(&mut self, decider: &Decider<S>) {
+        let limiter = decider.limiter();
+        let mut lists = Vec::new();
+        for list in limiter.lists() {
+            let is_fresh = list.failing_for.is_none();
+            if !is_fresh {
+                self.complain(Status::Degraded, format!("list {}", list.guard));
+            }
+            lists.push(json!({
+                "guard": list.guard,
+                "status": word(is_fresh),
+                "members": list.members,
+                "age_seconds": list.age.map(|age| age.as_secs()),
+            }));
+        }
+        if !lists.is_empty() {
+            self.part("lists", lists.into());
+        }
+        let mut plans = Vec::new();
+        for plan in limiter.plans() {
+            let is_fresh = plan.failing_for.is_none();
+            if !is_fresh {
+                self.complain(Status::Degraded, format!("plans {}", plan.name));
+            }
+            plans.push(json!({
+                "name": plan.name,
+                "kind": plan.kind,
+                "status": word(is_fresh),
+                "subjects": plan.subjects,
+                "age_seconds": plan.age.map(|age| age.as_secs()),
+            }));
+        }
+        if !plans.is_empty() {
+            self.part("plans", plans.into());
+        }
+    }
+
+    fn gateway<S: Store>(&mut self, decider: &Decider<S>) {
+        let upstreams = decider.metrics().gateway.upstreams();
+        if upstreams.is_empty() {
+            return;
+        }
+        let mut shown = Vec::new();
+        for (route, upstream, is_in, in_flight) in upstreams {
+            if !is_in {
+                self.complain(Status::Degraded, format!("upstream {upstream} of {route}"));
+            }
+            shown.push(json!({
+                "route": route,
+                "upstream": upstream,
+                "status": if is_in { "UP" } else { "OUT" },
+                "in_flight": in_flight,
+            }));
+        }
+        self.part("upstreams", shown.into());
+    }
+}
+
+fn word(is_fresh: bool) -> &'static str {
+    if is_fresh { "UP" } else { "STALE" }
+}

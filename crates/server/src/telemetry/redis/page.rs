@@ -1,0 +1,251 @@
+//! How the nodes of Redis are shown in metrics.
+
+use super::figures::Figures;
+use super::nodes::{Node, Nodes};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Unit;
+use std::fmt;
+use std::sync::Arc;
+
+/// A name, what it means, its unit, and where it is read.
+type Gauge = (
+    &'static str,
+    &'static str,
+    Option<Unit>,
+    fn(&Figures) -> Option<u64>,
+);
+type Counter = (&'static str, &'static str, fn(&Figures) -> Option<u64>);
+
+const GAUGES: [Gauge; 10] = [
+    (
+        "redis_memory_used",
+        "What a node of Redis uses, by its own word.",
+        Some(Unit::Bytes),
+        |it| it.memory_used,
+    ),
+    (
+        "redis_memory_max",
+        "What a node may use: its maxmemory, or what the machine has where it has none.",
+        Some(Unit::Bytes),
+        |it| it.memory_max,
+    ),
+    (
+        "redis_keys",
+        "Keys in our database, whoever's they are.",
+        None,
+        |it| Some(it.keys),
+    ),
+    (
+        "redis_keys_expiring",
+        "Keys in our database that end by themselves.",
+        None,
+        |it| Some(it.keys_expiring),
+    ),
+    (
+        "redis_clients",
+        "Connections to a node, from everybody.",
+        None,
+        |it| it.clients,
+    ),
+    (
+        "redis_clients_blocked",
+        "Connections to a node that wait for a blocking command.",
+        None,
+        |it| it.clients_blocked,
+    ),
+    (
+        "redis_clients_max",
+        "How many connections a node takes.",
+        None,
+        |it| it.clients_max,
+    ),
+    (
+        "redis_replicas",
+        "Replicas that are connected to a node.",
+        None,
+        |it| it.replicas,
+    ),
+    (
+        "redis_operations_per_second",
+        "Commands that a node carries out in a second, by its own word.",
+        None,
+        |it| it.operations_per_second,
+    ),
+    (
+        "redis_uptime",
+        "For how long a node has been running.",
+        Some(Unit::Seconds),
+        |it| it.uptime,
+    ),
+];
+
+const COUNTERS: [Counter; 6] = [
+    (
+        "redis_commands",
+        "Commands that a node has carried out, for everybody.",
+        |it| it.commands,
+    ),
+    (
+        "redis_keyspace_hits",
+        "Keys that were looked up on a node and found.",
+        |it| it.hits,
+    ),
+    (
+        "redis_keyspace_misses",
+        "Keys that were looked up on a node and not found.",
+        |it| it.misses,
+    ),
+    (
+        "redis_keys_evicted",
+        "Keys that a node dropped for want of memory.",
+        |it| it.evicted,
+    ),
+    (
+        "redis_keys_expired",
+        "Keys that came to their end on a node.",
+        |it| it.expired,
+    ),
+    (
+        "redis_connections_rejected",
+        "Connections that a node turned away, because it had too many.",
+        |it| it.rejected,
+    ),
+];
+
+/// The nodes, looked up when asked.
+#[derive(Debug)]
+pub(in crate::telemetry) struct Page(pub(in crate::telemetry) Arc<Nodes>);
+
+impl Collector for Page {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let nodes = self.0.all();
+        encode_states(&mut encoder, &nodes)?;
+        encode_calls(&mut encoder, &nodes)?;
+        encode_times(&mut encoder, &nodes)?;
+        encode_versions(&mut encoder, &nodes)?;
+        encode_figures(&mut encoder, &nodes)
+    }
+}
+
+/// A name, what it means, and where it is read.
+type State = (&'static str, &'static str, fn(&Node) -> bool);
+
+fn encode_states(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Result {
+    let states: [State; 2] = [
+        (
+            "redis_node_up",
+            "Whether a connection to a node of Redis stands.",
+            |node| node.calls.is_connected,
+        ),
+        (
+            "redis_node_trusted",
+            "Whether all calls are sent to a node; 0 while it fails too often, and a little after.",
+            |node| node.calls.is_trusted,
+        ),
+    ];
+    for (name, help, is_so) in states {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for node in nodes {
+            let gauge = ConstGauge::new(i64::from(is_so(node)));
+            gauge.encode(family.encode_family(&[("node", node.name.as_str())])?)?;
+        }
+    }
+    Ok(())
+}
+
+fn encode_calls(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Result {
+    let help = "Calls for decisions to a node of Redis by what came of them: answered, failed, \
+                given_up because their time was over, held_back because it failed too often.";
+    let mut family =
+        encoder.encode_descriptor("redis_node_calls", help, None, MetricType::Counter)?;
+    for node in nodes {
+        for (outcome, count) in [
+            ("answered", node.calls.answered.count()),
+            ("failed", node.calls.failed),
+            ("given_up", node.calls.given_up),
+            ("held_back", node.calls.held_back),
+        ] {
+            let labels = [("node", node.name.as_str()), ("outcome", outcome)];
+            ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn encode_times(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Result {
+    let help = "From sending a call for decisions to a node of Redis to its answer.";
+    let mut family = encoder.encode_descriptor(
+        "redis_call_duration",
+        help,
+        Some(&Unit::Seconds),
+        MetricType::Histogram,
+    )?;
+    for node in nodes {
+        let times = &node.calls.answered;
+        let buckets = times.buckets().map(|(bound, count)| {
+            let bound = bound.map_or(f64::INFINITY, |it| it.as_secs_f64());
+            (bound, count)
+        });
+        let buckets: Vec<(f64, u64)> = buckets.collect();
+        let labels = [("node", node.name.as_str())];
+        let mut family = family.encode_family(&labels)?;
+        let sum = times.sum().as_secs_f64();
+        family.encode_histogram::<NoLabelSet>(sum, times.count(), &buckets, None)?;
+    }
+    Ok(())
+}
+
+fn encode_versions(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Result {
+    let help = "What a node of Redis is, by its own word.";
+    let mut family = encoder.encode_descriptor("redis_server", help, None, MetricType::Gauge)?;
+    for node in nodes {
+        if let Some(said) = &node.said {
+            let labels = [
+                ("node", node.name.as_str()),
+                ("version", said.figures.version.as_str()),
+                ("role", said.figures.role.as_str()),
+            ];
+            ConstGauge::new(1_i64).encode(family.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn encode_figures(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Result {
+    let help = "How long ago a node told how it is; absent where it does not.";
+    let unit = Some(&Unit::Seconds);
+    let mut family = encoder.encode_descriptor("redis_info_age", help, unit, MetricType::Gauge)?;
+    for node in nodes {
+        if let Some(said) = &node.said {
+            let age = ConstGauge::new(said.age.as_secs_f64());
+            age.encode(family.encode_family(&[("node", node.name.as_str())])?)?;
+        }
+    }
+    for (name, help, unit, read) in &GAUGES {
+        let mut family = encoder.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
+        for (node, value) in each(nodes, *read) {
+            let gauge = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
+            gauge.encode(family.encode_family(&[("node", node)])?)?;
+        }
+    }
+    for (name, help, read) in &COUNTERS {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        for (node, value) in each(nodes, *read) {
+            let counter = ConstCounter::new(value);
+            counter.encode(family.encode_family(&[("node", node)])?)?;
+        }
+    }
+    Ok(())
+}
+
+/// What nodes say, as far as they do.
+fn each(nodes: &[Node], read: fn(&Figures) -> Option<u64>) -> impl Iterator<Item = (&str, u64)> {
+    nodes.iter().filter_map(move |node| {
+        let value = read(&node.said.as_ref()?.figures)?;
+        Some((node.name.as_str(), value))
+    })
+}

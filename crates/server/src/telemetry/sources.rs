@@ -1,0 +1,103 @@
+//! What comes of asking sources of policy, and how it stands with them.
+
+use crate::live::{Board, Outcome, Standing};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Unit;
+use std::fmt;
+use std::sync::Arc;
+
+/// The most that is shown of a version: enough to compare.
+const VERSION_MAX: usize = 32;
+
+/// The sources of policy, by the names that the configuration has for them.
+#[derive(Debug)]
+pub(super) struct SourceMetrics(pub(super) Arc<Board>);
+
+impl Collector for SourceMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let sources = self.0.sources();
+        if sources.is_empty() {
+            return Ok(());
+        }
+        let mut family = encoder.encode_descriptor(
+            "source_loads",
+            "What came of asking sources of policy.",
+            None,
+            MetricType::Counter,
+        )?;
+        for source in &sources {
+            for (outcome, count) in source.counts() {
+                let labels = [
+                    ("source", source.name()),
+                    ("result", Outcome::word(outcome)),
+                ];
+                ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+            }
+        }
+        let standings: Vec<Standing> = sources.iter().map(|it| it.standing()).collect();
+        let age = encoder.encode_descriptor(
+            "source_age",
+            "Since a source of policy last answered.",
+            Some(&Unit::Seconds),
+            MetricType::Gauge,
+        )?;
+        gauges(age, &standings, |it| it.age.map(|age| whole(age.as_secs())))?;
+        let stale = encoder.encode_descriptor(
+            "source_stale",
+            "Whether a source of policy could not be asked when it last was.",
+            None,
+            MetricType::Gauge,
+        )?;
+        gauges(stale, &standings, |it| Some(i64::from(it.is_stale)))?;
+        let refused = encoder.encode_descriptor(
+            "source_refused",
+            "Whether what a source of policy says now was refused, and what it said before is served.",
+            None,
+            MetricType::Gauge,
+        )?;
+        gauges(refused, &standings, |it| Some(i64::from(it.is_refused)))?;
+        versions(&mut encoder, &standings)
+    }
+}
+
+/// One series for each source: an old version leaves when another comes.
+fn versions(encoder: &mut DescriptorEncoder<'_>, standings: &[Standing]) -> fmt::Result {
+    let help = "Which version of a source of policy is served.";
+    let mut family = encoder.encode_descriptor("source_version", help, None, MetricType::Info)?;
+    for standing in standings {
+        let version = match (&standing.version, standing.is_fallback) {
+            (_, true) => "fallback",
+            (Some(version), _) => version,
+            (None, _) => continue,
+        };
+        let version: String = version.chars().take(VERSION_MAX).collect();
+        let labels = [
+            ("source", standing.name.as_str()),
+            ("version", version.as_str()),
+        ];
+        family.encode_info(&labels)?;
+    }
+    Ok(())
+}
+
+fn gauges(
+    mut family: MetricEncoder<'_>,
+    standings: &[Standing],
+    value: impl Fn(&Standing) -> Option<i64>,
+) -> fmt::Result {
+    for standing in standings {
+        if let Some(value) = value(standing) {
+            let labels = [("source", standing.name.as_str())];
+            ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
+        }
+    }
+    Ok(())
+}
+
+fn whole(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

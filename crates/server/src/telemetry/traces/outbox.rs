@@ -1,0 +1,183 @@
+//! Sends what was recorded, many requests at a time, off the path of any of them.
+
+use super::metrics::TraceMetrics;
+use super::otlp::{self, Resource};
+use super::span::Recorded;
+use crate::errand::{Answer, Errand};
+use crate::telemetry::chance::chance;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use std::time::Duration;
+use tidegate_policy::route::UpstreamTls;
+use tidegate_policy::traces::Traces;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout_at};
+use tracing::{debug, warn};
+
+/// How many requests are sent at once at most, and how long the first of them waits for others.
+const BATCH: usize = 512;
+const LINGER: Duration = Duration::from_secs(1);
+
+/// How often a post is tried, and the pause after the first time; doubled each time.
+const TRIES: u32 = 4;
+const PAUSE: Duration = Duration::from_secs(1);
+/// A collector that asks for a longer pause gets this one.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// How much of an answer is read.
+const ANSWER_MAX: usize = 64 << 10;
+
+/// What waits to be sent, and the way to where it goes.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    queue: mpsc::Receiver<Recorded>,
+    /// Taken from the queue, and not yet sent.
+    batch: Vec<Recorded>,
+    errand: Errand,
+    headers: HeaderMap,
+    resource: Resource,
+    metrics: TraceMetrics,
+    /// Whether the log has heard that posts fail.
+    is_told: bool,
+}
+
+/// What came of a post.
+enum Posted {
+    Taken(Answer),
+    /// It may be taken later; after so long, if the collector says so.
+    Later(String, Option<Duration>),
+    Refused(String),
+}
+
+impl Outbox {
+    /// One that sends what comes by `queue` to where `traces` says; or what is wrong with that.
+    pub(super) fn new(
+        traces: &Traces,
+        queue: mpsc::Receiver<Recorded>,
+        metrics: TraceMetrics,
+    ) -> Result<Self, String> {
+        let tls = UpstreamTls::default();
+        let errand = Errand::to(&traces.endpoint, &tls, traces.timeout, ANSWER_MAX);
+        let mut headers = HeaderMap::new();
+        for (name, value) in &traces.headers {
+            let wrong = || format!("`traces.headers`: `{name}` cannot be sent");
+            let mut text = HeaderValue::from_str(value.expose()).map_err(|_| wrong())?;
+            text.set_sensitive(true);
+            let name = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
+            headers.insert(name, text);
+        }
+        let json = HeaderValue::from_static("application/json");
+        headers.insert(CONTENT_TYPE, json);
+        Ok(Self {
+            queue,
+            batch: Vec::new(),
+            errand: errand.map_err(|why| format!("`traces.endpoint`: {why}"))?,
+            headers,
+            resource: Resource {
+                service: traces.service.clone(),
+                instance: format!("{:016x}", chance()),
+            },
+            metrics,
+            is_told: false,
+        })
+    }
+
+    /// Sends what comes, for as long as anybody records.
+    pub(super) async fn run(&mut self) {
+        loop {
+            let Some(first) = self.queue.recv().await else {
+                return;
+            };
+            self.batch.push(first);
+            let until = Instant::now() + LINGER;
+            while self.batch.len() < BATCH {
+                match timeout_at(until, self.queue.recv()).await {
+                    Ok(Some(next)) => self.batch.push(next),
+                    Ok(None) | Err(_) => break,
+                }
+            }
+            self.send(TRIES).await;
+        }
+    }
+
+    /// Sends what is left, each once.
+    pub(super) async fn finish(&mut self) {
+        loop {
+            while self.batch.len() < BATCH
+                && let Ok(next) = self.queue.try_recv()
+            {
+                self.batch.push(next);
+            }
+            if self.batch.is_empty() {
+                return;
+            }
+            self.send(1).await;
+        }
+    }
+
+    /// Sends the batch, which is gone then, one way or the other. If this is dropped half way it stays.
+    async fn send(&mut self, tries: u32) {
+        let spans = self.batch.iter().map(|it| it.spans.len()).sum::<usize>();
+        let spans = u64::try_from(spans).unwrap_or(u64::MAX);
+        let body = Bytes::from(otlp::request(&self.resource, &self.batch));
+        let mut posts = 0;
+        let failure = loop {
+            posts += 1;
+            match self.post(body.clone()).await {
+                Posted::Taken(answer) => {
+                    let rejected = otlp::rejected(&answer.body).min(spans);
+                    self.metrics.rejected(rejected);
+                    self.metrics.sent(spans - rejected);
+                    if self.is_told {
+                        self.is_told = false;
+                        tracing::info!("the collector of traces takes spans again");
+                    }
+                    break None;
+                }
+                Posted::Refused(why) => break Some(why),
+                Posted::Later(why, _) if posts >= tries => break Some(why),
+                Posted::Later(why, after) => {
+                    debug!(%why, "spans could not be sent: trying again");
+                    let doubled = PAUSE.saturating_mul(1 << (posts - 1).min(8));
+                    sleep(after.unwrap_or(doubled).min(PAUSE_MAX)).await;
+                }
+            }
+        };
+        if let Some(why) = failure {
+            self.metrics.failed(spans);
+            // Once for each time that it is away.
+            if !self.is_told {
+                self.is_told = true;
+                warn!(%why, "the collector of traces takes no spans: they are counted and dropped");
+            }
+        }
+        self.batch.clear();
+    }
+
+    async fn post(&self, body: Bytes) -> Posted {
+        let answer = self
+            .errand
+            .run(Method::POST, self.headers.clone(), body)
+            .await;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return Posted::Later(error.to_string(), None),
+        };
+        let status = answer.status;
+        match status {
+            status if status.is_success() => Posted::Taken(answer),
+            // The four that OTLP says to try again.
+            StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT => {
+                let after = answer.headers.get(RETRY_AFTER);
+                let after = after.and_then(|it| it.to_str().ok()?.parse().ok());
+                let after = after.map(Duration::from_secs);
+                Posted::Later(format!("it was answered {status}"), after)
+            }
+            status => Posted::Refused(format!("it was answered {status}")),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! One request that is recorded, or is not.
+
+use super::context::Context;
+use super::span::{Attributes, Kind, Recorded, Span, Value};
+use super::tracer::Tracer;
+use crate::telemetry::chance::chance;
+use crate::telemetry::stopwatch::Stopwatch;
+use http::HeaderValue;
+use parking_lot::Mutex;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate::{CheckError, Clock, Decision, SystemClock};
+
+/// The most spans within one request. A list has at most a hundred questions.
+const SPANS_MAX: usize = 128;
+
+/// One request. Recorded when it is dropped; where it is not to be recorded, nothing here does or
+/// costs anything.
+#[derive(Debug)]
+pub(crate) struct Trace(Option<Box<Active>>);
+
+#[derive(Debug)]
+struct Active {
+    tracer: Arc<Tracer>,
+    context: Context,
+    parent: Option<u64>,
+    began_us: u64,
+    watch: Stopwatch,
+    /// Locked for a moment by whoever has done something for the request.
+    so_far: Mutex<SoFar>,
+}
+
+#[derive(Debug, Default)]
+struct SoFar {
+    name: String,
+    attributes: Attributes,
+    status: Option<u16>,
+    within: Vec<Span>,
+    is_forgotten: bool,
+}
+
+/// Something that is done for a request and takes a while.
+#[derive(Debug)]
+pub(crate) struct Leg(Option<Began>);
+
+#[derive(Debug)]
+struct Began {
+    id: u64,
+    /// How long after the request.
+    after: Duration,
+}
+
+impl Trace {
+    /// One that is not recorded.
+    pub(crate) const fn none() -> Self {
+        Self(None)
+    }
+
+    /// One that is, on behalf of `parent` if there is one.
+    pub(super) fn begin(tracer: &Arc<Tracer>, parent: Option<Context>) -> Self {
+        let trace = parent.map_or_else(new_trace, |parent| parent.trace);
+        Self(Some(Box::new(Active {
+            tracer: Arc::clone(tracer),
+            context: Context {
+                trace,
+                span: new_span(),
+                is_sampled: true,
+            },
+            parent: parent.map(|parent| parent.span),
+            began_us: SystemClock::new().now().as_micros(),
+            watch: Stopwatch::start(),
+            so_far: Mutex::default(),
+        })))
+    }
+
+    /// Gives it its name, which is put together only if somebody reads it.
+    pub(crate) fn name(&self, name: impl FnOnce() -> String) {
+        if let Some(active) = &self.0 {
+            active.so_far.lock().name = name();
+        }
+    }
+
+    /// Adds what is known of it.
+    pub(crate) fn note<const N: usize>(&self, notes: impl FnOnce() -> [(&'static str, Value); N]) {
+        if let Some(active) = &self.0 {
+            active.so_far.lock().attributes.extend(notes());
+        }
+    }
+
+    /// How it was answered.
+    pub(crate) fn answered(&self, status: u16) {
+        if let Some(active) = &self.0 {
+            active.so_far.lock().status = Some(status);
+        }
+    }
+
+    /// Nothing is recorded of it after all.
+    pub(crate) fn forget(&self) {
+        if let Some(active) = &self.0 {
+            active.so_far.lock().is_forgotten = true;
+        }
+    }
+
+    /// Something begins.
+    pub(crate) fn leg(&self) -> Leg {
+        Leg(self.0.as_ref().map(|active| Began {
+            id: new_span(),
+            after: active.watch.elapsed(),
+        }))
+    }
+
+    /// A decision was taken.
+    pub(crate) fn decided(&self, leg: Leg, outcome: Result<&Decision, &CheckError>) {
+        self.end(leg, "decide", Kind::Internal, || match outcome {
+            Ok(decision) => (described(decision), false),
+            Err(_) => (vec![("tidegate.outcome", Value::Word("error"))], true),
+        });
+    }
+
+    /// An upstream has answered with `status`, or not at all.
+    pub(crate) fn forwarded(&self, leg: Leg, status: Option<u16>) {
+        self.end(leg, "upstream", Kind::Client, || {
+            let name = "http.response.status_code";
+            let status = status.map(|status| (name, Value::Number(status.into())));
+            let is_error = status.is_none();
+            (status.into_iter().collect(), is_error)
+        });
+    }
+
+    fn end(&self, leg: Leg, name: &str, kind: Kind, rest: impl FnOnce() -> (Attributes, bool)) {
+        let (Some(active), Some(began)) = (&self.0, leg.0) else {
+            return;
+        };
+        let took = active.watch.elapsed().saturating_sub(began.after);
+        let (attributes, is_error) = rest();
+        let mut so_far = active.so_far.lock();
+        if so_far.within.len() < SPANS_MAX {
+            so_far.within.push(Span {
+                id: began.id,
+                parent: Some(active.context.span),
+                name: name.to_owned(),
+                kind,
+                began_us: active.began_us.saturating_add(micros(began.after)),
+                took,
+                attributes,
+                is_error,
+            });
+        }
+    }
+
+    /// What an upstream is told, so that its spans belong to `leg`.
+    pub(crate) fn header(&self, leg: &Leg) -> Option<HeaderValue> {
+        let (active, began) = (self.0.as_ref()?, leg.0.as_ref()?);
+        let context = Context {
+            span: began.id,
+            ..active.context
+        };
+        context.header()
+    }
+}
+
+impl Drop for Active {
+    fn drop(&mut self) {
+        let SoFar {
+            name,
+            mut attributes,
+            status,
+            within,
+            is_forgotten,
+        } = mem::take(&mut *self.so_far.lock());
+        if is_forgotten {
+            return;
+        }
+        if let Some(status) = status {
+            let status = Value::Number(status.into());
+            attributes.push(("http.response.status_code", status));
+        }
+        let mut spans = Vec::with_capacity(within.len() + 1);
+        spans.push(Span {
+            id: self.context.span,
+            parent: self.parent,
+            name,
+            kind: Kind::Server,
+            began_us: self.began_us,
+            took: self.watch.elapsed(),
+            attributes,
+            // Without a status the client had gone.
+            is_error: status.is_some_and(|status| status >= 500),
+        });
+        spans.extend(within);
+        self.tracer.record(Recorded {
+            trace: self.context.trace,
+            spans,
+        });
+    }
+}
+
+/// What a decision comes to, by names of the configuration.
+fn described(decision: &Decision) -> Attributes {
+    let outcome = match decision.is_allowed() {
+        true if decision.guard().is_some() => "exempt",
+        true if decision.is_unlimited() => "unlimited",
+        true => "allowed",
+        false => "refused",
+    };
+    let mut attributes: Attributes = vec![
+        ("tidegate.policy", decision.policy().into()),
+        ("tidegate.outcome", Value::Word(outcome)),
+        (
+            "tidegate.decided_by",
+            Value::Word(decision.decided_by().as_str()),
+        ),
+    ];
+    if decision.tells_reason() {
+        let reason = Value::Word(decision.reason().as_str());
+        attributes.push(("tidegate.reason", reason));
+    }
+    if let Some(guard) = decision.guard() {
+        attributes.push(("tidegate.guard", guard.name.as_str().into()));
+    }
+    if let Some(binding) = decision.binding() {
+        attributes.extend([
+            ("tidegate.limit", binding.limit().into()),
+            ("tidegate.capacity", Value::Number(binding.capacity())),
+            ("tidegate.remaining", Value::Number(binding.remaining())),
+        ]);
+        if let Some(wait) = binding.retry_after().filter(|_| !decision.is_allowed()) {
+            attributes.push(("tidegate.retry_after_us", Value::Number(micros(wait))));
+        }
+    }
+    let waited = decision.waited();
+    if !waited.is_zero() {
+        attributes.push(("tidegate.waited_us", Value::Number(micros(waited))));
+    }
+    attributes
+}
+
+fn new_trace() -> u128 {
+    (u128::from(chance()) << 64) | u128::from(new_span())
+}
+
+/// 0 would be none.
+fn new_span() -> u64 {
+    chance().max(1)
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,107 @@
+use super::kit::{ADMIN, Administered, OPERATE, Writable, admin};
+use crate::kit::folder::Folder;
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn every_change_is_written_down_and_nothing_else_is() {
+    let mut writable = Writable::start().await;
+    let server = &writable.server;
+    let policy = json!({ "name": "api", "limits": [{ "name": "all", "rate": "1/s" }] });
+    server.change("POST", "/policies", &policy).await;
+    server
+        .change(
+            "PATCH",
+            "/policies/api/limits/all",
+            &json!({ "rate": "2/s" }),
+        )
+        .await;
+    // What is refused, or changes nothing, is no change.
+    server
+        .change(
+            "PATCH",
+            "/policies/api/limits/all",
+            &json!({ "rate": "2/s" }),
+        )
+        .await;
+    server
+        .change("PATCH", "/policies/api/limits/all", &json!({ "rate": "x" }))
+        .await;
+    server
+        .change("PATCH", "/policies/nobody", &json!({ "rate": "x" }))
+        .await;
+    server.get("/policies").await;
+    let call = server.call("POST", "/reload").by(OPERATE);
+    assert_eq!(call.send().await.status, 200);
+    let call = server
+        .call("DELETE", "/policies/api")
+        .by(ADMIN)
+        .header("if-match", "*");
+    assert_eq!(call.send().await.status, 204);
+
+    let lines = writable.audit();
+    check(&lines, &policy);
+    let count = writable
+        .redis
+        .client()
+        .command(&["XLEN", "tidegate:audit"])
+        .int();
+    assert_eq!(count, 4);
+    let message = "changed by an administrator";
+    let logged = writable
+        .server
+        .process
+        .logs(message, ("action", "createPolicy"))
+        .await;
+    assert_eq!(
+        (&logged["who"], &logged["what"]),
+        (&"ann".into(), &"policy/api".into())
+    );
+}
+
+/// Who did what, in order, and how it was before and after.
+fn check(lines: &[Value], policy: &Value) {
+    let told: Vec<(&str, &str, &str)> = lines
+        .iter()
+        .map(|line| {
+            let text = |name: &str| line[name].as_str().unwrap();
+            (text("who"), text("action"), text("target"))
+        })
+        .collect();
+    let expected = [
+        ("ann", "createPolicy", "policy/api"),
+        ("ann", "changeLimit", "policy/api"),
+        ("oskar", "reload", "configuration"),
+        ("ann", "deletePolicy", "policy/api"),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(
+        (&lines[0]["before"], &lines[0]["after"]),
+        (&Value::Null, policy)
+    );
+    assert_eq!(lines[1]["before"]["limits"][0]["rate"], "1/s");
+    assert_eq!(lines[1]["after"]["limits"][0]["rate"], "2/s");
+    assert_eq!(lines[3]["after"], Value::Null);
+    assert!(
+        lines
+            .iter()
+            .all(|line| line["at_ms"].as_u64().unwrap() > 1_600_000_000_000)
+    );
+    assert!(lines.iter().all(|line| line["peer"] == "127.0.0.1"));
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_down_is_not_done() {
+    let folder = Folder::make();
+    let config = format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+policies: [{{ name: api, limits: [{{ name: all, key: ip, rate: 1/h }}] }}]
+{}",
+        admin("file: '/nowhere/at/all/audit.jsonl'")
+    );
+    let file = folder.write("tidegate.yaml", &config);
+    let server = Administered::start(&file).await;
+    let refused = server.call("POST", "/reload").by(OPERATE).send().await;
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    assert_eq!(server.get("/status").await.status, 200);
+}

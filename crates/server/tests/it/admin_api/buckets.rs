@@ -1,0 +1,135 @@
+use super::kit::{Administered, OPERATE, READ, Writable, admin};
+use crate::kit::folder::Folder;
+use crate::kit::{Reply, post};
+use serde_json::{Value, json};
+
+async fn asks(server: &Administered, ip: &str) -> bool {
+    let question = json!({ "ip": ip, "path": "/" }).to_string();
+    post(server.http, &question).await.is_allowed()
+}
+
+async fn buckets(server: &Administered, what: &str, body: &Value) -> Reply {
+    let call = server.call("POST", &format!("/buckets/{what}")).by(OPERATE);
+    call.json(&body.to_string()).send().await
+}
+
+#[tokio::test]
+async fn a_bucket_is_looked_into_and_reset() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    for _ in 0..5 {
+        assert!(asks(server, "192.0.2.1").await);
+    }
+    assert!(!asks(server, "192.0.2.1").await);
+    let whose = json!({ "limit": "per-client", "key": { "ip": "192.0.2.1" } });
+    let seen = buckets(server, "inspect", &whose).await.json();
+    assert_eq!(seen["bucket"], "own/per-client/ip:192.0.2.1");
+    assert_eq!(seen["bands"][0]["remaining"], 0);
+    assert_eq!(seen["keys"][0]["exists"], true);
+    let named = json!({ "bucket": "own/per-client/ip:192.0.2.1" });
+    assert_eq!(
+        buckets(server, "inspect", &named).await.json()["bucket"],
+        seen["bucket"]
+    );
+
+    let mut dry = named.clone();
+    dry["dry_run"] = true.into();
+    let told = buckets(server, "reset", &dry).await.json();
+    assert_eq!(
+        (&told["forgotten"], &told["dry_run"]),
+        (&1.into(), &true.into())
+    );
+    assert_eq!(
+        buckets(server, "inspect", &named).await.json()["bands"][0]["remaining"],
+        0
+    );
+    let reset = buckets(server, "reset", &named).await;
+    assert_eq!(reset.status, 200, "{}", reset.body);
+    assert_eq!(reset.json()["forgotten"], 1);
+    // A refusal that is remembered is forgotten within a second.
+    while !asks(server, "192.0.2.1").await {}
+}
+
+#[tokio::test]
+async fn all_buckets_of_a_limit_are_reset() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    for nth in 1..=20 {
+        assert!(asks(server, &format!("192.0.2.{nth}")).await);
+    }
+    let all = json!({ "limit": "per-client", "all": true, "policy": "own" });
+    let told = buckets(server, "reset", &all).await;
+    assert_eq!(told.status, 200, "{}", told.body);
+    let told = told.json();
+    assert_eq!(
+        (&told["forgotten"], &told["complete"]),
+        (&20.into(), &true.into())
+    );
+    let audit = writable.audit();
+    let last = audit.last().unwrap();
+    assert_eq!(last["target"], "bucket/own/per-client/*");
+    assert_eq!(last["before"]["buckets"], 20);
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    for body in [
+        json!({}),
+        json!({ "limit": "nobody" }),
+        json!({ "policy": "nobody", "limit": "per-client" }),
+        json!({ "limit": "per-client" }),
+        json!({ "limit": "per-client", "key": { "ip": "nowhere" } }),
+        json!({ "limit": "per-client", "key": { "ip": "192.0.2.1" }, "band": "none" }),
+        json!({ "limit": "per-client", "key": [1] }),
+        json!({ "limit": "per-client", "key": { "ip": 1 } }),
+        json!({ "bucket": "own/per-client/ip:192.0.2.1", "limit": "per-client" }),
+        json!({ "bucket": "x" }),
+        json!({ "bucket": 1 }),
+        json!({ "limit": "per-client", "key": { "ip": "192.0.2.1" }, "more": 1 }),
+    ] {
+        for what in ["inspect", "reset"] {
+            let reply = buckets(server, what, &body).await;
+            assert_eq!(reply.status, 422, "{what} {body}: {}", reply.body);
+        }
+    }
+    for body in [
+        json!({ "all": true }),
+        json!({ "all": true, "limit": "per-client", "band": "x" }),
+        json!({ "all": "yes", "limit": "per-client" }),
+    ] {
+        assert_eq!(buckets(server, "reset", &body).await.status, 422, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn buckets_in_the_process_itself_can_be_looked_into_and_reset_too() {
+    let folder = Folder::make();
+    let config = format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+policies: [{{ name: api, limits: [{{ name: each, key: ip, rate: 1/h burst 2 }}] }}]
+{}",
+        admin("")
+    );
+    let file = folder.write("tidegate.yaml", &config);
+    let server = Administered::start(&file).await;
+    assert!(asks(&server, "192.0.2.1").await && asks(&server, "192.0.2.1").await);
+    assert!(!asks(&server, "192.0.2.1").await);
+    let whose = json!({ "limit": "each", "key": { "ip": "192.0.2.1" } });
+    let call = server
+        .call("POST", "/buckets/inspect")
+        .by(READ)
+        .json(&whose.to_string());
+    let seen = call.send().await;
+    assert_eq!(seen.status, 200, "{}", seen.body);
+    assert_eq!(seen.json()["bands"][0]["remaining"], 0);
+    assert_eq!(
+        buckets(&server, "reset", &whose).await.json()["forgotten"],
+        1
+    );
+    assert!(asks(&server, "192.0.2.1").await);
+    let all = json!({ "limit": "each", "all": true });
+    assert_eq!(buckets(&server, "reset", &all).await.status, 422);
+}

@@ -1,0 +1,210 @@
+//! A server with somebody to administrate it.
+
+use crate::kit::folder::Folder;
+use crate::kit::process::{Process, tidegate};
+use crate::kit::{Client, Reply};
+use serde_json::Value;
+use std::fmt::Write;
+use std::net::SocketAddr;
+use tidegate_policy::admin::Sha256;
+use tidegate_testkit::redis::Server;
+use tokio::io::AsyncReadExt;
+
+/// The tokens of those who may look, operate and change.
+pub(super) const READ: &str = "tga_of-one-who-reads";
+pub(super) const OPERATE: &str = "tga_of-one-who-operates";
+pub(super) const ADMIN: &str = "tga_of-one-who-changes";
+
+/// The part of a configuration that lets them in.
+pub(super) fn admin(audit: &str) -> String {
+    let tokens = [
+        ("rita", "read", READ),
+        ("oskar", "operate", OPERATE),
+        ("ann", "admin", ADMIN),
+    ];
+    let mut text = String::from("admin:\n  tokens:\n");
+    for (name, role, token) in tokens {
+        let hash = Sha256::of(token.as_bytes());
+        writeln!(
+            text,
+            "    - {{ name: {name}, role: {role}, hash: '{hash}' }}"
+        )
+        .unwrap();
+    }
+    if !audit.is_empty() {
+        writeln!(text, "  audit: {{ {audit} }}").unwrap();
+    }
+    text
+}
+
+/// A server in a process of its own.
+pub(super) struct Administered {
+    pub(super) process: Process,
+    pub(super) address: SocketAddr,
+    pub(super) http: SocketAddr,
+}
+
+/// A server whose policies can be changed, and the Redis that they live in.
+pub(super) struct Writable {
+    pub(super) server: Administered,
+    pub(super) redis: Server,
+    pub(super) folder: Folder,
+    config: String,
+}
+
+impl Administered {
+    pub(super) async fn start(file: &str) -> Self {
+        let mut process = Process::start(tidegate(&["serve", "--config", file]));
+        let http = process.address("http").await;
+        let address = process.address("admin").await;
+        Self {
+            process,
+            address,
+            http,
+        }
+    }
+
+    /// A call of somebody.
+    pub(super) fn call(&self, verb: &str, path: &str) -> Call {
+        Call {
+            address: self.address,
+            head: format!(
+                "{verb} /admin/v1{path} HTTP/1.1\r\nhost: {}\r\n",
+                self.address
+            ),
+            body: None,
+        }
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Reply {
+        self.call("GET", path).by(READ).send().await
+    }
+
+    /// What is at `path`, and its version.
+    pub(super) async fn seen(&self, path: &str) -> (Value, String) {
+        let reply = self.get(path).await;
+        assert_eq!(reply.status, 200, "{path}: {}", reply.body);
+        let etag = reply.header("etag").unwrap().to_owned();
+        (reply.json(), etag)
+    }
+
+    /// Changes something as an administrator, of whatever version.
+    pub(super) async fn change(&self, verb: &str, path: &str, body: &Value) -> Reply {
+        let call = self.call(verb, path).by(ADMIN).header("if-match", "*");
+        call.json(&body.to_string()).send().await
+    }
+}
+
+impl Writable {
+    pub(super) async fn start() -> Self {
+        Self::with("").await
+    }
+
+    /// The same, with more in its file.
+    pub(super) async fn with(more: &str) -> Self {
+        let redis = Server::start();
+        let folder = Folder::make();
+        let audit = folder.write("audit.jsonl", "");
+        let audit = format!("file: '{audit}', stream: 'tidegate:audit', max: 1000");
+        let config = format!(
+            "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0', gateway: '127.0.0.1:0' }}
+store: {{ url: '{}', timeout: 10s }}
+sources:
+  - redis: {{ key: 'tidegate:policies', refresh: 1s, writable: true }}
+guards:
+  - {{ name: bans, refuse: ip, redis: {{ set: Banned }}, refresh: 100ms }}
+  - {{ name: keys, refuse: api-key, redis: {{ set: BadKeys }}, refresh: 100ms }}
+  - {{ name: written, refuse: ip, list: [192.0.2.250] }}
+addresses: {{ threshold: 1000000, ban: {{ guard: bans, for: 1h }} }}
+routes:
+  - {{ id: old, upstreams: ['http://127.0.0.1:1'], match: {{ path: /old }}, policy: own }}
+policies:
+  - name: own
+    limits:
+      - {{ name: per-client, key: ip, rate: 1/min burst 5 }}
+      - {{ name: watched, key: ip, rate: 1/min, mode: shadow }}
+{more}
+{}",
+            redis.url(),
+            admin(&audit)
+        );
+        let file = folder.write("tidegate.yaml", &config);
+        let server = Administered::start(&file).await;
+        Self {
+            server,
+            redis,
+            folder,
+            config,
+        }
+    }
+
+    /// One more instance of the same.
+    pub(super) async fn another(&self) -> Administered {
+        let file = self.folder.write("another.yaml", &self.config);
+        Administered::start(&file).await
+    }
+
+    /// The lines of the audit so far.
+    pub(super) fn audit(&self) -> Vec<Value> {
+        let text = self.folder.read("audit.jsonl");
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+}
+
+/// A call that is put together.
+pub(super) struct Call {
+    address: SocketAddr,
+    head: String,
+    body: Option<String>,
+}
+
+impl Call {
+    pub(super) fn by(self, token: &str) -> Self {
+        self.header("authorization", &format!("Bearer {token}"))
+    }
+
+    pub(super) fn header(mut self, name: &str, value: &str) -> Self {
+        write!(self.head, "{name}: {value}\r\n").unwrap();
+        self
+    }
+
+    pub(super) fn json(self, body: &str) -> Self {
+        self.header("content-type", "application/json").body(body)
+    }
+
+    pub(super) fn body(mut self, body: &str) -> Self {
+        self.body = Some(body.to_owned());
+        self
+    }
+
+    fn text(self) -> String {
+        match self.body {
+            Some(body) => {
+                format!("{}content-length: {}\r\n\r\n{body}", self.head, body.len())
+            }
+            None => format!("{}\r\n", self.head),
+        }
+    }
+
+    pub(super) async fn send(self) -> Reply {
+        let mut client = Client::connect(self.address).await;
+        let text = self.text();
+        // Who is refused early may not read all of it.
+        client.try_send(&text).await.ok();
+        client.reply().await
+    }
+
+    /// All that comes back until the server closes.
+    pub(super) async fn send_for_text(self) -> String {
+        let mut client = Client::connect(self.address).await;
+        client
+            .send(&self.header("connection", "close").text())
+            .await;
+        let mut text = String::new();
+        client.stream.read_to_string(&mut text).await.unwrap();
+        text
+    }
+}

@@ -1,0 +1,31 @@
+//! The admin API, as administrators and strangers meet it.
+
+/// A server with somebody to administrate it.
+mod kit;
+
+/// Who may call what: every route, every role, no token and a wrong one.
+mod access;
+/// Who changed what, written down.
+mod audit;
+/// Looking into buckets, and resetting them.
+mod buckets;
+/// Somebody who is known by a certificate.
+mod certificates;
+/// Policies, limits, guards and routes: made, changed, assigned, removed.
+mod documents;
+/// Who is on the list of a guard.
+mod members;
+/// What the subjects of plans have.
+mod plans;
+/// What cannot be changed from here.
+mod read_only;
+/// Calls that are not as they should be.
+mod refusals;
+/// The OpenAPI document, held against the server by a program of others.
+mod schemathesis;
+/// How the server is.
+mod status;
+/// `tidegate token`.
+mod token;
+/// What was seen, and has changed since.
+mod versions;

@@ -1,0 +1,45 @@
+use super::kit::{Administered, admin};
+use crate::kit::folder::Folder;
+use serde_json::json;
+
+#[tokio::test]
+async fn what_a_consumer_has_is_shown() {
+    let folder = Folder::make();
+    let plans = folder.write(
+        "plans.yaml",
+        "
+plans: { gold: { rate: 100/s } }
+groups: { acme: { plan: gold } }
+subjects: { ann: { group: acme }, bob: { rate: 5/s }, carl: { unlimited: true } }
+",
+    );
+    let config = format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+plans: [{{ name: consumers, from: {{ file: '{plans}' }} }}]
+policies:
+  - name: api
+    limits:
+      - {{ name: each, key: user, rate: {{ plan: consumers, subject: user, default: 1/s }} }}
+{}",
+        admin("")
+    );
+    let file = folder.write("tidegate.yaml", &config);
+    let server = Administered::start(&file).await;
+    let listed = server.get("/plans").await.json();
+    assert_eq!(listed["items"][0]["name"], "consumers");
+    assert_eq!(listed["items"][0]["subjects"], 3, "{listed}");
+    let ann = server.get("/plans/consumers/subjects/ann").await.json();
+    let expected =
+        json!({ "subject": "ann", "rate": "100/s", "group": "acme", "is_default": false });
+    assert_eq!(ann, expected);
+    let bob = server.get("/plans/consumers/subjects/bob").await.json();
+    assert_eq!(bob["rate"], "5/s");
+    let one = server.get("/plans/consumers/subjects/carl").await.json();
+    assert_eq!(one["rate"], "unlimited");
+    assert_eq!(
+        server.get("/plans/consumers/subjects/dora").await.status,
+        404
+    );
+    assert_eq!(server.get("/plans/nobody/subjects/ann").await.status, 404);
+}

@@ -1,0 +1,89 @@
+use super::kit::{Administered, OPERATE, Writable, admin};
+use crate::kit::folder::Folder;
+
+#[tokio::test]
+async fn everything_can_be_seen_at_a_glance() {
+    let writable = Writable::with("").await;
+    let status = writable.server.get("/status").await.json();
+    assert_eq!(status["served"]["policies"], 1, "{status}");
+    assert_eq!(status["served"]["guards"], 3);
+    assert_eq!(status["served"]["limits"]["shadow"], 1);
+    let sources = status["sources"].as_array().unwrap();
+    let kinds: Vec<&str> = sources
+        .iter()
+        .map(|it| it["kind"].as_str().unwrap())
+        .collect();
+    assert_eq!(kinds, ["file", "redis"]);
+    assert_eq!(
+        (&sources[0]["writable"], &sources[1]["writable"]),
+        (&false.into(), &true.into())
+    );
+    assert_eq!(
+        (&status["store"]["kind"], &status["store"]["standing"]),
+        (&"redis".into(), &"sound".into())
+    );
+    assert_eq!(status["instances"]["counted"], false);
+    assert_eq!(status["lists"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn instances_that_share_a_store_know_of_each_other() {
+    let redis = tidegate_testkit::redis::Server::start();
+    let folder = Folder::make();
+    let config = format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+store: {{ url: '{}', timeout: 10s, local_share: auto }}
+policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]
+{}",
+        redis.url(),
+        admin("")
+    );
+    let file = folder.write("tidegate.yaml", &config);
+    let (one, two) = (
+        Administered::start(&file).await,
+        Administered::start(&file).await,
+    );
+    let instances = async |server: &Administered| {
+        loop {
+            let status = server.get("/status").await.json();
+            if status["instances"]["others"].as_array().unwrap().len() == 1 {
+                return status["instances"].clone();
+            }
+        }
+    };
+    let (seen_by_one, seen_by_two) = (instances(&one).await, instances(&two).await);
+    assert_eq!(seen_by_one["others"][0], seen_by_two["this"]);
+    assert_eq!(seen_by_two["others"][0], seen_by_one["this"]);
+}
+
+#[tokio::test]
+async fn a_reload_that_is_refused_says_everything_that_is_wrong() {
+    let folder = Folder::make();
+    let text = |policies: &str| {
+        let listen = "listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }";
+        format!("{listen}\npolicies: {policies}\n{}", admin(""))
+    };
+    let good = text("[{ name: api, limits: [{ name: all, rate: 1/s }] }]");
+    let file = folder.write("tidegate.yaml", &good);
+    let server = Administered::start(&file).await;
+    let reload = async || server.call("POST", "/reload").by(OPERATE).send().await;
+    let before = server.get("/status").await.json()["version"].clone();
+    folder.write(
+        "tidegate.yaml",
+        text("[{ name: api, limits: [{ name: all, rate: x, key: y }] }]"),
+    );
+    let refused = reload().await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    assert_eq!(
+        refused.json()["errors"].as_array().unwrap().len(),
+        2,
+        "{}",
+        refused.body
+    );
+    assert_eq!(server.get("/status").await.json()["version"], before);
+    folder.write("tidegate.yaml", good.replace("1/s", "2/s"));
+    let reloaded = reload().await;
+    assert_eq!(reloaded.status, 200, "{}", reloaded.body);
+    assert_ne!(reloaded.json()["version"], before);
+}

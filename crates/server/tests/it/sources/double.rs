@@ -1,0 +1,122 @@
+//! A server that says what it is told to.
+
+use parking_lot::Mutex;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tidegate_server::tasks::Tasks;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// Says the same to everybody until told otherwise.
+pub(super) struct Double {
+    pub(super) address: SocketAddr,
+    script: Arc<Script>,
+    _tasks: Tasks,
+}
+
+struct Script {
+    says: Mutex<Says>,
+    /// What was asked so far.
+    asked: watch::Sender<Vec<String>>,
+}
+
+#[derive(Clone)]
+enum Says {
+    /// Hangs up.
+    Nothing,
+    Status(u16),
+    Document {
+        etag: Option<String>,
+        body: String,
+    },
+}
+
+impl Double {
+    /// One that hangs up on everybody.
+    pub(super) async fn away() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let script = Arc::new(Script {
+            says: Mutex::new(Says::Nothing),
+            asked: watch::Sender::new(Vec::new()),
+        });
+        let tasks = Tasks::new();
+        let answering = Arc::clone(&script);
+        tasks.spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                answering.answer(stream).await;
+            }
+        });
+        Self {
+            address,
+            script,
+            _tasks: tasks,
+        }
+    }
+
+    pub(super) fn say(&self, etag: Option<&str>, body: &str) {
+        *self.script.says.lock() = Says::Document {
+            etag: etag.map(str::to_owned),
+            body: body.to_owned(),
+        };
+    }
+
+    pub(super) fn fail(&self, status: u16) {
+        *self.script.says.lock() = Says::Status(status);
+    }
+
+    pub(super) fn hang_up(&self) {
+        *self.script.says.lock() = Says::Nothing;
+    }
+
+    /// Waits until it has been asked so often since now, and tells the last.
+    pub(super) async fn asked(&self, times: usize) -> String {
+        let mut asked = self.script.asked.subscribe();
+        let before = asked.borrow_and_update().len();
+        let heads = asked.wait_for(|heads| heads.len() >= before + times);
+        heads.await.unwrap().last().unwrap().clone()
+    }
+
+    /// The last that was asked.
+    pub(super) fn last(&self) -> String {
+        self.script.asked.borrow().last().unwrap().clone()
+    }
+}
+
+impl Script {
+    async fn answer(&self, mut stream: TcpStream) {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            match stream.read_buf(&mut head).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+        }
+        let head = String::from_utf8(head).unwrap();
+        let says = self.says.lock().clone();
+        let answer = match says {
+            Says::Nothing => String::new(),
+            Says::Status(status) => {
+                format!("HTTP/1.1 {status} Whatever\r\ncontent-length: 0\r\n\r\n")
+            }
+            Says::Document { etag, body } => {
+                let is_known = etag
+                    .as_ref()
+                    .is_some_and(|etag| head.contains(&format!("if-none-match: {etag}\r\n")));
+                if is_known {
+                    "HTTP/1.1 304 Not Modified\r\n\r\n".to_owned()
+                } else {
+                    let etag = etag.map(|it| format!("etag: {it}\r\n")).unwrap_or_default();
+                    let length = body.len();
+                    format!("HTTP/1.1 200 OK\r\n{etag}content-length: {length}\r\n\r\n{body}")
+                }
+            }
+        };
+        // Whoever does not wait for it has no use for it.
+        stream.write_all(answer.as_bytes()).await.ok();
+        stream.shutdown().await.ok();
+        self.asked.send_modify(|asked| asked.push(head));
+    }
+}

@@ -1,0 +1,172 @@
+//! Keys of a real etcd.
+
+use super::kit::{AWAY, Program, REFUSED, nth_rate, policy, under_load};
+use crate::kit::folder::Folder;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::Stdio;
+use tokio::process::{Child, Command};
+
+/// An etcd of one member, which ends when this does.
+struct Etcd {
+    client: SocketAddr,
+    peer: SocketAddr,
+    folder: Folder,
+    path: PathBuf,
+    process: Option<Child>,
+}
+
+impl Etcd {
+    /// Nothing where it is not installed, for then a test is passed over; with `CI` set, where nothing
+    /// may be passed over, panics instead.
+    #[expect(
+        clippy::print_stderr,
+        reason = "whoever runs tests is to know what was not"
+    )]
+    async fn start() -> Option<Self> {
+        let Some(path) = find() else {
+            let missing = "etcd is not installed: ./scripts/test installs it, or set TIDEGATE_TEST_ETCD to its path";
+            let in_ci = std::env::var_os("CI")
+                .is_some_and(|ci| !ci.is_empty() && ci != "false" && ci != "0");
+            assert!(!in_ci, "{missing}");
+            eprintln!("skipped: {missing}");
+            return None;
+        };
+        let mut etcd = Self {
+            client: free(),
+            peer: free(),
+            folder: Folder::make(),
+            path,
+            process: None,
+        };
+        etcd.run().await;
+        Some(etcd)
+    }
+
+    async fn run(&mut self) {
+        let data = self.folder.write("here", "").replace("here", "data");
+        let (client, peer) = (
+            format!("http://{}", self.client),
+            format!("http://{}", self.peer),
+        );
+        let child = Command::new(&self.path)
+            .args(["--name", "one", "--data-dir", &data, "--log-level", "error"])
+            .args([
+                "--listen-client-urls",
+                &client,
+                "--advertise-client-urls",
+                &client,
+            ])
+            .args([
+                "--listen-peer-urls",
+                &peer,
+                "--initial-advertise-peer-urls",
+                &peer,
+            ])
+            .args(["--initial-cluster", &format!("one={peer}")])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn();
+        self.process = Some(child.unwrap());
+        // It elects itself before it answers.
+        while self
+            .call("kv/range", &json!({ "key": "AA==" }))
+            .await
+            .is_none()
+        {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn stop(&mut self) {
+        let mut process = self.process.take().unwrap();
+        process.kill().await.unwrap();
+    }
+
+    async fn call(&self, path: &str, body: &Value) -> Option<Value> {
+        let body = body.to_string();
+        let request = format!(
+            "POST /v3/{path} HTTP/1.1\r\nhost: etcd\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let stream = tokio::net::TcpStream::connect(self.client).await.ok()?;
+        let mut client = crate::kit::Client::over(stream);
+        client.try_send(&request).await.ok()?;
+        let reply = client.try_reply().await.ok()??;
+        (reply.status == 200).then(|| reply.json())
+    }
+
+    /// Sets a document, and tells the version that makes.
+    async fn set(&self, name: &str, document: &str) -> String {
+        let key = STANDARD.encode(format!("/tidegate/{name}"));
+        let put = json!({ "key": key, "value": STANDARD.encode(document) });
+        let put = self.call("kv/put", &put).await.unwrap();
+        let revision = put["header"]["revision"].as_str().unwrap().to_owned();
+        let all = json!({ "key": STANDARD.encode("/tidegate/"), "range_end": STANDARD.encode("/tidegate0"), "count_only": true });
+        let all = self.call("kv/range", &all).await.unwrap();
+        format!("{revision}-{}", all["count"].as_str().unwrap())
+    }
+
+    fn config(&self, refresh: &str) -> String {
+        let url = format!("http://{}", self.client);
+        format!(
+            "sources: [{{ etcd: {{ endpoints: ['http://127.0.0.1:1', '{url}'], refresh: {refresh} }} }}]"
+        )
+    }
+}
+
+fn find() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("TIDEGATE_TEST_ETCD") {
+        return Some(path.into());
+    }
+    ["/usr/bin/etcd", "/usr/local/bin/etcd"]
+        .iter()
+        .map(PathBuf::from)
+        .find(|it| it.is_file())
+}
+
+/// An address that nobody has.
+fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_changes_in_etcd_is_served_at_once_and_nobody_notices() {
+    let Some(etcd) = Etcd::start().await else {
+        return;
+    };
+    etcd.set("policy/api", &policy("api", &nth_rate(0))).await;
+    // Seldom enough that nothing is noticed by looking.
+    let mut program = Program::start(&etcd.config("1h")).await;
+    under_load(&mut program, "api", async |program, _, rate| {
+        let version = etcd.set("policy/api", &policy("api", &rate)).await;
+        program.serves("etcd", &version).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_etcd_that_goes_away_leaves_what_it_said_and_is_read_again_when_it_is_back() {
+    let Some(mut etcd) = Etcd::start().await else {
+        return;
+    };
+    etcd.set("policy/api", &policy("api", "5/s")).await;
+    let mut program = Program::start(&etcd.config("200ms")).await;
+    etcd.set("policy/api", "{}").await;
+    program.process.logs(REFUSED, ("source", "etcd")).await;
+    assert_eq!(program.band("api").await, "5/s");
+    etcd.stop().await;
+    program.process.logs(AWAY, ("source", "etcd")).await;
+    assert_eq!(program.band("api").await, "5/s");
+    etcd.run().await;
+    let version = etcd.set("policy/api", &policy("api", "6/s")).await;
+    program.serves("etcd", &version).await;
+    assert_eq!(program.band("api").await, "6/s");
+}

@@ -1,0 +1,45 @@
+//! The file itself, watched.
+
+use super::kit::{Program, REFUSED, nth_rate, policies, under_load};
+use crate::kit::get;
+
+const RELOADED: &str = "the configuration was reloaded";
+
+#[tokio::test]
+async fn a_file_that_changes_is_served_without_a_signal() {
+    let mut program = Program::start(&policies("api", "5/s")).await;
+    for rate in ["6/s", "7/s"] {
+        program.write(&policies("api", rate));
+        program.process.logs(RELOADED, ("level", "INFO")).await;
+        assert_eq!(program.band("api").await, rate);
+    }
+    assert_eq!(program.loads("file", "applied").await, 3);
+}
+
+#[tokio::test]
+async fn a_file_that_is_wrong_changes_nothing_and_says_so_once() {
+    let refused = "tidegate_source_refused{source=\"file\"}";
+    let mut program = Program::start(&policies("api", "5/s")).await;
+    program.write("policies: [{ name: api, limits: [{ name: all, rate: fast }] }]");
+    program.process.logs(REFUSED, ("source", "file")).await;
+    assert_eq!(program.band("api").await, "5/s");
+    assert_eq!(program.sample(refused).await, Some(1.0));
+    // It is not read again until it has changed again, and then counts.
+    program.write(&policies("api", "6/s"));
+    program.process.logs(RELOADED, ("level", "INFO")).await;
+    assert_eq!(program.band("api").await, "6/s");
+    assert_eq!(program.loads("file", "refused").await, 1);
+    assert_eq!(program.sample(refused).await, Some(0.0));
+    assert_eq!(get(program.admin, "/readyz").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn under_load_every_question_is_answered_while_the_file_changes() {
+    let mut program = Program::start(&policies("api", &nth_rate(0))).await;
+    under_load(&mut program, "api", async |program, _, rate| {
+        program.write(&policies("api", &rate));
+        program.process.signal("HUP").await;
+        program.process.logs(RELOADED, ("level", "INFO")).await;
+    })
+    .await;
+}

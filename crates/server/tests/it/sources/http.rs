@@ -1,0 +1,116 @@
+//! A document at a URL.
+
+use super::double::Double;
+use super::kit::{AWAY, Program, REFUSED, nth_rate, policies, under_load};
+use crate::kit::folder::Folder;
+use crate::kit::process::{run, tidegate};
+
+fn config(server: &Double) -> String {
+    format!(
+        "sources: [{{ name: central, http: {{ url: 'http://{}/policies', token: hush, refresh: 100ms }} }}]",
+        server.address
+    )
+}
+
+#[tokio::test]
+async fn a_document_is_fetched_again_only_if_it_has_changed() {
+    let server = Double::away().await;
+    server.say(Some("\"1\""), &policies("api", "5/s"));
+    let mut program = Program::start(&config(&server)).await;
+    assert_eq!(program.band("api").await, "5/s");
+    let asked = server.asked(2).await;
+    assert!(asked.starts_with("GET /policies HTTP/1.1\r\n"), "{asked}");
+    assert!(asked.contains("authorization: Bearer hush\r\n"), "{asked}");
+    assert!(asked.contains("if-none-match: \"1\"\r\n"), "{asked}");
+    assert_eq!(program.loads("central", "applied").await, 1);
+    server.say(Some("\"2\""), &policies("api", "6/s"));
+    program.serves("central", "\"2\"").await;
+    assert_eq!(program.band("api").await, "6/s");
+}
+
+#[tokio::test]
+async fn without_a_tag_a_document_is_known_by_what_it_says() {
+    let server = Double::away().await;
+    server.say(None, &policies("api", "5/s"));
+    let mut program = Program::start(&config(&server)).await;
+    server.asked(3).await;
+    assert_eq!(program.loads("central", "applied").await, 1);
+    server.say(None, &policies("api", "6/s"));
+    program
+        .process
+        .logs(super::kit::SERVED, ("source", "central"))
+        .await;
+    assert_eq!(program.band("api").await, "6/s");
+}
+
+#[tokio::test]
+async fn a_document_that_is_wrong_is_told_by_the_name_of_its_source_and_its_line() {
+    let server = Double::away().await;
+    server.say(Some("\"1\""), &policies("api", "5/s"));
+    let mut program = Program::start(&config(&server)).await;
+    server.say(Some("\"2\""), "policies:\n  - name: api\n    limits: [{ name: all, rate: fast }]\nlisten: { http: '127.0.0.1:1' }");
+    program.process.logs(REFUSED, ("source", "central")).await;
+    let log = program.process.logged.join("\n");
+    assert!(log.contains("central:3:33:"), "{log}");
+    assert!(
+        log.contains("central:4:1: `listen` is not for a source to say"),
+        "{log}"
+    );
+    assert_eq!(program.band("api").await, "5/s");
+    server.fail(500);
+    program.process.logs(AWAY, ("source", "central")).await;
+    assert_eq!(program.band("api").await, "5/s");
+}
+
+#[tokio::test]
+async fn what_a_source_says_cannot_have_variables_of_this_process_told() {
+    let server = Double::away().await;
+    server.say(None, &policies("${PATH}", "5/s"));
+    let folder = Folder::make();
+    let file = folder.write("tidegate.yaml", config(&server));
+    let mut command = tidegate(&["validate", &file]);
+    command.env("PATH", "a-secret-path");
+    let ended = run(command).await;
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.stdout);
+    assert!(
+        ended
+            .stderr
+            .contains("what a source says cannot refer to variables"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!ended.stderr.contains("a-secret-path"), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn validate_asks_the_sources_and_tells_what_is_wrong_with_them() {
+    let server = Double::away().await;
+    let folder = Folder::make();
+    let file = folder.write("tidegate.yaml", config(&server));
+    server.say(None, &policies("api", "5/s"));
+    let ended = run(tidegate(&["validate", "--explain", &file])).await;
+    assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
+    assert!(
+        ended.stdout.contains("1 policy, 1 limit"),
+        "{}",
+        ended.stdout
+    );
+    assert!(ended.stdout.contains("`central`"), "{}", ended.stdout);
+    server.say(None, &policies("api", "fast"));
+    let ended = run(tidegate(&["validate", &file])).await;
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.stdout);
+    assert!(ended.stderr.contains("central:1:"), "{}", ended.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn under_load_every_question_is_answered_while_a_document_changes() {
+    let server = Double::away().await;
+    server.say(Some("\"0\""), &policies("api", &nth_rate(0)));
+    let mut program = Program::start(&config(&server)).await;
+    under_load(&mut program, "api", async |program, nth, rate| {
+        let tag = format!("\"{nth}\"");
+        server.say(Some(&tag), &policies("api", &rate));
+        program.serves("central", &tag).await;
+    })
+    .await;
+}

@@ -1,0 +1,180 @@
+//! A key of a keeper.
+
+use super::double::Double;
+use super::kit::{AWAY, BACK, Program, REFUSED, nth_rate, under_load};
+use crate::kit::folder::Folder;
+use crate::kit::process::{run, tidegate};
+use serde_json::json;
+
+/// What a keeper says of limits like these: its own document, within another.
+fn document(limit: u64, version: u64, revision: u64) -> String {
+    let limits = json!({ "limits": [{ "rules": [{ "urlpathpattern": "/**" }], "limit": limit }] });
+    json!({ "value": limits.to_string(), "version": version, "mod_revision": revision }).to_string()
+}
+
+fn config(keeper: &Double, more: &str) -> String {
+    format!(
+        "sources: [{{ keeper: {{ url: 'http://{}', key: rate/limits, password: 'Pas$w0rd', refresh: 100ms, timeout: 5s{more} }} }}]",
+        keeper.address
+    )
+}
+
+const FALLBACK: &str =
+    r#", fallback: '{"limits": [{"rules": [{"urlpathpattern": "/**"}], "limit": 3}]}'"#;
+
+async fn band(program: &Program) -> String {
+    let question = r#"{"policy": "traefik", "path": "/pay"}"#;
+    let json = crate::kit::post(program.http, question).await.json();
+    json["band"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{json}"))
+        .to_owned()
+}
+
+#[tokio::test]
+async fn a_keeper_is_asked_as_it_wants_to_be_and_what_it_says_is_served() {
+    let keeper = Double::away().await;
+    keeper.say(None, &document(40, 1, 7));
+    let program = Program::start(&config(&keeper, "")).await;
+    assert_eq!(band(&program).await, "40/s");
+    let asked = keeper.last();
+    assert!(
+        asked.starts_with("GET /admin/get/rate%2Flimits HTTP/1.1\r\n"),
+        "{asked}"
+    );
+    // The user `admin`, and the password.
+    assert!(
+        asked.contains("authorization: Basic YWRtaW46UGFzJHcwcmQ=\r\n"),
+        "{asked}"
+    );
+    assert_eq!(
+        program
+            .sample("tidegate_source_version_info{source=\"keeper\",version=\"1/7\"}")
+            .await,
+        Some(1.0)
+    );
+}
+
+#[tokio::test]
+async fn a_version_that_is_unchanged_is_not_applied_again_whatever_it_says() {
+    let keeper = Double::away().await;
+    keeper.say(None, &document(40, 1, 7));
+    let mut program = Program::start(&config(&keeper, "")).await;
+    keeper.say(None, &document(41, 1, 7));
+    keeper.asked(3).await;
+    assert_eq!(band(&program).await, "40/s");
+    assert_eq!(program.loads("keeper", "applied").await, 1);
+    assert!(program.loads("keeper", "unchanged").await > 0);
+    keeper.say(None, &document(41, 1, 8));
+    program.serves("keeper", "1/8").await;
+    assert_eq!(band(&program).await, "41/s");
+}
+
+#[tokio::test]
+async fn a_keeper_that_is_away_at_the_start_is_stood_in_for_until_it_answers() {
+    let keeper = Double::away().await;
+    let mut program = Program::start(&config(&keeper, FALLBACK)).await;
+    assert_eq!(band(&program).await, "3/s");
+    assert!(program.is_stale("keeper").await);
+    keeper.say(None, &document(50, 1, 1));
+    program.serves("keeper", "1/1").await;
+    program.process.logs(BACK, ("source", "keeper")).await;
+    assert_eq!(band(&program).await, "50/s");
+    assert!(!program.is_stale("keeper").await);
+}
+
+#[tokio::test]
+async fn without_anything_to_stand_in_for_it_nothing_is_served_before_it_answers() {
+    let keeper = Double::away().await;
+    let folder = Folder::make();
+    let text = config(&keeper, "").replace("timeout: 5s", "timeout: 300ms");
+    let file = folder.write("tidegate.yaml", text);
+    let ended = run(tidegate(&["serve", "--config", &file])).await;
+    assert_eq!(ended.status.code(), Some(1), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("the source of policy `keeper`"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!ended.stderr.contains("w0rd"), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn a_keeper_that_goes_away_leaves_what_it_said_and_is_told_of() {
+    let keeper = Double::away().await;
+    keeper.say(None, &document(40, 1, 1));
+    let mut program = Program::start(&config(&keeper, "")).await;
+    keeper.hang_up();
+    program.process.logs(AWAY, ("source", "keeper")).await;
+    assert_eq!(band(&program).await, "40/s");
+    assert!(program.is_stale("keeper").await);
+    keeper.say(None, &document(60, 2, 2));
+    program.serves("keeper", "2/2").await;
+    assert_eq!(band(&program).await, "60/s");
+    assert!(!program.is_stale("keeper").await);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_document_is_trouble_and_not_a_change() {
+    let keeper = Double::away().await;
+    keeper.say(None, &document(40, 1, 1));
+    let mut program = Program::start(&config(&keeper, "")).await;
+    let empty = json!({ "value": "", "version": 0, "mod_revision": 9 }).to_string();
+    for (nth, says) in [None, Some("not json"), Some(empty.as_str())]
+        .into_iter()
+        .enumerate()
+    {
+        match says {
+            None => keeper.fail(503),
+            Some(text) => keeper.say(None, text),
+        }
+        program.process.logs(AWAY, ("source", "keeper")).await;
+        assert_eq!(band(&program).await, "40/s");
+        keeper.say(None, &document(40, 1, 1));
+        program.process.logs(BACK, ("source", "keeper")).await;
+        assert!(program.loads("keeper", "failed").await > 0, "{nth}");
+    }
+    assert_eq!(program.loads("keeper", "applied").await, 1);
+}
+
+#[tokio::test]
+async fn a_document_that_is_wrong_changes_nothing_and_is_not_complained_of_again() {
+    let keeper = Double::away().await;
+    keeper.say(None, &document(40, 1, 1));
+    let mut program = Program::start(&config(&keeper, "")).await;
+    let wrong = json!({ "value": r#"{"limits": [{"rules": [], "limit": -1}]}"#, "version": 2, "mod_revision": 2 });
+    keeper.say(None, &wrong.to_string());
+    program.process.logs(REFUSED, ("source", "keeper")).await;
+    keeper.asked(3).await;
+    assert_eq!(band(&program).await, "40/s");
+    assert_eq!(program.loads("keeper", "refused").await, 1);
+    assert_eq!(
+        program
+            .sample("tidegate_source_refused{source=\"keeper\"}")
+            .await,
+        Some(1.0)
+    );
+    keeper.say(None, &document(42, 3, 3));
+    program.serves("keeper", "3/3").await;
+    assert_eq!(band(&program).await, "42/s");
+    assert_eq!(
+        program
+            .sample("tidegate_source_refused{source=\"keeper\"}")
+            .await,
+        Some(0.0)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn under_load_every_question_is_answered_while_a_keeper_changes() {
+    let keeper = Double::away().await;
+    let limits = |nth: u64| document(1_000_000 + nth, nth + 1, nth + 1);
+    keeper.say(None, &limits(0));
+    let mut program = Program::start(&config(&keeper, "")).await;
+    assert_eq!(program.band("traefik").await, nth_rate(0));
+    under_load(&mut program, "traefik", async |program, nth, _| {
+        keeper.say(None, &limits(nth));
+        program.serves("keeper", &format!("{0}/{0}", nth + 1)).await;
+    })
+    .await;
+}

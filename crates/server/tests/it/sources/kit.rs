@@ -1,0 +1,202 @@
+//! The program with a source, and questions to it under load.
+
+use crate::admin::samples;
+use crate::kit::folder::Folder;
+use crate::kit::process::{Process, tidegate};
+use crate::kit::{Client, get, post};
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+use tidegate_server::tasks::Tasks;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+pub(super) const SERVED: &str = "policy of this source is served";
+pub(super) const REFUSED: &str =
+    "the configuration was refused: what was served before is served on";
+pub(super) const AWAY: &str =
+    "this source of policy cannot be asked: what it said before is served on";
+pub(super) const BACK: &str = "this source of policy answers again";
+
+/// Doors on ports that the system chooses.
+const LISTEN: &str = "listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }";
+
+/// How often a source changes under load.
+const CHANGES: u64 = 10;
+/// How many questions are answered between one change and the next, at least.
+const BETWEEN: u64 = 100;
+/// How many ask at once.
+const CLIENTS: u64 = 4;
+/// How long that may take before it counts as never.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A policy with one limit, as text.
+pub(super) fn policy(name: &str, rate: &str) -> String {
+    format!(r#"{{"name": "{name}", "limits": [{{"name": "all", "rate": "{rate}"}}]}}"#)
+}
+
+/// A configuration with one policy, as text.
+pub(super) fn policies(name: &str, rate: &str) -> String {
+    format!("policies: [{}]", policy(name, rate))
+}
+
+/// The program.
+pub(super) struct Program {
+    pub(super) process: Process,
+    pub(super) http: SocketAddr,
+    pub(super) admin: SocketAddr,
+    pub(super) folder: Folder,
+}
+
+impl Program {
+    /// Serves `text` in a file of its own.
+    pub(super) async fn start(text: &str) -> Self {
+        let folder = Folder::make();
+        let file = folder.write("tidegate.yaml", format!("{LISTEN}\n{text}"));
+        let process = Process::start(tidegate(&["serve", "--config", &file]));
+        Self::opened(process, folder).await
+    }
+
+    async fn opened(mut process: Process, folder: Folder) -> Self {
+        let http = process.address("http").await;
+        let admin = process.address("admin").await;
+        Self {
+            process,
+            http,
+            admin,
+            folder,
+        }
+    }
+
+    /// Writes another text into the file.
+    pub(super) fn write(&self, text: &str) {
+        self.folder
+            .write("tidegate.yaml", format!("{LISTEN}\n{text}"));
+    }
+
+    /// Waits until the log says that a version of a source is served.
+    pub(super) async fn serves(&mut self, source: &str, version: &str) {
+        loop {
+            let line = self.process.logs(SERVED, ("source", source)).await;
+            if line["version"] == version {
+                return;
+            }
+        }
+    }
+
+    /// The limit that a request of a policy meets.
+    pub(super) async fn band(&self, policy: &str) -> String {
+        let reply = post(
+            self.http,
+            &format!(r#"{{"policy": "{policy}", "path": "/"}}"#),
+        )
+        .await;
+        let json = reply.json();
+        json["band"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{json}"))
+            .to_owned()
+    }
+
+    /// A number on the page of metrics.
+    pub(super) async fn sample(&self, name: &str) -> Option<f64> {
+        let page = get(self.admin, "/metrics").await.body;
+        samples(&page).get(name).copied()
+    }
+
+    /// How often asking a source came to `result`.
+    pub(super) async fn loads(&self, source: &str, result: &str) -> u64 {
+        let name =
+            format!("tidegate_source_loads_total{{source=\"{source}\",result=\"{result}\"}}");
+        let page = get(self.admin, "/metrics").await.body;
+        let count = samples(&page).get(&name).map(ToString::to_string);
+        count.unwrap_or_else(|| panic!("{name}")).parse().unwrap()
+    }
+
+    /// Whether a source could not be asked when it last was.
+    pub(super) async fn is_stale(&self, source: &str) -> bool {
+        let name = format!("tidegate_source_stale{{source=\"{source}\"}}");
+        self.sample(&name).await == Some(1.0)
+    }
+}
+
+/// What those who ask and the one who changes know of each other.
+struct Course {
+    is_over: AtomicBool,
+    /// How many questions were answered, and answers that should not have been.
+    answered: watch::Sender<(u64, Vec<String>)>,
+    /// Which rates they were answered by.
+    seen: Mutex<BTreeSet<u64>>,
+}
+
+impl Course {
+    async fn run(&self, http: SocketAddr, question: &str) {
+        let mut client = Client::connect(http).await;
+        while !self.is_over.load(SeqCst) {
+            let reply = client.post(question).await;
+            let json = if reply.status == 200 {
+                reply.json()
+            } else {
+                Value::Null
+            };
+            let nth = (0..=CHANGES).find(|nth| json["band"] == nth_rate(*nth));
+            let is_sound = json["allowed"] == true && nth.is_some();
+            self.seen.lock().extend(nth);
+            self.answered.send_modify(|(count, wrong)| {
+                *count += 1;
+                if !is_sound {
+                    wrong.push(format!("{} {}", reply.status, reply.body));
+                }
+            });
+        }
+    }
+
+    /// Waits until as many more were answered as lie between two changes, each as it should be.
+    async fn went_on(&self) {
+        let mut answered = self.answered.subscribe();
+        let target = answered.borrow_and_update().0 + BETWEEN;
+        let now = answered.wait_for(|(count, _)| *count >= target);
+        let now = timeout(PATIENCE, now).await.expect("they ask on").unwrap();
+        assert_eq!(now.1, [] as [String; 0]);
+    }
+}
+
+/// The rate of the `nth` change, and how it is told.
+pub(super) fn nth_rate(nth: u64) -> String {
+    format!("{}/s", 1_000_000 + nth)
+}
+
+/// Asks for decisions of a policy all the while `change` makes changes, one after the other, each to the
+/// rate that [`nth_rate`] names. Every question must be answered, by one of them.
+pub(super) async fn under_load(
+    program: &mut Program,
+    policy: &str,
+    mut change: impl AsyncFnMut(&mut Program, u64, String),
+) {
+    let course = Arc::new(Course {
+        is_over: AtomicBool::new(false),
+        answered: watch::Sender::default(),
+        seen: Mutex::default(),
+    });
+    let tasks = Tasks::new();
+    for _ in 0..CLIENTS {
+        let (course, http) = (Arc::clone(&course), program.http);
+        let question = format!(r#"{{"policy": "{policy}", "path": "/"}}"#);
+        tasks.spawn(async move { course.run(http, &question).await });
+    }
+    for nth in 1..=CHANGES {
+        course.went_on().await;
+        change(program, nth, nth_rate(nth)).await;
+        // Whoever asks from here on is answered by it, or by a later one.
+        assert_eq!(program.band(policy).await, nth_rate(nth));
+    }
+    course.went_on().await;
+    course.is_over.store(true, SeqCst);
+    tasks.finished().await;
+    let seen = course.seen.lock().len();
+    assert!(seen > 2, "nobody saw a change");
+}

@@ -1,0 +1,21 @@
+//! Policy that comes from elsewhere, and changes while it is served.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `kit` | the program with a source, and questions to it under load |
+//! | `double` | a server that says what it is told to, for what is only ever a document over HTTP |
+//! | `file` | the file itself, watched |
+//! | `keeper` | a key of a keeper |
+//! | `http` | a document at a URL |
+//! | `redis` | a hash of a real Redis |
+//! | `etcd` | keys of a real etcd |
+//! | `several` | sources together: their order, and what one refuses to another |
+
+mod double;
+mod etcd;
+mod file;
+mod http;
+mod keeper;
+mod kit;
+mod redis;
+mod several;

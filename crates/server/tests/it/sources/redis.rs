@@ -1,0 +1,183 @@
+//! A hash of a real Redis.
+
+use super::kit::{AWAY, Program, REFUSED, SERVED, nth_rate, policy, under_load};
+use tidegate_redis::{Address, Changed, Connection, Mode, Settings};
+use tidegate_testkit::redis::Server as Redis;
+
+const KEY: &str = "tidegate:policies";
+const CHANNEL: &[u8] = b"tidegate:policies:changed";
+
+/// Seldom enough that nothing is noticed by looking before a test is over.
+const SELDOM: &str = "1h";
+
+fn config(redis: &Redis, refresh: &str) -> String {
+    let url = redis.url();
+    format!("sources: [{{ redis: {{ url: '{url}', refresh: {refresh} }} }}]")
+}
+
+/// As another instance, or an operator.
+async fn connect(redis: &Redis) -> Connection {
+    let address = Address::new("127.0.0.1", redis.port());
+    let settings = Settings::new(Mode::Standalone, vec![address]);
+    Connection::open(settings, Vec::new()).await.unwrap()
+}
+
+/// Changes documents as instances do, and tells the version.
+async fn change(connection: &Connection, changes: &[(&str, Option<&str>)]) -> String {
+    let version = connection.documents_version(KEY.as_bytes()).await.unwrap();
+    let made = connection.change_documents(KEY.as_bytes(), &version, CHANNEL, changes);
+    match made.await.unwrap() {
+        Changed::To(version) => version,
+        Changed::Conflict(now) => panic!("{now}"),
+    }
+}
+
+async fn set(connection: &Connection, name: &str, rate: &str) -> String {
+    let document = policy(name, rate);
+    change(connection, &[(&format!("policy/{name}"), Some(&document))]).await
+}
+
+#[tokio::test]
+async fn instances_hear_of_a_change_and_come_to_serve_the_same() {
+    let redis = Redis::start();
+    let connection = connect(&redis).await;
+    set(&connection, "api", "5/s").await;
+    let text = config(&redis, SELDOM);
+    let (mut a, mut b) = (Program::start(&text).await, Program::start(&text).await);
+    // Both listen before anything is said.
+    for program in [&a, &b] {
+        assert_eq!(program.band("api").await, "5/s");
+    }
+    listened_to_by(&redis, 2).await;
+    let version = set(&connection, "api", "6/s").await;
+    for program in [&mut a, &mut b] {
+        program.serves("redis", &version).await;
+        assert_eq!(program.band("api").await, "6/s");
+    }
+}
+
+/// Waits until so many listen.
+async fn listened_to_by(redis: &Redis, count: i64) {
+    loop {
+        let reply = redis.command(&["PUBSUB", "NUMSUB", "tidegate:policies:changed"]);
+        if format!("{reply:?}").contains(&format!("Int({count})")) {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_lost_costs_no_more_than_a_look() {
+    let redis = Redis::start();
+    let connection = connect(&redis).await;
+    set(&connection, "api", "5/s").await;
+    let mut program = Program::start(&config(&redis, "200ms")).await;
+    // By hand, and nobody is told.
+    let document = policy("api", "7/s");
+    connection
+        .hset(
+            KEY.as_bytes(),
+            &[("policy/api", document.as_str()), ("version", "99")],
+        )
+        .await
+        .unwrap();
+    program.serves("redis", "99").await;
+    assert_eq!(program.band("api").await, "7/s");
+}
+
+#[tokio::test]
+async fn a_redis_that_goes_away_leaves_what_it_said_and_is_read_again_when_it_is_back() {
+    let redis = Redis::start();
+    let connection = connect(&redis).await;
+    set(&connection, "api", "5/s").await;
+    let mut program = Program::start(&config(&redis, "200ms")).await;
+    redis.kill9();
+    program.process.logs(AWAY, ("source", "redis")).await;
+    assert_eq!(program.band("api").await, "5/s");
+    redis.restart();
+    let connection = connect(&redis).await;
+    let version = set(&connection, "api", "8/s").await;
+    program.serves("redis", &version).await;
+    assert_eq!(program.band("api").await, "8/s");
+}
+
+#[tokio::test]
+async fn a_document_that_is_wrong_changes_nothing_of_the_others_either() {
+    let redis = Redis::start();
+    let connection = connect(&redis).await;
+    set(&connection, "api", "5/s").await;
+    let mut program = Program::start(&config(&redis, "200ms")).await;
+    let (good, bad) = (policy("web", "1/s"), policy("api", "fast"));
+    let changes = [
+        ("policy/web", Some(good.as_str())),
+        ("policy/api", Some(bad.as_str())),
+    ];
+    change(&connection, &changes).await;
+    program.process.logs(REFUSED, ("source", "redis")).await;
+    assert_eq!(program.band("api").await, "5/s");
+    change(&connection, &[("policy/api", Some("{\"name\": \"api\""))]).await;
+    program.process.logs(REFUSED, ("source", "redis")).await;
+    let log = program.process.logged.join("\n");
+    assert!(log.contains("`policy/api`: not JSON"), "{log}");
+    assert_eq!(program.band("api").await, "5/s");
+    let version = set(&connection, "api", "6/s").await;
+    program.serves("redis", &version).await;
+    assert_eq!(
+        (program.band("api").await, program.band("web").await),
+        ("6/s".into(), "1/s".into())
+    );
+}
+
+#[tokio::test]
+async fn an_empty_hash_says_nothing_and_the_file_is_served_alone() {
+    let redis = Redis::start();
+    let own = "policies: [{ name: own, limits: [{ name: all, rate: 1/s }] }]";
+    let text = format!("{}\n{own}", config(&redis, "200ms"));
+    let mut program = Program::start(&text).await;
+    assert_eq!(program.band("own").await, "1/s");
+    let connection = connect(&redis).await;
+    let version = set(&connection, "api", "5/s").await;
+    program.serves("redis", &version).await;
+    assert_eq!(
+        (program.band("own").await, program.band("api").await),
+        ("1/s".into(), "5/s".into())
+    );
+}
+
+#[tokio::test]
+async fn changes_are_made_from_the_version_that_is_expected_or_not_at_all() {
+    let redis = Redis::start();
+    let connection = connect(&redis).await;
+    let first = set(&connection, "api", "5/s").await;
+    set(&connection, "api", "6/s").await;
+    let late = policy("api", "7/s");
+    let changes = [("policy/api", Some(late.as_str()))];
+    let made = connection
+        .change_documents(KEY.as_bytes(), &first, CHANNEL, &changes)
+        .await;
+    assert!(matches!(made, Ok(Changed::Conflict(_))), "{made:?}");
+    // One that is made anew is not taken for the one before.
+    connection.del(&[KEY]).await.unwrap();
+    assert_ne!(set(&connection, "api", "5/s").await, first);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn under_load_every_question_is_answered_while_a_hash_changes() {
+    let redis = Redis::start();
+    let connection = connect(&redis).await;
+    set(&connection, "api", &nth_rate(0)).await;
+    let mut program = Program::start(&config(&redis, "1s")).await;
+    under_load(&mut program, "api", async |program, _, rate| {
+        let version = set(&connection, "api", &rate).await;
+        program.serves("redis", &version).await;
+    })
+    .await;
+    assert!(
+        program
+            .process
+            .logged
+            .iter()
+            .any(|line| line.contains(SERVED))
+    );
+}

@@ -1,0 +1,97 @@
+//! However many clients there are, there are no more series.
+
+use crate::kit::{Client, Gate, Upstream, get};
+use std::net::{IpAddr, Ipv4Addr};
+use tidegate::Request;
+use tidegate_policy::Config;
+use tidegate_server::bounds::Bounds;
+use tidegate_server::server;
+use tidegate_server::serving::Serving;
+use tidegate_server::tasks::Tasks;
+
+const MILLION: u32 = 1_000_000;
+
+/// The names of all series, and the whole page.
+fn series(page: &str) -> Vec<String> {
+    let lines = page.lines().filter(|line| !line.starts_with('#'));
+    let names = lines.map(|line| line.rsplit_once(' ').unwrap().0.to_owned());
+    names.collect()
+}
+
+/// In this process, for over a socket a million would take minutes.
+#[tokio::test]
+async fn a_million_clients_and_paths_are_no_more_series_than_one() {
+    let config = Config::from_yaml(
+        "listen: { admin: '127.0.0.1:0' }
+policies:
+  - name: api
+    limits:
+      - { name: per-client, key: ip, rate: 1/h }
+      - { name: per-path, key: path, rate: 1/h }
+",
+    )
+    .unwrap();
+    let listen = config.listen.clone();
+    let serving = Serving::start(config).await.unwrap();
+    let decider = serving.decider().clone();
+    let listeners = server::bind(&listen).await.unwrap();
+    let admin = listeners.admin.address;
+    let tasks = Tasks::new();
+    tasks.spawn(async move {
+        let never = std::future::pending();
+        let _end = server::run(listeners, serving, Bounds::default(), never).await;
+    });
+
+    let rules = decider.rules().unwrap();
+    let ask = |nth: u32| {
+        let path = format!("/unheard-of/{nth}");
+        let address = IpAddr::V4(Ipv4Addr::from(0x0b00_0000 + nth));
+        let request = Request::new().ip(address).path(&path);
+        decider.decide_at_once(&rules, &request).unwrap().unwrap()
+    };
+    // One that is allowed, and one that is refused.
+    ask(0);
+    ask(0);
+    let before = series(&get(admin, "/metrics").await.body);
+    for nth in 1..MILLION {
+        ask(nth);
+    }
+    let page = get(admin, "/metrics").await.body;
+    assert_eq!(series(&page), before);
+    assert!(!page.contains("unheard-of") && !page.contains("11.0."));
+    let counts = page.lines().filter_map(|line| {
+        let series = line.strip_prefix("tidegate_decisions_total{")?;
+        series.rsplit_once(' ')?.1.parse::<u32>().ok()
+    });
+    assert_eq!(counts.sum::<u32>(), MILLION + 1, "each of them is counted");
+    assert!(page.len() < 50_000, "{} bytes", page.len());
+}
+
+#[tokio::test]
+async fn whatever_is_asked_of_the_gateway_there_are_only_its_routes() {
+    let upstream = Upstream::start().await;
+    let gate = Gate::start(&format!(
+        "routes: [{{ id: orders, match: {{ path: /api/orders }}, upstreams: ['http://{}'], policy: api }}]\n\
+         policies: [{{ name: api, limits: [{{ name: all, key: path, rate: 1000000/s }}] }}]\n",
+        upstream.address
+    ))
+    .await;
+    let mut client = Client::connect(gate.gateway.unwrap()).await;
+    let get_of = |path: String| format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n");
+    let each = async |client: &mut Client, nth: u32| {
+        let known = client
+            .ask(&get_of(format!("/api/orders/{nth}?q={nth}")))
+            .await;
+        let unknown = client.ask(&get_of(format!("/unheard-of/{nth}"))).await;
+        assert_eq!((known.status, unknown.status), (200, 404));
+    };
+    each(&mut client, 0).await;
+    let before = series(&get(gate.admin, "/metrics").await.body);
+    for nth in 1..2_000 {
+        each(&mut client, nth).await;
+    }
+    let page = get(gate.admin, "/metrics").await.body;
+    assert_eq!(series(&page), before);
+    let counted = r#"tidegate_gateway_requests_total{route="orders",route_path="/api/orders",status="200"} 2000"#;
+    assert!(page.contains(counted), "{page}");
+}

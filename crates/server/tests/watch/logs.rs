@@ -1,0 +1,104 @@
+//! What the log says of single requests.
+
+use crate::kit::process::{run, tidegate};
+use crate::kit::{Client, Gate, Upstream};
+use serde_json::Value;
+use tokio::net::TcpListener;
+
+fn config(upstream: &Upstream, logs: &str) -> String {
+    format!(
+        "{logs}routes: [{{ id: all, upstreams: ['http://{}'], policy: api }}]\n\
+         policies: [{{ name: api, limits: [{{ name: per-key, key: api-key, rate: 1/h }}] }}]\n\
+         client: {{ api_key: {{ header: x-api-key }} }}\n",
+        upstream.address
+    )
+}
+
+const ASKED: &str = "GET /secret-path HTTP/1.1\r\nhost: a\r\nx-api-key: sk-hunter2-hunter2\r\n\
+                     x-correlation-id: abc-123\r\n\
+                     traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00\r\n\r\n";
+
+async fn refused_twice(gate: &Gate) {
+    let mut client = Client::connect(gate.gateway.unwrap()).await;
+    for status in [200, 429, 429] {
+        assert_eq!(client.ask(ASKED).await.status, status);
+    }
+}
+
+/// The lines of the log once the program has ended.
+async fn ended(gate: Gate) -> String {
+    gate.process.signal("TERM").await;
+    let ended = gate.process.ended().await;
+    assert!(ended.status.success(), "{}", ended.stderr);
+    ended.stderr
+}
+
+#[tokio::test]
+async fn a_refusal_is_found_by_the_id_that_its_client_was_told() {
+    let upstream = Upstream::start().await;
+    let gate = Gate::start(&config(&upstream, "logs: { refusals: 100% }\n")).await;
+    refused_twice(&gate).await;
+    let log = ended(gate).await;
+    let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    let refused: Vec<Value> = lines
+        .filter(|line: &Value| line["message"] == "refused a request")
+        .collect();
+    assert_eq!(refused.len(), 2, "{log}");
+    let line = &refused[0];
+    assert_eq!(line["level"], "INFO");
+    assert_eq!(line["correlation"], "abc-123");
+    assert_eq!(line["trace"], "0af7651916cd43dd8448eb211c80319c");
+    assert_eq!(
+        (&line["policy"], &line["limit"]),
+        (&"api".into(), &"per-key".into())
+    );
+    assert_eq!(line["decided_by"], "store");
+    assert!(line["retry_after_ms"].as_u64().unwrap() > 0);
+    for secret in ["hunter2", "secret-path"] {
+        assert!(!log.contains(secret), "{secret} in {log}");
+    }
+}
+
+#[tokio::test]
+async fn refusals_are_not_logged_unless_asked_for() {
+    let upstream = Upstream::start().await;
+    for logs in ["", "logs: { refusals: 0% }\n"] {
+        let gate = Gate::start(&config(&upstream, logs)).await;
+        refused_twice(&gate).await;
+        let log = ended(gate).await;
+        assert!(!log.contains("refused a request"), "{log}");
+    }
+}
+
+#[tokio::test]
+async fn the_log_is_written_as_it_is_told_to() {
+    // Every command knows it, those with formats of their own as well.
+    let simulate = [
+        "simulate",
+        "--config",
+        "a",
+        "--trace",
+        "b",
+        "--log-format=xml",
+    ];
+    let refused = run(tidegate(&simulate)).await;
+    assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("auto, text, json"),
+        "{}",
+        refused.stderr
+    );
+
+    let policies = "policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]\n";
+    let gate = Gate::with(policies, &["--log-format", "json"]).await;
+    let log = ended(gate).await;
+    assert!(log.lines().all(|line| line.starts_with('{')), "{log}");
+
+    // Somebody is there already, so that it says what it serves, and ends.
+    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let flags = ["serve", "--http", &address, "--log-format", "text"];
+    let log = run(tidegate(&flags)).await.stderr;
+    assert!(log.contains(" INFO tidegate version="), "{log}");
+    assert!(!log.contains('\u{1b}'), "colours are for terminals: {log}");
+}

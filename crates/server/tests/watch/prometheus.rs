@@ -1,0 +1,268 @@
+//! Prometheus and promtool at work on the page and on the rules that are shipped.
+
+use crate::kit::programs::Program;
+use crate::kit::{Client, Folder, Gate, Upstream, eventually};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use tidegate_testkit::redis::{Port, Server};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+
+const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/prometheus");
+
+/// Everything that has figures, in one configuration.
+fn config(folder: &Folder, upstream: &Upstream, store: &str) -> String {
+    let list = folder.write("list.txt", "192.0.2.200\n");
+    format!(
+        "store: {{ {store} }}\n\
+         guards: [{{ name: closed, refuse: ip, file: '{list}' }}]\n\
+         routes: [{{ id: orders, match: {{ path: /api/orders }}, upstreams: ['http://{}'], policy: api }}]\n\
+         policies: [{{ name: api, limits: [{{ name: per-client, key: ip, rate: 5/h }}] }}]\n",
+        upstream.address
+    )
+}
+
+/// A page in the format that whoever takes anything gets.
+async fn plain(admin: SocketAddr) -> String {
+    let request = "GET /metrics HTTP/1.1\r\nhost: a\r\naccept: */*\r\n\r\n";
+    let reply = Client::connect(admin).await.ask(request).await;
+    assert_eq!(
+        reply.header("content-type"),
+        Some("text/plain; version=0.0.4; charset=utf-8")
+    );
+    reply.body
+}
+
+/// Asks the gateway until it refuses, and a little longer.
+async fn ask(gate: &Gate) {
+    let mut client = Client::connect(gate.gateway.unwrap()).await;
+    for _ in 0..10 {
+        client
+            .ask("GET /api/orders/7 HTTP/1.1\r\nhost: a\r\n\r\n")
+            .await;
+    }
+}
+
+async fn run(program: &Path, words: &[&str], input: &str) -> String {
+    let mut child = Command::new(program)
+        .args(words)
+        .current_dir(RULES)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).await.unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().await.unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{words:?}: {said}");
+    said.into_owned()
+}
+
+#[tokio::test]
+async fn promtool_has_nothing_to_say_about_the_page() {
+    let Some(promtool) = Program::Promtool.find() else {
+        return;
+    };
+    let (folder, upstream, redis) = (Folder::make(), Upstream::start().await, Server::start());
+    for store in [
+        "max_keys: 1000".to_owned(),
+        format!("url: '{}', timeout: 5s", redis.url()),
+    ] {
+        let gate = Gate::start(&config(&folder, &upstream, &store)).await;
+        ask(&gate).await;
+        let page = plain(gate.admin).await;
+        let said = run(&promtool, &["check", "metrics"], &page).await;
+        assert_eq!(said, "", "{page}");
+    }
+}
+
+#[tokio::test]
+async fn the_rules_ring_when_they_should_and_not_before() {
+    let Some(promtool) = Program::Promtool.find() else {
+        return;
+    };
+    run(&promtool, &["check", "rules", "alerts.yml"], "").await;
+    run(&promtool, &["check", "config", "prometheus.yml"], "").await;
+    run(&promtool, &["test", "rules", "alerts.test.yml"], "").await;
+    // Every rule has a test.
+    let rules = fs::read_to_string(format!("{RULES}/alerts.yml")).unwrap();
+    let tests = fs::read_to_string(format!("{RULES}/alerts.test.yml")).unwrap();
+    for line in rules.lines() {
+        if let Some(name) = line.trim().strip_prefix("- alert: ") {
+            let rings = format!("alertname: {name}\n        exp_alerts:\n");
+            assert!(tests.contains(&rings), "{name} is never seen to ring");
+        }
+    }
+}
+
+/// A Prometheus that runs until it is dropped.
+struct Prometheus {
+    address: String,
+    _process: Child,
+    _port: Port,
+    _folder: Folder,
+}
+
+impl Prometheus {
+    fn start(program: &Path, targets: &[SocketAddr]) -> Self {
+        let targets: Vec<String> = targets.iter().map(|it| format!("'{it}'")).collect();
+        let folder = Folder::make();
+        let file = folder.write(
+            "prometheus.yml",
+            format!(
+                "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\n\
+                 rule_files: ['{RULES}/alerts.yml']\n\
+                 scrape_configs: [{{ job_name: tidegate, static_configs: [{{ targets: [{}] }}] }}]\n",
+                targets.join(", ")
+            ),
+        );
+        let data = folder.write("data", "");
+        fs::remove_file(&data).unwrap();
+        let port = Port::lease();
+        let address = format!("127.0.0.1:{}", port.number());
+        let process = Command::new(program)
+            .arg(format!("--config.file={file}"))
+            .arg(format!("--storage.tsdb.path={data}"))
+            .arg(format!("--web.listen-address={address}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        Self {
+            address,
+            _process: process,
+            _port: port,
+            _folder: folder,
+        }
+    }
+
+    /// What it answers, if it does.
+    async fn get(&self, path: &str) -> Option<Value> {
+        let mut stream = TcpStream::connect(&self.address).await.ok()?;
+        // The older version, so that the answer ends with the connection.
+        let request = format!("GET {path} HTTP/1.0\r\nhost: a\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.ok()?;
+        let (_, body) = answer.split_once("\r\n\r\n")?;
+        serde_json::from_str(body).ok()
+    }
+
+    /// The series that a query yields: their labels and their values.
+    async fn query(&self, query: &str) -> Vec<(Value, f64)> {
+        let escaped: Vec<String> = query.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let escaped = escaped.concat();
+        let Some(answer) = self.get(&format!("/api/v1/query?query={escaped}")).await else {
+            return Vec::new();
+        };
+        assert_eq!(answer["status"], "success", "{query}: {answer}");
+        let result = answer["data"]["result"].as_array().unwrap();
+        let series = result.iter().map(|it| {
+            let value = it["value"][1].as_str().unwrap().parse().unwrap();
+            (it["metric"].clone(), value)
+        });
+        series.collect()
+    }
+}
+
+/// The two queries of an operator who comes from a gateway of his own: the name of the metric is another,
+/// and nothing else.
+const REFUSED: &str = r#"rate(tidegate_gateway_requests_total{status="429"}[5m])"#;
+const SHARE: &str = r#"rate(tidegate_gateway_requests_total{status="429", route_path="/api/orders"}[5m])
+/ rate(tidegate_gateway_requests_total{route_path="/api/orders"}[5m])"#;
+/// The share of all requests, which is a sum over the statuses.
+const SHARE_OF_ALL: &str = r#"sum(rate(tidegate_gateway_requests_total{status="429", route_path="/api/orders"}[5m]))
+/ sum(rate(tidegate_gateway_requests_total{route_path="/api/orders"}[5m]))"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prometheus_reads_the_page_and_finds_what_its_rules_ask_for() {
+    let Some(program) = Program::Prometheus.find() else {
+        return;
+    };
+    let (folder, upstream, redis) = (Folder::make(), Upstream::start().await, Server::start());
+    let store = format!("url: '{}', timeout: 5s", redis.url());
+    let shared = Gate::start(&config(&folder, &upstream, &store)).await;
+    let alone = Gate::start(&config(&folder, &upstream, "max_keys: 1000")).await;
+    let prometheus = Prometheus::start(&program, &[shared.admin, alone.admin]);
+    eventually("both are scraped", async || {
+        let up = prometheus.query("up == 1").await;
+        (up.len() == 2).then_some(())
+    })
+    .await;
+
+    let refused = eventually("refusals are seen", async || {
+        ask(&shared).await;
+        let refused = prometheus.query(REFUSED).await;
+        let (labels, rate) = refused.first()?.clone();
+        (rate > 0.0).then_some(labels)
+    })
+    .await;
+    assert_eq!(refused["route_path"], "/api/orders");
+    assert_eq!(refused["route"], "orders");
+    let share = prometheus.query(SHARE).await;
+    assert_eq!(
+        share.len(),
+        1,
+        "it is a valid query, and it yields: {share:?}"
+    );
+    let share = eventually("the share of all", async || {
+        let share = prometheus.query(SHARE_OF_ALL).await;
+        let (_, share) = share.first()?;
+        (*share > 0.0).then_some(*share)
+    })
+    .await;
+    assert!(share <= 1.0, "{share}");
+    eventually("decisions are timed", async || {
+        let slow = "histogram_quantile(0.99, sum by (le) (rate(tidegate_decision_duration_seconds_bucket[5m])))";
+        let (_, slow) = prometheus.query(slow).await.first()?.clone();
+        (slow > 0.0).then_some(())
+    })
+    .await;
+
+    // The rules are evaluated, and every name in them is one that we have.
+    let rules = prometheus.get("/api/v1/rules").await.unwrap();
+    let groups = rules["data"]["groups"].as_array().unwrap();
+    let rules: Vec<&Value> = groups
+        .iter()
+        .flat_map(|group| group["rules"].as_array().unwrap())
+        .collect();
+    assert!(rules.len() >= 16);
+    let known = prometheus
+        .get("/api/v1/label/__name__/values")
+        .await
+        .unwrap();
+    let known: BTreeSet<&str> = known["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|name| name.as_str().unwrap())
+        .collect();
+    for rule in rules {
+        assert_eq!(rule["health"], "ok", "{rule}");
+        for name in names(rule["query"].as_str().unwrap()) {
+            let is_elsewhere = ELSEWHERE.contains(&name.as_str());
+            assert!(known.contains(name.as_str()) || is_elsewhere, "{name}");
+        }
+    }
+}
+
+/// What only servers with plans or sources have.
+const ELSEWHERE: [&str; 2] = ["tidegate_plan_failures_total", "tidegate_source_stale"];
+
+/// The metrics of ours that a query names.
+fn names(query: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = query.split(|c| !is_part(c));
+    let ours = words.filter(|word| word.starts_with("tidegate_"));
+    ours.map(str::to_owned).collect()
+}

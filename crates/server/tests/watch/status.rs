@@ -1,0 +1,144 @@
+//! How it all stands: `/status`.
+
+use crate::kit::{Client, Gate, Reply, Upstream, eventually, get};
+use serde_json::Value;
+use std::net::SocketAddr;
+use tidegate_testkit::redis::{FaultProxy, Faults, Server};
+
+fn redis(url: &str, on_failure: &str) -> String {
+    format!(
+        "store: {{ url: '{url}', timeout: 500ms, key_secret: hunter2 }}\n\
+         policies: [{{ name: api, limits: [{{ name: all, key: ip, rate: 100/h, on_failure: {on_failure} }}] }}]\n"
+    )
+}
+
+async fn status(admin: SocketAddr) -> (Reply, Value) {
+    let reply = get(admin, "/status").await;
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
+    let json = reply.json();
+    (reply, json)
+}
+
+async fn ask(gate: &Gate) {
+    let mut client = Client::connect(gate.http).await;
+    client.post(r#"{"ip": "192.0.2.1"}"#).await;
+}
+
+#[tokio::test]
+async fn a_server_that_needs_nothing_is_up() {
+    let gate = Gate::start(
+        "policies: [{ name: api, limits: [{ name: all, key: ip, rate: 100/h }] }]\n\
+         guards: [{ name: closed, refuse: user, list: [eve] }]\n",
+    )
+    .await;
+    // The door is open a moment before the others are.
+    let (reply, status) = eventually("it serves", async || {
+        let (reply, status) = status(gate.admin).await;
+        (status["phase"] != "starting").then_some((reply, status))
+    })
+    .await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(status["status"], "UP");
+    assert_eq!(status["reasons"], serde_json::json!([]));
+    assert_eq!(status["phase"], "serving");
+    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(status["store"]["kind"], "memory");
+    assert_eq!(status["lists"][0]["guard"], "closed");
+    assert_eq!(status["lists"][0]["status"], "UP");
+    assert!(status["configuration"]["loaded_at"].as_i64().unwrap() > 1_600_000_000);
+    assert!(
+        !reply.body.contains("eve"),
+        "who is listed is nobody's business"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_away_is_named_and_nothing_secret_is() {
+    let redis_server = Server::start();
+    let wire = FaultProxy::start(redis_server.port());
+    let upstream = Upstream::start().await;
+    let routes = format!(
+        "routes: [{{ id: orders, match: {{ path: /orders }}, upstreams: ['http://{}'], policy: api }}]\n",
+        upstream.address
+    );
+    let url = redis_server.url_at(wire.port());
+    let gate = Gate::start(&(redis(&url, "local") + &routes)).await;
+    ask(&gate).await;
+    let sound = eventually("the node has told how it is", async || {
+        let (reply, status) = status(gate.admin).await;
+        assert_eq!((reply.status, &status["status"]), (200, &"UP".into()));
+        let is_told = status["store"]["nodes"][0]["version"].is_string();
+        is_told.then_some(status)
+    })
+    .await;
+    let store = &sound["store"];
+    assert_eq!(
+        (&store["kind"], &store["mode"]),
+        (&"redis".into(), &"standalone".into())
+    );
+    assert!(store["calls"].as_u64().unwrap() >= 1);
+    assert!(store["latency_ms_at_most"]["p50"].as_f64().unwrap() > 0.0);
+    let node = &store["nodes"][0];
+    assert_eq!(node["address"], format!("127.0.0.1:{}", wire.port()));
+    assert_eq!(
+        (&node["status"], &node["role"]),
+        (&"UP".into(), &"master".into())
+    );
+    assert!(node["version"].as_str().unwrap().starts_with("Redis 7"));
+    assert!(node["memory_used_bytes"].as_u64().unwrap() > 0);
+    assert!(node["latency_ms"].as_f64().unwrap() >= 0.0);
+    assert_eq!(sound["upstreams"][0]["status"], "UP");
+    assert!(!sound.to_string().contains("hunter2"));
+
+    wire.set(Faults::refuse());
+    wire.reset();
+    ask(&gate).await;
+    let away = eventually("it is noticed", async || {
+        let (reply, status) = status(gate.admin).await;
+        assert_eq!(reply.status, 200, "limits go on without it");
+        let nodes = &status["store"]["nodes"];
+        let is_away = nodes[0]["status"] == "DOWN" && status["store"]["status"] == "DOWN";
+        is_away.then_some(status)
+    })
+    .await;
+    assert_eq!(away["status"], "DEGRADED");
+    let reasons = away["reasons"].as_array().unwrap();
+    assert!(reasons.contains(&"store".into()), "{away}");
+    assert!(!away["store"]["errors"].as_object().unwrap().is_empty());
+
+    wire.set(Faults::none());
+    eventually("it is well again", async || {
+        let (_, status) = status(gate.admin).await;
+        (status["status"] == "UP").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_cannot_answer_without_its_store_is_down() {
+    let redis_server = Server::start();
+    let wire = FaultProxy::start(redis_server.port());
+    let url = redis_server.url_at(wire.port());
+    let gate = Gate::start(&redis(&url, "error")).await;
+    wire.set(Faults::refuse());
+    wire.reset();
+    ask(&gate).await;
+    eventually("it is down", async || {
+        let (reply, status) = status(gate.admin).await;
+        (reply.status == 503 && status["status"] == "DOWN").then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn it_is_read_only_and_has_the_token_of_its_door() {
+    let gate = Gate::start("policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]\n").await;
+    let mut client = Client::connect(gate.admin).await;
+    let request = "POST /status HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n";
+    let reply = client.ask(request).await;
+    assert_eq!(
+        (reply.status, reply.header("allow")),
+        (405, Some("GET, HEAD"))
+    );
+}

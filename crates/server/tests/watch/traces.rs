@@ -1,0 +1,283 @@
+//! Spans, from a request to a collector.
+
+use crate::kit::programs::Program;
+use crate::kit::{Client, Collector, Gate, Upstream, eventually, page};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::process::{Command, Stdio};
+
+const POLICIES: &str =
+    "policies: [{ name: api, limits: [{ name: per-client, key: ip, rate: 1/h burst 2 }] }]\n";
+
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+const CALLER: &str = "b7ad6b7169203331";
+
+/// What a caller says who records, or does not.
+fn traceparent(flags: &str) -> String {
+    format!("traceparent: 00-{TRACE}-{CALLER}-{flags}\r\n")
+}
+
+/// Asks at `path`, with these lines in the head.
+async fn ask(http: SocketAddr, path: &str, lines: &str, body: &str) -> u16 {
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nhost: a\r\n{lines}content-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{body}"
+    );
+    Client::connect(http).await.ask(&request).await.status
+}
+
+async fn check(http: SocketAddr, lines: &str) -> u16 {
+    ask(
+        http,
+        "/v1/check",
+        lines,
+        r#"{"ip": "192.0.2.77", "path": "/hush"}"#,
+    )
+    .await
+}
+
+#[tokio::test]
+async fn a_decision_belongs_to_the_trace_of_its_caller() {
+    let collector = Collector::start().await;
+    let gate = Gate::start(&(collector.traces("0%") + POLICIES)).await;
+    assert_eq!(check(gate.http, &traceparent("01")).await, 200);
+    let request = collector.span("/v1/check").await;
+    assert_eq!((request.trace(), request.parent()), (TRACE, Some(CALLER)));
+    assert_eq!(request.kind(), 2, "a server's");
+    let says = |name| request.says(name);
+    assert_eq!(says("http.response.status_code").as_deref(), Some("200"));
+    assert_eq!(says("tidegate.door").as_deref(), Some("http"));
+    let decision = collector.span("decide").await;
+    assert_eq!(decision.trace(), TRACE);
+    assert_eq!(decision.parent(), Some(request.id()));
+    for (name, value) in [
+        ("tidegate.policy", "api"),
+        ("tidegate.limit", "per-client"),
+        ("tidegate.outcome", "allowed"),
+        ("tidegate.decided_by", "store"),
+        ("tidegate.capacity", "2"),
+        ("tidegate.remaining", "1"),
+    ] {
+        assert_eq!(decision.says(name).as_deref(), Some(value), "{name}");
+    }
+    let head = &collector.heads()[0];
+    assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
+    assert!(head.contains("x-api-key: hunter2"), "{head}");
+}
+
+#[tokio::test]
+async fn nothing_of_a_client_stands_in_a_span() {
+    let collector = Collector::start().await;
+    let gate = Gate::start(&(collector.traces("100%") + POLICIES)).await;
+    for _ in 0..3 {
+        check(gate.http, "x-secret: mum\r\n").await;
+    }
+    eventually("all three", async || {
+        (collector.spans().len() >= 6).then_some(())
+    })
+    .await;
+    for body in collector.bodies() {
+        for secret in ["192.0.2.77", "hush", "mum", "hunter2"] {
+            assert!(!body.contains(secret), "{secret} in {body}");
+        }
+    }
+    let refused = collector.spans().into_iter();
+    let refused =
+        refused.filter(|span| span.says("tidegate.outcome").as_deref() == Some("refused"));
+    let refused: Vec<_> = refused.collect();
+    assert_eq!(refused.len(), 1);
+    assert!(refused[0].says("tidegate.retry_after_us").is_some());
+    assert!(!refused[0].is_error(), "a refusal is an answer");
+}
+
+/// The caller has decided, either way; where nobody has, chance does.
+#[tokio::test]
+async fn what_is_recorded_is_for_the_caller_to_say() {
+    let collector = Collector::start().await;
+    let all = Gate::start(&(collector.traces("100%") + POLICIES)).await;
+    check(all.http, &traceparent("00")).await;
+    // Wrong, and so nobody's word: it begins a trace of its own.
+    check(all.http, "traceparent: 00-nonsense\r\n").await;
+    let span = collector.span("/v1/check").await;
+    assert_eq!(span.parent(), None);
+    assert_ne!(span.trace(), TRACE);
+
+    let none = Gate::start(&(collector.traces("0%") + POLICIES)).await;
+    check(none.http, "").await;
+    check(none.http, &traceparent("01")).await;
+    eventually("the caller's", async || {
+        let spans = collector.spans();
+        spans.iter().any(|span| span.trace() == TRACE).then_some(())
+    })
+    .await;
+    let requests = collector.spans().into_iter();
+    let requests = requests.filter(|span| span.name() == "/v1/check");
+    assert_eq!(requests.count(), 2, "one of each server");
+}
+
+#[tokio::test]
+async fn an_upstream_is_told_whose_child_it_is() {
+    let collector = Collector::start().await;
+    let upstream = Upstream::start().await;
+    let routes = format!(
+        "routes: [{{ id: orders, match: {{ path: /api/orders }}, upstreams: ['http://{}'], policy: api }}]\n",
+        upstream.address
+    );
+    let config = collector.traces("0%") + &routes + POLICIES;
+    let gate = Gate::start(&config).await;
+    let mut client = Client::connect(gate.gateway.unwrap()).await;
+    let get =
+        |lines: &str| format!("GET /api/orders/77?token=hush HTTP/1.1\r\nhost: a\r\n{lines}\r\n");
+
+    let lines = traceparent("01") + "tracestate: vendor=1\r\n";
+    assert_eq!(client.ask(&get(&lines)).await.status, 200);
+    let request = collector.span("GET /api/orders").await;
+    let forwarded = collector.span("upstream").await;
+    assert_eq!((request.trace(), request.parent()), (TRACE, Some(CALLER)));
+    assert_eq!(forwarded.kind(), 3, "a client's");
+    assert_eq!(forwarded.parent(), Some(request.id()));
+    let told = format!("00-{TRACE}-{}-01", forwarded.id());
+    assert_eq!(upstream.last("traceparent"), Some(told));
+    assert_eq!(upstream.last("tracestate").as_deref(), Some("vendor=1"));
+    for (name, value) in [
+        ("http.request.method", "GET"),
+        ("http.route", "/api/orders"),
+        ("tidegate.route", "orders"),
+        ("http.response.status_code", "200"),
+    ] {
+        assert_eq!(request.says(name).as_deref(), Some(value), "{name}");
+    }
+    assert_eq!(collector.span("decide").await.parent(), Some(request.id()));
+    assert!(!collector.bodies().concat().contains("hush"));
+
+    // What is not recorded is passed on as it came.
+    assert_eq!(client.ask(&get(&traceparent("00"))).await.status, 200);
+    let told = format!("00-{TRACE}-{CALLER}-00");
+    assert_eq!(upstream.last("traceparent"), Some(told));
+    // And a refusal has no upstream.
+    assert_eq!(client.ask(&get(&traceparent("01"))).await.status, 429);
+    eventually("the refusal", async || {
+        let mut spans = collector.spans().into_iter();
+        spans.find(|span| span.says("http.response.status_code").as_deref() == Some("429"))
+    })
+    .await;
+    let upstreams = collector.spans().into_iter();
+    assert_eq!(
+        upstreams.filter(|span| span.name() == "upstream").count(),
+        1
+    );
+}
+
+/// Envoy's questions and reservations are decisions like any other.
+#[tokio::test]
+async fn every_way_to_ask_is_recorded() {
+    let collector = Collector::start().await;
+    let policies = "policies: [{ name: api, reserve: 30s, limits: [{ name: per-client, key: ip, rate: 1000/h }] }]\n";
+    let gate = Gate::start(&(collector.traces("0%") + policies)).await;
+    let lines = traceparent("01");
+    let one = r#"{"ip": "192.0.2.1"}"#;
+    assert_eq!(ask(gate.http, "/v1/reserve", &lines, one).await, 200);
+    let two = r#"[{"ip": "192.0.2.1"}, {"ip": "192.0.2.2"}]"#;
+    assert_eq!(ask(gate.http, "/v1/check", &lines, two).await, 200);
+    let envoy = r#"{"domain": "api", "descriptors": [{"entries": [{"key": "a", "value": "b"}]}]}"#;
+    assert_eq!(ask(gate.http, "/json", &lines, envoy).await, 200);
+    let auth = format!(
+        "GET /v1/auth HTTP/1.1\r\nhost: a\r\nx-forwarded-method: GET\r\nx-forwarded-uri: /\r\nx-forwarded-for: 192.0.2.9\r\n{lines}\r\n"
+    );
+    assert_eq!(
+        Client::connect(gate.http).await.ask(&auth).await.status,
+        200
+    );
+    for name in ["/v1/reserve", "/v1/check", "/json", "/v1/auth"] {
+        let request = collector.span(name).await;
+        let decisions = || {
+            let spans = collector.spans().into_iter();
+            let within = spans.filter(|span| span.parent() == Some(request.id()));
+            within.filter(|span| span.name() == "decide").count()
+        };
+        let expected = if name == "/v1/check" { 2 } else { 1 };
+        assert_eq!(decisions(), expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_collector_that_is_away_costs_spans_and_nothing_else() {
+    let collector = Collector::start().await;
+    // Three are for later, and the fourth is one too many; what comes after that is taken.
+    for _ in 0..3 {
+        collector.answer("503 Service Unavailable\r\nretry-after: 0");
+    }
+    collector.answer("400 Bad Request");
+    let gate = Gate::start(&(collector.traces("100%") + POLICIES)).await;
+    assert_eq!(check(gate.http, "").await, 200);
+    let count = async |outcome: &str| {
+        let page = page(gate.admin).await;
+        page[&format!("tidegate_spans_total{{outcome=\"{outcome}\"}}")]
+    };
+    eventually("it is given up", async || {
+        (count("failed").await >= 2.0).then_some(())
+    })
+    .await;
+    assert_eq!(count("sent").await, 0.0);
+    assert_eq!(check(gate.http, "").await, 200);
+    eventually("the next is taken", async || {
+        (count("sent").await >= 2.0).then_some(())
+    })
+    .await;
+    assert_eq!(count("dropped").await, 0.0);
+}
+
+#[tokio::test]
+async fn the_last_spans_are_sent_before_the_program_ends() {
+    let collector = Collector::start().await;
+    let gate = Gate::start(&(collector.traces("100%") + POLICIES)).await;
+    assert_eq!(check(gate.http, "").await, 200);
+    gate.process.signal("TERM").await;
+    let ended = gate.process.ended().await;
+    assert!(ended.status.success(), "{}", ended.stderr);
+    assert_eq!(collector.spans().len(), 2);
+    assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);
+}
+
+/// The collector's own code reads what is sent.
+#[tokio::test]
+async fn the_collector_of_opentelemetry_understands_it() {
+    let Some(otlp) = Program::Otlp.find() else {
+        return;
+    };
+    let collector = Collector::start().await;
+    let gate = Gate::start(&(collector.traces("100%") + POLICIES)).await;
+    assert_eq!(check(gate.http, &traceparent("01")).await, 200);
+    let request = collector.span("/v1/check").await;
+    let decision = collector.span("decide").await;
+    let mut read = Command::new(otlp)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let body = collector.bodies().remove(0);
+    read.stdin
+        .take()
+        .unwrap()
+        .write_all(body.as_bytes())
+        .unwrap();
+    let read = read.wait_with_output().unwrap();
+    assert!(read.status.success());
+    let lines = String::from_utf8(read.stdout).unwrap();
+    let lines: Vec<&str> = lines.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            format!(
+                "shop {TRACE} {} {CALLER} Server true 2 /v1/check",
+                request.id()
+            ),
+            format!(
+                "shop {TRACE} {} {} Internal true 6 decide",
+                decision.id(),
+                request.id()
+            ),
+        ]
+    );
+}
