@@ -10,7 +10,8 @@ use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use libfuzzer_sys::fuzz_target;
 use tidegate_core::quota::QuotaNumbers;
 use tidegate_core::{
-    Algorithm, Align, Ask, Bucket, Meter, Mode, Op, Outcome, Quota, Receipt, Timestamp, step,
+    Algorithm, Align, Ask, Bucket, Meter, Mode, OnChange, Op, Outcome, Quota, Receipt, Timestamp,
+    step,
 };
 
 /// Far enough from both ends of `u64` that no instant saturates.
@@ -34,6 +35,7 @@ struct Spec {
     burst: Option<Amount>,
     overdraft: Option<u16>,
     refundable: bool,
+    scales: bool,
     lends: bool,
 }
 
@@ -117,7 +119,12 @@ impl Spec {
         let mut spec = Quota::new(self.amount.get(), period_us)
             .algorithm(algorithm)
             .overdraft(self.overdraft.unwrap_or(0).into())
-            .refundable(self.refundable);
+            .refundable(self.refundable)
+            .on_change(if self.scales {
+                OnChange::Scale
+            } else {
+                OnChange::Keep
+            });
         if let Some(burst) = self.burst {
             spec = spec.burst(burst.get());
         }

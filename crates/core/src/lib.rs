@@ -48,6 +48,6 @@ pub use algorithm::{Bucket, Meter, Reading};
 pub use ask::{Ask, Mode, Op, Receipt};
 pub use clock::{Clock, ManualClock};
 pub use outcome::{Outcome, Outcomes, Reply};
-pub use quota::{Algorithm, Align, BandId, Place, Quota, QuotaError, QuotaSpec};
+pub use quota::{Algorithm, Align, BandId, OnChange, Place, Quota, QuotaError, QuotaSpec};
 pub use store::{Answered, Hold, Inspection, Store, StoreError, StoreErrorKind};
 pub use time::{Timestamp, Wait};

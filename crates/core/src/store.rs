@@ -49,6 +49,10 @@ use std::future::Future;
 ///     of the same limit refuses although waiting would help, and the bucket has one. It then
 ///     answers as it is left. No pass, look, test or shadow, and nothing that is given back, blocks.
 ///     What is to be blocked must lie with its block, or the store must see to both by itself.
+/// 17. *Numbers may change.* A bucket asked for under other numbers of the same band, by another version
+///     of a policy or by two in turns, is read as [`OnChange`](crate::OnChange) says: whatever the way
+///     in which the store keeps it, what was used is not forgotten, and nobody owes more than an empty
+///     bucket.
 pub trait Store: Send + Sync {
     /// Decides `asks` in one step.
     fn decide(&self, asks: &[Ask<'_>]) -> impl Future<Output = Result<Reply, StoreError>> + Send;

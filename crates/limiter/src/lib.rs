@@ -78,7 +78,8 @@ pub use throttle::{Throttle, Throttled};
 pub use waiting::WaitingAt;
 
 pub use tidegate_core::{
-    Algorithm, Align, Clock, ManualClock, Mode, Store, StoreError, StoreErrorKind, Timestamp, Wait,
+    Algorithm, Align, Clock, ManualClock, Mode, OnChange, Store, StoreError, StoreErrorKind,
+    Timestamp, Wait,
 };
 pub use tidegate_memory::{MemoryStore, Stats as MemoryStats, SystemClock};
 pub use tidegate_policy::config::{

@@ -72,7 +72,7 @@ pub fn open_layout(policies: &[Policy]) -> OpenLayout {
                 continue;
             };
             let bands = limit.shapes().iter();
-            let bands = bands.map(|band| (band.quota.id(), band_name(band).to_owned()));
+            let bands = bands.map(|band| (band.quota.family(), band_name(band).to_owned()));
             let open = OpenLimit {
                 template: template.pieces().iter().map(piece).collect(),
                 bands: bands.collect(),

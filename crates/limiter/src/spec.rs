@@ -3,7 +3,7 @@
 use crate::error::BuildError;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Mode};
+use tidegate_core::{Algorithm, Mode, OnChange};
 use tidegate_policy::respond::Refusal;
 use tidegate_policy::{Band, Condition, KeyPart, Limit, Missing, OnFailure, Waiting};
 
@@ -39,6 +39,7 @@ pub struct LimitSpec {
     block: Duration,
     refundable: bool,
     on_failure: Option<OnFailure>,
+    on_change: OnChange,
     refusal: Option<Arc<Refusal>>,
 }
 
@@ -62,6 +63,7 @@ impl LimitSpec {
             block: Duration::ZERO,
             refundable: false,
             on_failure: None,
+            on_change: OnChange::Keep,
             refusal: None,
         }
     }
@@ -173,6 +175,22 @@ impl LimitSpec {
         self
     }
 
+    /// What becomes of its buckets when its bands change, in a store that outlives this limiter or is
+    /// shared with others: what was used stays used unless told.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, OnChange};
+    ///
+    /// // Whoever had used half of an earlier amount has half of this one left.
+    /// let limit = LimitSpec::new("everyone").band("200/h").on_change(OnChange::Scale);
+    /// let limiter = Limiter::builder().limit(limit).build()?;
+    /// # Ok::<(), tidegate::BuildError>(())
+    /// ```
+    pub fn on_change(mut self, on_change: OnChange) -> Self {
+        self.on_change = on_change;
+        self
+    }
+
     /// What refusals by this limit look like, if not as [`Builder::respond`] says.
     ///
     /// ```
@@ -275,17 +293,15 @@ impl LimitSpec {
         let block = self.blocking().map_err(refuse)?;
         let mut bands: Vec<Band> = Vec::new();
         for text in &self.bands {
-            let band = match waiting {
-                Some(it) => Band::parse_waiting(text, self.algorithm, it.max_wait),
-                None => Band::parse(text, self.algorithm),
-            };
+            let max_wait = waiting.map(|it| it.max_wait);
+            let band = Band::parse_changing(text, self.algorithm, max_wait, self.on_change);
             let mut band = band.map_err(refuse)?;
             if self.refundable {
                 band.quota = band.quota.with_refundable(true);
             }
             if bands
                 .iter()
-                .any(|other| other.quota.id() == band.quota.id())
+                .any(|other| other.quota.family() == band.quota.family())
             {
                 return Err(refuse(format!("two bands have the period of `{text}`")));
             }

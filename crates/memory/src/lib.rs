@@ -12,7 +12,8 @@
 //! | [`word`] | a bucket's state in 64 bits, one of them a lock |
 //! | [`table`] | fingerprints and words: finding, claiming and taking over slots |
 //! | [`records`] | states that do not fit a word |
-//! | [`store`] | the store: where a bucket goes, one bucket, several buckets |
+//! | `basis` | what a record remembers of the quota that left it |
+//! | [`store`] | the store: where a bucket goes, one bucket, several buckets, and from one place to the other |
 //! | [`clock`] | real time |
 //!
 //! # Example
@@ -30,6 +31,7 @@
 //! # Ok::<(), tidegate_core::QuotaError>(())
 //! ```
 
+mod basis;
 pub mod clock;
 #[cfg(all(loom, test))]
 mod loom_tests;

@@ -316,3 +316,39 @@ fn loom_a_reader_never_takes_anothers_word_for_its_own() {
         }
     });
 }
+
+/// Seen to fail where a record is made after the stripe was let go.
+#[test]
+fn loom_two_versions_of_a_quota_share_one_bucket() {
+    model(|| {
+        let (store, _clock) = store();
+        let spec = Quota::new(1, 1_000_000).label("band");
+        let other = Arc::clone(&store);
+        let thread = thread::spawn(move || {
+            let wide = spec.refundable(true).build().expect("it fits");
+            take(&other, b"a", &wide)
+        });
+        let narrow = spec.build().expect("it fits");
+        let passed = take(&store, b"a", &narrow);
+        assert_eq!(passed + thread.join().unwrap(), 1);
+    });
+}
+
+/// Seen to fail where a vacated slot keeps its fingerprint.
+#[test]
+fn loom_a_bucket_that_moves_is_charged_once() {
+    model(|| {
+        let (store, _clock) = store();
+        let spec = Quota::new(2, 1_000_000).label("band");
+        let narrow = spec.build().expect("it fits");
+        take(&store, b"a", &narrow);
+        let other = Arc::clone(&store);
+        let thread = thread::spawn(move || {
+            let wide = spec.refundable(true).build().expect("it fits");
+            take(&other, b"a", &wide)
+        });
+        let passed = take(&store, b"a", &narrow);
+        assert_eq!(passed + thread.join().unwrap(), 1);
+        assert_eq!(take(&store, b"a", &narrow), 0);
+    });
+}

@@ -6,6 +6,7 @@
 //! overflow bucket, in a shard of its own that comes last. A log that grows while its shard is full
 //! is coarsened.
 
+use crate::basis::Kept;
 use crate::sync::{Mutex, MutexGuard};
 use hashbrown::HashTable;
 use tidegate_core::{Bucket, Meter, Quota, Timestamp};
@@ -63,6 +64,8 @@ struct Entry {
     fingerprint: u64,
     /// What the state holds beyond its own size, as counted in the shard's bytes.
     heap_bytes: usize,
+    /// What has to be known of the quota that left the state.
+    kept: Kept,
     bucket: Bucket,
 }
 
@@ -156,7 +159,7 @@ impl Shard {
         match self.entries.find_mut(fingerprint, is(fingerprint)) {
             Some(entry) => {
                 let kept = std::mem::replace(&mut entry.bucket, new);
-                let state = kept.adapted(quota, now);
+                let state = kept.adapted(entry.kept.basis(), quota, now);
                 state.unwrap_or_else(|| Bucket::new(quota))
             }
             None => new,
@@ -168,8 +171,7 @@ impl Shard {
         let fresh_at = bucket.fresh_at(quota);
         if fresh_at <= now {
             if self.contains(fingerprint) {
-                self.dropped_at = self.dropped_at.max(now);
-                self.remove(fingerprint, now);
+                self.forget(fingerprint, now);
             }
             return;
         }
@@ -178,6 +180,7 @@ impl Shard {
             fresh_at,
             fingerprint,
             heap_bytes: bucket.heap_bytes(),
+            kept: Kept::of(quota),
             bucket,
         };
         self.soonest = self.soonest.min(fresh_at);
@@ -194,22 +197,29 @@ impl Shard {
         }
     }
 
-    /// Reads the state of `fingerprint`, if it still matters at `now`.
-    pub fn get(&self, fingerprint: u64, now: Timestamp) -> Option<&Bucket> {
+    /// The state of `fingerprint` as `quota` reads it, if it still matters at `now`.
+    pub fn read(&self, fingerprint: u64, quota: &Quota, now: Timestamp) -> Option<Bucket> {
         let entry = self.entries.find(fingerprint, is(fingerprint))?;
-        (entry.fresh_at > now).then_some(&entry.bucket)
+        let state = (entry.fresh_at > now).then(|| entry.bucket.clone())?;
+        let state = state.adapted(entry.kept.basis(), quota, now)?;
+        (state.fresh_at(quota) > now).then_some(state)
     }
 
     /// A copy of the state of `fingerprint`, if it still matters, for another key to begin with;
     /// else a new one. A copy of a log is a coarse one.
     pub fn copy(&self, fingerprint: u64, quota: &Quota, now: Timestamp) -> Bucket {
-        let kept = self.get(fingerprint, now).cloned();
-        let state = kept.and_then(|kept| kept.adapted(quota, now));
+        let state = self.read(fingerprint, quota, now);
         let mut copy = state.unwrap_or_else(|| Bucket::new(quota));
         if let Bucket::Log(log) = &mut copy {
             log.coarsen(RUNS_WHEN_OVERFULL);
         }
         copy
+    }
+
+    /// Forgets a state that is as good as new, or that is kept elsewhere from `now` on.
+    pub fn forget(&mut self, fingerprint: u64, now: Timestamp) {
+        self.dropped_at = self.dropped_at.max(now);
+        self.remove(fingerprint, now);
     }
 
     /// Forgets the state of `fingerprint`; tells whether there was one that still mattered.

@@ -22,8 +22,8 @@
 //!    would have brought the new fingerprint with it (release, acquire).
 //! 4. A swap that follows cannot hit another key's word by mistake, because words only ever move
 //!    forward in time: whoever takes a slot over writes an instant later than any before it, even
-//!    for a bucket that is as good as new ([`word::fresh`]). (A reset and a give-back, the
-//!    exceptions, would have to be followed by a takeover to the very same microsecond and fraction
+//!    for a bucket that is as good as new ([`word::fresh`]). (A reset, a give-back and a vacated
+//!    slot, the exceptions, would have to be followed by a takeover to the very same microsecond and fraction
 //!    between a neighbour's load and swap.)
 
 use crate::sync::{AtomicU64, Backoff, Mutex, MutexGuard};
@@ -42,6 +42,10 @@ const REST_US: u64 = 1_000_000;
 
 /// Mutexes for claiming slots; sets share them.
 const STRIPES_MAX: usize = 256;
+
+/// The fingerprint of a slot that was [vacated](Table::vacate). A key that is known by the same, one in
+/// 2^64, finds there what it would find anywhere: a bucket as good as new.
+const NOBODY: u64 = u64::MAX;
 
 /// A fingerprint and a word. Zero means never used.
 type Slot = [AtomicU64; 2];
@@ -185,6 +189,24 @@ impl Table {
             let key = self.fingerprint(place);
             key == 0 || key == fingerprint || word::is_fresh(self.word(place).load(Acquire), now)
         })
+    }
+
+    /// Takes the word of `fingerprint`, if it has a slot, which is then nobody's. The caller holds its
+    /// stripe.
+    pub(crate) fn vacate(
+        &self,
+        stripe: &mut MutexGuard<'_, u64>,
+        fingerprint: u64,
+        now: u64,
+    ) -> Option<u64> {
+        let place = self.find(fingerprint)?;
+        let word = self.lock(place, fingerprint).ok()?;
+        **stripe = now.max(**stripe);
+        if let Some([key, _]) = self.slots.get(place.0) {
+            key.store(NOBODY, Release);
+        }
+        self.unlock(place, word::fresh(now));
+        Some(word)
     }
 
     /// The unlocked word of `fingerprint` at `place`, once nobody has it locked.

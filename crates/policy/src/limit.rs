@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Mode, Quota};
+use tidegate_core::{Algorithm, Mode, OnChange, Quota};
 
 /// The shortest block: clients are told of nothing shorter.
 const SHORTEST_BLOCK: Duration = Duration::from_millis(1);
@@ -74,6 +74,12 @@ impl Limit {
     /// Whether it says of no amount that it is too much (`rate: unlimited`).
     pub fn is_unlimited(&self) -> bool {
         self.bands.is_empty() && self.plan.is_none()
+    }
+
+    /// What becomes of its buckets when its numbers change: the same for all its bands.
+    pub fn on_change(&self) -> OnChange {
+        let band = self.shapes().first();
+        band.map_or(OnChange::Keep, |band| band.quota.on_change())
     }
 
     /// Lets its buckets remember what giving back needs. Its bands stay the same bands.
@@ -256,6 +262,17 @@ impl Band {
         max_wait: Duration,
     ) -> Result<Self, String> {
         crate::config::parse_band(text, algorithm, Some(max_wait))
+    }
+
+    /// The same for a limit of which it is said what becomes of its buckets when its numbers change;
+    /// requests wait up to `max_wait` if there is one.
+    pub fn parse_changing(
+        text: &str,
+        algorithm: Algorithm,
+        max_wait: Option<Duration>,
+        on_change: OnChange,
+    ) -> Result<Self, String> {
+        crate::config::parse_band_changing(text, algorithm, max_wait, on_change)
     }
 }
 

@@ -15,6 +15,7 @@ mod heartbeat;
 mod key;
 mod lane;
 mod layout;
+mod mark;
 mod plan;
 mod record;
 mod refuse;

@@ -14,25 +14,31 @@
 //! |---|---|
 //! | token bucket | `at`, `fraction`; if refundable, also what was credited: `since`, `ticks`; if it lends, then up to eight lows of `at`, `ticks`, earliest first |
 //! | fixed window | `start`, `used` |
-//! | sliding window | `index`, `current`, `previous` |
+//! | sliding window | `index`, `current`, `previous`, and the length of a window in microseconds |
 //! | sliding log, bucketed window | all units, then runs of `stamp`, `units`, oldest first |
+//!
+//! A token bucket whose ticks are longer than a microsecond, and whatever [scales](Quota::scales), ends
+//! with a [mark]: under which numbers it was written. A refundable one then has a low at least, of 0 and 0
+//! if it has none, so that records can be told apart by their length.
 //!
 //! 2^53 stands for an instant that is later than that (the year 2255).
 
+use crate::mark;
 use crate::script::record_id;
 use redis::Value;
+use smallvec::SmallVec;
 use tidegate_core::algorithm::lent::{LOWS_MAX, Low, Lows};
 use tidegate_core::algorithm::log::Run;
 use tidegate_core::algorithm::token_bucket::Credits;
 use tidegate_core::algorithm::{FixedWindow, Lent, Log, SlidingWindow, TokenBucket};
-use tidegate_core::quota::EXACT_MAX;
+use tidegate_core::quota::{Basis, EXACT_MAX};
 use tidegate_core::{Algorithm, Bucket, Meter, Quota, Timestamp};
 
 const VERSION: u8 = 1;
 const HEAD: usize = 16;
 const NUMBER: usize = 7;
-/// The state of a refundable token bucket.
-const TOKENS: usize = 4 * NUMBER;
+/// The most numbers of a token bucket: a refundable one, its lows and a mark.
+const TOKENS_MAX: usize = 4 + 2 * LOWS_MAX + 1;
 
 /// A value that is not of our form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,29 +137,43 @@ impl Record<'_> {
 
     /// The state under `quota`, if the payload can be one of its algorithm.
     pub(crate) fn bucket(&self, quota: &Quota, now: Timestamp) -> Option<Bucket> {
+        let (bucket, basis) = self.written(quota, now)?;
+        bucket.adapted(basis, quota, now)
+    }
+
+    /// The state as it was written, and what is known of the quota that it was written under.
+    fn written(&self, quota: &Quota, now: Timestamp) -> Option<(Bucket, Basis)> {
         match quota.algorithm() {
-            Algorithm::TokenBucket => {
-                let tokens = self.tokens(quota, now)?;
-                Some(match self.lows() {
-                    _ if !quota.lends() => Bucket::Tokens(tokens),
-                    Some(lows) => Bucket::Lent(Box::new(Lent { tokens, lows })),
-                    None => Bucket::Lent(Box::new(Lent::unknown(tokens, now))),
-                })
-            }
+            Algorithm::TokenBucket => self.tokens(quota, now),
             Algorithm::FixedWindow(_) => {
-                let [start, used] = numbers(self.payload)?;
+                let ([start, used], mark) = match numbers(self.payload) {
+                    Some([start, used, mark]) => ([start, used], Some(mark)),
+                    None => (numbers(self.payload)?, None),
+                };
                 let start = if used == 0 { 0 } else { start };
-                Some(Bucket::Fixed(FixedWindow { start, used }))
+                let window = FixedWindow { start, used };
+                Some((Bucket::Fixed(window), mark::read(mark, 0)?))
             }
             Algorithm::SlidingWindow => {
-                let [index, current, previous] = numbers(self.payload)?;
+                let numbers = all(self.payload)?;
+                let (window, period, mark) = match numbers.as_slice() {
+                    // As earlier versions wrote it.
+                    window if window.len() == 3 => (window, quota.period_us(), None),
+                    [window @ .., period] if window.len() == 3 => (window, *period, None),
+                    [window @ .., period, mark] if window.len() == 3 => {
+                        (window, *period, Some(*mark))
+                    }
+                    _ => return None,
+                };
+                let [index, current, previous] = window.try_into().ok()?;
                 let counts = current > 0 || previous > 0;
-                let index = if counts { index } else { 0 };
-                Some(Bucket::Sliding(SlidingWindow {
-                    index,
+                let window = SlidingWindow {
+                    index: if counts { index } else { 0 },
                     current,
                     previous,
-                }))
+                };
+                let basis = mark::read(mark, period).filter(|_| period > 0)?;
+                Some((Bucket::Sliding(window), basis))
             }
             _ => {
                 let runs = self.payload.get(NUMBER..)?;
@@ -164,50 +184,72 @@ impl Record<'_> {
                     let [stamp, units] = numbers(bytes)?;
                     Some(Run { stamp, units })
                 };
-                Some(Bucket::Log(Log::from_runs(runs.iter().filter_map(run))))
+                let log = Log::from_runs(runs.iter().filter_map(run));
+                Some((Bucket::Log(log), quota.basis()))
             }
         }
     }
 
-    /// The lows of a bucket that lent, if it is one's.
-    fn lows(&self) -> Option<Lows> {
-        let lows = self.payload.get(TOKENS..)?;
-        let (lows @ [_, ..], []) = lows.as_chunks::<{ 2 * NUMBER }>() else {
-            return None;
+    fn tokens(&self, quota: &Quota, now: Timestamp) -> Option<(Bucket, Basis)> {
+        let all = all(self.payload).filter(|all| all.len() <= TOKENS_MAX)?;
+        let is_marked = all.len() % 2 == 1 && all.len() != 5;
+        let (mark, rest) = match all.split_last() {
+            Some((mark, rest)) if is_marked => (Some(*mark), rest),
+            _ => (None, all.as_slice()),
         };
-        let low = |bytes: &[u8; 2 * NUMBER]| {
-            let [at, ticks] = numbers(bytes)?;
-            Some(Low { at, ticks })
-        };
-        (lows.len() <= LOWS_MAX).then(|| Lows::from_list(lows.iter().filter_map(low)))
-    }
-
-    fn tokens(&self, quota: &Quota, now: Timestamp) -> Option<TokenBucket> {
-        let plain = match self.lows() {
-            Some(_) => self.payload.get(..TOKENS)?,
-            None => self.payload,
-        };
-        let (at, fraction, credits) = match numbers::<4>(plain) {
-            Some([at, fraction, since, ticks]) => (at, fraction, Credits { since, ticks }),
-            None => {
-                let [at, fraction] = match numbers::<5>(self.payload) {
-                    // Earlier versions remembered three other numbers, which say nothing of this.
-                    Some([at, fraction, ..]) => [at, fraction],
-                    None => numbers(self.payload)?,
+        let (at, fraction, credits, lows) = match rest {
+            // Earlier versions remembered three other numbers, which say nothing of this.
+            [at, fraction] | [at, fraction, _, _, _] => (*at, *fraction, unknown(now), None),
+            [at, fraction, since, ticks, lows @ ..] => {
+                let credits = Credits {
+                    since: *since,
+                    ticks: *ticks,
                 };
-                (at, fraction, unknown(now))
+                let lows = known_lows(lows).filter(|_| !(is_marked && *lows == [0, 0]));
+                (*at, *fraction, credits, lows)
             }
+            _ => return None,
         };
-        Some(TokenBucket {
+        let (at, fraction) = less_than_a_tick(at, fraction, quota);
+        let tokens = TokenBucket {
             at,
-            // It may have been left by a quota with a larger drain.
-            fraction: fraction.min(quota.drain_and_price().0.saturating_sub(1)),
+            fraction,
             credits: if quota.is_refundable() {
                 credits
             } else {
                 Credits::default()
             },
-        })
+        };
+        let bucket = match lows {
+            _ if !quota.lends() => Bucket::Tokens(tokens),
+            Some(lows) => Bucket::Lent(Box::new(Lent { tokens, lows })),
+            None => Bucket::Lent(Box::new(Lent::unknown(tokens, now))),
+        };
+        Some((bucket, mark::read(mark, 0)?))
+    }
+}
+
+/// At and fraction, which may have been left by a quota with a larger drain: it is less than a tick.
+pub(crate) fn less_than_a_tick(at: u64, fraction: u64, quota: &Quota) -> (u64, u64) {
+    if fraction < quota.drain_and_price().0 {
+        (at, fraction)
+    } else {
+        (at.saturating_add(1), 0)
+    }
+}
+
+/// The lows of a bucket that lent, if it is one's.
+fn known_lows(numbers: &[u64]) -> Option<Lows> {
+    let (pairs, _) = numbers.as_chunks::<2>();
+    match pairs {
+        [] => None,
+        pairs => {
+            let low = |[at, ticks]: &[u64; 2]| Low {
+                at: *at,
+                ticks: *ticks,
+            };
+            Some(Lows::from_list(pairs.iter().map(low)))
+        }
     }
 }
 
@@ -237,12 +279,16 @@ pub(crate) fn begin() -> Vec<u8> {
 /// Appends the record of a state.
 pub(crate) fn push(value: &mut Vec<u8>, bucket: &Bucket, quota: &Quota) {
     let mut payload = Vec::new();
+    let mark = mark::of(quota);
     match bucket {
         Bucket::Tokens(tokens) => {
             put(&mut payload, &[tokens.at, tokens.fraction]);
             if quota.is_refundable() {
                 let Credits { since, ticks } = tokens.credits;
                 put(&mut payload, &[since, ticks]);
+                if mark.is_some() {
+                    put(&mut payload, &[0, 0]);
+                }
             }
         }
         Bucket::Lent(lent) => {
@@ -255,13 +301,18 @@ pub(crate) fn push(value: &mut Vec<u8>, bucket: &Bucket, quota: &Quota) {
             for low in lent.lows.iter() {
                 put(&mut payload, &[low.at, low.ticks]);
             }
+            if mark.is_some() && lent.lows.iter().next().is_none() {
+                put(&mut payload, &[0, 0]);
+            }
         }
         Bucket::Fixed(window) => put(&mut payload, &[window.start, window.used]),
         Bucket::Sliding(window) => {
-            put(
-                &mut payload,
-                &[window.index, window.current, window.previous],
-            );
+            let SlidingWindow {
+                index,
+                current,
+                previous,
+            } = *window;
+            put(&mut payload, &[index, current, previous, quota.period_us()]);
         }
         Bucket::Log(log) => {
             let units = log
@@ -275,6 +326,7 @@ pub(crate) fn push(value: &mut Vec<u8>, bucket: &Bucket, quota: &Quota) {
         // There is no other.
         _ => {}
     }
+    put(&mut payload, mark.as_slice());
     put(value, &[fresh_us(bucket, quota)]);
     value.extend_from_slice(bytes(record_id(quota)).get(..6).unwrap_or_default());
     let length = u64::try_from(payload.len()).unwrap_or(u64::MAX);
@@ -307,6 +359,14 @@ fn numbers<const N: usize>(payload: &[u8]) -> Option<[u64; N]> {
     };
     let chunks: &[[u8; NUMBER]; N] = chunks.try_into().ok()?;
     Some(chunks.map(|chunk| number(&chunk)))
+}
+
+/// All numbers, if it is nothing but numbers.
+fn all(payload: &[u8]) -> Option<SmallVec<[u64; 8]>> {
+    let (chunks, []) = payload.as_chunks::<NUMBER>() else {
+        return None;
+    };
+    Some(chunks.iter().map(|chunk| number(chunk)).collect())
 }
 
 #[cfg(test)]

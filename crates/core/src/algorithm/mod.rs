@@ -4,6 +4,7 @@
 //! it back, and what does the bucket read. Deciding over several buckets is one piece of code
 //! for all of them, [`step`].
 
+mod adapt;
 pub mod fixed_window;
 pub mod lent;
 pub mod log;
@@ -117,28 +118,6 @@ impl Bucket {
             Self::Lent(lent) => size_of_val::<Lent>(lent),
             _ => 0,
         }
-    }
-
-    /// The same state under `quota`, of the same band, which may lend although the one before did not,
-    /// or the other way round. `None` if it is of another algorithm: then two hashes have collided.
-    pub fn adapted(self, quota: &Quota, now: Timestamp) -> Option<Self> {
-        let of_its_kind = matches!(
-            (quota.algorithm(), &self),
-            (Algorithm::TokenBucket, Self::Tokens(_) | Self::Lent(_))
-                | (Algorithm::FixedWindow(_), Self::Fixed(_))
-                | (Algorithm::SlidingWindow, Self::Sliding(_))
-                | (
-                    Algorithm::SlidingLog | Algorithm::BucketedWindow,
-                    Self::Log(_)
-                )
-        );
-        of_its_kind.then(|| match self {
-            Self::Tokens(tokens) if quota.lends() => {
-                Self::Lent(Box::new(Lent::unknown(tokens, now)))
-            }
-            Self::Lent(lent) if !quota.lends() => Self::Tokens(lent.tokens),
-            same => same,
-        })
     }
 }
 

@@ -21,7 +21,7 @@ const CREDITS_MAX: u64 = EXACT_MAX >> 1;
 pub struct TokenBucket {
     /// The whole tick before the debt is paid off.
     pub at: u64,
-    /// What is left to pay off after that tick; less than the quota's drain.
+    /// What is left to pay off after that tick; less than the drain of the quota that left it.
     pub fraction: u64,
     /// What has been credited. Kept only for refundable quotas.
     pub credits: Credits,
@@ -56,10 +56,10 @@ impl TokenBucket {
     fn debt(&self, quota: &Quota, now: u64) -> Debt {
         let units = match self.at.checked_sub(now) {
             None => 0,
-            // A fraction may have been left by a quota with a larger drain.
+            // A fraction may have been left by a quota with a larger drain: it is less than a tick.
             Some(ahead) => ahead
                 .saturating_mul(quota.drain.get())
-                .saturating_add(self.fraction.min(quota.drain.get().saturating_sub(1))),
+                .saturating_add(self.fraction.min(quota.drain.get())),
         };
         Debt { now, units }
     }
@@ -94,7 +94,7 @@ impl TokenBucket {
         let fraction = if self.at < micros {
             0
         } else {
-            self.fraction.min(drain.wrapping_sub(1))
+            self.fraction.min(drain)
         };
         let owed = ahead.wrapping_mul(drain).wrapping_add(fraction);
         let after = owed.wrapping_add(cost.wrapping_mul(quota.price.get()));

@@ -33,6 +33,8 @@ pub enum QuotaError {
     },
     /// The rate is so fine against its period that no tick represents it.
     TooFine,
+    /// A sliding log and a bucketed window remember when each unit was taken, and cannot be scaled.
+    ScaledLog,
 }
 
 impl fmt::Display for QuotaError {
@@ -47,6 +49,7 @@ impl fmt::Display for QuotaError {
             Self::LogTooLong { nearest } => write!(f, "a sliding log remembers every unit and holds at most {nearest}; bucketed-window is exact for larger amounts"),
             Self::OverdraftTooLarge { nearest } => write!(f, "the overdraft is too large; the largest that fits is {nearest}"),
             Self::TooFine => f.write_str("the rate cannot be represented exactly in microseconds, milliseconds or seconds; use a rounder amount or period"),
+            Self::ScaledLog => f.write_str("a log of single units cannot be scaled; only token-bucket, fixed-window and sliding-window can"),
         }
     }
 }

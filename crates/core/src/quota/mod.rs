@@ -8,15 +8,18 @@
 //! | `numbers` | a quota as numbers, to be carried elsewhere |
 //! | `share` | a part of a quota, for one instance of several |
 //! | `block` | for how long a refusal closes a limit |
+//! | `change` | what becomes of a bucket when the numbers change |
 //! | `error` | why it cannot |
 
 mod block;
+mod change;
 mod error;
 mod numbers;
 pub mod queue;
 mod share;
 pub mod spec;
 
+pub use change::{Basis, OnChange, same_share};
 pub use error::QuotaError;
 pub use numbers::QuotaNumbers;
 pub use queue::Place;
@@ -71,8 +74,8 @@ pub enum Align {
 }
 
 /// Tells the quotas under one bucket name apart: the algorithm and the band's label, or its period
-/// where it has none (and whatever else decides how a state is to be read: the tick, the length of a
-/// sliding window). The same in every process and every version.
+/// where it has none; and its numbers, where other numbers are to begin with new buckets
+/// ([`OnChange::Reset`]). The same in every process and every version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BandId(u64);
 
@@ -102,6 +105,9 @@ pub struct Quota {
     /// Token bucket: whether it remembers how low its debt has been. Only if it is refundable.
     pub(crate) lends: bool,
     pub(crate) id: BandId,
+    /// The same without the numbers.
+    pub(crate) family: BandId,
+    pub(crate) on_change: OnChange,
     pub(crate) amount: u64,
     /// Burst for a token bucket, amount for windows.
     pub(crate) capacity: u64,
@@ -201,8 +207,8 @@ impl Quota {
     }
 
     /// Whether a bucket's whole state is an instant in microseconds and a number below
-    /// [`NARROW_END`], with nothing to remember for giving back, so that a store may keep it in one
-    /// word.
+    /// [`NARROW_END`], with nothing to remember for giving back or scaling, so that a store may keep it
+    /// in one word.
     #[inline]
     pub fn is_narrow(&self) -> bool {
         self.narrow
@@ -275,7 +281,10 @@ impl Quota {
             _ => self.period.get().saturating_mul(2),
         };
         Self {
-            narrow: small_max < NARROW_END && self.tick_us.get() == 1 && !self.refundable,
+            narrow: small_max < NARROW_END
+                && self.tick_us.get() == 1
+                && !self.refundable
+                && !self.scales(),
             lifetime_us_max: ticks.saturating_mul(self.tick_us.get()),
             ..self
         }

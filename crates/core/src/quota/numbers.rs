@@ -1,7 +1,7 @@
 //! A quota as numbers, to be carried elsewhere and to be the same there.
 
 use super::spec::{LIFETIME_US_END, Most, TICKS_US};
-use super::{Algorithm, BandId, EXACT_MAX, LOG_UNITS_MAX, Quota, QuotaError};
+use super::{Algorithm, BandId, EXACT_MAX, LOG_UNITS_MAX, OnChange, Quota, QuotaError};
 use std::num::NonZeroU64;
 
 /// All that a [`Quota`] is, in numbers: for whoever writes one down, and reads it again when the policy
@@ -22,6 +22,10 @@ pub struct QuotaNumbers {
     pub algorithm: Algorithm,
     /// [`BandId::as_u64`]: the label or period, and the algorithm.
     pub id: u64,
+    /// The same whatever the numbers; see [`Quota::family`](super::Quota::family).
+    pub family: u64,
+    /// What becomes of its buckets when its numbers change.
+    pub on_change: OnChange,
     /// Units per period.
     pub amount: u64,
     /// Microseconds per tick: 1, 1,000 or 1,000,000.
@@ -54,6 +58,8 @@ impl From<Quota> for QuotaNumbers {
         Self {
             algorithm: quota.algorithm,
             id: quota.id.0,
+            family: quota.family.0,
+            on_change: quota.on_change,
             amount: quota.amount,
             tick_us: quota.tick_us.get(),
             period: quota.period.get(),
@@ -86,6 +92,8 @@ impl TryFrom<QuotaNumbers> for Quota {
             refundable: numbers.refundable,
             lends: false,
             id: BandId(numbers.id),
+            family: BandId(numbers.family),
+            on_change: numbers.on_change,
             amount: numbers.amount,
             capacity: numbers.capacity,
             overdraft: numbers.overdraft.saturating_add(numbers.queue),
@@ -100,6 +108,9 @@ impl TryFrom<QuotaNumbers> for Quota {
             lifetime_us_max: 0,
         };
         let quota = match numbers.algorithm {
+            Algorithm::SlidingLog | Algorithm::BucketedWindow if quota.scales() => {
+                return Err(QuotaError::ScaledLog);
+            }
             _ if numbers.amount == 0 && numbers.capacity == 0 => quota.refusing(),
             Algorithm::TokenBucket => quota.with_numbers(&numbers)?,
             _ => quota.as_window()?,

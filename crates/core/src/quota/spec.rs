@@ -4,7 +4,7 @@
 //! in microseconds counts in milliseconds, then in seconds; what still does not fit is refused, with
 //! the nearest that does.
 
-use super::{Algorithm, Align, BandId, EXACT_MAX, LOG_UNITS_MAX, Quota, QuotaError};
+use super::{Algorithm, Align, BandId, EXACT_MAX, LOG_UNITS_MAX, OnChange, Quota, QuotaError};
 use std::num::NonZeroU64;
 
 const MICRO: NonZeroU64 = NonZeroU64::MIN;
@@ -25,6 +25,9 @@ pub struct QuotaSpec<'a> {
     burst: Option<u64>,
     overdraft: u64,
     refundable: bool,
+    on_change: OnChange,
+    /// Whether the overdraft is a queue.
+    queues: bool,
     label: Option<&'a str>,
 }
 
@@ -37,6 +40,8 @@ impl QuotaSpec<'_> {
             burst: None,
             overdraft: 0,
             refundable: false,
+            on_change: OnChange::Keep,
+            queues: false,
             label: None,
         }
     }
@@ -72,7 +77,27 @@ impl<'a> QuotaSpec<'a> {
     /// token bucket has places.
     #[must_use]
     pub fn queue(self, units: u64) -> Self {
-        self.overdraft(units).refundable(true)
+        Self {
+            queues: true,
+            ..self.overdraft(units).refundable(true)
+        }
+    }
+
+    /// What becomes of its buckets when the numbers change: they are kept unless told. A sliding log
+    /// and a bucketed window cannot be scaled.
+    ///
+    /// ```
+    /// use tidegate_core::{OnChange, Quota};
+    ///
+    /// let (ten, twenty) = (Quota::new(10, 1_000_000), Quota::new(20, 1_000_000));
+    /// assert_eq!(ten.build()?.id(), twenty.build()?.id());
+    /// let (ten, twenty) = (ten.on_change(OnChange::Reset), twenty.on_change(OnChange::Reset));
+    /// assert_ne!(ten.build()?.id(), twenty.build()?.id());
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    #[must_use]
+    pub fn on_change(self, on_change: OnChange) -> Self {
+        Self { on_change, ..self }
     }
 
     /// Remembers what giving charges back needs.
@@ -104,6 +129,11 @@ impl<'a> QuotaSpec<'a> {
             return Err(QuotaError::PeriodTooLong);
         }
         let quota = match self.algorithm {
+            Algorithm::SlidingLog | Algorithm::BucketedWindow
+                if self.on_change == OnChange::Scale =>
+            {
+                Err(QuotaError::ScaledLog)
+            }
             Algorithm::TokenBucket => self.build_bucket(period_us),
             _ if self.burst.is_some() => Err(QuotaError::BurstOnWindow),
             _ if self.amount == 0 => Ok(self.refuse_all(period_us)),
@@ -233,7 +263,9 @@ impl<'a> QuotaSpec<'a> {
             algorithm: self.algorithm,
             refundable: self.refundable,
             lends: false,
-            id: self.id(tick_us),
+            id: self.id(),
+            family: self.family(),
+            on_change: self.on_change,
             amount: self.amount,
             capacity: self.amount,
             overdraft: self.overdraft,
@@ -251,7 +283,7 @@ impl<'a> QuotaSpec<'a> {
 
     /// FNV-1a over the algorithm and the label or period. It need not resist an attacker, who
     /// cannot choose labels; it must be the same everywhere, for ever.
-    fn id(self, tick_us: NonZeroU64) -> BandId {
+    fn family(self) -> BandId {
         let algorithm: u8 = match self.algorithm {
             Algorithm::TokenBucket => 1,
             Algorithm::FixedWindow(Align::FirstRequest) => 2,
@@ -260,19 +292,29 @@ impl<'a> QuotaSpec<'a> {
             Algorithm::SlidingLog => 5,
             Algorithm::BucketedWindow => 6,
         };
-        let mut hash = fnv1a(0xcbf2_9ce4_8422_2325, &[algorithm]);
-        // A state counts in ticks, and a sliding window numbers its windows by their length: another
-        // of either makes another band, for the old state would be misread.
-        if tick_us.get() != 1 {
-            hash = fnv1a(fnv1a(hash, b"t"), &tick_us.get().to_be_bytes());
-        }
-        if self.algorithm == Algorithm::SlidingWindow {
-            hash = fnv1a(fnv1a(hash, b"w"), &self.period_us.to_be_bytes());
-        }
-        hash = match self.label {
+        let hash = fnv1a(0xcbf2_9ce4_8422_2325, &[algorithm]);
+        BandId(match self.label {
             Some(label) => fnv1a(fnv1a(hash, b"l"), label.as_bytes()),
             None => fnv1a(fnv1a(hash, b"p"), &self.period_us.to_be_bytes()),
-        };
+        })
+    }
+
+    /// The same over the numbers as well, where others are to begin with new buckets. How many may
+    /// wait is none of them.
+    fn id(self) -> BandId {
+        let BandId(family) = self.family();
+        if self.on_change != OnChange::Reset {
+            return BandId(family);
+        }
+        let numbers = [
+            self.amount,
+            self.period_us,
+            self.burst.unwrap_or(self.amount),
+            if self.queues { 0 } else { self.overdraft },
+        ];
+        let hash = numbers.iter().fold(fnv1a(family, b"n"), |hash, number| {
+            fnv1a(hash, &number.to_be_bytes())
+        });
         BandId(hash)
     }
 }

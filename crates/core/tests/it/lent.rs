@@ -382,7 +382,10 @@ fn a_state_outlives_a_change_of_lending() {
     let (quota, bucket, receipt) = busy(false);
     let lends = quota.with_lending(true);
     let debt = |bucket: &Bucket| bucket.reading(&quota, at(5_000)).reset_us;
-    let mut lent = bucket.clone().adapted(&lends, at(5_000)).unwrap();
+    let mut lent = bucket
+        .clone()
+        .adapted(quota.basis(), &lends, at(5_000))
+        .unwrap();
     assert_eq!(debt(&lent), debt(&bucket));
     let outcome = step::decide_one(&lends, &mut lent.clone(), Op::GiveBack(receipt), at(5_000));
     assert_eq!(outcome.mark, 0, "it may have had no debt before");
@@ -392,13 +395,17 @@ fn a_state_outlives_a_change_of_lending() {
         step::decide_one(&lends, &mut lent, Op::Take(1), at(n * 10));
     }
     let before = lent.reading(&lends, at(9_000)).remaining;
-    let plain = lent.clone().adapted(&quota, at(9_000)).unwrap();
+    let plain = lent
+        .clone()
+        .adapted(lends.basis(), &quota, at(9_000))
+        .unwrap();
     assert_eq!(plain.reading(&quota, at(9_000)).remaining, before);
     assert!(matches!(plain, Bucket::Tokens(_)));
     let outcome = step::decide_one(&lends, &mut lent, Op::GiveBack(new), at(9_000));
     assert_eq!(outcome.remaining, before + 9);
     let fixed = Quota::new(3, 1_000).algorithm(Algorithm::SlidingWindow);
-    assert_eq!(plain.adapted(&fixed.build().unwrap(), at(9_000)), None);
+    let fixed = fixed.build().unwrap();
+    assert_eq!(plain.adapted(quota.basis(), &fixed, at(9_000)), None);
 }
 
 /// A clock that goes back leaves the lows where they were: they count for whoever comes then.

@@ -3,7 +3,7 @@
 use super::bytes::{Bytes, push_bytes, push_number};
 use super::seal::PAYLOAD_BYTES_MAX;
 use tidegate_core::quota::QuotaNumbers;
-use tidegate_core::{Algorithm, Align, Quota, Receipt, Timestamp};
+use tidegate_core::{Algorithm, Align, OnChange, Quota, Receipt, Timestamp};
 
 /// The most buckets that one reservation may charge.
 pub(super) const BUCKETS_MAX: usize = 64;
@@ -168,9 +168,16 @@ fn push_quota(out: &mut Vec<u8>, quota: Quota) {
         Algorithm::BucketedWindow => 5,
         _ => 0,
     };
-    out.push(algorithm | u8::from(numbers.refundable) << 4 | u8::from(numbers.lends) << 5);
+    let on_change: u8 = match numbers.on_change {
+        OnChange::Scale => 1,
+        OnChange::Reset => 2,
+        _ => 0,
+    };
+    let flags = u8::from(numbers.refundable) | u8::from(numbers.lends) << 1 | on_change << 2;
+    out.push(algorithm | flags << 4);
     for number in [
         numbers.id,
+        numbers.family ^ numbers.id,
         numbers.amount,
         numbers.tick_us,
         numbers.period,
@@ -187,6 +194,7 @@ fn push_quota(out: &mut Vec<u8>, quota: Quota) {
 
 fn read_quota(bytes: &mut Bytes<'_>) -> Option<Quota> {
     let kind = bytes.byte()?;
+    let id = bytes.number()?;
     let numbers = QuotaNumbers {
         algorithm: match kind & 0xf {
             0 => Algorithm::TokenBucket,
@@ -199,7 +207,14 @@ fn read_quota(bytes: &mut Bytes<'_>) -> Option<Quota> {
         },
         refundable: kind & 0x10 != 0,
         lends: kind & 0x20 != 0,
-        id: bytes.number()?,
+        on_change: match kind >> 6 {
+            0 => OnChange::Keep,
+            1 => OnChange::Scale,
+            2 => OnChange::Reset,
+            _ => return None,
+        },
+        id,
+        family: bytes.number()? ^ id,
         amount: bytes.number()?,
         tick_us: bytes.number()?,
         period: bytes.number()?,

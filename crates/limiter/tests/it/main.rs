@@ -10,6 +10,8 @@
 mod blocks;
 /// Building limiters, and what is refused.
 mod building;
+/// What becomes of buckets when numbers change.
+mod changes;
 /// What a decision says.
 mod decisions;
 /// Requests that a proxy describes.

@@ -20,6 +20,8 @@ mod local;
 mod names;
 /// Rates from plans, in the layout of the documents.
 mod plans;
+/// Two versions of a configuration at the same time.
+mod versions;
 /// `deny`, `error` and `allow`.
 mod words;
 

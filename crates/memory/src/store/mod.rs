@@ -1,10 +1,12 @@
 //! The store: where a bucket goes, and how requests are decided.
 
+mod moving;
 mod one;
 mod overflow;
 mod several;
 mod words;
 
+use crate::basis::WORD;
 use crate::clock::SystemClock;
 use crate::records::Records;
 use crate::sync::AtomicU64;
@@ -23,9 +25,9 @@ use tidegate_core::{
     Store, StoreError, Timestamp,
 };
 
-/// Memory for records, for each of `max_keys`: one that is no log takes 144 bytes, and shards fill
+/// Memory for records, for each of `max_keys`: one that is no log takes 176 bytes, and shards fill
 /// unevenly.
-const RECORD_BYTES_PER_KEY: usize = 192;
+const RECORD_BYTES_PER_KEY: usize = 240;
 
 /// Buckets in this process.
 ///
@@ -58,6 +60,8 @@ pub struct MemoryStore<C = SystemClock> {
     /// No overflow bucket matters from this instant on, in microseconds. Raised while the place is
     /// held that a key turned away does not have, and so in time for whoever claims it next.
     overflow_until: AtomicU64,
+    /// 1 once there has been a record of a key that might have been a word, or may become one.
+    movable: AtomicU64,
 }
 
 /// Settings of a [`MemoryStore`].
@@ -105,7 +109,7 @@ impl Default for MemoryStore {
 
 impl<C> Builder<C> {
     /// Keeps up to `max_keys` buckets: 32 bytes each, taken from the system as they are used, and
-    /// up to 192 more for each that does not fit a word.
+    /// up to 240 more for each that does not fit a word.
     #[must_use]
     pub fn max_keys(self, max_keys: usize) -> Self {
         Self { max_keys, ..self }
@@ -149,6 +153,7 @@ impl<C> Builder<C> {
             records: Records::new(record_bytes),
             overflowed: AtomicU64::new(0),
             overflow_until: AtomicU64::new(0),
+            movable: AtomicU64::new(0),
         })
     }
 }
@@ -185,35 +190,33 @@ impl<C: Clock> MemoryStore<C> {
     pub fn inspect_now(&self, bucket: &[u8], quota: &Quota) -> Option<Inspection> {
         let at = self.clock.now();
         let fingerprint = self.fingerprint(bucket, quota);
-        let bucket = if self.is_word(quota, at) {
-            let place = self.table.find(fingerprint)?;
-            let word = self.table.load(place, fingerprint).ok()?;
-            self.unpack(word, quota)
-        } else {
-            let shard = self.records.lock(self.records.shard_of(fingerprint));
-            shard.get(fingerprint, at)?.clone()
-        };
-        (bucket.fresh_at(quota) > at).then_some(Inspection { at, bucket })
+        let bucket = self.kept(fingerprint, quota, at)?;
+        Some(Inspection { at, bucket })
     }
 
     /// Makes a bucket as good as new; tells whether there was anything to forget.
     pub fn reset_now(&self, bucket: &[u8], quota: &Quota) -> bool {
         let at = self.clock.now();
         let fingerprint = self.fingerprint(bucket, quota);
-        if !self.is_word(quota, at) {
+        let record = {
             let shard = self.records.shard_of(fingerprint);
-            return self.records.lock(shard).remove(fingerprint, at);
-        }
-        let Some(place) = self.table.find(fingerprint) else {
-            return false;
+            self.records.lock(shard).remove(fingerprint, at)
+        };
+        let Some(place) = self
+            .table
+            .find(fingerprint)
+            .filter(|_| moving::can_move(quota))
+        else {
+            return record;
         };
         while let Ok(word) = self.table.load(place, fingerprint) {
             let fresh = word::fresh(self.since_epoch(at));
             if self.table.swap(place, word, fresh) {
-                return self.unpack(word, quota).fresh_at(quota) > at;
+                let state = self.unpack(word, quota).adapted(WORD, quota, at);
+                return record || state.is_some_and(|state| state.fresh_at(quota) > at);
             }
         }
-        false
+        record
     }
 
     /// How full it is. Reads the whole table, so it is for operators and not for every request.

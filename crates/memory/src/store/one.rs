@@ -1,8 +1,9 @@
 //! One bucket by itself: a word by compare-and-swap, a record under its shard's mutex.
 
 use super::MemoryStore;
-use crate::records::{Entrance, OVERFLOW};
-use crate::sync::Backoff;
+use super::moving::{Found, can_move};
+use crate::records::{Entrance, OVERFLOW, Shard};
+use crate::sync::{Backoff, MutexGuard};
 use crate::table::Full;
 use crate::word::Narrow;
 use tidegate_core::algorithm::{FixedWindow, TokenBucket};
@@ -147,10 +148,25 @@ impl<C: Clock> MemoryStore<C> {
         now: Timestamp,
     ) -> Option<Outcome> {
         let (mut outcome, mut word) = self.step_word::<N>(ask, 0, now);
-        if word == 0 && !self.is_overflowing(now) {
+        let changes_nothing = word == 0 && !self.is_overflowing(now);
+        if changes_nothing && !self.has_movable() {
             return Some(outcome);
         }
         let mut stripe = self.table.hold(self.table.stripe_of(fingerprint));
+        if self.has_movable() {
+            if self.table.find(fingerprint).is_some() {
+                return None;
+            }
+            match self.fetch_record(&mut stripe, (fingerprint, ask.quota)) {
+                Found::Word(_) => return None,
+                Found::Record => {
+                    let shard = self.records.lock(self.records.shard_of(fingerprint));
+                    return Some(self.decide_in(shard, ask, fingerprint, now));
+                }
+                Found::Nowhere if changes_nothing => return Some(outcome),
+                Found::Nowhere => {}
+            }
+        }
         let mut now = now;
         if self.since_epoch(now) < *stripe {
             now = self.clock.now();
@@ -174,7 +190,27 @@ impl<C: Clock> MemoryStore<C> {
 
     #[cold]
     pub(super) fn decide_record(&self, ask: &Ask<'_>, fingerprint: u64, now: Timestamp) -> Outcome {
-        let mut shard = self.records.lock(self.records.shard_of(fingerprint));
+        let nth = self.records.shard_of(fingerprint);
+        let shard = self.records.lock(nth);
+        if !can_move(ask.quota) || shard.contains(fingerprint) {
+            return self.decide_in(shard, ask, fingerprint, now);
+        }
+        // A stripe comes before a shard.
+        drop(shard);
+        let mut stripe = self.table.hold(self.table.stripe_of(fingerprint));
+        let mut shard = self.records.lock(nth);
+        self.fetch_word(&mut stripe, &mut shard, (fingerprint, ask.quota));
+        self.decide_in(shard, ask, fingerprint, now)
+    }
+
+    /// Decides by the record in its shard; one that is not there yet is made.
+    fn decide_in(
+        &self,
+        mut shard: MutexGuard<'_, Shard>,
+        ask: &Ask<'_>,
+        fingerprint: u64,
+        now: Timestamp,
+    ) -> Outcome {
         let now = if shard.may_have_dropped(fingerprint, now) {
             self.clock.now()
         } else {

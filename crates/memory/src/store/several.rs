@@ -16,6 +16,7 @@
 //! it is done again with the stripes of all targets held, and cannot fail so.
 
 use super::MemoryStore;
+use super::moving::{Found, can_move};
 use crate::records::{Entrance, OVERFLOW, Shard};
 use crate::sync::MutexGuard;
 use crate::table::Place;
@@ -154,7 +155,7 @@ impl<C: Clock> MemoryStore<C> {
                 && let Ok(word) = self.table.load(found, target.fingerprint)
             {
                 (*place, *seen) = (Some(found), word);
-            } else if self.is_overflowing(now) {
+            } else if self.is_overflowing(now) || self.has_movable() {
                 return None;
             }
             let bucket = self.unpack(*seen, target.quota);
@@ -191,8 +192,8 @@ impl<C: Clock> MemoryStore<C> {
         now: Timestamp,
     ) -> Result<Reply, Moved> {
         let (hold_all, draft) = hold;
-        let (_stripes, late) = self.claim_slots(plan, hold_all, now);
-        let mut shards = self.lock_shards(plan, now);
+        let (mut stripes, late) = self.claim_slots(plan, hold_all, now);
+        let mut shards = self.lock_shards(plan, &mut stripes, now);
         let words = self.lock_words(plan)?;
         let late = late || self.is_late(plan, &mut shards, now);
         let mut locked = Held { shards, words };
@@ -267,6 +268,7 @@ impl<C: Clock> MemoryStore<C> {
     ) -> (Few<Stripe<'_>>, bool) {
         let needs = |target: &Target<'_>| match target.home {
             Home::Word { place, .. } => hold_all || place.is_none(),
+            Home::Record => can_move(target.quota),
             _ => false,
         };
         let stripe_of = |target: &Target<'_>| self.table.stripe_of(target.fingerprint);
@@ -285,6 +287,19 @@ impl<C: Clock> MemoryStore<C> {
             let Some((_, guard)) = guards.iter_mut().find(|(held, _)| *held == stripe) else {
                 continue;
             };
+            if self.has_movable() && self.table.find(target.fingerprint).is_none() {
+                match self.fetch_record(guard, (target.fingerprint, target.quota)) {
+                    Found::Word(found) => {
+                        *place = Some(found);
+                        continue;
+                    }
+                    Found::Record => {
+                        target.home = Home::Record;
+                        continue;
+                    }
+                    Found::Nowhere => {}
+                }
+            }
             let word = self.first_word(&target.ask, now);
             match self.table.claim(guard, target.fingerprint, word, instant) {
                 Ok((found, claimed)) => {
@@ -301,8 +316,13 @@ impl<C: Clock> MemoryStore<C> {
     }
 
     /// Locks the shards of all records, and turns away those for which there is no room; locks the
-    /// overflow buckets if need be.
-    fn lock_shards(&self, plan: &mut Plan<'_>, now: Timestamp) -> Shards<'_> {
+    /// overflow buckets if need be. Records that are words so far are taken over.
+    fn lock_shards(
+        &self,
+        plan: &mut Plan<'_>,
+        stripes: &mut Few<Stripe<'_>>,
+        now: Timestamp,
+    ) -> Shards<'_> {
         let records = plan.targets.iter().filter_map(|target| match target.home {
             Home::Record => Some(self.records.shard_of(target.fingerprint)),
             _ => None,
@@ -312,11 +332,18 @@ impl<C: Clock> MemoryStore<C> {
             .map(|shard| (shard, self.records.lock(shard)))
             .collect();
         for target in &mut plan.targets {
-            let shard = self.records.shard_of(target.fingerprint);
-            if target.home == Home::Record
-                && let Some(shard) = shard_in(&mut shards, shard)
-                && !shard.has_room(target.fingerprint, Entrance::IfRoom, now)
+            let Some(shard) = shard_in(&mut shards, self.records.shard_of(target.fingerprint))
+                .filter(|_| target.home == Home::Record)
+            else {
+                continue;
+            };
+            let stripe = self.table.stripe_of(target.fingerprint);
+            if can_move(target.quota)
+                && let Some((_, held)) = stripes.iter_mut().find(|(nth, _)| *nth == stripe)
             {
+                self.fetch_word(held, shard, (target.fingerprint, target.quota));
+            }
+            if !shard.has_room(target.fingerprint, Entrance::IfRoom, now) {
                 target.home = Home::without_room(&target.ask);
             }
         }

@@ -12,4 +12,5 @@ mod kept; // what is kept: inspect, reset, settle, stats
 mod late; // threads that read the clock, and then slept
 mod laws; // the laws that every store obeys
 mod model; // many keys and quotas in one small store, against the model
+mod moving; // quotas that change so that a bucket moves between the table and the records
 mod shop; // a store with a clock moved by hand, and quotas for it

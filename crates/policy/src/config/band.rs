@@ -9,7 +9,7 @@ use super::syntax::Kind;
 use super::table::Fields;
 use crate::limit::Band;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Quota, QuotaError};
+use tidegate_core::{Algorithm, OnChange, Quota, QuotaError};
 
 /// What the bands of a limit have in common.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,7 @@ pub(crate) struct Counting {
     pub(crate) algorithm: Algorithm,
     pub(crate) overdraft: u64,
     pub(crate) refundable: bool,
+    pub(crate) on_change: OnChange,
     /// How long requests wait at most, if they do.
     pub(crate) max_wait: Option<Duration>,
 }
@@ -27,10 +28,21 @@ pub(crate) fn parse(
     algorithm: Algorithm,
     max_wait: Option<Duration>,
 ) -> Result<Band, String> {
+    parse_changing(text, algorithm, max_wait, OnChange::Keep)
+}
+
+/// The same where it is said what becomes of its buckets when its numbers change.
+pub(crate) fn parse_changing(
+    text: &str,
+    algorithm: Algorithm,
+    max_wait: Option<Duration>,
+    on_change: OnChange,
+) -> Result<Band, String> {
     let counting = Counting {
         algorithm,
         overdraft: 0,
         refundable: false,
+        on_change,
         max_wait,
     };
     let band = rate::parse(text).and_then(|rate| build(text.to_owned(), rate, None, counting));
@@ -137,7 +149,8 @@ fn build(
     let mut spec = Quota::new(rate.amount, rate.period_us)
         .algorithm(counting.algorithm)
         .overdraft(counting.overdraft)
-        .refundable(counting.refundable);
+        .refundable(counting.refundable)
+        .on_change(counting.on_change);
     if let Some(burst) = rate.burst {
         spec = spec.burst(burst);
     }
@@ -195,6 +208,9 @@ fn unrepresentable(text: &str, rate: Rate, counting: Counting, error: QuotaError
         )),
         QuotaError::NoBurst => fault.help(format!("write `{rate_alone}`")),
         QuotaError::BurstWithoutRate => fault.help(format!("write `{}/{period}`", rate.amount)),
+        QuotaError::ScaledLog => {
+            fault.help("keep what was used, or begin anew when numbers change")
+        }
         QuotaError::PeriodTooLong => fault.help("the longest period that fits is 104249d"),
         QuotaError::NoPeriod => fault.help("for example `10/s`"),
         _ => fault,

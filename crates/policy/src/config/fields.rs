@@ -16,7 +16,9 @@ use super::table::Field;
 use super::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Whole, Word};
 use super::table::Table;
 use super::traces::{LOGS, TRACES};
-use super::words::{ALGORITHM, ALIGN, CHARGE, EVALUATE, MISSING, MODE, ON_FAILURE, ON_REFUSAL};
+use super::words::{
+    ALGORITHM, ALIGN, CHARGE, EVALUATE, MISSING, MODE, ON_CHANGE, ON_FAILURE, ON_REFUSAL,
+};
 
 /// The most routes in a configuration.
 pub(super) const ROUTES_MAX: usize = 10_000;
@@ -322,6 +324,11 @@ pub(super) static LIMIT: Table = Table {
             "on_failure",
             Word(&ON_FAILURE),
             "What to do when the store does not answer in time; as the store says unless told.",
+        ),
+        optional(
+            "on_change",
+            Word(&ON_CHANGE),
+            "What becomes of its buckets when its amounts, periods, bursts or overdraft change: what was used stays used, stays the same share, or is forgotten; `keep` unless told.",
         ),
         optional(
             "respond",

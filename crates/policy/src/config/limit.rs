@@ -18,11 +18,11 @@ use super::template;
 use super::unlimited;
 use super::waiting;
 use super::warn;
-use super::words::{ALGORITHM, ALIGN, CHARGE, FLAG, MISSING, MODE, ON_FAILURE};
+use super::words::{ALGORITHM, ALIGN, CHARGE, FLAG, MISSING, MODE, ON_CHANGE, ON_FAILURE};
 use crate::limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, Waiting};
 use crate::plan::{Plan, PlanSource};
 use crate::respond::RefusalLayer;
-use tidegate_core::{Algorithm, Mode};
+use tidegate_core::{Algorithm, Mode, OnChange};
 
 /// What the limits of a policy have in common.
 pub(super) struct Around<'a> {
@@ -95,6 +95,7 @@ pub(super) fn read(
             ..limit
         });
     }
+    refuse_scaled(reader, &fields, &limit, around.naming);
     let template = around.naming.template(reader, value, &limit, written);
     Some(Limit { template, ..limit })
 }
@@ -171,6 +172,7 @@ fn counted(
         algorithm,
         overdraft,
         refundable: refundable.unwrap_or(false),
+        on_change: on_change(reader, fields, algorithm),
         max_wait: waiting.map(|waiting| waiting.max_wait),
     };
     let (bands, plan) = match planned::read(reader, fields, counting, around.plans) {
@@ -206,6 +208,32 @@ fn algorithm(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Algorithm {
             algorithm
         }
         _ => algorithm,
+    }
+}
+
+/// What becomes of buckets when numbers change.
+fn on_change(reader: &mut Reader<'_>, fields: &Fields<'_>, algorithm: Algorithm) -> OnChange {
+    let on_change = reader.setting(fields, "on_change", |word| ON_CHANGE.parse(word));
+    let is_log = matches!(algorithm, Algorithm::SlidingLog | Algorithm::BucketedWindow);
+    match (on_change, fields.get("on_change")) {
+        (Some(OnChange::Scale), Some(value)) if is_log => {
+            let fault = Fault::new("the algorithm remembers single units, which cannot be scaled");
+            let help = "use `on_change: keep` or `on_change: reset`, or `algorithm: token-bucket`, `fixed-window` or `sliding-window`";
+            reader.error(value.spot(), fault.help(help));
+            OnChange::Keep
+        }
+        (on_change, _) => on_change.unwrap_or_default(),
+    }
+}
+
+/// The documents of the open layout do not say of what a value is a share.
+fn refuse_scaled(reader: &mut Reader<'_>, fields: &Fields<'_>, limit: &Limit, naming: &Naming) {
+    if let (OnChange::Scale, Some(value)) = (limit.on_change(), fields.get("on_change"))
+        && naming.is_open(limit)
+    {
+        let fault = Fault::new("the open layout does not remember of what a bucket was a share");
+        let help = "use `on_change: keep` or `on_change: reset`, or `layout: packed` in `store`";
+        reader.error(value.spot(), fault.help(help));
     }
 }
 

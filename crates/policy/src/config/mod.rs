@@ -68,7 +68,10 @@ mod waiting;
 mod warn;
 mod words;
 
-pub(crate) use band::{Counting, build_planned as build_band, parse as parse_band};
+pub(crate) use band::{
+    Counting, build_planned as build_band, parse as parse_band,
+    parse_changing as parse_band_changing,
+};
 pub(crate) use client::parse_alone as parse_client;
 pub(crate) use duration::parse as parse_duration_us;
 pub use duration::read as duration;

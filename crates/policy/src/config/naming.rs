@@ -61,6 +61,11 @@ impl Naming {
         policy.unwrap_or_default().clone_into(&mut self.policy);
     }
 
+    /// Whether the buckets of a limit are kept as other systems' documents have them.
+    pub(super) fn is_open(&self, limit: &Limit) -> bool {
+        self.layout == Some(Layout::Open) && default(limit).is_some()
+    }
+
     /// The template of a limit, unless its keys are packed. `written` is what it says itself.
     pub(super) fn template<'a>(
         &mut self,

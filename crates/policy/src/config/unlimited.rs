@@ -11,7 +11,7 @@ use tidegate_core::Mode;
 const UNLIMITED: &str = "unlimited";
 
 /// What says how to count, and so says nothing here.
-const NOT_COUNTED: [&str; 10] = [
+const NOT_COUNTED: [&str; 11] = [
     "algorithm",
     "align",
     "charge",
@@ -20,6 +20,7 @@ const NOT_COUNTED: [&str; 10] = [
     "max_wait",
     "max_waiting",
     "block",
+    "on_change",
     "refundable",
     "template",
 ];

@@ -14,7 +14,7 @@ use crate::plan::Of;
 use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, RlsHeaders, XField};
 use crate::source::Format;
 use crate::route::{Balance, HostHeader, Http2, Refund};
-use tidegate_core::{Algorithm, Align, Mode};
+use tidegate_core::{Algorithm, Align, Mode, OnChange};
 
 /// Words and what each means; the reader and the schema use the same.
 #[derive(Debug)]
@@ -153,6 +153,21 @@ pub(super) static ON_FAILURE: Words<OnFailure> = Words {
         ("error", OnFailure::Error),
     ],
     known_elsewhere: &[("open", "allow"), ("closed", "deny"), ("refuse", "deny")],
+};
+
+pub(super) static ON_CHANGE: Words<OnChange> = Words {
+    noun: "a way to treat a change of numbers",
+    meanings: &[
+        ("keep", OnChange::Keep),
+        ("scale", OnChange::Scale),
+        ("reset", OnChange::Reset),
+    ],
+    known_elsewhere: &[
+        ("as-is", "keep"),
+        ("proportionally", "scale"),
+        ("proportional", "scale"),
+        ("restart", "reset"),
+    ],
 };
 
 /// `true`: a request that does not fit waits.

@@ -222,7 +222,9 @@ impl DenyCache {
     }
 
     fn hash(&self, key: &Key, quota: &Quota) -> u64 {
-        self.hasher.hash_one((key.as_slice(), quota.id()))
+        // A state is read by these: under others it would mean something else.
+        self.hasher
+            .hash_one((key.as_slice(), quota.id(), quota.basis()))
     }
 
     fn shard(&self, hash: u64) -> Option<&Mutex<HashMap<u64, Entry, RandomState>>> {

@@ -13,6 +13,7 @@ const FIXED: u8 = 3;
 /// Whether a quota's record is two numbers, counted in microseconds.
 pub(super) fn is_plain(quota: &Quota) -> bool {
     match quota.algorithm() {
+        _ if quota.scales() => false,
         Algorithm::TokenBucket => quota.tick_us() == 1 && !quota.is_refundable(),
         Algorithm::FixedWindow(_) => true,
         _ => false,

@@ -5,6 +5,7 @@
 //! for all requests of a shape: above all, what other asks of the same request take from the same
 //! bucket first.
 
+use crate::mark;
 use crate::request::{OwnedAsk, Request, RequestOp};
 use crate::script::record_id;
 use tidegate_core::quota::{EXACT_MAX, LOG_COST_MAX, WINDOW_PARTS};
@@ -17,6 +18,8 @@ const FIXED: u8 = 3;
 const SLIDING: u8 = 4;
 const LOG: u8 = 5;
 const TOKENS_LENT: u8 = 6;
+/// Beside the kind: what a record has to say of its quota follows.
+const MARKED: u8 = 16;
 
 /// Operations, as in `program.lua`.
 const LOOK: u8 = 0;
@@ -55,10 +58,15 @@ pub(super) fn push_quota(program: &mut Vec<u8>, quota: &Quota) {
         Algorithm::BucketedWindow => (period, period.div_ceil(WINDOW_PARTS)),
         _ => (period, 0),
     };
-    program.push(kind);
+    let mark = mark::of(quota);
+    program.push(if mark.is_some() { kind | MARKED } else { kind });
     program.extend_from_slice(record_id(quota).to_le_bytes().get(..6).unwrap_or_default());
     for number in [full, over, pace, more, quota.tick_us()] {
         push_number(program, number);
+    }
+    if let Some(mark) = mark {
+        push_number(program, mark);
+        push_number(program, mark::whole(quota));
     }
 }
 

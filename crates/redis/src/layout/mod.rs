@@ -96,7 +96,9 @@ pub struct OpenLimit {
     /// of [`TokenFields::Nanos`], else in those of [`TokenFields::Millis`]. For a fixed window it
     /// is the name of the hash of which each subject is a field.
     pub template: Vec<Piece>,
-    /// What [`Piece::Band`] stands for; a band that is not in here stands as a number.
+    /// What [`Piece::Band`] stands for, by [`Quota::family`]; a band that is not in here stands as a
+    /// number. Where other numbers begin with new buckets, the name ends with `~` and
+    /// [`Quota::reset_number`] in eight hexadecimal digits.
     pub bands: Vec<(BandId, String)>,
 }
 
@@ -150,6 +152,10 @@ impl OpenLayout {
         if quota.is_block() {
             return None;
         }
+        // Nor does any document say of what a bucket was a share.
+        if quota.scales() {
+            return None;
+        }
         let whose = Whose::of(bucket);
         let limit = self.limits.get(whose.policy_and_limit());
         let form = match quota.algorithm() {
@@ -169,6 +175,9 @@ impl OpenLayout {
             Some(limit) => {
                 for piece in &limit.template {
                     piece.push(&mut name, &whose, &subject, &band);
+                }
+                if let Some(number) = quota.reset_number() {
+                    name.extend_from_slice(format!("~{number:08x}").as_bytes());
                 }
                 if form == Form::Window {
                     subject.push_key(&mut field);
@@ -200,11 +209,11 @@ impl OpenLayout {
 
 /// What stands for a band: its label, or its number.
 fn band(limit: Option<&OpenLimit>, quota: &Quota) -> String {
-    let id = quota.id();
-    let known = limit.and_then(|limit| limit.bands.iter().find(|(band, _)| *band == id));
+    let family = quota.family();
+    let known = limit.and_then(|limit| limit.bands.iter().find(|(band, _)| *band == family));
     match known {
         Some((_, label)) => label.clone(),
-        None => format!("{:016x}", id.as_u64()),
+        None => format!("{:016x}", quota.id().as_u64()),
     }
 }
 

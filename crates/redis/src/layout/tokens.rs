@@ -7,13 +7,16 @@
 //! are not, an instance of the other system has written since, and what it says counts.
 
 use super::text::{self, signed, whole, whole_of};
-use crate::record::unknown;
+use crate::record::{less_than_a_tick, unknown};
 use redis::Value;
 use tidegate_core::algorithm::lent::{LOWS_MAX, Low, Lows};
 use tidegate_core::algorithm::token_bucket::Credits;
 use tidegate_core::algorithm::{Lent, TokenBucket};
 use tidegate_core::quota::EXACT_MAX;
 use tidegate_core::{Bucket, Quota, Timestamp};
+
+/// The ticks that there are, in microseconds.
+const TICKS_US: [u64; 3] = [1, 1_000, 1_000_000];
 
 /// How the documented instant is written.
 #[derive(Clone, Copy)]
@@ -69,11 +72,16 @@ fn written_with<'a>(exact: &'a [u8], tokens: &[u8], last: &[u8]) -> Option<&'a [
 fn read_exact(exact: &[u8], at_us: u64, quota: &Quota, now: Timestamp) -> Option<Bucket> {
     let mut texts = exact.split(|byte| *byte == b' ');
     let tick = whole(texts.next()?)?;
-    if tick != quota.tick_us() {
+    if !TICKS_US.contains(&tick) {
         return None;
     }
     let at = later(at_us.checked_div(tick)?, texts.next()?)?;
     let fraction = whole(texts.next()?)?;
+    if tick != quota.tick_us() {
+        // It counted in other ticks; so did its credits.
+        let at = in_ticks_of(quota, at.saturating_add(u64::from(fraction > 0)), tick);
+        return Some(state((at, 0), (unknown(now), None), quota, now));
+    }
     let credits = match texts.next() {
         None => unknown(now),
         Some(since) => Credits {
@@ -93,6 +101,17 @@ fn read_exact(exact: &[u8], at_us: u64, quota: &Quota, now: Timestamp) -> Option
     }
     let known = (!lows.is_empty()).then(|| Lows::from_list(lows));
     Some(state((at, fraction), (credits, known), quota, now))
+}
+
+/// An instant in ticks of so many microseconds, in those of `quota`.
+fn in_ticks_of(quota: &Quota, at: u64, tick: u64) -> u64 {
+    let own = quota.tick_us().max(1);
+    let at = if tick > own {
+        at.saturating_mul(tick / own)
+    } else {
+        at.div_ceil(own / tick.max(1))
+    };
+    at.min(EXACT_MAX - 1)
 }
 
 /// `number` and a difference, if that is below 2^53.
@@ -124,10 +143,10 @@ pub(super) fn state(
     quota: &Quota,
     now: Timestamp,
 ) -> Bucket {
+    let (at, fraction) = less_than_a_tick(at, fraction, quota);
     let tokens = TokenBucket {
         at,
-        // It may have been left by a quota with a larger drain.
-        fraction: fraction.min(quota.drain_and_price().0.saturating_sub(1)),
+        fraction,
         credits: if quota.is_refundable() {
             credits
         } else {

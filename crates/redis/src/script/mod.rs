@@ -108,7 +108,7 @@ pub(crate) const NAMES: &str = include_str!("lua/names.lua");
 pub(crate) const PROGRAM: &str = include_str!("lua/program.lua");
 
 /// The algorithms and what can be done to a bucket, whatever the layout: after [`PROGRAM`].
-pub(crate) const ALGORITHMS: [&str; 7] = [
+pub(crate) const ALGORITHMS: [&str; 8] = [
     include_str!("lua/places.lua"),
     include_str!("lua/token_bucket.lua"),
     include_str!("lua/fixed_window.lua"),
@@ -116,6 +116,7 @@ pub(crate) const ALGORITHMS: [&str; 7] = [
     include_str!("lua/log.lua"),
     include_str!("lua/operations.lua"),
     include_str!("lua/lent.lua"),
+    include_str!("lua/adapt.lua"),
 ];
 
 /// The step, whatever the layout: after the layout's part, before [`MAIN`].

@@ -34,6 +34,7 @@ pub(crate) fn only_take(request: &Request) -> Option<(&Quota, u64)> {
                 && quota.algorithm() == Algorithm::TokenBucket
                 && quota.tick_us() == 1
                 && !quota.is_refundable()
+                && !quota.scales()
                 && (1..=quota.cost_max()).contains(&cost) =>
         {
             Some((quota, cost))

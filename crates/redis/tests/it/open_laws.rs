@@ -43,6 +43,12 @@ macro_rules! open_laws {
                 law_16_a_reset_lifts_the_block
                 law_16_nothing_else_blocks
                 law_16_the_first_refusal_blocks
+                law_17_a_cut_costs_a_full_drain_at_most
+                law_17_other_numbers_begin_anew_where_they_are_to
+                law_17_two_versions_are_never_over
+                law_17_what_was_used_outlives_the_way_it_is_counted
+                law_17_what_was_used_stays_its_share
+                law_17_what_was_used_stays_used
                 reset_makes_as_good_as_new
                 $($law)*
             }

@@ -26,6 +26,7 @@
 
 mod against_the_model;
 mod blocking;
+mod changing;
 mod concurrent;
 mod queue;
 mod reserving;
@@ -39,6 +40,12 @@ pub use blocking::{
     law_16_a_refused_force_blocks, law_16_a_reset_lifts_the_block, law_16_blocks_as_the_model_does,
     law_16_blocks_as_the_model_does_but_for, law_16_nothing_else_blocks,
     law_16_the_first_refusal_blocks,
+};
+pub use changing::{
+    law_17_a_cut_costs_a_full_drain_at_most, law_17_other_numbers_begin_anew_where_they_are_to,
+    law_17_to_scale_is_no_number, law_17_two_versions_are_never_over,
+    law_17_what_was_used_outlives_the_way_it_is_counted, law_17_what_was_used_stays_its_share,
+    law_17_what_was_used_stays_used,
 };
 pub use concurrent::{law_1_all_or_nothing_under_contention, law_2_never_over};
 pub use queue::law_10_places_can_be_left;
@@ -98,6 +105,13 @@ macro_rules! store_laws {
             law_16_blocks_as_the_model_does
             law_16_nothing_else_blocks
             law_16_the_first_refusal_blocks
+            law_17_a_cut_costs_a_full_drain_at_most
+            law_17_other_numbers_begin_anew_where_they_are_to
+            law_17_to_scale_is_no_number
+            law_17_two_versions_are_never_over
+            law_17_what_was_used_outlives_the_way_it_is_counted
+            law_17_what_was_used_stays_its_share
+            law_17_what_was_used_stays_used
             reset_makes_as_good_as_new
         }
     };

@@ -3,7 +3,7 @@
 use super::{band, client, plan, redis, respond, subject, words};
 use crate::config::{Config, LocalShare};
 use crate::limit::{Limit, OnFailure, Policy};
-use tidegate_core::{Algorithm, Mode};
+use tidegate_core::{Algorithm, Mode, OnChange};
 
 /// One limit in plain words.
 pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String {
@@ -29,6 +29,7 @@ pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String
     lines.extend(charge(limit));
     lines.extend(waiting(limit));
     lines.extend(block(limit));
+    lines.extend(change(limit));
     lines.extend(respond::refusal(limit));
     // In this process there is nothing that could fail to answer.
     if let Some(redis) = config.store.target.redis() {
@@ -107,6 +108,16 @@ fn block(limit: &Limit) -> Option<String> {
     Some(format!(
         "Who is refused is refused for {length} from then on{or_planned}, whatever the bucket holds."
     ))
+}
+
+/// What becomes of buckets when numbers change, where that is not the usual.
+fn change(limit: &Limit) -> Option<String> {
+    let then = match limit.on_change() {
+        OnChange::Scale => "what was used stays the same share of the whole",
+        OnChange::Reset => "it begins with new buckets",
+        _ => return None,
+    };
+    Some(format!("When its numbers change, {then}."))
 }
 
 fn failure(config: &Config, limit: &Limit) -> String {

@@ -203,7 +203,10 @@ pub(super) fn keys(redis: &RedisSettings, policy: &Policy, limit: &Limit) -> Str
             subject: &subject,
             band: band_name(band),
         });
-        format!("`{name}`")
+        match band.quota.reset_number() {
+            Some(number) => format!("`{name}~{number:08x}`"),
+            None => format!("`{name}`"),
+        }
     });
     let names = list(&names.collect::<Vec<_>>(), "and");
     let keys = if limit.shapes().len() == 1 {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tidegate_core::{Algorithm, Align, Quota, QuotaError, Receipt, Timestamp};
+use tidegate_core::{Algorithm, Align, OnChange, Quota, QuotaError, Receipt, Timestamp};
 
 /// Those whose state is two numbers.
 pub(super) const USUAL: [Algorithm; 4] = [
@@ -40,9 +40,18 @@ struct Spec {
     overdraft: u64,
     refundable: bool,
     lends: bool,
+    scales: bool,
 }
 
 impl Spec {
+    fn on_change(self) -> OnChange {
+        match self.algorithm {
+            Algorithm::SlidingLog | Algorithm::BucketedWindow => OnChange::Keep,
+            _ if self.scales => OnChange::Scale,
+            _ => OnChange::Keep,
+        }
+    }
+
     /// The quota, or the nearest that can be.
     fn build(mut self, label: &str) -> Option<Quota> {
         for _ in 0..4 {
@@ -50,6 +59,7 @@ impl Spec {
                 .algorithm(self.algorithm)
                 .overdraft(self.overdraft)
                 .refundable(self.refundable)
+                .on_change(self.on_change())
                 .label(label);
             let built = match self.burst {
                 Some(burst) => spec.burst(burst).build(),
@@ -111,9 +121,9 @@ fn spec(algorithms: &'static [Algorithm]) -> impl Strategy<Value = Spec> {
         1 => Just(u64::MAX >> 1),
     ];
     let numbers = (amount(), period_us(), burst, overdraft);
-    let remembers = (any::<bool>(), any::<bool>());
+    let remembers = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.3));
     (select(algorithms), numbers, remembers).prop_map(
-        |(algorithm, (amount, period_us, burst, overdraft), (refundable, lends))| Spec {
+        |(algorithm, (amount, period_us, burst, overdraft), (refundable, lends, scales))| Spec {
             algorithm,
             amount: match algorithm {
                 Algorithm::SlidingLog => amount % 200,
@@ -124,6 +134,7 @@ fn spec(algorithms: &'static [Algorithm]) -> impl Strategy<Value = Spec> {
             overdraft,
             refundable,
             lends: lends && refundable,
+            scales,
         },
     )
 }
@@ -144,6 +155,7 @@ pub(super) fn lending_band() -> impl Strategy<Value = [Quota; 2]> {
                 overdraft,
                 refundable: true,
                 lends: true,
+                scales: what == 3,
             };
             let new = Spec {
                 amount: amount_after,
@@ -173,7 +185,11 @@ pub(super) fn band(
         let old = spec.build(label)?;
         let (amount, period_us, refundable, what) = change;
         let new = match what {
-            0 | 4 => spec,
+            0 => spec,
+            4 => Spec {
+                scales: !spec.scales,
+                ..spec
+            },
             1 => Spec {
                 amount: amount.max(1)
                     % if spec.algorithm == Algorithm::SlidingLog {

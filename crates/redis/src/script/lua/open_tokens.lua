@@ -36,11 +36,20 @@ local function exact_state(value, micros, q)
   local exact = value[3]
   if not micros or not exact or sub(exact, 1, #begin) ~= begin then return nil end
   local tick, at, fraction, credits = match(exact, '^(%d+) (%-?%d+) (%d+)(.*)$', #begin + 1)
-  if not tick or whole(tick) ~= q[7] then return nil end
+  tick = tick and whole(tick)
+  if tick ~= 1 and tick ~= 1000 and tick ~= 1000000 then return nil end
   at, fraction = signed(at), whole(fraction)
   if not at or not fraction then return nil end
-  at = (micros - micros % q[7]) / q[7] + at
+  at = (micros - micros % tick) / tick + at
   if at < 0 or at >= END then return nil end
+  if tick ~= q[7] then
+    -- It counted in other ticks; so did its credits.
+    if credits ~= '' and sub(credits, 1, 1) ~= ' ' then return nil end
+    if fraction > 0 then at = at + 1 end
+    if tick > q[7] then at = at * (tick / q[7]) else at = (at + -at % (q[7] / tick)) / (q[7] / tick) end
+    if at >= END then at = END - 1 end
+    return at, 0
+  end
   if credits == '' then return at, fraction end
   local since, sum, more = match(credits, '^ (%-?%d+) (%d+)(.*)$')
   if not since then return nil end
@@ -68,7 +77,7 @@ end
 
 -- Fills the place, unless the state is as good as new.
 local function enter_state(p, q, at, fraction)
-  if fraction >= q[5] then fraction = q[5] - 1 end
+  if fraction >= q[5] then at, fraction = at + 1, 0 end
   local fresh = at
   if fraction > 0 then fresh = at + 1 end
   if fresh * q[7] <= now then clear(p, q) else enter_tokens(p, q, at, fraction) end

@@ -3,8 +3,12 @@
 --   B version = 1, then records: I7 fresh  I6 id  I3 length, then the payload of that length
 --   token bucket: I7 at  I7 fraction; if refundable, I7 since  I7 credited too; if it lends, then up
 --                 to eight lows, earliest first: I7 instant  I7 ticks
---   fixed window: I7 start  I7 used                sliding window: I7 index  I7 current  I7 previous
+--   fixed window: I7 start  I7 used
+--   sliding window: I7 index  I7 current  I7 previous  I7 period
 --   log:          I7 units, then runs, oldest first: I7 stamp  I7 units
+--
+-- Token buckets whose ticks are longer than a microsecond, and all that scale, end with a mark, I7; see
+-- `adapt.lua`. A refundable one then has a low at least: of 0 and 0 if it has none.
 --
 -- A record that is fresh by now counts as absent. One that is not in the key's class, or not touched,
 -- stays as it is.
@@ -12,33 +16,52 @@
 -- Fills a place from a payload; false if the payload cannot be one of this kind.
 local function enter(p, q, value, pos, length, is_fresh)
   local kind = q[1]
+  local mark
   if kind == SLIDING then
-    if length ~= 21 then return false end
+    if length ~= 21 and length ~= 28 and length ~= 35 then return false end
   elseif kind == LOG then
     if length % 14 ~= 7 then return false end
-  elseif length ~= 14 and (kind == FIXED or
-      length ~= 35 and (length < 28 or length > 140 or length % 14 ~= 0)) then
+  elseif length ~= 14 and length ~= 21 and
+      (kind == FIXED or length < 28 or length > 147 or length % 7 ~= 0) then
     return false
   end
+  if kind == SLIDING and length == 35 or
+      kind < SLIDING and length % 14 == 7 and length ~= 35 then
+    mark = unpack('<I7', value, pos + length - 7)
+    local _, _, tick = read_mark(mark)
+    if not tick then return false end
+  end
+  local period = kind == SLIDING and q[5] * q[7]
+  if period and length > 21 then period = unpack('<I7', value, pos + 21) end
+  if period == 0 then return false end
   if is_fresh then
     clear(p, q)
-  elseif kind == TOKENS then
-    enter_tokens(p, q, unpack('<I7I7', value, pos))
-  elseif kind == TOKENS_REFUNDABLE then
-    local at, fraction
-    if length == 28 or length > 35 then
-      at, fraction, s1[p], s2[p] = unpack('<I7I7I7I7', value, pos)
-    else
-      at, fraction = unpack('<I7I7', value, pos)
-      -- What was credited before is not known. (Earlier versions kept three other numbers here.)
-      s1[p], s2[p], length = now, 0, 28
+  elseif kind <= TOKENS_REFUNDABLE then
+    local at, fraction = unpack('<I7I7', value, pos)
+    local known = true
+    if mark or q[7] > 1 then at, fraction, known = adapt_tokens(q, at, fraction, mark) end
+    if kind == TOKENS_REFUNDABLE then
+      if mark then length = length - 7 end
+      if not known or length < 28 or length == 35 then
+        -- What was credited before is not known. (Earlier versions kept three other numbers here.)
+        s1[p], s2[p], length = now, 0, 28
+      else
+        s1[p], s2[p] = unpack('<I7I7', value, pos + 14)
+        if mark and length == 42 and unpack('<I7', value, pos + 28) == 0 then length = 28 end
+      end
+      if q[14] then enter_lows(p, value, pos, length) end
     end
-    if q[14] then enter_lows(p, value, pos, length) end
     enter_tokens(p, q, at, fraction)
   elseif kind == FIXED then
-    enter_fixed(p, q, unpack('<I7I7', value, pos))
+    local start, used = unpack('<I7I7', value, pos)
+    if mark then used = adapt_count(q, used, mark) end
+    enter_fixed(p, q, start, used)
   elseif kind == SLIDING then
-    enter_sliding(p, q, unpack('<I7I7I7', value, pos))
+    local index, current, previous = unpack('<I7I7I7', value, pos)
+    if mark then
+      current, previous = adapt_count(q, current, mark), adapt_count(q, previous, mark)
+    end
+    enter_sliding(p, q, adapt_sliding(q, index, current, previous, period))
   else
     local units = unpack('<I7', value, pos)
     enter_log(p, q, value, units, pos + 7, pos + length - 1)
@@ -114,16 +137,20 @@ local function push(parts, count, p, q)
   end
   local fresh, a, b, c = leave(p, q)
   if fresh <= now then return count, 0 end
-  if q[14] then
-    local lows = pack_lows(p)
-    a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28 + #lows, a, b, s1[p], s2[p]) .. lows
-  elseif kind == TOKENS_REFUNDABLE then
-    a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28, a, b, s1[p], s2[p])
-  elseif kind == SLIDING then
-    a = pack('<I7I6I3I7I7I7', fresh, q[2], 21, a, b, c)
-  else
-    a = pack('<I7I6I3I7I7', fresh, q[2], 14, a, b)
+  local rest = ''
+  if q[14] then rest = pack_lows(p) end
+  if q[16] then
+    if kind == TOKENS_REFUNDABLE and rest == '' then rest = pack('<I7I7', 0, 0) end
+    rest = rest .. pack('<I7', q[16])
   end
+  if kind == TOKENS_REFUNDABLE then
+    a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28 + #rest, a, b, s1[p], s2[p])
+  elseif kind == SLIDING then
+    a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28 + #rest, a, b, c, q[5] * q[7])
+  else
+    a = pack('<I7I6I3I7I7', fresh, q[2], 14 + #rest, a, b)
+  end
+  if rest ~= '' then a = a .. rest end
   parts[count + 1] = a
   return count + 1, fresh
 end

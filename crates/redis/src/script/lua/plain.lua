@@ -69,12 +69,26 @@ if sub(ARGV[1], 1, 2) == '\0\0' then
               if fresh > last then last = fresh end
             end
           elseif not records[mine] then
-            if length ~= 14 and (class[mine][5] or
-                length ~= 35 and (length < 28 or length > 140 or length % 14 ~= 0)) then
+            if length ~= 14 and length ~= 21 and (class[mine][5] or
+                length < 28 or length > 147 or length % 7 ~= 0) then
               bases[k] = false
               break
             end
-            records[mine] = sub(value, p, p + 12) .. '\14\0\0' .. sub(value, p + 16, p + 29)
+            local state = sub(value, p + 16, p + 29)
+            if length % 14 == 7 and length ~= 35 and not class[mine][5] then
+              -- The mark may tell of longer ticks; see `adapt.lua`.
+              local mark = unpack('<I7', value, to - 6)
+              local code = (mark - mark % 524288) / 524288 % 4
+              if code == 3 then bases[k] = false break end
+              if code > 0 then
+                local moment, part = unpack('<I7I7', state)
+                if part > 0 then moment = moment + 1 end
+                moment = moment * (code == 1 and 1000 or 1000000)
+                if moment > END then moment = END end
+                state = pack('<I7I7', moment, 0)
+              end
+            end
+            records[mine] = sub(value, p, p + 12) .. '\14\0\0' .. state
             if length > 14 then wide[place + mine] = sub(value, p, to) end
           end
           p = to + 1
@@ -106,13 +120,13 @@ if sub(ARGV[1], 1, 2) == '\0\0' then
           else
             room[p], starts[p] = band[2] - b, a
           end
-        elseif fresh <= now or a < now then
+        elseif fresh <= now or a < now and (b < band[3] or a + 1 < now) then
           room[p] = band[2]
-        elseif a - now > band[4] then
+        elseif a - now > band[4] or b >= band[3] and a + 1 - now > band[4] then
           room[p], settled[k], settled_at[p] = 0, from, true
         else
-          -- A fraction may have been left by a quota with a larger drain.
-          if b >= band[3] then b = band[3] - 1 end
+          -- A fraction may have been left by a quota with a larger drain: it is less than a tick.
+          if b > band[3] then b = band[3] end
           room[p] = band[2] - (a - now) * band[3] - b
         end
       end

@@ -2,6 +2,7 @@
 --
 --   I2 quotas  I2 classes  I2 shapes  I2 runs
 --   quota:     B kind  I6 id  I7 full  I7 over  I7 pace  I7 more  I7 tick
+--              and, where the kind has 16 more, I7 mark  I7 whole
 --   class:     I2 length, then I2 quota for each            the places of a key
 --   keys:      I2 class for each key, unless there is one class alone
 --   shape:     I2 keys  B simple  I2 asks, then for each ask
@@ -20,7 +21,9 @@ local TOKENS, TOKENS_REFUNDABLE, FIXED, SLIDING, LOG, TOKENS_LENT = 1, 2, 3, 4, 
 
 -- A quota: 1 kind, 2 id, 3 full (the room of a bucket as good as new), 4 over (how far below empty a
 -- forced charge may go), 5 drain or period, 6 ahead_max, aligned or part, 7 tick, 8 the most room
--- that a charge can begin with, 9 the present tick; 14 whether it lends.
+-- that a charge can begin with, 9 the present tick; 14 whether it lends; 16 the mark that its records
+-- end with, if they do, and what that says: 17 the leading bits of the whole and 18 what to multiply
+-- them by, 21 the parts of a tick; and if it scales, 19 and 20 the same of the whole rounded up.
 --
 -- Room is counted in what a charge takes: units of debt for a token bucket, units of cost else.
 local quotas = {}
@@ -30,6 +33,11 @@ local has_lent = false
 for i = 1, quota_count do
   local kind, id, full, over, pace, more, tick
   kind, id, full, over, pace, more, tick, pos = unpack('<I1I6I7I7I7I7I7', program, pos)
+  local mark, whole
+  if kind >= 16 then
+    kind = kind - 16
+    mark, whole, pos = unpack('<I7I7', program, pos)
+  end
   local lends = kind == TOKENS_LENT
   if lends then kind, has_lent = TOKENS_REFUNDABLE, true end
   local most, present = full, now
@@ -41,7 +49,20 @@ for i = 1, quota_count do
   end
   has[kind] = true
   quotas[i] = {kind, id, full, over, pace, more, tick, most, present}
-  if lends then quotas[i][14] = true end
+  local q = quotas[i]
+  q[21] = 0
+  if lends then q[14] = true end
+  if mark then
+    q[16], q[21] = mark, mark % 524288
+    local of = (mark - q[21]) / 2097152
+    of = of - of % 1
+    local shift = of % 32
+    q[17], q[18] = (of - shift) / 32, 2 ^ shift
+    if whole > 0 then
+      shift = whole % 32
+      q[19], q[20] = (whole - shift) / 32, 2 ^ shift
+    end
+  end
 end
 
 -- Classes: the quotas under a key.

@@ -8,7 +8,10 @@ local function count_credit(p, ticks)
 end
 
 local function enter_tokens(p, q, at, fraction)
-  local ahead, drain = at - q[9], q[5]
+  local drain = q[5]
+  -- A fraction may have been left by a quota with a larger drain: it is less than a tick.
+  if fraction >= drain then at, fraction = at + 1, 0 end
+  local ahead = at - q[9]
   if ahead < 0 then
     room[p] = q[3]
   elseif ahead > q[6] then
@@ -18,8 +21,6 @@ local function enter_tokens(p, q, at, fraction)
       count_credit(p, at - q[9] - (q[3] - q[3] % drain) / drain + 1)
     end
   else
-    -- A fraction may have been left by a quota with a larger drain.
-    if fraction >= drain then fraction = drain - 1 end
     room[p] = q[3] - ahead * drain - fraction
   end
 end

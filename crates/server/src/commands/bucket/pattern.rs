@@ -3,7 +3,7 @@
 use super::identity::labels;
 use super::keys::escape_glob;
 use super::name::{Name, named};
-use tidegate::Algorithm;
+use tidegate::{Algorithm, OnChange};
 use tidegate_policy::template::{KeyOf, Piece, Template, band_name};
 use tidegate_policy::{Config, Evaluate, Limit, Policy};
 
@@ -14,7 +14,7 @@ pub(super) fn find(config: &Config, key: &str) -> Option<Name> {
         limits
             .filter_map(|limit| Some((limit, limit.template.as_ref()?)))
             .find_map(|(limit, template)| {
-                let subject = subject(policy, limit, template, key)?;
+                let subject = subject(policy, limit, template, base(limit, key))?;
                 Some(named(&policy.name, &limit.name, &subject))
             })
     })
@@ -26,7 +26,7 @@ pub(super) fn hash_of<'a>(config: &'a Config, key: &str) -> Option<&'a str> {
         let mut limits = policy.limits.iter();
         let limit = limits.find(|limit| {
             matches!(limit.algorithm, Algorithm::FixedWindow(_))
-                && glob(&policy.name, limit, None).is_some_and(|glob| glob == key)
+                && base_glob(&policy.name, limit, None).is_some_and(|glob| glob == base(limit, key))
         })?;
         Some(limit.name.as_str())
     })
@@ -35,6 +35,24 @@ pub(super) fn hash_of<'a>(config: &'a Config, key: &str) -> Option<&'a str> {
 /// A pattern, in the words of `SCAN` and `ACL`, that matches the keys that a template of the limit
 /// makes, of one band or of all.
 pub(crate) fn glob(policy: &str, limit: &Limit, band: Option<&str>) -> Option<String> {
+    let glob = base_glob(policy, limit, band)?;
+    Some(match limit.on_change() {
+        OnChange::Reset => format!("{glob}~????????"),
+        _ => glob,
+    })
+}
+
+/// A key without what stands for the numbers of its limit, where other numbers begin with new keys.
+fn base<'k>(limit: &Limit, key: &'k str) -> &'k str {
+    let is_number = |text: &str| text.len() == 8 && text.bytes().all(|it| it.is_ascii_hexdigit());
+    match key.rsplit_once('~') {
+        Some((base, numbers)) if limit.on_change() == OnChange::Reset && is_number(numbers) => base,
+        _ => key,
+    }
+}
+
+/// The pattern of what a template makes.
+fn base_glob(policy: &str, limit: &Limit, band: Option<&str>) -> Option<String> {
     let pieces = limit.template.as_ref()?.pieces().iter();
     let pieces = pieces.map(|piece| match piece {
         Piece::Text(text) => escape_glob(text),
@@ -75,7 +93,7 @@ pub(crate) fn is_only_of(config: &Config, policy: &str, limit: &str, key: &str) 
                 band: band_name(band),
                 labels: &labels,
             };
-            walk(template.pieces(), key, &names, &mut Vec::new())
+            walk(template.pieces(), base(limit, key), &names, &mut Vec::new())
         })
     });
     let first = owners

@@ -205,6 +205,36 @@ fn patterns_match_every_key_of_a_limit() {
     assert!(!is_only_of(&config, "api", "all", "ratelimit:per-user:x"));
 }
 
+/// Where other numbers begin with new keys, their names end with what stands for the numbers.
+#[test]
+fn keys_that_end_with_numbers_are_known_as_their_limits() {
+    let text = "
+store: { url: 'redis://127.0.0.1', layout: open }
+policies:
+  - name: api
+    limits:
+      - { name: trial, key: user, rate: 10/d, on_change: reset }
+      - { name: paid, key: user, rate: 10/d }
+      - { name: window, key: user, rate: 10/d, algorithm: fixed-window, on_change: reset }
+";
+    let read = || Config::parse(text, "x", &NoEnvironment).unwrap();
+    let found = |key: &str| match Named::find(&mut read(), &args(&[key])) {
+        Ok(named) => named.bucket,
+        Err(failure) => format!("error: {failure}"),
+    };
+    assert_eq!(found("ratelimit:trial:ann~5f0c21ab"), "api/trial/user:ann");
+    assert_eq!(found("ratelimit:paid:ann"), "api/paid/user:ann");
+    let shared = found("rate_limits~5f0c21ab");
+    assert!(shared.contains("holds many buckets"), "{shared}");
+    let config = read();
+    let pattern = |limit: usize| glob("api", &config.policies[0].limits[limit], None).unwrap();
+    assert_eq!(pattern(0), "ratelimit:trial:*~????????");
+    assert_eq!(pattern(1), "ratelimit:paid:*");
+    let key = "ratelimit:trial:ann~5f0c21ab";
+    assert!(is_only_of(&config, "api", "trial", key));
+    assert!(!is_only_of(&config, "api", "paid", key));
+}
+
 /// Two policies that a route joins, in a store that `store` describes.
 fn joined(store: &str) -> Config {
     let text = format!(

@@ -1,0 +1,238 @@
+//! What becomes of a bucket when the numbers of its quota change.
+//!
+//! A state is kept under the name of its band, not under its numbers, and so it outlives them. How it
+//! is then read is for the quota to say ([`OnChange`]); what it has to know for that of the quota that
+//! left the state is its [`Basis`].
+
+use super::{Algorithm, BandId, EXACT_MAX, Quota};
+use std::num::NonZeroU64;
+
+/// Of a [whole](Basis::whole) so many leading bits count, so that the product of two is exact.
+const BITS: u32 = 26;
+
+/// What follows the leading bits.
+const LEADING_END: u64 = 1 << BITS;
+
+/// The largest prime number below 2^19.
+const PARTS_END: NonZeroU64 = NonZeroU64::new(524_287).unwrap();
+
+/// What becomes of a bucket when the amount, the period, the burst or the overdraft of its limit
+/// change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OnChange {
+    /// What was used stays used: a token bucket keeps its debt in time, a window its count. Nobody
+    /// gets a fresh burst from a larger quota, and from a smaller one nobody waits for longer than an
+    /// empty bucket takes to fill.
+    #[default]
+    Keep,
+    /// What was used stays the same share of the whole: who had used half of a hundred has used half
+    /// of two hundred. Rounded up, in favour of the limit.
+    Scale,
+    /// Other numbers begin with new buckets; the same numbers as before go on with the old ones, as
+    /// long as those still matter.
+    Reset,
+}
+
+/// What has to be known of the quota under which a state was written, to read it under another of the
+/// same band.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Basis {
+    /// Microseconds per tick, which a token bucket counts in; 1 for windows.
+    pub tick_us: u64,
+    /// What a part of a tick is counted in, where a tick is longer than a microsecond: a number below
+    /// 2^19 that is hardly ever the same for two drains. 0 for others.
+    pub parts: u64,
+    /// The length of a sliding window, by which it is numbered, in microseconds; 0 for others.
+    pub period_us: u64,
+    /// Where what was used is to stay a share: of what. The ticks in which an empty token bucket
+    /// fills, the amount of a window; rounded down to 26 leading bits. 0 where nothing is to be known.
+    pub whole: u64,
+}
+
+impl Quota {
+    /// What becomes of its buckets when its numbers change.
+    pub fn on_change(&self) -> OnChange {
+        self.on_change
+    }
+
+    /// Whether what was used is to stay the same share of the whole, so that a state must remember
+    /// what that was.
+    #[inline]
+    pub fn scales(&self) -> bool {
+        self.on_change == OnChange::Scale
+    }
+
+    /// The band whatever its numbers: [`id`](Quota::id), but for a quota that begins with new buckets
+    /// when they change.
+    pub fn family(&self) -> BandId {
+        self.family
+    }
+
+    /// What stands for its numbers in names that people read, where other numbers begin with new
+    /// buckets; `None` for others.
+    pub fn reset_number(&self) -> Option<u32> {
+        let low = self.id.as_u64() & u64::from(u32::MAX);
+        u32::try_from(low)
+            .ok()
+            .filter(|_| self.on_change == OnChange::Reset)
+    }
+
+    /// What has to be known of this quota to read its states under another.
+    ///
+    /// ```
+    /// use tidegate_core::{OnChange, Quota};
+    ///
+    /// let quota = Quota::new(100, 1_000_000);
+    /// assert_eq!(quota.build()?.basis().whole, 0);
+    /// let scaled = quota.on_change(OnChange::Scale).build()?;
+    /// assert_eq!(scaled.basis().whole, 1_000_000);
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    pub fn basis(&self) -> Basis {
+        let tick_us = self.tick_us.get();
+        Basis {
+            tick_us: match self.algorithm {
+                Algorithm::TokenBucket => tick_us,
+                _ => 1,
+            },
+            parts: match self.algorithm {
+                Algorithm::TokenBucket if tick_us > 1 => self.drain.get() % PARTS_END,
+                _ => 0,
+            },
+            period_us: match self.algorithm {
+                Algorithm::SlidingWindow => self.period_us(),
+                _ => 0,
+            },
+            whole: if self.scales() {
+                rounded_down(self.whole_parts().0)
+            } else {
+                0
+            },
+        }
+    }
+
+    /// The whole that shares are of, rounded up to as many leading bits as count.
+    pub fn whole_up(&self) -> u64 {
+        let (leading, shift) = shrunk_up(self.whole_parts().1);
+        leading.saturating_mul(power(shift).get())
+    }
+
+    /// What a share is of, as a quotient rounded down and up; at least 1.
+    fn whole_parts(&self) -> (u64, u64) {
+        let (down, up) = match self.algorithm {
+            Algorithm::TokenBucket => {
+                let debt = self.capacity.saturating_mul(self.price.get());
+                (debt / self.drain, debt.div_ceil(self.drain.get()))
+            }
+            _ => (self.amount, self.amount),
+        };
+        (down.max(1), up.max(1))
+    }
+}
+
+/// `used` of `whole` as the same share of `new_whole`, rounded up; at most 2^53.
+///
+/// `whole` and `new_whole` have 26 leading bits at most. So everything that is multiplied is below 2^53,
+/// and a script that has only doubles comes to the same.
+///
+/// ```
+/// use tidegate_core::quota::same_share;
+///
+/// assert_eq!(same_share(50, 100, 200), 100);
+/// assert_eq!(same_share(1, 3, 100), 34);
+/// assert_eq!(same_share(0, 100, 200), 0);
+/// ```
+pub fn same_share(used: u64, whole: u64, new_whole: u64) -> u64 {
+    let (mut of, shift) = shrunk_down(whole);
+    let mut part = halved_up(used.min(EXACT_MAX), shift);
+    while part > LEADING_END {
+        part = halved_up(part, 1);
+        of /= 2;
+    }
+    let (new, new_shift) = shrunk_up(new_whole);
+    let of = NonZeroU64::new(of).unwrap_or(NonZeroU64::MIN);
+    let scaled = part.saturating_mul(new).div_ceil(of.get());
+    scaled.saturating_mul(power(new_shift).get()).min(EXACT_MAX)
+}
+
+/// The leading bits, and how many follow: `n` is at least the one shifted by the other.
+fn shrunk_down(n: u64) -> (u64, u32) {
+    let shift = following(n);
+    (n / power(shift), shift)
+}
+
+/// The same where `n` is at most that.
+fn shrunk_up(n: u64) -> (u64, u32) {
+    let shift = following(n);
+    (halved_up(n, shift), shift)
+}
+
+fn rounded_down(n: u64) -> u64 {
+    let (leading, shift) = shrunk_down(n);
+    leading.saturating_mul(power(shift).get())
+}
+
+/// Halved so often, rounded up.
+fn halved_up(n: u64, times: u32) -> u64 {
+    n.div_ceil(power(times).get())
+}
+
+/// How many bits follow the leading ones.
+fn following(n: u64) -> u32 {
+    let bits = u64::BITS.saturating_sub(n.leading_zeros());
+    bits.saturating_sub(BITS)
+}
+
+fn power(of_two: u32) -> NonZeroU64 {
+    let power = 1_u64.checked_shl(of_two).and_then(NonZeroU64::new);
+    power.unwrap_or(NonZeroU64::MIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_numbers_are_scaled_exactly_and_rounded_up() {
+        for (used, whole, new, scaled) in [
+            (50, 100, 200, 100),
+            (100, 100, 10, 10),
+            (1, 100, 10, 1),
+            (11, 100, 10, 2),
+            (150, 100, 10, 15),
+            (67_108_863, 67_108_863, 67_108_862, 67_108_862),
+            (7, 1, 1, 7),
+        ] {
+            assert_eq!(same_share(used, whole, new), scaled, "{used} of {whole}");
+        }
+    }
+
+    #[test]
+    fn large_numbers_are_never_scaled_below_their_share_and_hardly_above() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut roll = |bits: u32| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            (seed >> (64 - bits)).max(1)
+        };
+        for i in 0..100_000_u32 {
+            let (of, new) = (roll(1 + i % 50), roll(1 + i % 47));
+            let used = u64::try_from(u128::from(of) * u128::from(roll(20)) / (1 << 20)).unwrap();
+            let (leading, shift) = shrunk_up(new);
+            let scaled = same_share(used, rounded_down(of), leading << shift);
+            let share = u128::from(used) * u128::from(new);
+            let exact = u64::try_from(share.div_ceil(of.into())).unwrap();
+            assert!(scaled >= exact, "{used} of {of} to {new}: {scaled}");
+            let most = exact + new / (1 << 22) + 2;
+            assert!(scaled <= most, "{used} of {of} to {new}: {scaled}");
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_all_measure_is_as_much_as_there_can_be() {
+        assert_eq!(same_share(EXACT_MAX, 1, 1 << 40), EXACT_MAX);
+        assert_eq!(same_share(u64::MAX, 1 << 50, 1), 8);
+    }
+}

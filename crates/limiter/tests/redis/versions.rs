@@ -1,0 +1,152 @@
+//! Two versions of a configuration on one Redis, as while a new one is rolled out.
+
+use crate::runtime;
+use tidegate::{Config, Limiter, Request};
+use tidegate_testkit::redis::Server;
+
+/// A limiter of its own connection, of a policy with one limit.
+async fn version(server: &Server, layout: &str, limit: &str) -> Limiter<impl tidegate::Store> {
+    let text = format!(
+        "
+store: {{ url: '{}', layout: {layout}, timeout: 10s }}
+policies: [{{ name: api, limits: [{{ name: x, key: user, {limit} }}] }}]
+",
+        server.url()
+    );
+    let config = Config::from_yaml(&text).expect("it is right");
+    let limiter = Limiter::builder().config(config).connect().await;
+    limiter.expect("the server is there")
+}
+
+/// Asks both in turns, and tells how often each let it pass.
+async fn in_turns(server: &Server, layout: &str, versions: [&str; 2]) -> [u64; 2] {
+    let one = version(server, layout, versions[0]).await;
+    let other = version(server, layout, versions[1]).await;
+    let user = format!("{layout}-{}", versions[0].len() * 1_000 + versions[1].len());
+    let request = Request::new().user(&user);
+    let mut passed = [0; 2];
+    for turn in 0..300 {
+        let decision = match turn % 2 {
+            0 => one.check(&request).await,
+            _ => other.check(&request).await,
+        };
+        let is_allowed = decision.expect("it is decided").is_allowed();
+        passed[turn % 2] += u64::from(is_allowed);
+    }
+    passed
+}
+
+#[test]
+fn two_versions_never_let_more_pass_than_the_larger_allows() {
+    let server = Server::start();
+    runtime().block_on(async {
+        for (layout, versions) in [
+            ("packed", ["rate: 40/d", "rate: 60/d"]),
+            (
+                "packed",
+                [
+                    "rate: 40/d, on_change: scale",
+                    "rate: 60/d, on_change: scale",
+                ],
+            ),
+            ("packed", ["rate: 40/d", "rate: 60/d, refundable: true"]),
+            (
+                "packed",
+                [
+                    "rate: 40/d, algorithm: fixed-window",
+                    "rate: 60/d, algorithm: fixed-window",
+                ],
+            ),
+            (
+                "packed",
+                [
+                    "rate: 40/d, algorithm: fixed-window, on_change: scale",
+                    "rate: 60/d, algorithm: fixed-window, on_change: scale",
+                ],
+            ),
+            (
+                "packed",
+                [
+                    "rate: 40/d, algorithm: sliding-window",
+                    "rate: 60/d, algorithm: sliding-window",
+                ],
+            ),
+            ("open", ["rate: 40/d", "rate: 60/d"]),
+            (
+                "open",
+                [
+                    "rate: 40/d, algorithm: fixed-window",
+                    "rate: 60/d, algorithm: fixed-window",
+                ],
+            ),
+            (
+                "open",
+                [
+                    "rate: 40/d, algorithm: sliding-log",
+                    "rate: 60/d, algorithm: sliding-log",
+                ],
+            ),
+        ] {
+            server.client().command(&["FLUSHALL"]);
+            let passed = in_turns(&server, layout, versions).await;
+            let sum: u64 = passed.iter().sum();
+            assert!(
+                (20..=60).contains(&sum),
+                "{layout} {versions:?}: {passed:?}"
+            );
+        }
+    });
+}
+
+/// Each counts in its own, and finds it again.
+#[test]
+fn two_versions_that_reset_count_apart() {
+    let server = Server::start();
+    runtime().block_on(async {
+        for layout in ["packed", "open"] {
+            for algorithm in ["token-bucket", "fixed-window", "sliding-log"] {
+                server.client().command(&["FLUSHALL"]);
+                let versions = [40, 60].map(|amount| {
+                    format!("rate: {amount}/d, algorithm: {algorithm}, on_change: reset")
+                });
+                let versions = versions.each_ref().map(String::as_str);
+                let passed = in_turns(&server, layout, versions).await;
+                assert_eq!(passed, [40, 60], "{layout} {algorithm}");
+                let again = in_turns(&server, layout, versions).await;
+                assert_eq!(again, [0, 0], "{layout} {algorithm}");
+            }
+        }
+    });
+}
+
+/// Names are as documented, but for limits whose numbers tell their buckets apart.
+#[test]
+fn names_of_keys_end_with_the_numbers_only_where_those_reset() {
+    let server = Server::start();
+    runtime().block_on(async {
+        let mut redis = server.client();
+        let mut keys = async |limit: &str| {
+            redis.command(&["FLUSHALL"]);
+            let limiter = version(&server, "open", limit).await;
+            let request = Request::new().user("ann");
+            limiter.check(&request).await.expect("it is decided");
+            redis.command(&["KEYS", "*"]).texts()
+        };
+        assert_eq!(keys("rate: 40/d").await, ["ratelimit:x:ann"]);
+        for (limit, name) in [
+            ("rate: 40/d, on_change: reset", "ratelimit:x:ann~"),
+            (
+                "rate: 40/d, on_change: reset, algorithm: fixed-window",
+                "rate_limits~",
+            ),
+        ] {
+            let keys = keys(limit).await;
+            let numbers = keys[0].strip_prefix(name);
+            assert_eq!(
+                (keys.len(), numbers.map(str::len)),
+                (1, Some(8)),
+                "{keys:?}"
+            );
+        }
+    });
+}

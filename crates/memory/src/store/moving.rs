@@ -1,0 +1,119 @@
+//! From a word to a record and back, when a quota is changed so that its buckets are the other.
+//!
+//! A key of a token bucket or a fixed window has a state in one of the two places at most. Whoever
+//! finds it in neither makes one under the key's stripe, after having looked into the other place under
+//! it: so that a bucket goes with its quota and nobody begins anew, whichever version of a policy asks
+//! first, and even while requests of both are under way.
+
+use super::MemoryStore;
+use crate::basis::WORD;
+use crate::records::Shard;
+use crate::sync::MutexGuard;
+use crate::table::Place;
+use std::sync::atomic::Ordering::Relaxed;
+use tidegate_core::algorithm::token_bucket::Credits;
+use tidegate_core::{Algorithm, Bucket, Clock, Meter, Quota, Timestamp};
+
+/// Where a bucket is that was looked for among the records.
+pub(super) enum Found {
+    /// It has a slot now.
+    Word(Place),
+    /// There is no slot for it: it stays where it is.
+    Record,
+    /// Nowhere.
+    Nowhere,
+}
+
+/// Whether buckets of a quota like this one may be words, or may have been.
+pub(super) fn can_move(quota: &Quota) -> bool {
+    matches!(
+        quota.algorithm(),
+        Algorithm::TokenBucket | Algorithm::FixedWindow(_)
+    )
+}
+
+impl<C: Clock> MemoryStore<C> {
+    /// Whether any record can be of a key that is to be a word. Whoever holds the key's stripe sees it
+    /// in time.
+    #[inline]
+    pub(super) fn has_movable(&self) -> bool {
+        self.movable.load(Relaxed) != 0
+    }
+
+    /// Takes the key's word, if it has one, over into its shard. The caller holds the key's stripe.
+    pub(super) fn fetch_word(
+        &self,
+        stripe: &mut MutexGuard<'_, u64>,
+        shard: &mut Shard,
+        (fingerprint, quota): (u64, &Quota),
+    ) {
+        if !self.has_movable() {
+            self.movable.store(1, Relaxed);
+        }
+        if shard.contains(fingerprint) {
+            return;
+        }
+        let now = self.clock.now();
+        let instant = self.since_epoch(now);
+        if let Some(word) = self.table.vacate(stripe, fingerprint, instant)
+            && let Some(mut bucket) = self.unpack(word, quota).adapted(WORD, quota, now)
+        {
+            // A word does not know what was credited.
+            match &mut bucket {
+                Bucket::Tokens(tokens) if quota.is_refundable() => {
+                    tokens.credits = Credits::unknown(now);
+                }
+                Bucket::Lent(lent) => lent.tokens.credits = Credits::unknown(now),
+                _ => {}
+            }
+            bucket.settle(quota, now);
+            shard.put(fingerprint, bucket, quota, now);
+        }
+    }
+
+    /// Takes the key's record, if it has one, over into a word. The caller holds the key's stripe, and
+    /// the key has no slot.
+    pub(super) fn fetch_record(
+        &self,
+        stripe: &mut MutexGuard<'_, u64>,
+        (fingerprint, quota): (u64, &Quota),
+    ) -> Found {
+        let mut shard = self.records.lock(self.records.shard_of(fingerprint));
+        if !shard.contains(fingerprint) {
+            return Found::Nowhere;
+        }
+        let now = self.clock.now();
+        let Some(mut bucket) = shard.read(fingerprint, quota, now) else {
+            shard.forget(fingerprint, now);
+            return Found::Nowhere;
+        };
+        bucket.settle(quota, now);
+        let (word, instant) = (self.pack(&bucket, quota), self.since_epoch(now));
+        match self.table.claim(stripe, fingerprint, word, instant) {
+            Ok((place, _)) => {
+                shard.forget(fingerprint, now);
+                Found::Word(place)
+            }
+            Err(_) => Found::Record,
+        }
+    }
+
+    /// What is kept of a key, as `quota` reads it, wherever it is.
+    pub(super) fn kept(&self, fingerprint: u64, quota: &Quota, now: Timestamp) -> Option<Bucket> {
+        let word = || {
+            let place = self.table.find(fingerprint).filter(|_| can_move(quota))?;
+            let word = self.table.load(place, fingerprint).ok()?;
+            self.unpack(word, quota).adapted(WORD, quota, now)
+        };
+        let record = || {
+            let shard = self.records.lock(self.records.shard_of(fingerprint));
+            shard.read(fingerprint, quota, now)
+        };
+        let bucket = if self.is_word(quota, now) {
+            word().or_else(record)
+        } else {
+            record().or_else(word)
+        };
+        bucket.filter(|bucket| bucket.fresh_at(quota) > now)
+    }
+}
