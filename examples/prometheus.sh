@@ -10,7 +10,7 @@ start_prometheus() { # configuration
   local _
   for _ in 1 2 3 4 5; do
     prometheus_port=$((20000 + RANDOM % 10000))
-    rm -rf "$work/prometheus"
+    rm -rf "${work:?}/prometheus"
     : >"$work/prometheus.log"
     "$prometheus" --config.file="$1" --storage.tsdb.path="$work/prometheus" \
       --web.listen-address="127.0.0.1:$prometheus_port" >"$work/prometheus.log" 2>&1 &

@@ -9,7 +9,7 @@ start_redis() {
   command -v redis-server >/dev/null || { echo "redis-server is not installed"; exit 1; }
   for _ in 1 2 3 4 5; do
     redis_port=$((20000 + RANDOM % 10000))
-    : >"$work/redis.log" # it is there before anybody reads it
+    : >"${work:?}/redis.log" # it is there before anybody reads it
     redis-server --port "$redis_port" --bind 127.0.0.1 --save '' --appendonly no --dir "$work" >"$work/redis.log" 2>&1 &
     redis_pid=$!
     await "$redis_pid" grep -q 'Ready to accept connections' "$work/redis.log" && return

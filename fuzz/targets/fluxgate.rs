@@ -41,7 +41,10 @@ fn check(imported: Result<Imported, tidegate_policy::ConfigErrors>) {
         Err(errors) => {
             assert!(errors.count() > 0, "refused without a reason");
             let is_told = |file: &str| !file.contains("translated");
-            assert!(errors.problems().iter().all(|it| is_told(it.file())), "{errors}");
+            assert!(
+                errors.problems().iter().all(|it| is_told(it.file())),
+                "{errors}"
+            );
         }
     }
 }

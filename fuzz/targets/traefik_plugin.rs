@@ -19,7 +19,10 @@ fuzz_target!(|text: &str| {
         Err(errors) => {
             assert!(errors.count() > 0, "refused without a reason");
             let is_here = |file: &str| file == "fuzz";
-            assert!(errors.problems().iter().all(|it| is_here(it.file())), "{errors}");
+            assert!(
+                errors.problems().iter().all(|it| is_here(it.file())),
+                "{errors}"
+            );
         }
     }
     let file = SourceFile {

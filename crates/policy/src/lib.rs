@@ -41,15 +41,15 @@ pub mod respond;
 pub mod route;
 pub mod source;
 pub mod template;
-pub mod traces;
 mod told;
+pub mod traces;
 
 pub use client::Client;
 pub use config::{Config, ConfigErrors};
 pub use group::{Group, Tag};
 pub use guard::{Guard, Guards, Reason};
-pub use lookup::Marked;
 pub use limit::{Band, Condition, KeyPart, Limit, Missing, OnFailure, Waiting};
+pub use lookup::Marked;
 pub use matching::{Meeting, Scratch};
 pub use policy::{Evaluate, Policy, Reserving};
 pub use request::{Descriptor, Hits, Request, ToldLimit};

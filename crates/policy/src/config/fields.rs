@@ -97,11 +97,7 @@ pub(super) static CONFIG: Table = Table {
             Map(&TRACES),
             "Where spans of OpenTelemetry go, and of how many requests.",
         ),
-        optional(
-            "logs",
-            Map(&LOGS),
-            "What the log hears of single requests.",
-        ),
+        optional("logs", Map(&LOGS), "What the log hears of single requests."),
         optional(
             "admin",
             Map(&ADMIN),

@@ -84,8 +84,8 @@ pub(crate) use key::part as parse_key_part;
 pub use listen::{Listen, Listener, Tls};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
-pub use problem::{ConfigErrors, Problem, Severity};
 pub(crate) use plans::http_url as parse_http_url;
+pub use problem::{ConfigErrors, Problem, Severity};
 pub(crate) use rate::{amount as parse_amount, numbers as parse_rate};
 pub(crate) use reader::{Below, Reader, Value};
 pub(crate) use respond::parse_alone as parse_respond;
@@ -310,14 +310,12 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let routes = routes.map_or_else(Routes::default, |value| {
         route::read_all(reader, &value, section("policies").as_ref(), &mut policies)
     });
-    let sources = section("sources").map_or_else(Vec::new, |value| {
-        sources::read_all(reader, &value, &store)
-    });
+    let sources =
+        section("sources").map_or_else(Vec::new, |value| sources::read_all(reader, &value, &store));
     let alerts = section("alerts").and_then(|value| alerts::read(reader, &value));
     let traces = section("traces").and_then(|value| traces::read(reader, &value));
     let logs = section("logs").and_then(|value| traces::read_logs(reader, &value));
-    let admin =
-        section("admin").and_then(|value| admin::read(reader, &value, &listen, &store));
+    let admin = section("admin").and_then(|value| admin::read(reader, &value, &listen, &store));
     for policy in &mut policies {
         policy.guarded_by(&guards);
     }

@@ -12,8 +12,8 @@ use crate::guard::Reason;
 use crate::limit::{Evaluate, KeyPart, Missing, OnFailure};
 use crate::plan::Of;
 use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, RlsHeaders, XField};
-use crate::source::Format;
 use crate::route::{Balance, HostHeader, Http2, Refund};
+use crate::source::Format;
 use tidegate_core::{Algorithm, Align, Mode, OnChange};
 
 /// Words and what each means; the reader and the schema use the same.

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 use tidegate_core::{Algorithm, Align, Mode};
 use tidegate_policy::alerts::{AlertFormat, AlertKind};
-use tidegate_policy::traces::Sample;
 use tidegate_policy::config::{Environment, Layout, LocalShare, NoEnvironment, RedisMode};
+use tidegate_policy::traces::Sample;
 use tidegate_policy::{Config, Evaluate, KeyPart, Limit, Missing, OnFailure, Tag, Template};
 
 /// Every field of the language, once.
@@ -250,10 +250,7 @@ fn counting_and_alerts_arrive() {
 fn traces_and_logs_arrive() {
     let config = everything();
     let traces = config.traces.unwrap();
-    assert_eq!(
-        traces.endpoint,
-        "https://otel.example.com:4318/v1/traces"
-    );
+    assert_eq!(traces.endpoint, "https://otel.example.com:4318/v1/traces");
     assert_eq!(traces.sample, Sample::millionths(25_000));
     let [(name, value)] = traces.headers.as_slice() else {
         panic!("one header: {traces:?}");

@@ -1,5 +1,10 @@
 //! The nodes of Redis: calls to them, and what they say of themselves.
 
+#![expect(
+    clippy::float_cmp,
+    reason = "these are counts: whole, and far below 2^53"
+)]
+
 use crate::kit::{Client, Gate, Samples, eventually, page};
 use tidegate_testkit::redis::{Cluster, FaultProxy, Faults, Server};
 

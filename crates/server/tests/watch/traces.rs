@@ -1,5 +1,10 @@
 //! Spans, from a request to a collector.
 
+#![expect(
+    clippy::float_cmp,
+    reason = "these are counts: whole, and far below 2^53"
+)]
+
 use crate::kit::programs::Program;
 use crate::kit::{Client, Collector, Gate, Upstream, eventually, page};
 use std::io::Write;

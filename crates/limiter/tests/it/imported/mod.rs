@@ -29,7 +29,7 @@ fn passes(limiter: &Local, request: &Request<'_>) -> bool {
 
 /// Which limit decides a request, if any does; it is only looked at.
 fn decided_by(limiter: &Local, request: &Request<'_>) -> Option<String> {
-    let look = request.clone().cost(0);
+    let look = (*request).cost(0);
     let decision = limiter.check_now(&look).expect("an answer");
     decision.binding().map(|it| it.limit().to_owned())
 }

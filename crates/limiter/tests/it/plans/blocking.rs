@@ -97,7 +97,10 @@ fn every_subject_was_blocked_for_as_long_as_the_limit_says_whatever_its_plan_sai
         .replace_plans("events", document(&shorter))
         .expect("it is right");
     let left = ask(&limiter, "group").blocked_for();
-    assert!(left.is_none_or(|left| left <= Duration::from_mins(1)), "{left:?}");
+    assert!(
+        left.is_none_or(|left| left <= Duration::from_mins(1)),
+        "{left:?}"
+    );
 }
 
 #[test]

@@ -132,9 +132,10 @@ fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
 fn redis(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> Option<Asked> {
     let fields = reader.fields(value, &REDIS)?;
     let target = target(reader, &fields, store);
-    if let Some(rule_sets) = rules::rule_sets(reader, &fields, target.as_ref()) {
-        return rule_sets;
+    if let Some(said) = fields.get(rules::RULESETS.name) {
+        return rules::rule_sets(reader, &fields, &said, target.as_ref());
     }
+    rules::no_rule_sets(reader, &fields);
     let hash = reader.setting(&fields, "key", |text| sound(text, "`tidegate:policies`"));
     let writable = reader.setting(&fields, "writable", |word| FLAG.parse(word));
     let origin = target.map(|target| PolicyOrigin::Redis {

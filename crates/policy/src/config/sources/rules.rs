@@ -55,20 +55,22 @@ pub(super) static MONGODB: Table = Table {
 /// What is said of a hash, and of rule sets, and never of both.
 const HASH_ONLY: [&str; 2] = ["key", "writable"];
 
-/// Reads where rule sets are, if `fields` speak of them.
+/// Says what is wrong with `fields` that speak of no rule sets.
+pub(super) fn no_rule_sets(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+    if let Some(channel) = fields.get(CHANNEL.name) {
+        let fault = Fault::new("`channel` is for rule sets, and these are documents of ours");
+        let fault = fault.help("write `rulesets` as well, or leave it out");
+        reader.error(channel.key_spot(), fault);
+    }
+}
+
+/// Reads where rule sets are, of which `said` tells what their keys begin with.
 pub(super) fn rule_sets(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
+    said: &Value<'_>,
     target: Option<&StoreSettings>,
-) -> Option<Option<Asked>> {
-    let Some(said) = fields.get(RULESETS.name) else {
-        if let Some(channel) = fields.get(CHANNEL.name) {
-            let fault = Fault::new("`channel` is for rule sets, and these are documents of ours");
-            let fault = fault.help("write `rulesets` as well, or leave it out");
-            reader.error(channel.key_spot(), fault);
-        }
-        return None;
-    };
+) -> Option<Asked> {
     for name in HASH_ONLY {
         if let Some(value) = fields.get(name) {
             let fault = Fault::new(format!("`{name}` is not for rule sets"));
@@ -76,7 +78,7 @@ pub(super) fn rule_sets(
             reader.error(value.key_spot(), fault);
         }
     }
-    let prefix = reader.parse(&said, |text| sound(text, "`fluxgate`"));
+    let prefix = reader.parse(said, |text| sound(text, "`fluxgate`"));
     let prefix = prefix.map(|prefix| prefix.trim_end_matches(':').to_owned());
     let told = reader.setting(fields, CHANNEL.name, |text| {
         sound(text, "`fluxgate:rule-reload`")
@@ -89,7 +91,7 @@ pub(super) fn rule_sets(
         }))
     });
     let usual = (PolicySource::REFRESH_TOLD, PolicySource::TIMEOUT);
-    Some(asked(reader, fields, usual, origin))
+    asked(reader, fields, usual, origin)
 }
 
 /// Reads where a collection of rules is.

@@ -9,7 +9,7 @@ use tidegate_policy::import::fluxgate;
 /// What to translate.
 #[derive(Args, Debug)]
 pub struct ImportFluxgateArgs {
-    /// Documents of rules, as MongoDB exports them, and `application.yml`, in any order
+    /// Documents of rules, as the database exports them, and `application.yml`, in any order
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
 }

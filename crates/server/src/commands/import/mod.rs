@@ -50,7 +50,7 @@ pub enum Limiter {
     Limitador(ImportLimitadorArgs),
     /// The settings of a Traefik plugin with a keeper, or the limits that the keeper holds
     TraefikPlugin(ImportTraefikPluginArgs),
-    /// The rules and settings of FluxGate
+    /// The rules and settings of `FluxGate`
     Fluxgate(ImportFluxgateArgs),
     /// The settings, policies and routes of an API gateway
     Gateway(ImportGatewayArgs),

@@ -59,7 +59,11 @@ impl Double {
     }
 }
 
-async fn serve(mut stream: TcpStream, stored: Arc<Mutex<Stored>>, asked: Arc<Mutex<Vec<Document>>>) {
+async fn serve(
+    mut stream: TcpStream,
+    stored: Arc<Mutex<Stored>>,
+    asked: Arc<Mutex<Vec<Document>>>,
+) {
     loop {
         let Ok(length) = stream.read_i32_le().await else {
             return;

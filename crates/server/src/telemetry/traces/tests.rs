@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_policy::traces::{Sample, Traces};
 
-fn tracer(sample: Sample) -> (Arc<Tracer>, TraceMetrics) {
+fn spans(sample: Sample) -> (Arc<Tracer>, TraceMetrics) {
     let traces = Traces {
         // Nobody is there, and nobody goes there.
         endpoint: "http://127.0.0.1:1/v1/traces".to_owned(),
@@ -16,28 +16,28 @@ fn tracer(sample: Sample) -> (Arc<Tracer>, TraceMetrics) {
         timeout: Duration::from_secs(1),
     };
     let metrics = TraceMetrics::default();
-    let tracer = Tracer::new(&traces, metrics.clone()).expect("a sound URL");
-    (tracer, metrics)
+    let spans = Tracer::new(&traces, metrics.clone()).expect("a sound URL");
+    (spans, metrics)
 }
 
 #[tokio::test]
 async fn what_there_is_no_room_for_is_dropped_and_counted() {
-    let (tracer, metrics) = tracer(Sample::ALL);
+    let (spans, metrics) = spans(Sample::ALL);
     let headers = HeaderMap::new();
     for _ in 0..2_050 {
-        drop(tracer.begin(&headers));
+        drop(spans.begin(&headers));
     }
     assert_eq!(metrics.counted(), [0, 0, 0, 2]);
     // Nobody takes what waits: it is tried once, and given up.
-    tracer.finish().await;
+    spans.finish().await;
     assert_eq!(metrics.counted(), [0, 0, 2_048, 2]);
 }
 
 #[tokio::test]
 async fn of_all_requests_the_share_is_recorded_that_was_asked_for() {
-    let (tracer, _) = tracer(Sample::millionths(100_000));
+    let (spans, _) = spans(Sample::millionths(100_000));
     let headers = HeaderMap::new();
-    let all = (0..10_000).map(|_| tracer.begin(&headers));
+    let all = (0..10_000).map(|_| spans.begin(&headers));
     let recorded = all.filter(|trace| trace.header(&trace.leg()).is_some());
     let count = recorded.count();
     assert!((700..1_300).contains(&count), "{count} of 10,000");
@@ -45,18 +45,18 @@ async fn of_all_requests_the_share_is_recorded_that_was_asked_for() {
 
 #[tokio::test]
 async fn a_request_that_is_not_recorded_says_nothing_to_anybody() {
-    let (tracer, metrics) = tracer(Sample::ALL);
+    let (spans, metrics) = spans(Sample::ALL);
     let mut headers = HeaderMap::new();
     let unsampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
     headers.insert(TRACEPARENT, HeaderValue::from_static(unsampled));
-    let trace = tracer.begin(&headers);
+    let trace = spans.begin(&headers);
     trace.name(|| panic!("nobody reads it"));
     trace.note::<0>(|| panic!("nor this"));
     assert_eq!(trace.header(&trace.leg()), None);
     drop(trace);
-    let forgotten = tracer.begin(&HeaderMap::new());
+    let forgotten = spans.begin(&HeaderMap::new());
     forgotten.forget();
     drop(forgotten);
-    tracer.finish().await;
+    spans.finish().await;
     assert_eq!(metrics.counted(), [0, 0, 0, 0]);
 }

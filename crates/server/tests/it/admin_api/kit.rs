@@ -5,6 +5,7 @@ use crate::kit::process::{Process, tidegate};
 use crate::kit::{Client, Reply};
 use serde_json::Value;
 use std::fmt::Write;
+use std::fs;
 use std::net::SocketAddr;
 use tidegate_policy::admin::Sha256;
 use tidegate_testkit::redis::Server;
@@ -49,6 +50,7 @@ pub(super) struct Writable {
     pub(super) server: Administered,
     pub(super) redis: Server,
     pub(super) folder: Folder,
+    audit_file: String,
     config: String,
 }
 
@@ -104,8 +106,8 @@ impl Writable {
     pub(super) async fn with(more: &str) -> Self {
         let redis = Server::start();
         let folder = Folder::make();
-        let audit = folder.write("audit.jsonl", "");
-        let audit = format!("file: '{audit}', stream: 'tidegate:audit', max: 1000");
+        let audit_file = folder.write("audit.jsonl", "");
+        let audit = format!("file: '{audit_file}', stream: 'tidegate:audit', max: 1000");
         let config = format!(
             "
 listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0', gateway: '127.0.0.1:0' }}
@@ -135,6 +137,7 @@ policies:
             server,
             redis,
             folder,
+            audit_file,
             config,
         }
     }
@@ -147,7 +150,7 @@ policies:
 
     /// The lines of the audit so far.
     pub(super) fn audit(&self) -> Vec<Value> {
-        let text = self.folder.read("audit.jsonl");
+        let text = fs::read_to_string(&self.audit_file).unwrap();
         text.lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()

@@ -23,11 +23,6 @@ impl Folder {
         fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     }
-
-    /// What a file holds now.
-    pub(crate) fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap()
-    }
 }
 
 impl Drop for Folder {

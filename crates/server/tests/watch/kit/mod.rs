@@ -10,7 +10,6 @@ pub(crate) mod upstream;
 #[expect(dead_code, reason = "shared with others, who use all of it")]
 pub(crate) mod client;
 #[path = "../../it/kit/folder.rs"]
-#[expect(dead_code, reason = "shared with others, who use all of it")]
 pub(crate) mod folder;
 #[path = "../../it/kit/process.rs"]
 #[expect(dead_code, reason = "shared with others, who use all of it")]
