@@ -1,11 +1,11 @@
 //! A decision with guards and plans, beside one without.
 
 use crate::Plan;
-use crate::measure::{self, Summary};
 use crate::world::{self, Asking, BLOCKED, Folder, PROJECTS};
 use anyhow::{Context as _, ensure};
 use std::fmt::Write as _;
 use tidegate::Limiter;
+use tidegate_bench_measure::{self as measure, Summary};
 
 /// How many each guard lists.
 const LISTED: usize = 100_000;

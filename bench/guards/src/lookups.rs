@@ -1,10 +1,10 @@
 //! One lookup in lists of several lengths.
 
 use crate::Plan;
-use crate::measure::{self, Summary};
 use crate::world::{self, BLOCKED, STRANGERS};
 use anyhow::ensure;
 use std::net::IpAddr;
+use tidegate_bench_measure::{self as measure, Summary};
 use tidegate_policy::guard::List;
 use tidegate_policy::limit::{AddressRules, KeyPart};
 

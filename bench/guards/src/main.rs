@@ -8,14 +8,12 @@
 //! | [`instructions`] | the same in instructions, under valgrind |
 //! | [`lookups`] | one lookup in lists of several lengths |
 //! | [`reloads`] | decisions while a million members are read again |
-//! | [`measure`] | cores, stolen time, medians and percentiles |
 //!
 //! `../README.md` says how to run it and how to read it.
 
 mod decisions;
 mod instructions;
 mod lookups;
-mod measure;
 mod reloads;
 mod world;
 

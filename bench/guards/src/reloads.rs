@@ -1,7 +1,6 @@
 //! Decisions on one core, while on another a million members are read again.
 
 use crate::Plan;
-use crate::measure::{self, Histogram, Summary};
 use crate::world::{self, Asking, BLOCKED, Folder, PROJECTS};
 use anyhow::{Context as _, ensure};
 use std::fs;
@@ -10,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 use tidegate::Limiter;
+use tidegate_bench_measure::{self as measure, Histogram, Summary};
 use tidegate_policy::guard::List;
 use tidegate_policy::limit::{AddressRules, KeyPart};
 

@@ -15,6 +15,7 @@ use crate::reserving::Reserving;
 use crate::rules::Rules;
 use crate::waiting::{Lines, Rooms, WaitingAt};
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
@@ -49,6 +50,8 @@ pub struct Limiter<S = MemoryStore> {
 pub(crate) struct Shared<S> {
     /// Replaced whole by a reload; a decision keeps the version that it began with.
     rules: ArcSwap<Rules>,
+    /// Whoever reloads goes on from what is there: one at a time.
+    reloading: Mutex<()>,
     /// What every reload lays over the new configuration.
     told: Told,
     store: S,
@@ -124,6 +127,7 @@ impl<S: Store> Limiter<S> {
         Self {
             shared: Arc::new(Shared {
                 rules: ArcSwap::from_pointee(rules),
+                reloading: Mutex::default(),
                 told,
                 waits: failover.is_some() || store.decide_at_once(&[]).is_none(),
                 store,
@@ -175,6 +179,7 @@ impl<S: Store> Limiter<S> {
     pub fn reload(&self, config: Config) -> Result<(), BuildError> {
         let mut rules = self.shared.told.rules(Some(config))?;
         rules.owner = self.shared.owner;
+        let reloading = self.shared.reloading.lock();
         let before = self.shared.rules.load_full();
         rules.rooms = Rooms::of(&rules.policies, Some(&before));
         let ahead = self.shared.sources.take_ahead();
@@ -185,12 +190,33 @@ impl<S: Store> Limiter<S> {
         rules.prepare(&self.shared.store);
         #[cfg(feature = "redis")]
         let now = rules.counting.clone();
-        self.shared.replace(rules)?;
+        self.shared.replace(&before, rules)?;
         #[cfg(feature = "redis")]
         self.shared.retired.note(counting, now.as_ref());
         self.shared.sources.reloaded();
+        drop(reloading);
         free(before);
         Ok(())
+    }
+
+    /// Whether a [reload](Self::reload) with `config` would be an error, and which: for whoever writes
+    /// it down somewhere first. Changes nothing.
+    ///
+    /// ```
+    /// use tidegate::{Config, Limiter};
+    ///
+    /// let text = "policies: [{ name: api, limits: [{ name: all, rate: 2/h }] }]";
+    /// let limiter = Limiter::from_yaml(text)?;
+    /// assert!(limiter.could_reload(Config::from_yaml(text)?).is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn could_reload(&self, config: Config) -> Result<(), BuildError> {
+        let rules = self.shared.told.rules(Some(config))?;
+        let last = self.shared.rules.load_full();
+        let planned = PlanSources::planned(&last, &rules);
+        planned
+            .map(drop)
+            .map_err(|reason| BuildError::Plans { reason })
     }
 
     /// [Reloads](Self::reload) a file. What it names is looked up where
@@ -274,10 +300,10 @@ fn free(before: Arc<Rules>) {
 }
 
 impl<S> Shared<S> {
-    /// Lets `rules` be what is decided by, with what plans said last.
-    fn replace(&self, rules: Rules) -> Result<(), BuildError> {
-        let last = self.rules.load_full();
-        let replaced = self.plan_sources.carry_over(&last, rules, |rules| {
+    /// Lets `rules` be what is decided by after `last`, with what plans said last. Only for whoever is
+    /// `reloading`.
+    fn replace(&self, last: &Rules, rules: Rules) -> Result<(), BuildError> {
+        let replaced = self.plan_sources.carry_over(last, rules, |rules| {
             if let Some(naming) = &self.naming {
                 naming.follow(&rules.policies);
             }

@@ -58,12 +58,7 @@ impl Environment for ProcessEnvironment {
     }
 
     fn has_file(&self, path: &str) -> Result<(), String> {
-        let file = File::open(path).map_err(|error| error.to_string())?;
-        let about = file.metadata().map_err(|error| error.to_string())?;
-        if about.is_dir() {
-            return Err("it is a folder".to_owned());
-        }
-        Ok(())
+        open(path).map(drop)
     }
 }
 
@@ -73,15 +68,27 @@ const LIST_BYTES_MAX: u64 = 256 << 20;
 /// What a file holds that lists whom a guard knows, or why it cannot be read.
 pub(crate) fn list_file(path: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let read = File::open(path).and_then(|file| {
-        // A folder can be opened, and read only in vain.
-        file.take(LIST_BYTES_MAX + 1).read_to_end(&mut bytes)
-    });
-    read.map_err(|error| format!("{path} cannot be read: {error}"))?;
+    let unread = |why: String| format!("{path} cannot be read: {why}");
+    let file = open(path).map_err(unread)?;
+    let read = file.take(LIST_BYTES_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| unread(error.to_string()))?;
     if bytes.len() as u64 > LIST_BYTES_MAX {
         return Err(format!("{path} is longer than 256 MiB"));
     }
     Ok(bytes)
+}
+
+/// Opens a file that has an end, or says why not: a folder is read in vain, and to open a pipe is to wait
+/// for somebody to write to it.
+fn open(path: &str) -> Result<File, String> {
+    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if about.is_dir() {
+        return Err("it is a folder".to_owned());
+    }
+    if !about.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    File::open(path).map_err(|error| error.to_string())
 }
 
 /// The configuration in a file; what it names is looked up in `environment`.
@@ -104,6 +111,19 @@ fn read(path: &Path, max: u64) -> std::io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::{Environment, ProcessEnvironment};
+
+    #[test]
+    fn a_list_that_is_no_file_is_refused_before_anybody_waits_for_it() {
+        let process = ProcessEnvironment::new();
+        for (path, why) in [
+            ("/dev/zero", "it is not a regular file"),
+            ("/dev", "it is a folder"),
+        ] {
+            assert_eq!(process.has_file(path).unwrap_err(), why);
+            let read = super::list_file(path).unwrap_err();
+            assert_eq!(read, format!("{path} cannot be read: {why}"));
+        }
+    }
 
     #[test]
     fn a_file_without_end_is_not_read_to_its_end() {

@@ -33,6 +33,7 @@ pub mod guard;
 pub mod import;
 pub mod limit;
 mod lookup;
+pub mod mask;
 pub mod matching;
 pub mod plan;
 pub mod policy;

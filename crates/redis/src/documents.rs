@@ -11,15 +11,21 @@ const VERSION: &str = "version";
 /// What a hash is at that is not there.
 const NOTHING: &str = "0";
 
-/// Changes all of it or nothing: only from the version that is expected. A hash that is made anew does
-/// not count from where another of its name began, so that nobody takes the one for the other.
+/// Changes all of it or nothing: only from the version that is expected.
+///
+/// The version goes on to the server's time in microseconds, or by one where it is beyond that already.
+/// So two servers that each believed to be the master do not come to the same version by different
+/// documents, nor does a hash that is made anew come to one that another of its name had.
+///
+/// A script is not undone where it fails. So what may fail comes before anything is set, and that
+/// nobody can be told is no failure: the version is looked at anyway.
 const CHANGE: &str = "
 local now = redis.call('HGET', KEYS[1], 'version') or '0'
 if now ~= ARGV[1] then return {0, now} end
-if now == '0' then
-  local time = redis.call('TIME')
-  redis.call('HSET', KEYS[1], 'version', time[1] .. string.format('%06d', time[2]))
-end
+local time = redis.call('TIME')
+local by = (tonumber(time[1]) * 1000000 + tonumber(time[2])) - (tonumber(now) or 0)
+if by < 1 then by = 1 end
+redis.call('HINCRBY', KEYS[1], 'version', string.format('%.0f', by))
 for i = 3, #ARGV, 3 do
   if ARGV[i + 1] == '1' then
     redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 2])
@@ -27,10 +33,9 @@ for i = 3, #ARGV, 3 do
     redis.call('HDEL', KEYS[1], ARGV[i])
   end
 end
-redis.call('HINCRBY', KEYS[1], 'version', 1)
 -- Read again: as a number of Lua it would lose its last digits.
 local version = redis.call('HGET', KEYS[1], 'version')
-redis.call('PUBLISH', ARGV[2], version)
+redis.pcall('PUBLISH', ARGV[2], version)
 return {1, version}
 ";
 

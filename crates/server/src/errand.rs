@@ -7,7 +7,7 @@
 use crate::proxy::dial::Dial;
 use crate::proxy::target::Manner;
 use bytes::Bytes;
-use http::header::{CONNECTION, HOST, USER_AGENT};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, USER_AGENT};
 use http::response::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
@@ -17,10 +17,13 @@ use hyper_util::rt::TokioIo;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::Poll;
 use std::time::Duration;
 use tidegate_policy::route::{Http2, Scheme, Upstream, UpstreamTls};
 use tokio::time::timeout;
+
+const NO_ANSWER: &str = "no answer in time";
 
 /// Where errands go.
 pub(crate) struct Errand {
@@ -41,6 +44,9 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// Whether it said itself where it ends. Else it ended with its connection, and nobody can tell
+    /// whether that was all of it.
+    pub(crate) is_whole: bool,
 }
 
 impl Errand {
@@ -89,22 +95,13 @@ impl Errand {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Answer, ErrandError> {
-        let exchange = timeout(self.time_max, self.exchange(method, headers, body));
-        exchange.await.unwrap_or(Err(ErrandError::TooSlow))
-    }
-
-    async fn exchange(
-        &self,
-        method: Method,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<Answer, ErrandError> {
         let request = self.request(method, headers, body)?;
         self.talk(request, async |head, body| {
             let body = Limited::new(body, self.bytes_max).collect().await;
             let body = body.map_err(|error| ErrandError::Broken(error.to_string()))?;
             Ok(Answer {
                 status: head.status,
+                is_whole: has_end(&head.headers),
                 headers: head.headers,
                 body: body.to_bytes(),
             })
@@ -121,7 +118,7 @@ impl Errand {
         wanted: impl Fn(&[u8]) -> bool,
     ) -> Result<bool, ErrandError> {
         let request = self.request(Method::POST, headers, body)?;
-        let talk = self.talk(request, async |head, mut body| {
+        self.talk(request, async |head, mut body| {
             if head.status != StatusCode::OK {
                 let message = format!("it was answered {}", head.status);
                 return Err(ErrandError::Broken(message));
@@ -144,10 +141,8 @@ impl Errand {
                 }
             }
             Ok(false)
-        });
-        timeout(self.time_max, talk)
-            .await
-            .unwrap_or(Err(ErrandError::TooSlow))
+        })
+        .await
     }
 
     fn request(
@@ -172,14 +167,31 @@ impl Errand {
         Ok(request)
     }
 
-    /// Sends `request`, and lets `read` read what is answered.
+    /// Sends `request`, and lets `read` read what is answered: all of it in time.
     async fn talk<T>(
         &self,
         request: Request<Full<Bytes>>,
         read: impl AsyncFnOnce(Parts, Incoming) -> Result<T, ErrandError>,
     ) -> Result<T, ErrandError> {
+        // Whoever took too long to be reached has not heard of it.
+        let is_reached = AtomicBool::new(false);
+        let exchange = timeout(self.time_max, self.exchange(request, read, &is_reached));
+        match exchange.await {
+            Ok(answer) => answer,
+            Err(_) if is_reached.load(Relaxed) => Err(ErrandError::TooSlow),
+            Err(_) => Err(ErrandError::Unreachable(NO_ANSWER.to_owned())),
+        }
+    }
+
+    async fn exchange<T>(
+        &self,
+        request: Request<Full<Bytes>>,
+        read: impl AsyncFnOnce(Parts, Incoming) -> Result<T, ErrandError>,
+        is_reached: &AtomicBool,
+    ) -> Result<T, ErrandError> {
         let dialled = self.dial.dial(Manner::Upgrade).await;
         let dialled = dialled.map_err(|error| ErrandError::Unreachable(error.to_string()))?;
+        is_reached.store(true, Relaxed);
         let shaken = http1::handshake(TokioIo::new(dialled.stream)).await;
         let (mut sender, connection) = shaken.map_err(broken)?;
         let talk = async {
@@ -188,6 +200,18 @@ impl Errand {
             read(head, body).await
         };
         beside(connection, talk).await
+    }
+}
+
+/// Whether the headers of an answer with a body say where it ends.
+fn has_end(headers: &HeaderMap) -> bool {
+    match headers.get_all(TRANSFER_ENCODING).iter().next_back() {
+        // What was encoded last is read first.
+        Some(codings) => {
+            let last = codings.as_bytes().rsplit(|byte| *byte == b',').next();
+            last.is_some_and(|it| it.trim_ascii().eq_ignore_ascii_case(b"chunked"))
+        }
+        None => headers.contains_key(CONTENT_LENGTH),
     }
 }
 
@@ -218,7 +242,7 @@ impl fmt::Debug for Errand {
 /// Why there is no answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ErrandError {
-    /// Nobody is there.
+    /// Nobody is there, so nothing was sent.
     Unreachable(String),
     /// It took too long.
     TooSlow,
@@ -235,7 +259,7 @@ impl fmt::Display for ErrandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreachable(why) => f.write_str(why),
-            Self::TooSlow => f.write_str("no answer in time"),
+            Self::TooSlow => f.write_str(NO_ANSWER),
             Self::Broken(why) => write!(f, "the answer broke off: {why}"),
         }
     }
@@ -303,7 +327,26 @@ mod tests {
     #[tokio::test]
     async fn an_answer_without_a_length_ends_with_its_connection() {
         let (_, answer) = run("HTTP/1.1 200 OK\r\n\r\nall of it", 64).await;
-        assert_eq!(&answer.expect("an answer").body[..], b"all of it");
+        let answer = answer.expect("an answer");
+        assert_eq!(&answer.body[..], b"all of it");
+        assert!(!answer.is_whole, "nobody knows");
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_says_where_it_ends_is_known_to_be_whole() {
+        for (head, is_whole) in [
+            ("content-length: 5\r\n\r\nwhole", true),
+            (
+                "transfer-encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n\r\n",
+                true,
+            ),
+            ("transfer-encoding: x\r\n\r\nwhole", false),
+        ] {
+            let (_, answer) = run(&format!("HTTP/1.1 200 OK\r\n{head}"), 64).await;
+            let answer = answer.expect("an answer");
+            assert_eq!(&answer.body[..], b"whole", "{head}");
+            assert_eq!(answer.is_whole, is_whole, "{head}");
+        }
     }
 
     #[tokio::test]

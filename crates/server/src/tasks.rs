@@ -61,6 +61,19 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
     done.inspect_err(report_panic).ok()
 }
 
+/// Runs `work` to its end, even where whoever waits for it goes away: for what must not be left half done.
+/// Nothing comes back only where it panicked.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it is bounded in time, and whoever waits for it is a task that is known"
+)]
+pub(crate) async fn undisturbed<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Option<T> {
+    let done = tokio::task::spawn(work).await;
+    done.inspect_err(report_panic).ok()
+}
+
 fn report(ended: Result<(), JoinError>) {
     if let Err(error) = ended {
         report_panic(&error);
@@ -110,6 +123,24 @@ mod tests {
         tasks.spawn(pending());
         tasks.abort();
         tasks.finished().await;
+    }
+
+    #[tokio::test]
+    async fn what_is_undisturbed_ends_though_nobody_waits_for_it() {
+        let (begin, start) = oneshot::channel();
+        let (send, receive) = oneshot::channel();
+        let work = super::undisturbed(async move {
+            start.await.unwrap();
+            send.send(()).unwrap();
+        });
+        // Polled once, and dropped.
+        tokio::select! {
+            biased;
+            _ = work => panic!("it waits"),
+            () = std::future::ready(()) => {}
+        }
+        begin.send(()).unwrap();
+        receive.await.unwrap();
     }
 
     #[tokio::test]

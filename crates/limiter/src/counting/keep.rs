@@ -6,6 +6,7 @@ use super::status::add;
 use std::net::IpAddr;
 use std::time::Duration;
 use tidegate_policy::addresses::Addresses;
+use tidegate_policy::limit::AddressRules;
 use tidegate_redis::{Bans, CallError, Census, CensusLimits, CensusNames, Closing, Connection};
 use tracing::warn;
 
@@ -74,7 +75,7 @@ impl Counting {
         let counted = counted.await?;
         many.sort_unstable();
         many.dedup_by(|a, b| a.0 == b.0);
-        many.retain(|(address, _)| is_bannable(address, ban));
+        many.retain(|(address, _)| is_bannable(address, self.rules, ban));
         self.ban(connection, ban, &many).await?;
         // Last: whoever dies before leaves it to another, and banning twice is banning once.
         if census.finish(&token, counted).await? {
@@ -137,10 +138,54 @@ fn open(connection: &Connection, settings: &Addresses) -> Census {
     Census::new(connection.clone(), &names, limits)
 }
 
-/// Whether what a map calls `address` is one, and none that is exempt.
-fn is_bannable(address: &[u8], ban: &Banning<'_>) -> bool {
-    let text = std::str::from_utf8(address).unwrap_or_default();
-    let text = text.split_once('/').map_or(text, |(address, _)| address);
-    let address: Result<IpAddr, _> = text.parse();
-    address.is_ok_and(|address| !(ban.is_exempt)(address))
+/// Whether what a map calls `address` is one as we call it, and none that is exempt. Others write there
+/// too: a network that nobody counts by, such as `0.0.0.0/0`, would keep out everybody.
+fn is_bannable(member: &[u8], rules: AddressRules, ban: &Banning<'_>) -> bool {
+    let member = std::str::from_utf8(member).unwrap_or_default();
+    let address = member
+        .split_once('/')
+        .map_or(member, |(address, _)| address);
+    let address: Result<IpAddr, _> = address.parse();
+    address.is_ok_and(|address| rules.member(address) == member && !(ban.is_exempt)(address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_that_somebody_wrote_into_the_map_was_banned_with_everybody_in_it() {
+        let ban = Banning {
+            set: None,
+            is_exempt: &|address| address.to_string() == "192.0.2.9",
+            tell: &|_| {},
+        };
+        let is_bannable = |member: &str, ipv6_prefix| {
+            is_bannable(member.as_bytes(), AddressRules { ipv6_prefix }, &ban)
+        };
+        for (member, prefix) in [
+            ("192.0.2.1", 64),
+            ("2001:db8::/64", 64),
+            ("2001:db8::/48", 48),
+            ("2001:db8::1", 128),
+        ] {
+            assert!(is_bannable(member, prefix), "{member}");
+        }
+        for member in [
+            "0.0.0.0/0",
+            "192.0.2.1/32",
+            "192.0.2.1/",
+            "::/0",
+            "2001:db8::/32",
+            "2001:db8::1",
+            "2001:db8::1/64",
+            "2001:DB8::/64",
+            "::ffff:192.0.2.1",
+            "192.0.2.9",
+            "others",
+            "",
+        ] {
+            assert!(!is_bannable(member, 64), "{member}");
+        }
+    }
 }

@@ -15,6 +15,7 @@ use {
     tidegate_policy::guard::{Effect, Origin},
     tidegate_policy::{Guard, KeyPart},
     tidegate_redis::{Bans, Connection},
+    tokio::time::timeout,
     tracing::{info, warn},
 };
 
@@ -61,9 +62,18 @@ pub(crate) fn set_of_bans(guard: &Guard) -> Option<&str> {
 pub(super) struct Lifting {
     #[cfg(feature = "redis")]
     lifted: AtomicU64,
-    /// The sets of which it has been said aloud that it does not work: as many as there are guards.
+    /// What has been said aloud not to work, by set: a few times as many as there are guards.
     #[cfg(feature = "redis")]
-    in_trouble: Mutex<HashSet<String, RandomState>>,
+    in_trouble: Mutex<HashSet<(String, Trouble), RandomState>>,
+}
+
+/// What does not work.
+#[cfg(feature = "redis")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Trouble {
+    Ending,
+    Listing,
+    Forgetting,
 }
 
 #[cfg(feature = "redis")]
@@ -73,44 +83,47 @@ impl Lifting {
         self.lifted.load(Relaxed)
     }
 
-    /// Lets those go whose ban in `bans` has ended, and tells when the others end. Before the set is
-    /// read: what is read then has nobody whose ban has ended.
+    /// Lets those go whose ban in `bans` has ended, and tells when the others end, within `time`. Before
+    /// the set is read: what is read then has nobody whose ban had ended.
     ///
-    /// Whatever goes wrong is said aloud, and hinders nobody from reading the set.
+    /// Neither hinders the other, nor anybody from reading the set; whatever goes wrong is said aloud.
     pub(super) async fn lift(&self, bans: &Bans, time: Duration) -> Ends {
-        let ends = match bans.ends(List::MOST, time).await {
-            Ok(ends) => ends,
-            Err(error) => {
-                self.trouble(bans, &error);
-                return Ends::default();
+        let begun = Instant::now();
+        // First, and not by the list of all ends: that may be too long to be read in time, and who has
+        // ended is found without it. Half of the time is left for it.
+        match timeout(time / 2, bans.expire_ended()).await {
+            Ok(Ok(lifted)) => {
+                self.told(lifted);
+                self.no_trouble(bans, Trouble::Ending);
             }
-        };
-        let now = Instant::now();
-        let has_ended = ends.iter().any(|(_, left)| left.is_zero());
-        let ends = ends.into_iter().filter(|(_, left)| !left.is_zero());
-        let ends = Ends(
-            ends.map(|(member, left)| (member, at(now + left)))
-                .collect(),
-        );
-        if has_ended {
-            match bans.expire_ended().await {
-                Ok(lifted) => self.told(lifted),
-                Err(error) => {
-                    self.trouble(bans, &error);
-                    return ends;
-                }
+            Ok(Err(error)) => self.trouble(bans, Trouble::Ending, &error),
+            Err(late) => self.trouble(bans, Trouble::Ending, &late),
+        }
+        let ends = bans.ends(List::MOST, time.saturating_sub(begun.elapsed()));
+        match ends.await {
+            Ok(ends) => {
+                self.no_trouble(bans, Trouble::Listing);
+                let now = Instant::now();
+                let ends = ends.into_iter();
+                Ends(ends.map(|(it, left)| (it, at(now + left))).collect())
+            }
+            Err(error) => {
+                self.trouble(bans, Trouble::Listing, &error);
+                Ends::default()
             }
         }
-        self.no_trouble(bans);
-        ends
     }
 
-    /// Forgets the ends of those whom somebody has let go by hand: the set has none of them, and who is
-    /// added by hand again stays.
-    pub(super) async fn forget(&self, bans: &Bans) {
-        match bans.expire().await {
-            Ok(lifted) => self.told(lifted),
-            Err(error) => self.trouble(bans, &error),
+    /// Forgets the ends of those whom somebody has let go by hand, within `time`: the set has none of
+    /// them, and who is added by hand again stays.
+    pub(super) async fn forget(&self, bans: &Bans, time: Duration) {
+        match timeout(time, bans.expire()).await {
+            Ok(Ok(lifted)) => {
+                self.told(lifted);
+                self.no_trouble(bans, Trouble::Forgetting);
+            }
+            Ok(Err(error)) => self.trouble(bans, Trouble::Forgetting, &error),
+            Err(late) => self.trouble(bans, Trouble::Forgetting, &late),
         }
     }
 
@@ -122,21 +135,46 @@ impl Lifting {
         }
     }
 
-    fn trouble(&self, bans: &Bans, error: &dyn std::fmt::Display) {
+    fn trouble(&self, bans: &Bans, what: Trouble, error: &dyn std::fmt::Display) {
         let set = String::from_utf8_lossy(bans.set()).into_owned();
-        if self.in_trouble.lock().insert(set.clone()) {
-            warn!(
-                set,
-                %error,
-                "bans cannot be ended: whoever is in the set is kept out until they can"
-            );
+        if self.in_trouble.lock().insert((set.clone(), what)) {
+            warn!(set, %error, "{}", what.trouble());
         }
     }
 
-    fn no_trouble(&self, bans: &Bans) {
-        let set = String::from_utf8_lossy(bans.set());
-        if self.in_trouble.lock().remove(&*set) {
-            info!(%set, "bans end again");
+    fn no_trouble(&self, bans: &Bans, what: Trouble) {
+        let mut in_trouble = self.in_trouble.lock();
+        if in_trouble.is_empty() {
+            return;
+        }
+        let set = String::from_utf8_lossy(bans.set()).into_owned();
+        if in_trouble.remove(&(set.clone(), what)) {
+            info!(set, "{}", what.no_trouble());
+        }
+    }
+}
+
+#[cfg(feature = "redis")]
+impl Trouble {
+    fn trouble(self) -> &'static str {
+        match self {
+            Self::Ending => {
+                "bans cannot be ended: whoever is in the set is kept out until they can"
+            }
+            Self::Listing => {
+                "the ends of bans cannot be listed: nobody who is kept out is told until when"
+            }
+            Self::Forgetting => {
+                "the ends of bans that were lifted by hand cannot be forgotten: who is added again leaves by them"
+            }
+        }
+    }
+
+    fn no_trouble(self) -> &'static str {
+        match self {
+            Self::Ending => "bans end again",
+            Self::Listing => "the ends of bans can be listed again",
+            Self::Forgetting => "the ends of bans that were lifted by hand are forgotten again",
         }
     }
 }

@@ -9,10 +9,14 @@ use futures_util::future::{Either, join_all, select};
 use std::future::pending;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 use tidegate_core::Store;
 use tidegate_policy::{Config, Guard};
 use tokio::sync::watch;
-use tokio::time::sleep_until;
+use tokio::time::{sleep_until, timeout};
+
+/// The longest that a reload waits for lists that it brings.
+const AHEAD_MAX: Duration = Duration::from_secs(5);
 
 impl<S: Store> Limiter<S> {
     /// Reads the lists of guards that are in files and in Redis, and reads them again whenever their
@@ -42,8 +46,8 @@ impl<S: Store> Limiter<S> {
         join_all(unread.map(|(guard, slot)| reach.read(guard, slot))).await;
     }
 
-    /// Reads the lists that `config` names and nobody has read yet, each within the time that its guard
-    /// has, so that a [reload](Self::reload) with it begins with them as a start would. Without this,
+    /// Reads the lists that `config` names and what is there does not, each within the time that its guard
+    /// has and all within five seconds, so that a [reload](Self::reload) with it begins with them as a start would. Without this,
     /// nobody is listed there until [`keep_lists`](Self::keep_lists) has read them, a moment later.
     ///
     /// Nothing changes until then. What cannot be read lists nobody.
@@ -53,9 +57,14 @@ impl<S: Store> Limiter<S> {
         let known = Known::of(&config.guards, address, rules.known.slots());
         let reach = self.sources().reach();
         let all = config.guards.iter().zip(known.slots());
-        let unread = all.filter(|(guard, slot)| guard.origin.changes() && !slot.was_read());
+        // One that is there and could not be read so far is tried again by whoever keeps it: no reload
+        // waits for it once more.
+        let is_new = |slot| !rules.known.slots().iter().any(|it| Arc::ptr_eq(it, slot));
+        let unread =
+            all.filter(|(guard, slot)| guard.origin.changes() && !slot.was_read() && is_new(*slot));
         let read = unread.map(|(guard, slot)| reach.read(guard, slot));
-        join_all(read).await;
+        // What has not come by then is read later, as without this.
+        timeout(AHEAD_MAX, join_all(read)).await.ok();
         let new = known.slots().iter().filter(|slot| slot.was_read());
         self.sources().keep_ahead(new.cloned().collect());
     }

@@ -191,7 +191,11 @@ impl Slot {
                 self.replaced.lock().free();
                 self.read(guard);
             }
-            Err(error) => self.failed(guard, error),
+            Err(error) => {
+                // However long it fails: what was replaced before is not kept for as long.
+                self.replaced.lock().free();
+                self.failed(guard, error);
+            }
         }
     }
 

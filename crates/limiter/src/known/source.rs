@@ -17,7 +17,7 @@ use {
     std::time::Duration,
     tidegate_policy::config::RedisSettings,
     tidegate_policy::guard::List,
-    tidegate_redis::Connection,
+    tidegate_redis::{Bans, Connection},
     tokio::task::yield_now,
 };
 
@@ -44,6 +44,14 @@ pub(super) struct Reach {
     lifting: Arc<Lifting>,
     #[cfg(feature = "redis")]
     redis: Arc<Connections>,
+}
+
+/// What is left to do once a list is known.
+#[derive(Debug, Default)]
+struct Left {
+    /// The bans of which some have ends and no members.
+    #[cfg(feature = "redis")]
+    over: Option<Bans>,
 }
 
 /// Connections to Redis, for lists alone.
@@ -128,16 +136,29 @@ impl Sources {
 // === impl Reach ===
 
 impl Reach {
-    /// Reads the list of `guard`, within the time that it has, and lets it be known.
+    /// Reads the list of `guard`, within the time that it has, and lets it be known. What is left to tidy
+    /// up comes after that, within as long again: no list waits for it.
     pub(super) async fn read(&self, guard: &Guard, slot: &Arc<Slot>) {
-        let read = match timeout(guard.timeout, self.list(guard, slot)).await {
+        let mut left = Left::default();
+        let read = match timeout(guard.timeout, self.list(guard, slot, &mut left)).await {
             Ok(read) => read,
             Err(_) => Err(format!("it was not read within {:?}", guard.timeout)),
         };
         slot.note(read, guard);
+        #[cfg(feature = "redis")]
+        if let Some(bans) = left.over {
+            self.lifting.forget(&bans, guard.timeout).await;
+        }
     }
 
-    async fn list(&self, guard: &Guard, slot: &Arc<Slot>) -> Result<Read, String> {
+    #[cfg_attr(
+        not(feature = "redis"),
+        expect(
+            unused_variables,
+            reason = "with the feature, sets leave something to do"
+        )
+    )]
+    async fn list(&self, guard: &Guard, slot: &Arc<Slot>, left: &mut Left) -> Result<Read, String> {
         match &guard.origin {
             Origin::List(_) => Ok(Read::Same),
             Origin::File(path) => {
@@ -165,10 +186,8 @@ impl Reach {
                 };
                 let members = connection.members(set.as_bytes(), List::MOST, time).await;
                 let members = members.map_err(|error| error.to_string())?;
-                if let Some(bans) = bans.filter(|_| ends.are_of_others(&members)) {
-                    self.lifting.forget(&bans).await;
-                }
-                let list = put_together(slot.building(), members, &ends).await;
+                left.over = bans.filter(|_| ends.are_of_others(&members));
+                let list = put_together(slot.building(), members, &ends).await?;
                 Ok(Read::List(list, None))
             }
             #[cfg(not(feature = "redis"))]
@@ -209,9 +228,15 @@ fn push_line(list: &mut Building, line: &[u8]) {
     }
 }
 
-/// Puts a list together, with a pause now and then in which others have their turn.
+/// Puts a list together, with a pause now and then in which others have their turn. The end of a long one
+/// has no pauses, and is left to a thread that may be kept.
 #[cfg(feature = "redis")]
-async fn put_together(mut list: Building, members: Vec<Vec<u8>>, ends: &Ends) -> List {
+async fn put_together(
+    mut list: Building,
+    members: Vec<Vec<u8>>,
+    ends: &Ends,
+) -> Result<List, String> {
+    let is_long = members.len() > AT_ONCE;
     list.reserve(members.len());
     for (nth, member) in members.into_iter().enumerate() {
         match std::str::from_utf8(&member) {
@@ -222,7 +247,11 @@ async fn put_together(mut list: Building, members: Vec<Vec<u8>>, ends: &Ends) ->
             yield_now().await;
         }
     }
-    list.finish()
+    if !is_long {
+        return Ok(list.finish());
+    }
+    let finished = tokio::task::spawn_blocking(move || list.finish()).await;
+    finished.map_err(|_| "putting it together came to no end".to_owned())
 }
 
 // === impl Connections ===

@@ -85,18 +85,24 @@ impl PlanSources {
     ) -> Result<(), String> {
         let mut replaced = self.writing.lock();
         let planned = last.planned.load();
+        let next_planned = Self::planned(last, &next)?;
+        next.planned.replace(next_planned);
+        store(next);
+        replaced.add(Arc::clone(&planned));
+        self.reloads.send_replace(());
+        Ok(())
+    }
+
+    /// What plans would say of `next`, by the tables of `last`.
+    pub(crate) fn planned(last: &Rules, next: &Rules) -> Result<Planned, String> {
+        let planned = last.planned.load();
         let table = |source: &PlanSource| {
             let same = |it: &PlanSource| it.name == source.name;
             let number = last.plans.iter().position(same)?;
             planned.tables().get(number)?.clone()
         };
         let tables = next.plans.iter().map(table).collect();
-        let next_planned = Planned::build(&next.policies, tables)?;
-        next.planned.replace(next_planned);
-        store(next);
-        replaced.add(Arc::clone(&planned));
-        self.reloads.send_replace(());
-        Ok(())
+        Planned::build(&next.policies, tables)
     }
 
     pub(super) fn reloads(&self) -> watch::Receiver<()> {

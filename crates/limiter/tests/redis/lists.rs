@@ -240,3 +240,22 @@ fn lists_that_nobody_has_read_are_read_before_a_reload_as_before_a_start() {
     assert!(kept.is_listed("10.0.0.60"));
     assert!(!kept.is_listed("10.0.0.50"));
 }
+
+/// Nobody answers there, and every reload waited for it once more.
+#[test]
+fn a_list_that_could_not_be_read_so_far_was_waited_for_by_every_reload() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("it listens");
+    let port = silent.local_addr().expect("it has a port").port();
+    let guard = format!(
+        "guards: [{{ name: away, refuse: ip, redis: {{ set: s, url: 'redis://127.0.0.1:{port}' }}, timeout: 100ms }}]"
+    );
+    let config = format!("{guard}\n{LIMITS}");
+    let builder = Limiter::builder().yaml(&config).expect("it is right");
+    let limiter = runtime().block_on(builder.start()).expect("it starts");
+    let failures = || limiter.lists()[0].failures;
+    assert_eq!(failures(), 1, "it was tried at the start");
+    let config = Config::from_yaml(&config).expect("it is right");
+    runtime().block_on(limiter.read_ahead(&config));
+    assert_eq!(failures(), 1, "it was waited for again");
+    drop(silent);
+}

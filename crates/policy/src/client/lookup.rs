@@ -3,7 +3,7 @@
 use super::jwt::{Claims, Refused};
 use super::text::{identity, is_identity, only};
 use super::{Asking, Client, Headers, Identity, Source, Trust, cookie, query, segment};
-use super::{SAID_API_KEYS, SAID_USERS};
+use super::{SAID_API_KEYS, SAID_ATTRIBUTES, SAID_USERS, beside};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -65,20 +65,25 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         let client = self.client;
         let mut attributes = SmallVec::new();
         for (name, sources) in &client.attributes {
-            match self.first(sources) {
-                Some(value) => attributes.push((name.as_str(), value)),
-                None => self.say_all(name, sources, &mut attributes),
+            let (value, silent) = self.first(sources);
+            match value {
+                None => self.say_all(name, silent, &mut attributes),
+                Some(value) => {
+                    attributes.push((name.as_str(), value));
+                    self.say_too(name, silent, &mut attributes);
+                }
             }
         }
-        let mut first = |sources, is_wanted: bool| is_wanted.then(|| self.first(sources)).flatten();
-        let user = first(&client.user, wanted.user);
-        let api_key = first(&client.api_key, wanted.api_key);
-        if user.is_none() && wanted.user {
-            self.say_all(SAID_USERS, &client.user, &mut attributes);
-        }
-        if api_key.is_none() && wanted.api_key {
-            self.say_all(SAID_API_KEYS, &client.api_key, &mut attributes);
-        }
+        let mut first = |name, sources, is_wanted: bool| {
+            if !is_wanted {
+                return None;
+            }
+            let (value, silent) = self.first(sources);
+            self.say_all(name, silent, &mut attributes);
+            value
+        };
+        let user = first(SAID_USERS, &client.user, wanted.user);
+        let api_key = first(SAID_API_KEYS, &client.api_key, wanted.api_key);
         let cost = client.cost.as_ref();
         Identity {
             ip,
@@ -95,17 +100,27 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
 
     /// What is said more than once, and so not at all: whoever is listed must not get past a guard by
     /// saying something else as well. Under one name several times, which for limits is as good as absent.
-    fn say_all(&mut self, name: &'a str, sources: &'a [Source], said: &mut Said<'a>) {
-        for source in sources {
-            let values = self.all(source);
-            if let [_, _, ..] = *values {
-                let last = values.len().saturating_sub(1);
-                // Of very many, those that anybody would take: the first and the last.
-                let some = values.into_iter().enumerate();
-                let some = some.filter(|(nth, _)| *nth < SAID_MAX || *nth == last);
-                said.extend(some.map(|(_, value)| (name, value)));
+    fn say_all(&mut self, name: &'a str, silent: &'a [Source], said: &mut Said<'a>) {
+        for source in silent {
+            let mut values = self.all(source);
+            if let [alone] = &*values {
+                // What stood beside it is nobody's name. It is no more than one of several all the same.
+                values.push(alone.clone());
             }
+            let last = values.len().saturating_sub(1);
+            // Of very many, those that anybody would take: the first and the last.
+            let some = values.into_iter().enumerate();
+            let some = some.filter(|(nth, _)| *nth < SAID_MAX || *nth == last);
+            said.extend(some.map(|(_, value)| (name, value)));
         }
+    }
+
+    /// The same where a later source says what counts: for guards alone, and apart from it.
+    fn say_too(&mut self, name: &'a str, silent: &'a [Source], said: &mut Said<'a>) {
+        let mut others = Said::new();
+        self.say_all(name, silent, &mut others);
+        let others = others.into_iter();
+        said.extend(others.map(|(_, value)| (SAID_ATTRIBUTES, Cow::Owned(beside(name, &value)))));
     }
 
     /// All that a source says.
@@ -133,20 +148,16 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
     }
 
     /// What several tokens say, where a request carries several. Whichever of them the application takes
-    /// is one that verifies. One that does so alone says it twice: it is no more than one of several.
+    /// is one that verifies.
     fn claimed(&mut self, name: &str) -> Vec<Cow<'a, str>> {
         let claims = match self.several.take() {
             Some(claims) => claims,
             None => self.see_several(),
         };
-        let mut values: Vec<Cow<'a, str>> = claims
-            .iter()
-            .filter_map(|claims| claims.text(name).map(Cow::Owned))
-            .collect();
+        let values = claims.iter();
+        let values = values.filter_map(|claims| claims.text(name).map(Cow::Owned));
+        let values = values.collect();
         self.several = Some(claims);
-        if let [alone] = &*values {
-            values.push(alone.clone());
-        }
         values
     }
 
@@ -159,9 +170,14 @@ impl<'a, 'q, H: Headers<'a>> Lookup<'a, 'q, H> {
         claims.filter_map(Result::ok).collect()
     }
 
-    /// What the first of these says that says anything.
-    fn first(&mut self, sources: &'a [Source]) -> Option<Cow<'a, str>> {
-        sources.iter().find_map(|source| self.find(source))
+    /// What the first of these says that says anything, and those before it, which do not, or say too much.
+    fn first(&mut self, sources: &'a [Source]) -> (Option<Cow<'a, str>>, &'a [Source]) {
+        let mut numbered = sources.iter().enumerate();
+        let found = numbered.find_map(|(nth, source)| Some((nth, self.find(source)?)));
+        match found {
+            Some((nth, value)) => (Some(value), sources.get(..nth).unwrap_or_default()),
+            None => (None, sources),
+        }
     }
 
     fn find(&mut self, source: &'a Source) -> Option<Cow<'a, str>> {

@@ -41,6 +41,20 @@ use std::sync::Arc;
 pub(crate) const SAID_USERS: &str = "users said";
 pub(crate) const SAID_API_KEYS: &str = "api keys said";
 
+/// Under this name stand attributes that an earlier source says several of, where a later one says what
+/// counts: each as [`beside`] writes it.
+pub(crate) const SAID_ATTRIBUTES: &str = "attributes said";
+
+/// A value of the attribute `name`, with its name.
+fn beside(name: &str, value: &str) -> String {
+    format!("{name} {value}")
+}
+
+/// What of [`SAID_ATTRIBUTES`] is a value of the attribute `name`. No name has a blank in it.
+pub(crate) fn said_of<'s>(name: &str, said: &'s str) -> Option<&'s str> {
+    said.strip_prefix(name)?.strip_prefix(' ')
+}
+
 /// Who asks: how the client's address and its other identities are found out.
 ///
 /// This is the section `client` of a configuration. It is the same at every door, so that a client

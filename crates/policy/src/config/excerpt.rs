@@ -2,6 +2,7 @@
 //! terminal's cursor, not too long.
 
 use super::syntax::Place;
+use crate::mask::{HIDDEN, TELLTALE};
 use std::ops::Range;
 
 /// A line and its underline.
@@ -20,27 +21,11 @@ const COLUMN_MAX: usize = 10_000;
 /// Secrets are looked for in this many characters after what is shown.
 const SEARCHED_MAX: usize = 16 << 10;
 
-/// What a hidden value is replaced by, whatever its length.
-const HIDDEN: &str = "***";
+/// What the keys end with below which headers are set.
+const HEADERS: &str = "_headers";
 
-/// Words in a key that mark its value as secret, however the key is spelled otherwise.
-const TELLTALE: [&str; 7] = [
-    "secret",
-    "secert",
-    "token",
-    "password",
-    "authorization",
-    "api-key",
-    // Whoever has the address of a webhook may post to it.
-    "webhook",
-];
-
-/// Whether the value of a key is hidden wherever it would be shown.
-pub(crate) fn is_telltale(key: &str) -> bool {
-    let lower = key.to_ascii_lowercase();
-    // What names a file is no secret.
-    !lower.ends_with("file") && TELLTALE.iter().any(|word| lower.contains(word))
-}
+/// What headers are set to there may be anything.
+const HEADERS_SET: [&str; 2] = ["set", "add"];
 
 /// The line of `text` at `place`, if it has one that is worth showing.
 pub(super) fn excerpt(text: &str, place: Place) -> Option<Excerpt> {
@@ -57,8 +42,9 @@ pub(super) fn excerpt(text: &str, place: Place) -> Option<Excerpt> {
     let written = text.lines().nth(index)?.trim_end();
     // A password is known by the `@` after it, which may stand beyond what is shown.
     let written = beginning(written, from.saturating_add(SEARCHED_MAX));
-    let mut hidden = hidden_in(written);
-    if is_inside_secret(text, index) {
+    let around = around(text, index);
+    let mut hidden = hidden_in(written, around == Around::Headers);
+    if around == Around::Secret {
         hidden.insert(0, 0..written.len());
     }
     let shown = window(hide(written, &hidden), from);
@@ -121,17 +107,32 @@ fn hide(line: &str, hidden: &[Range<usize>]) -> Vec<Shown> {
 }
 
 /// The bytes of a line that must not be seen.
-fn hidden_in(line: &str) -> Vec<Range<usize>> {
-    let secret = secret_value(line).filter(|range| !range.is_empty());
+fn hidden_in(line: &str, is_below_headers: bool) -> Vec<Range<usize>> {
+    let secret = secret_value(line, is_below_headers).filter(|range| !range.is_empty());
     passwords(line).into_iter().chain(secret).collect()
 }
 
 /// Where the value of a secret key stands in `line`: up to its end, for it is anybody's guess
-/// where a secret ends.
-fn secret_value(line: &str) -> Option<Range<usize>> {
+/// where a secret ends. Below `request_headers`, what headers are set to is secret as well.
+fn secret_value(line: &str, is_below_headers: bool) -> Option<Range<usize>> {
     let lower = line.to_ascii_lowercase();
-    let words = TELLTALE.iter().flat_map(|word| lower.match_indices(word));
-    let starts = words.filter_map(|(word, _)| {
+    // In most of a configuration, `cookie` names one.
+    let words = TELLTALE.iter().filter(|word| **word != "cookie");
+    let words = words.flat_map(|word| lower.match_indices(word));
+    let headers = if is_below_headers {
+        Some(0)
+    } else {
+        lower.find(HEADERS)
+    };
+    let set = HEADERS_SET
+        .iter()
+        .flat_map(|word| lower.match_indices(word));
+    let set = set.filter(|(at, _)| {
+        let before = lower.get(..*at).and_then(|it| it.chars().next_back());
+        let is_key = !before.is_some_and(|it| it.is_ascii_alphanumeric() || "-_".contains(it));
+        is_key && headers.is_some_and(|headers| headers <= *at)
+    });
+    let starts = words.chain(set).filter_map(|(word, _)| {
         let after = value_after(lower.get(word..)?)?;
         lower.len().checked_sub(after.len())
     });
@@ -148,22 +149,52 @@ fn value_after(text: &str) -> Option<&str> {
     is_secret.then(|| value.trim_start_matches([' ', '\t']))
 }
 
-/// Whether a line belongs to a secret that begins on a line above, such as `token: |`.
-fn is_inside_secret(text: &str, index: usize) -> bool {
+/// What a line stands in that begins on a line above.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Nothing,
+    /// `request_headers:` or `response_headers:`.
+    Headers,
+    /// A secret, such as `token: |`.
+    Secret,
+}
+
+/// What the line stands in.
+fn around(text: &str, index: usize) -> Around {
     let mut secret_indent = None;
-    let mut is_inside = false;
+    let mut headers_indent = None;
+    let mut around = Around::Nothing;
     for line in text.lines().take(index.saturating_add(1)) {
         let indent = line.len().saturating_sub(line.trim_start().len());
-        is_inside = secret_indent.is_some_and(|outer| indent > outer || line.trim().is_empty());
-        if !is_inside {
-            let goes_on = |range: &Range<usize>| {
-                let value = line.get(range.clone()).unwrap_or_default();
-                value.is_empty() || value.starts_with(['|', '>', '"', '\''])
-            };
-            secret_indent = secret_value(line).filter(goes_on).map(|_| indent);
+        let is_in = |outer: Option<usize>| {
+            outer.is_some_and(|outer| indent > outer || line.trim().is_empty())
+        };
+        if is_in(secret_indent) {
+            around = Around::Secret;
+            continue;
         }
+        let is_below_headers = is_in(headers_indent);
+        around = if is_below_headers {
+            Around::Headers
+        } else {
+            headers_indent = is_headers(line).then_some(indent);
+            Around::Nothing
+        };
+        let goes_on = |range: &Range<usize>| {
+            let value = line.get(range.clone()).unwrap_or_default();
+            value.is_empty() || value.starts_with(['|', '>', '"', '\'', '{', '['])
+        };
+        let secret = secret_value(line, is_below_headers).filter(goes_on);
+        secret_indent = secret.map(|_| indent);
     }
-    is_inside
+    around
+}
+
+/// Whether a line begins the headers of a route.
+fn is_headers(line: &str) -> bool {
+    let key = line.split(':').next().unwrap_or_default();
+    let key = key.trim_end_matches([' ', '"', '\'']);
+    key.to_ascii_lowercase().ends_with(HEADERS)
 }
 
 /// `scheme://user:password@host` without the password, wherever it stands.
@@ -266,6 +297,22 @@ mod tests {
             line("  token_file: /run/token", 1),
             "  token_file: /run/token"
         );
+    }
+
+    #[test]
+    fn headers_that_a_route_sets_were_shown() {
+        let text = "  request_headers:\n    remove: [X-A]\n    set:\n      X-B: hunter2\n  id: x";
+        assert_eq!(line(text, 2), "    remove: [X-A]");
+        assert_eq!(line(text, 3), "    set:");
+        assert_eq!(line(text, 4), "***");
+        assert_eq!(line(text, 5), "  id: x");
+        let text = "- request_headers:\n    set: { X-B: hunter2 }\n  id: x";
+        assert_eq!(line(text, 2), "    set: ***");
+        assert_eq!(line(text, 3), "  id: x");
+        let text = r#"{"id":"x","request_headers":{"set":{"X-B":"hunter2"}}}"#;
+        assert_eq!(line(text, 1), r#"{"id":"x","request_headers":{"set":***"#);
+        let text = "redis: { set: Banned }";
+        assert_eq!(line(text, 1), text);
     }
 
     #[test]

@@ -195,7 +195,8 @@ fn origin(
     }
     if let Some(value) = fields.get("file") {
         let path = reader.text(&value)?;
-        let there = reader.environment().has_file(&path);
+        // Of a source, no file at all: whoever can write it could then learn which there are.
+        let there = reader.environment_at(value.node.place).has_file(&path);
         let there = there
             .map_err(|why| Fault::new(format!("{} cannot be read: {why}", Fault::quote(&path))));
         reader.accept(&value, there)?;

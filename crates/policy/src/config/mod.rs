@@ -76,7 +76,6 @@ pub(crate) use client::parse_alone as parse_client;
 pub(crate) use duration::parse as parse_duration_us;
 pub use duration::read as duration;
 pub use environment::{Environment, NoEnvironment};
-pub(crate) use excerpt::is_telltale;
 pub use explain::{costs, explain};
 pub(crate) use fault::Fault;
 pub(crate) use fields::{BANDS_MAX, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, optional, required};

@@ -1,7 +1,7 @@
 //! All guards of a configuration, asked about one request.
 
 use super::{Effect, Guard, List};
-use crate::client::{SAID_API_KEYS, SAID_USERS};
+use crate::client::{SAID_API_KEYS, SAID_ATTRIBUTES, SAID_USERS, said_of};
 use crate::limit::KeyPart;
 use crate::lookup::Marked;
 use crate::matching::{Facts, Reads, Spellings};
@@ -209,7 +209,13 @@ fn lists_plainly(
         KeyPart::Ip => request.ip.is_some_and(|ip| list.contains_address(ip)),
         KeyPart::Attr(name) => {
             let mut attributes = request.attributes.iter();
-            attributes.any(|(known, value)| known == name && list.contains_marked(value, marked))
+            attributes.any(|(known, value)| {
+                if known == name {
+                    list.contains_marked(value, marked)
+                } else {
+                    *known == SAID_ATTRIBUTES && said_beside(name, value, list)
+                }
+            })
         }
         _ => false,
     }
@@ -226,7 +232,11 @@ fn lists(guard: &Guard, list: &List, facts: &Facts<'_>) -> bool {
     match &guard.subject {
         KeyPart::Ip => facts.ip.is_some_and(|ip| list.contains_address(ip)),
         KeyPart::Header(name) if refuses => facts.header(name).any(|it| list.contains(it)),
-        KeyPart::Attr(name) if refuses => facts.attribute(name).any(|it| list.contains(it)),
+        KeyPart::Attr(name) if refuses => {
+            let mut beside = facts.attribute(SAID_ATTRIBUTES);
+            facts.attribute(name).any(|it| list.contains(it))
+                || beside.any(|it| said_beside(name, it, list))
+        }
         KeyPart::DescriptorEntry { .. } => any_descriptor(guard, list, facts, refuses),
         // Conditions take `get` for `GET`, and so do applications.
         KeyPart::Method => facts
@@ -248,6 +258,12 @@ fn is_listed(guard: &Guard, list: &List, facts: &Facts<'_>) -> bool {
 /// Whether any is listed of those that a request says at once.
 fn said(name: &str, list: &List, facts: &Facts<'_>) -> bool {
     facts.attribute(name).any(|value| list.contains(value))
+}
+
+/// Whether what was said beside an attribute that counts is listed.
+#[cold]
+fn said_beside(name: &str, said: &str, list: &List) -> bool {
+    said_of(name, said).is_some_and(|value| list.contains(value))
 }
 
 /// Whether a descriptor has a listed value: one is enough to be refused, and to be exempt it takes all.

@@ -317,3 +317,62 @@ fn what_a_guard_finds_does_not_depend_on_what_other_guards_look_at() {
         assert_eq!(ask(beside(), &request).outcome, expected, "{attributes:?}");
     }
 }
+
+#[test]
+fn a_later_source_hid_from_guards_what_an_earlier_one_says_several_times() {
+    let sources = "[{ header: X-Who }, { query: who }]";
+    let yaml = format!(
+        "user: {sources}\napi_key: {sources}\nattributes: {{ project: {sources}, p: {sources} }}"
+    );
+    let client = crate::Client::from_yaml(&yaml).expect("it is right");
+    let project = || KeyPart::Attr("project".to_owned());
+    for (said, listed, is_refused) in [
+        (&["eve", "eve"][..], "eve", true),
+        (&["eve", "ann"], "ann", true),
+        (&["eve", ""], "eve", true),
+        (&["ann", "joe"], "bob", true),
+        (&["ann", "joe"], "eve", false),
+        // This one counts, and nobody else says anything.
+        (&["ann"], "bob", false),
+    ] {
+        let headers: Vec<(&str, &str)> = said.iter().map(|it| ("x-who", *it)).collect();
+        let identity = client.identify(&crate::client::Asking {
+            peer: Some(ip("127.0.0.1")),
+            headers: &headers[..],
+            path: Some("/?who=bob"),
+            now: &|| 0,
+        });
+        let attributes: Vec<(&str, &str)> = identity
+            .attributes
+            .iter()
+            .map(|(name, value)| (*name, &**value))
+            .collect();
+        let counts = if said.len() == 1 { said[0] } else { "bob" };
+        let of_project = attributes.iter().filter(|(name, _)| *name == "project");
+        assert!(of_project.map(|(_, it)| *it).eq([counts]), "for limits");
+        assert_eq!(identity.user.as_deref(), Some(counts));
+        let mut request = Request::new().attributes(&attributes).user(counts);
+        request = request.api_key(counts);
+        let members = [listed];
+        let outcome = |guards: Vec<Guard>| {
+            let guards = guards.into_iter().map(|it| (it, &members[..]));
+            ask(guards.collect(), &request).outcome
+        };
+        let refuse = |subject| guard(Effect::Refuse, subject);
+        let host = || refuse(KeyPart::Host);
+        let expected = if is_refused {
+            Outcome::Refuse(0)
+        } else {
+            Outcome::Pass
+        };
+        assert_eq!(outcome(vec![refuse(project())]), expected, "{said:?}");
+        for subject in [project(), KeyPart::User, KeyPart::ApiKey] {
+            let guards = vec![refuse(subject.clone()), host()];
+            assert_eq!(outcome(guards), expected, "{said:?} {subject:?}");
+        }
+        // Nobody is exempt by one of several.
+        let exempt = outcome(vec![guard(Effect::Exempt, project())]);
+        let is_exempt = exempt == Outcome::Exempt(0);
+        assert_eq!(is_exempt, listed == counts, "{said:?}");
+    }
+}

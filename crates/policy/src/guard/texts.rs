@@ -8,6 +8,9 @@ pub(crate) const MEMBER_BYTES_MAX: usize = TEXT_BYTES_MAX;
 /// How many are made room for at first.
 const FIRST: usize = 16;
 
+/// Room is let go where it is for more than one such part of those that are there.
+const SPARE: usize = 16;
+
 /// What goes with a member: it is there, and nothing else.
 const LISTED: u32 = 0;
 
@@ -53,7 +56,10 @@ impl Texts {
 
     /// Lets members be found, and lets go of room for more.
     pub(super) fn finish(&mut self) {
-        self.marks.resize(self.len());
+        // Where it was made as large as it has to be, no mark is moved for the sake of a little.
+        if self.marks.room() > self.len() / SPARE {
+            self.marks.resize(self.len());
+        }
         let marks = self.marks.iter().map(|(mark, _)| mark);
         self.filter = Filter::of(marks, self.marks.len());
     }

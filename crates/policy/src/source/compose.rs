@@ -151,6 +151,47 @@ pub fn digest(text: &str) -> String {
     hash.to_hex().chars().take(VERSION_DIGITS).collect()
 }
 
+/// A name for each limit of a policy, in order; none of anything else.
+fn limit_digests(document: &Node) -> Vec<String> {
+    let Some(Kind::List(limits)) = document.get("limits").map(|it| &it.kind) else {
+        return Vec::new();
+    };
+    let texts = limits.iter().map(json::whole);
+    texts.map(|text| digest(&text)).collect()
+}
+
+/// Whether a text has any policies, guards or routes. One that cannot be read may have some.
+///
+/// ```
+/// use tidegate_policy::source::has_documents;
+///
+/// assert!(has_documents("policies: [{ name: api, limits: [] }]"));
+/// assert!(!has_documents("policies:\nguards: []"));
+/// assert!(!has_documents("# nothing"));
+/// assert!(has_documents("policies: [{"));
+/// ```
+pub fn has_documents(text: &str) -> bool {
+    let nothing = Fault::new("it says nothing");
+    let (tree, faults) = read_syntax(text, nothing.clone());
+    if faults.iter().any(|(_, fault)| *fault != nothing) {
+        return true;
+    }
+    let Some(tree) = tree else {
+        return false;
+    };
+    if !matches!(tree.kind, Kind::Map(_)) {
+        return !matches!(tree.kind, Kind::Null);
+    }
+    let sections = DocumentKind::ALL.iter();
+    let mut sections = sections.filter_map(|kind| tree.get(kind.section()));
+    sections.any(|section| match &section.kind {
+        Kind::List(items) => !items.is_empty(),
+        Kind::Null => false,
+        // What is no list is refused by whoever reads it.
+        Kind::Text(_) | Kind::Map(_) | Kind::Broken => true,
+    })
+}
+
 fn own_tree(reader: &mut Reader<'_>, own: Named<'_>) -> Option<Node> {
     let nothing = Fault::new("the file says nothing");
     let nothing = nothing.help("it needs at least `policies`, a list of policies");
@@ -233,6 +274,8 @@ impl Stack {
                     name: name.unwrap_or_default().trim().to_owned(),
                     part: self.part(item.place),
                     json,
+                    digest: digest(&json::whole(item)),
+                    limit_digests: limit_digests(item),
                 });
             }
         }

@@ -12,6 +12,10 @@ pub struct Document {
     /// What it says, in JSON, in the order written. Variables are not replaced in it, and values whose
     /// names suggest a secret are hidden.
     pub json: String,
+    /// Differs whenever anything in it does, what is hidden included.
+    pub digest: String,
+    /// The same of each of its limits, in order, where it is a policy.
+    pub limit_digests: Vec<String>,
 }
 
 /// What a document is.

@@ -1,46 +1,33 @@
 //! A document as text: JSON, in the order written.
 
-use crate::config::{Kind, Node, is_telltale};
+use crate::config::{Kind, Node};
+use crate::mask::{self, Below};
 use std::fmt::Write;
-
-/// What a hidden value is replaced by.
-const HIDDEN: &str = "\"***\"";
 
 /// The longest number that is written as one: beyond that, readers of JSON disagree.
 const DIGITS_MAX: usize = 15;
 
-/// Writes `node` to `text`.
+/// Writes `node` to `text`, with what is secret in it hidden.
 pub(super) fn write(text: &mut String, node: &Node) {
     write_below(text, node, Below::Plain);
 }
 
-/// Where a value stands, as far as that says whether it is shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Below {
-    Plain,
-    /// Below `request_headers` or `response_headers`, whose values may hold anything.
-    Headers,
-    Secret,
-}
-
-impl Below {
-    fn key(self, key: &str) -> Self {
-        match self {
-            Self::Headers if matches!(key, "set" | "add") => Self::Secret,
-            Self::Secret => Self::Secret,
-            _ if is_telltale(key) => Self::Secret,
-            _ if key.ends_with("_headers") => Self::Headers,
-            _ => Self::Plain,
-        }
-    }
+/// All of `node`, secrets too: to be compared, and shown to nobody.
+pub(super) fn whole(node: &Node) -> String {
+    let mut text = String::new();
+    write_below(&mut text, node, Below::Open);
+    text
 }
 
 fn write_below(text: &mut String, node: &Node, below: Below) {
     match &node.kind {
         Kind::Null | Kind::Broken => text.push_str("null"),
-        Kind::Text(_) if below == Below::Secret => text.push_str(HIDDEN),
+        Kind::Text(_) if below == Below::Secret => string(text, mask::HIDDEN),
         Kind::Text(value) if is_bare(value) => text.push_str(value),
-        Kind::Text(value) => string(text, value),
+        Kind::Text(value) => match mask::without_user(value).filter(|_| below != Below::Open) {
+            Some(without) => string(text, &without),
+            None => string(text, value),
+        },
         Kind::List(items) => {
             text.push('[');
             for (nth, item) in items.iter().enumerate() {
@@ -51,11 +38,16 @@ fn write_below(text: &mut String, node: &Node, below: Below) {
         }
         Kind::Map(entries) => {
             text.push('{');
+            let lists_secrets = mask::lists_secrets(|field| node.get(field)?.as_text());
             for (nth, entry) in entries.iter().enumerate() {
                 text.push_str(if nth > 0 { ", " } else { "" });
                 string(text, &entry.key.text);
                 text.push_str(": ");
-                write_below(text, &entry.value, below.key(&entry.key.text));
+                write_below(
+                    text,
+                    &entry.value,
+                    below.key(&entry.key.text, lists_secrets),
+                );
             }
             text.push('}');
         }

@@ -15,7 +15,7 @@ mod compose;
 mod document;
 mod json;
 
-pub use compose::{Composed, Named, Part, digest};
+pub use compose::{Composed, Named, Part, digest, has_documents};
 pub use document::{Document, DocumentKind};
 
 use crate::config::{Secret, StoreSettings};

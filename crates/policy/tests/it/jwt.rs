@@ -337,13 +337,14 @@ fn nothing_shows_the_secret() {
     assert!(!shown.contains("an example of"), "{shown}");
 }
 
-/// What guards decide of a request with these values of `Authorization`.
+/// What guards decide of a request with these values of `Authorization`, and with a query that counts where
+/// no token does.
 fn guarded(guards: &str, values: &[&str]) -> Outcome {
     let text = format!(
         "
 client:
-  user: {{ claim: sub }}
-  attributes: {{ team: {{ claim: realm.team.name }} }}
+  user: [{{ claim: sub }}, {{ query: user }}]
+  attributes: {{ team: [{{ claim: realm.team.name }}, {{ query: team }}] }}
   jwt: {{ secret_file: secret }}
 guards: [{guards}]
 policies: [{{ name: p, limits: [{{ name: l, rate: 1/s }}] }}]
@@ -354,7 +355,7 @@ policies: [{{ name: p, limits: [{{ name: l, rate: 1/s }}] }}]
     let identity = config.client.identify(&Asking {
         peer: None,
         headers: &headers[..],
-        path: None,
+        path: Some("/?user=bob&team=red"),
         now: &|| NOW,
     });
     let attributes = identity.attributes.iter();

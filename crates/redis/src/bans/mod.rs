@@ -206,12 +206,22 @@ fn read_ends(found: Vec<Vec<u8>>, now: u64) -> Vec<(Vec<u8>, Duration)> {
     let mut ends = Vec::with_capacity(found.len() / 2);
     let mut found = found.into_iter();
     while let (Some(member), Some(score)) = (found.next(), found.next()) {
-        let whole = score.split(|byte| *byte == b'.').next();
-        if let Some(end) = whole.and_then(typed::number) {
+        if let Some(end) = instant(&score) {
             ends.push((member, Duration::from_millis(end.saturating_sub(now))));
         }
     }
     ends
+}
+
+/// A score as milliseconds; `None` where no instant is so late, or none is meant.
+fn instant(score: &[u8]) -> Option<u64> {
+    if !score.iter().any(|byte| matches!(byte, b'e' | b'E')) {
+        return typed::number(score.split(|byte| *byte == b'.').next()?);
+    }
+    // Some write large numbers so, and round ones: `1.7e+12`.
+    let millis: f64 = std::str::from_utf8(score).ok()?.parse().ok()?;
+    let since = Duration::try_from_secs_f64(millis / 1_000.0).ok()?;
+    u64::try_from(since.as_millis()).ok()
 }
 
 #[cfg(test)]
@@ -228,5 +238,16 @@ mod tests {
         let expected = [("a", left(700)), ("c", left(500)), ("e", left(0))];
         let expected = expected.map(|(member, left)| (member.as_bytes().to_vec(), left));
         assert_eq!(read_ends(found, 1_000), expected);
+    }
+
+    #[test]
+    fn a_score_with_an_exponent_was_taken_for_an_end_long_past() {
+        let end = |score: &str| instant(score.as_bytes());
+        assert_eq!(end("1.7e+12"), Some(1_700_000_000_000));
+        assert_eq!(end("1E3"), Some(1_000));
+        assert_eq!(end("1.5e-05"), Some(0));
+        for score in ["1.5e+30", "-1.7e+12", "1e999", "e", "1e"] {
+            assert_eq!(end(score), None, "{score}");
+        }
     }
 }

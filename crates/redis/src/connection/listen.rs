@@ -34,6 +34,8 @@ pub struct Listening {
     tail: Vec<u8>,
     /// When something was last heard, be it only that it still stands.
     last: Instant,
+    /// When it was asked whether it still stands, and has not answered since.
+    asked: Option<Instant>,
 }
 
 /// Nobody is there to listen to any more: whatever was said since is lost.
@@ -112,6 +114,7 @@ async fn begin(
         stream,
         tail: Vec::new(),
         last: Instant::now(),
+        asked: None,
     })
 }
 
@@ -135,9 +138,12 @@ impl Listening {
             if self.take_message() {
                 return Ok(());
             }
-            // By when it was last heard, not by now: whoever calls may do so more often than that.
-            match timeout_at(self.last + IDLE, self.read()).await {
+            // By when it was last heard or asked, not by now: whoever calls may do so more often than
+            // that, and would wait anew each time for an answer that never comes.
+            let by = self.asked.map_or(self.last + IDLE, |asked| asked + ANSWER);
+            match timeout_at(by, self.read()).await {
                 Ok(read) => read?,
+                Err(_) if self.asked.is_some() => return Err(Gone),
                 Err(_) => self.ask().await?,
             }
         }
@@ -152,14 +158,17 @@ impl Listening {
         self.tail
             .extend_from_slice(piece.get(..length).unwrap_or_default());
         self.last = Instant::now();
+        self.asked = None;
         Ok(())
     }
 
-    /// Whether it still stands.
+    /// Asks whether it still stands.
     async fn ask(&mut self) -> Result<(), Gone> {
         let ping = redis::cmd("PING").get_packed_command();
-        self.stream.write_all(&ping).await.map_err(|_| Gone)?;
-        timeout(ANSWER, self.read()).await.map_err(|_| Gone)?
+        // Before it is written: whoever is interrupted here has asked, or cannot.
+        self.asked = Some(Instant::now());
+        let said = timeout(ANSWER, self.stream.write_all(&ping)).await;
+        said.map_err(|_| Gone)?.map_err(|_| Gone)
     }
 
     /// Whether a message has arrived. What it says does not matter, nor how many there are.
@@ -185,3 +194,48 @@ impl fmt::Display for Gone {
 }
 
 impl std::error::Error for Gone {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long somebody listens who looks often.
+    const OFTEN: Duration = Duration::from_millis(10);
+
+    #[tokio::test]
+    async fn a_dead_channel_was_never_noticed_by_whoever_listened_in_short_turns() {
+        let (ours, mut theirs) = tokio::io::duplex(PIECE);
+        let mut listening = Listening {
+            stream: Box::new(ours),
+            tail: Vec::new(),
+            last: Instant::now() - IDLE,
+            asked: None,
+        };
+        for _ in 0..3 {
+            let heard = timeout(OFTEN, listening.heard()).await;
+            assert!(heard.is_err(), "it has time to answer still: {heard:?}");
+        }
+        let mut said = vec![0; PIECE];
+        let length = theirs.read(&mut said).await.expect("it is asked");
+        let ping = redis::cmd("PING").get_packed_command();
+        assert_eq!(&said[..length], ping, "once");
+        // As if that had been as long ago as it may take.
+        listening.asked = listening.asked.map(|asked| asked - ANSWER);
+        assert_eq!(listening.heard().await, Err(Gone));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_was_there_all_the_while_is_heard() {
+        let (ours, mut theirs) = tokio::io::duplex(PIECE);
+        let mut listening = Listening {
+            stream: Box::new(ours),
+            tail: Vec::new(),
+            last: Instant::now() - IDLE,
+            asked: Some(Instant::now() - ANSWER),
+        };
+        theirs.write_all(b"+PONG\r\n").await.expect("it is open");
+        let heard = timeout(OFTEN, listening.heard()).await;
+        assert!(heard.is_err(), "it stands, and nothing was said: {heard:?}");
+        assert_eq!(listening.asked, None);
+    }
+}

@@ -3,6 +3,7 @@
 mod blocks;
 mod connection;
 mod connection_log;
+mod documents;
 mod exact;
 mod fault;
 mod laws;

@@ -6,7 +6,7 @@ use super::health::Health;
 use super::origins;
 use super::report;
 use super::source::{Loaded, Trouble};
-use super::state::{Base, Kept, Slot, Sound, State, Whole};
+use super::state::{Base, Kept, Slot, Sound, State, Whole, Wrong};
 use super::view::View;
 use crate::config_source::{Texts, Told};
 use crate::failure::Failure;
@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use tracing::warn;
 
 /// How long a source is waited for, at most, where something can be served without it.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long to wait before a source is asked once more that something is needed of.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -84,19 +84,17 @@ async fn load(ground: &Ground, texts: Texts) -> Result<State, Failure> {
     for settings in settings {
         order.push(Arc::new(opened(settings)?));
     }
-    let pool = join_all(order.iter().map(|kept| first(Arc::clone(kept)))).await;
-    Ok(State {
-        served: Base {
-            texts: Arc::new(texts),
-            order,
-        },
-        wanted: None,
-        pool,
-    })
+    let asked = order
+        .iter()
+        .map(|kept| first(Arc::clone(kept), Duration::MAX));
+    let pool = join_all(asked).await;
+    let texts = Arc::new(texts);
+    Ok(State::new(Base { texts, order }, pool))
 }
 
-/// What a source says at first: its own word, or for want of that what is to be served until then.
-pub(super) async fn first(kept: Arc<Kept>) -> Slot {
+/// What a source says at first: its own word, or for want of that what is to be served until then. It is
+/// waited for as long as its settings say, and never longer than `most`.
+pub(super) async fn first(kept: Arc<Kept>, most: Duration) -> Slot {
     let mut slot = Slot::new(Arc::clone(&kept));
     match kept.source.fallback() {
         Some(Ok(part)) => slot.good = Some(Arc::new(part)),
@@ -108,7 +106,7 @@ pub(super) async fn first(kept: Arc<Kept>) -> Slot {
     } else {
         kept.settings.timeout
     };
-    match timeout(patience, asked(&kept)).await {
+    match timeout(patience.min(most), asked(&kept)).await {
         Ok(Ok(Loaded::Part(part))) => {
             kept.health.answered();
             report::notes(&part.notes);
@@ -116,10 +114,10 @@ pub(super) async fn first(kept: Arc<Kept>) -> Slot {
         }
         Ok(Ok(Loaded::Wrong { version, why })) => {
             kept.health.answered();
-            let refused = Refused::Unread(why);
+            let refused = Refused::Unread(why.clone());
             report::refused(&kept.settings.name, &kept.settings.name, &refused);
             kept.health.refused(report::in_short(&refused));
-            slot.wrong = Some(version);
+            slot.wrong = Some(Wrong { version, why });
             if slot.good.is_some() {
                 kept.health.falls_back();
             }
@@ -186,9 +184,10 @@ async fn settle(ground: &Ground, mut state: State) -> Result<(Composition, State
         return Err(refused);
     };
     let told = Refused::Unservable(refused.to_string());
-    for slot in &state.pool {
+    for slot in &mut state.pool {
         let name = &slot.kept.settings.name;
         if slot.wanted.is_some() {
+            slot.is_told = true;
             report::refused(name, &ground.name(), &told);
             slot.kept.health.refused(report::in_short(&told));
             slot.kept.health.falls_back();
@@ -235,7 +234,7 @@ pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<Str
         for settings in sources {
             order.push(Arc::new(opened(settings)?));
         }
-        let pool = join_all(order.into_iter().map(first)).await;
+        let pool = join_all(order.into_iter().map(|it| first(it, Duration::MAX))).await;
         let (mut told, mut notes) = (Vec::new(), Vec::new());
         for slot in pool {
             let settings = &slot.kept.settings;

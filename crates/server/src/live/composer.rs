@@ -1,25 +1,30 @@
 //! Keeps the file and its sources, and serves what is composed of them.
 
-use super::begin::{Begun, kept};
-use super::edit::{Edit, EditError};
+use super::begin::{Begun, PATIENCE, first, kept};
+use super::edit::{Edit, EditError, Raw};
 use super::ground::{Fingerprint, Ground};
 use super::health::{Board, Health};
 use super::report::{self, Oddities};
 use super::source::{Loaded, Part, Trouble, WriteError};
-use super::state::{Base, Kept, Slot, State, Which, Whole};
+use super::state::{Kept, Slot, State, Which, Whole, Wrong};
 use super::view::{Standing, View};
 use crate::config_source::{Texts, Unusable};
 use crate::serving::Serving;
-use crate::tasks::blocking;
+use crate::tasks::{blocking, undisturbed};
 use arc_swap::ArcSwap;
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::fmt;
 use std::sync::Arc;
-use tidegate_policy::source::DocumentKind;
+use std::time::Duration;
+use tidegate_policy::source::{DocumentKind, PolicySource};
 use tidegate_policy::{Config, ConfigErrors};
 use tokio::sync::{Mutex, watch};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+/// How long lists of guards are read ahead, in all, while a change waits to be served, and whoever else
+/// has one waits for that. Lists that take longer are there a moment later.
+const AHEAD: Duration = Duration::from_secs(5);
 
 /// Keeps the file and its sources, and serves what is composed of them. Clones share it.
 #[derive(Clone)]
@@ -33,8 +38,11 @@ struct Inner {
     view: ArcSwap<View>,
     board: Arc<Board>,
     file: Arc<Health>,
-    /// One change at a time.
+    /// One change at a time. Nobody who holds it waits for strangers, but for what is bounded: a write,
+    /// and lists that are read ahead.
     state: Mutex<State>,
+    /// One reading of the file at a time, which asks sources that are new.
+    reading: Mutex<()>,
     /// How the files looked when they were last read.
     looked: parking_lot::Mutex<Fingerprint>,
     /// Rises whenever there are other sources to be kept.
@@ -74,6 +82,7 @@ impl Composer {
                 board,
                 file,
                 state: Mutex::new(state),
+                reading: Mutex::new(()),
                 looked: parking_lot::Mutex::new(looked),
                 sources: watch::Sender::new(0),
             }),
@@ -115,21 +124,19 @@ impl Composer {
         let whole = self.inner.state.lock().await.as_served();
         let ground = self.inner.ground.clone();
         let composed = blocking(move || whole.compose(&ground.environment()));
-        let composed = composed
-            .await
-            .ok_or_else(|| Refused::Unread(NO_END.to_owned()))?;
+        let composed = composed.await.ok_or_else(lost)?;
         composed.map(|sound| sound.config).map_err(Refused::Invalid)
     }
 
-    /// A document as it is written, secrets and all, for whoever changes a part of it; none where it
-    /// stands in what cannot be written to.
-    pub(crate) async fn raw(&self, kind: DocumentKind, name: &str) -> Option<String> {
+    /// A document as its source has it, secrets and all, for whoever changes a part of it; none where it
+    /// stands in what cannot be written to. It is what a change would be made to, and so not what is
+    /// served where the source says something else since.
+    pub(crate) async fn raw(&self, source: &str, kind: DocumentKind, name: &str) -> Option<Raw> {
         let state = self.inner.state.lock().await;
-        let parts = state.pool.iter().filter_map(|slot| slot.good.as_ref());
-        let mut documents = parts.filter_map(|part| part.documents.as_ref());
-        documents
-            .find_map(|it| it.get(kind, name))
-            .map(str::to_owned)
+        let mut order = state.served.order.iter();
+        let kept = order.find(|kept| kept.settings.name == source)?;
+        let slot = state.at(kept)?;
+        super::edit::raw(slot, kind, name)
     }
 
     /// Keeps all sources up to date, for as long as it is polled.
@@ -164,10 +171,22 @@ impl Composer {
         if self.inner.ground.is_built_in() {
             return Err(Refused::BuiltIn);
         }
+        let this = self.clone();
+        let reloaded = undisturbed(async move { this.reload_now().await });
+        reloaded.await.unwrap_or_else(|| Err(lost()))
+    }
+
+    async fn reload_now(&self) -> Result<(), Refused> {
         let looked = self.inner.ground.look().await;
         *self.inner.looked.lock() = looked;
         self.ask_all().await;
-        self.read_file(true).await
+        let read = self.read_file_now(true).await;
+        // A file that is not even read keeps nothing from being served that sources have said.
+        let mut state = self.inner.state.lock().await;
+        if state.is_unsettled {
+            self.settle(&mut state).await;
+        }
+        read
     }
 
     /// Makes all of these changes to a source, or none: to the one that is named, or the first that can
@@ -180,6 +199,21 @@ impl Composer {
         expected: &str,
         edits: Vec<Edit>,
     ) -> Result<Arc<View>, EditError> {
+        let (this, source) = (self.clone(), source.map(str::to_owned));
+        let expected = expected.to_owned();
+        let edited = undisturbed(async move {
+            let source = source.as_deref();
+            this.edit_now(source, &expected, &edits).await
+        });
+        edited.await.unwrap_or_else(|| Err(lost().into()))
+    }
+
+    async fn edit_now(
+        &self,
+        source: Option<&str>,
+        expected: &str,
+        edits: &[Edit],
+    ) -> Result<Arc<View>, EditError> {
         let mut state = self.inner.state.lock().await;
         let view = self.view();
         if view.version != expected {
@@ -187,25 +221,25 @@ impl Composer {
             return Err(EditError::Stale { now });
         }
         let kept = super::edit::target(&state.served.order, source)?;
-        let latest = state.slot(&kept).and_then(|slot| slot.latest().cloned());
-        let latest = latest.ok_or_else(|| never_reached(&kept))?;
-        let part = super::edit::edited(&view, &state.served.order, (&kept, &latest), &edits)?;
+        let latest = super::edit::base(state.at(&kept), &kept)?;
+        let part = super::edit::edited(&view, &state.served.order, (&kept, &latest), edits)?;
         let part = Arc::new(part);
-        self.compose(state.with_part(&kept, &part))
-            .await
-            .map_err(EditError::from)?;
+        let (config, _) = self.compose(state.with_part(&kept, &part)).await?;
+        let checked = self.inner.serving.could_reload(config);
+        checked.map_err(|failure| EditError::Refused(failure.to_string()))?;
         let Some(writer) = kept.source.writer() else {
             return Err(EditError::Unknown(format!(
                 "{} is not there",
                 kept.settings.name
             )));
         };
-        match writer.write(&latest.version, &edits).await {
+        match writer.write(&latest.version, edits).await {
             Ok(version) => {
                 let part = Part::clone(&part);
                 if let Some(slot) = state.slot(&kept) {
                     slot.take(Part { version, ..part });
                 }
+                state.is_unsettled = true;
                 kept.health.answered();
                 let refused = self.settle(&mut state).await;
                 let own = refused.into_iter().find(|(which, _)| is_of(which, &kept));
@@ -260,22 +294,40 @@ impl Composer {
                 return Ok(());
             };
             let loaded = kept.load(seen.as_ref()).await?;
-            let mut state = self.inner.state.lock().await;
-            let Some(slot) = state.slot(kept) else {
+            let (this, kept) = (self.clone(), Arc::clone(kept));
+            // Whoever keeps it may be let go at any time, and what was taken is to be served still.
+            let taken = undisturbed(async move { this.take_in(&kept, epoch, loaded).await });
+            if taken.await.unwrap_or(true) {
                 return Ok(());
-            };
-            if slot.epoch != epoch {
-                // Something was written meanwhile, and this is from before.
-                continue;
             }
-            if self.take(slot, loaded) {
-                self.settle(&mut state).await;
-            }
-            return Ok(());
+            // Something was written meanwhile, and this is from before.
         }
     }
 
-    /// Asks all sources at once, without serving anything yet.
+    /// Takes what a source said when it was at `epoch`, and serves it. Tells whether it still was.
+    async fn take_in(&self, kept: &Arc<Kept>, epoch: u64, loaded: Loaded) -> bool {
+        let mut state = self.inner.state.lock().await;
+        let Some(slot) = state.slot(kept) else {
+            return true;
+        };
+        if slot.epoch != epoch {
+            return false;
+        }
+        if self.take(slot, loaded) {
+            state.is_unsettled = true;
+        }
+        if state.is_unsettled {
+            self.settle(&mut state).await;
+            // Whoever reads the file counts on those that it found, and lets go of them afterwards.
+            if let Ok(_reading) = self.inner.reading.try_lock() {
+                self.prune(&mut state, false);
+            }
+        }
+        true
+    }
+
+    /// Asks all sources at once, without serving anything yet: whoever calls it settles what they said.
+    /// One that takes its time is not waited for; whoever keeps it asks it anyway.
     async fn ask_all(&self) {
         let pool: Vec<_> = {
             let state = self.inner.state.lock().await;
@@ -284,11 +336,14 @@ impl Composer {
         };
         let asked = pool.into_iter().map(|(kept, seen)| async move {
             let (version, epoch) = seen.unwrap_or_default();
-            let loaded = kept.load(version.as_ref()).await;
-            (kept, epoch, loaded)
+            let loaded = timeout(PATIENCE, kept.load(version.as_ref())).await;
+            Some((kept, epoch, loaded.ok()?))
         });
-        for (kept, epoch, loaded) in join_all(asked).await {
-            let mut state = self.inner.state.lock().await;
+        let asked = join_all(asked).await;
+        let mut state = self.inner.state.lock().await;
+        // Whoever asks for all of it wants to hear of what is still wrong.
+        state.forget_told();
+        for (kept, epoch, loaded) in asked.into_iter().flatten() {
             let slot = state.slot(&kept).filter(|slot| slot.epoch == epoch);
             match (loaded, slot) {
                 (Err(trouble), _) => {
@@ -296,7 +351,10 @@ impl Composer {
                         report::failed(&kept.settings.name, &trouble);
                     }
                 }
-                (Ok(loaded), Some(slot)) => drop(self.take(slot, loaded)),
+                (Ok(loaded), Some(slot)) => {
+                    let is_new = self.take(slot, loaded);
+                    state.is_unsettled |= is_new;
+                }
                 // Something was written meanwhile, and this is from before.
                 (Ok(_), None) => kept.health.answered(),
             }
@@ -318,12 +376,9 @@ impl Composer {
             }
             Loaded::Wrong { version, why } => {
                 health.answered();
-                slot.wrong = Some(version);
-                self.inner.serving.reload_refused();
-                self.refuse(
-                    &Which::Source(Arc::clone(&slot.kept)),
-                    &Refused::Unread(why),
-                );
+                let which = Which::Source(Arc::clone(&slot.kept));
+                self.complain(&which, &Refused::Unread(why.clone()));
+                slot.wrong = Some(Wrong { version, why });
                 false
             }
         }
@@ -342,138 +397,168 @@ impl Composer {
 
     /// Reads the file, and serves what it says: if it says something else, or else if `always`.
     async fn read_file(&self, always: bool) -> Result<(), Refused> {
+        let this = self.clone();
+        let read = undisturbed(async move { this.read_file_now(always).await });
+        read.await.unwrap_or_else(|| Err(lost()))
+    }
+
+    async fn read_file_now(&self, always: bool) -> Result<(), Refused> {
+        let _reading = self.inner.reading.lock().await;
         let texts = match self.inner.ground.read().await {
             Ok(texts) => Arc::new(texts),
             Err(unusable) => return Err(self.refuse_file(unusable.into())),
         };
         self.inner.file.answered();
-        let mut state = self.inner.state.lock().await;
-        let latest = state.wanted.as_ref().unwrap_or(&state.served);
-        if !always && *latest.texts == *texts {
+        if !always && self.inner.state.lock().await.has_file(&texts) {
             self.inner.file.unchanged();
             return Ok(());
         }
-        let before = state.kept();
-        let taken = self.take_file(&mut state, texts).await;
-        state.prune();
-        let after = state.kept();
-        let is_same = |(a, b): (&Arc<Kept>, &Arc<Kept>)| Arc::ptr_eq(a, b);
-        if before.len() != after.len() || !before.iter().zip(&after).all(is_same) {
-            self.hang(&state);
-            self.inner
-                .sources
-                .send_modify(|it| *it = it.wrapping_add(1));
-        }
-        taken
-    }
-
-    async fn take_file(&self, state: &mut State, texts: Arc<Texts>) -> Result<(), Refused> {
-        let base = self.base(state, texts).await;
-        let base = base.map_err(|refused| self.refuse_file(refused))?;
-        report::notes(base.texts.notes());
-        state.wanted = Some(base);
-        let refused = self.settle(state).await;
+        let (listed, new) = match self.listed(&texts).await {
+            Ok(listed) => listed,
+            Err(refused) => return Err(self.refuse_file(refused)),
+        };
+        report::notes(texts.notes());
+        let mut state = self.inner.state.lock().await;
+        // They are looked after from now on, whatever becomes of the file.
+        let is_new = !new.is_empty();
+        state.pool.extend(new);
+        state.take_file(texts, &listed);
+        let refused = self.settle(&mut state).await;
+        self.prune(&mut state, is_new);
         match refused.into_iter().next() {
             None => Ok(()),
             Some((_, refused)) => Err(refused),
         }
     }
 
-    /// The file, and the sources that it lists: those that it listed before go on, and the others are
-    /// asked for the first time.
-    async fn base(&self, state: &mut State, texts: Arc<Texts>) -> Result<Base, Refused> {
-        let settings = {
-            let (ground, texts) = (self.inner.ground.clone(), Arc::clone(&texts));
-            let read = blocking(move || texts.sources(&ground.environment()));
-            let read = read
-                .await
-                .ok_or_else(|| Refused::Unread(NO_END.to_owned()))?;
-            read.map_err(Refused::Invalid)?
-        };
-        let mut order = Vec::new();
-        for settings in settings {
-            let known = state
-                .pool
-                .iter()
-                .find(|slot| slot.kept.settings == settings);
-            if let Some(slot) = known {
-                order.push(Arc::clone(&slot.kept));
+    /// The sources that a file lists, and those of them that are new and have been asked for the first
+    /// time: all at once, and while everything else goes on.
+    async fn listed(&self, texts: &Arc<Texts>) -> Result<(Vec<PolicySource>, Vec<Slot>), Refused> {
+        let (ground, texts) = (self.inner.ground.clone(), Arc::clone(texts));
+        let read = blocking(move || texts.sources(&ground.environment()));
+        let listed = read.await.ok_or_else(lost)?.map_err(Refused::Invalid)?;
+        // Nobody else adds to them.
+        let known = self.inner.state.lock().await.kept();
+        let mut new = Vec::new();
+        for settings in &listed {
+            if known.iter().any(|kept| kept.settings == *settings) {
                 continue;
             }
-            let name = settings.name.clone();
-            let kept =
-                kept(settings).map_err(|why| Refused::Unservable(format!("{name}: {why}")))?;
-            let slot = super::begin::first(Arc::new(kept)).await;
-            order.push(Arc::clone(&slot.kept));
-            state.pool.push(slot);
+            let opened = kept(settings.clone());
+            let name = &settings.name;
+            let opened = opened.map_err(|why| Refused::Unservable(format!("{name}: {why}")))?;
+            new.push(first(Arc::new(opened), PATIENCE));
         }
-        Ok(Base { texts, order })
+        Ok((listed, join_all(new).await))
+    }
+
+    /// Lets go of sources that no file names any more. Whoever keeps them hears of that, and of new ones.
+    fn prune(&self, state: &mut State, is_new: bool) {
+        let before = state.pool.len();
+        state.prune();
+        if is_new || state.pool.len() != before {
+            self.hang(state);
+            let sources = &self.inner.sources;
+            sources.send_modify(|it| *it = it.wrapping_add(1));
+        }
     }
 
     fn refuse_file(&self, refused: Refused) -> Refused {
-        self.inner.serving.reload_refused();
-        report::refused("file", &self.inner.ground.name(), &refused);
-        self.inner.file.refused(report::in_short(&refused));
+        self.complain(&Which::File, &refused);
         refused
     }
 
     /// Serves what waits: all of it, or as much of it as is sound. Tells what is not.
     async fn settle(&self, state: &mut State) -> Vec<(Which, Refused)> {
-        let waiting = state.waiting();
-        let Err(refused) = self.attempt(state.latest()).await else {
-            for which in &waiting {
-                self.promote(state, which);
-            }
-            return Vec::new();
-        };
-        let [only] = waiting.as_slice() else {
-            return self.settle_each(state, waiting).await;
-        };
-        self.refuse(only, &refused);
-        vec![(only.clone(), refused)]
+        let until = Instant::now() + AHEAD;
+        let mut refusals = Vec::new();
+        match (self.attempt(state.latest(), until).await, state.waiting()) {
+            (Ok(()), _) => self.promote_all(state),
+            (Err(refused), waiting) => match waiting.as_slice() {
+                [only] => refusals.push((only.clone(), refused)),
+                _ => refusals = self.settle_each(state, until).await,
+            },
+        }
+        for (which, refused) in &refusals {
+            self.refuse(state, which, refused);
+        }
+        state.is_unsettled = false;
+        refusals
     }
 
     /// Serves what waits, one after the other, as far as each is sound beside what is served.
-    async fn settle_each(&self, state: &mut State, waiting: Vec<Which>) -> Vec<(Which, Refused)> {
+    async fn settle_each(&self, state: &mut State, until: Instant) -> Vec<(Which, Refused)> {
         let mut refusals = Vec::new();
-        for which in waiting {
-            match self.attempt(state.with(&which)).await {
+        if state.wanted.is_some() {
+            match self.attempt(state.with(&Which::File), until).await {
+                Ok(()) => self.promote(state, &Which::File),
+                Err(refused) => refusals.push((Which::File, refused)),
+            }
+        }
+        // With the file, sources may have come that have more to say.
+        for which in state.waiting() {
+            if matches!(which, Which::File) {
+                continue;
+            }
+            match self.attempt(state.with(&which), until).await {
                 Ok(()) => self.promote(state, &which),
-                Err(refused) => {
-                    self.refuse(&which, &refused);
-                    refusals.push((which, refused));
-                }
+                Err(refused) => refusals.push((which, refused)),
             }
         }
         refusals
     }
 
-    fn promote(&self, state: &mut State, which: &Which) {
-        state.promote(which);
-        match which {
-            Which::File => self.inner.file.applied(&self.view().version),
-            Which::Source(kept) => {
-                let version = kept.health.standing().version.unwrap_or_default();
-                report::applied(&kept.settings.name, &version);
-            }
+    /// Notes that all that waits is served now: the file first, for the sources that come with it.
+    fn promote_all(&self, state: &mut State) {
+        if state.wanted.is_some() {
+            self.promote(state, &Which::File);
+        }
+        for which in state.waiting() {
+            self.promote(state, &which);
         }
     }
 
-    fn refuse(&self, which: &Which, refused: &Refused) {
-        let (name, health) = match which {
-            Which::File => ("file", &self.inner.file),
-            Which::Source(kept) => (kept.settings.name.as_str(), &kept.health),
-        };
-        report::refused(name, &self.inner.ground.name(), refused);
+    fn promote(&self, state: &mut State, which: &Which) {
+        let promoted = state.promote(which);
+        if matches!(which, Which::File) {
+            self.inner.file.applied(&self.view().version);
+        }
+        for kept in promoted {
+            let version = kept.health.standing().version.unwrap_or_default();
+            report::applied(&kept.settings.name, &version);
+        }
+    }
+
+    /// Tells that something cannot be served, once for as long as it says the same.
+    fn refuse(&self, state: &mut State, which: &Which, refused: &Refused) {
+        if state.tell(which) {
+            self.complain(which, refused);
+        } else {
+            self.health(which).still_refused(report::in_short(refused));
+        }
+    }
+
+    fn complain(&self, which: &Which, refused: &Refused) {
+        let health = self.health(which);
+        self.inner.serving.reload_refused();
+        report::refused(health.name(), &self.inner.ground.name(), refused);
         health.refused(report::in_short(refused));
     }
 
+    fn health<'a>(&'a self, which: &'a Which) -> &'a Health {
+        match which {
+            Which::File => &self.inner.file,
+            Which::Source(kept) => &kept.health,
+        }
+    }
+
     /// Serves `whole`, or says why not.
-    async fn attempt(&self, whole: Whole) -> Result<(), Refused> {
-        let composed = self.compose(whole).await;
-        let (config, view) = composed.inspect_err(|_| self.inner.serving.reload_refused())?;
-        self.inner.serving.read_ahead(&config).await;
-        let served = self.inner.serving.reload(config);
+    async fn attempt(&self, whole: Whole, until: Instant) -> Result<(), Refused> {
+        let (config, view) = self.compose(whole).await?;
+        let ahead = self.inner.serving.read_ahead(&config);
+        // What was not read in time is read by whoever keeps it.
+        timeout_at(until, ahead).await.ok();
+        let served = self.inner.serving.try_reload(config);
         served.map_err(|failure| Refused::Unservable(failure.to_string()))?;
         self.inner.view.store(Arc::new(view));
         Ok(())
@@ -494,9 +579,7 @@ impl Composer {
             let oddities = Oddities::of(&sound.config, &environment);
             Ok((sound, oddities))
         });
-        let composed = composed
-            .await
-            .ok_or_else(|| Refused::Unread(NO_END.to_owned()))?;
+        let composed = composed.await.ok_or_else(lost)?;
         let (sound, oddities) = composed.map_err(Refused::Invalid)?;
         oddities.tell();
         Ok((sound.config, sound.view))
@@ -512,18 +595,13 @@ impl Composer {
     }
 }
 
-const NO_END: &str = "reading it came to no end";
+/// Something of ours ended before its end.
+fn lost() -> Refused {
+    Refused::Unread("reading it came to no end".to_owned())
+}
 
 fn is_of(which: &Which, kept: &Arc<Kept>) -> bool {
     matches!(which, Which::Source(it) if Arc::ptr_eq(it, kept))
-}
-
-fn never_reached(kept: &Kept) -> EditError {
-    let trouble = kept.health.standing().trouble.unwrap_or_default();
-    let name = &kept.settings.name;
-    EditError::Away(format!(
-        "the source `{name}` has never been reached: {trouble}"
-    ))
 }
 
 impl From<Unusable> for Refused {

@@ -28,9 +28,14 @@ impl Documents {
     ) -> Loaded {
         let mut documents = Self::default();
         let (mut notes, mut wrong, mut raw) = (Vec::new(), Vec::new(), String::new());
+        let mut found: Vec<(String, String)> = found.into_iter().collect();
+        // Redis tells them in any order.
+        found.sort_unstable();
         for (key, document) in found {
-            raw.push_str(&key);
-            raw.push_str(&document);
+            for text in [&key, &document] {
+                raw.push_str(text);
+                raw.push('\0');
+            }
             let Some((kind, name)) = named(&key) else {
                 notes.push(format!(
                     "`{key}` is left alone: it is neither a policy, a guard nor a route"
@@ -73,6 +78,16 @@ impl Documents {
         is_nothing && seen.is_some_and(|seen| seen.0 != "0")
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a version was counted, so that it differs from all before it.
+    pub(super) fn is_counted(version: &Version) -> bool {
+        Self::counted(version) != "0"
+    }
+
     /// A version as the store itself counts it.
     pub(super) fn counted(version: &Version) -> &str {
         if version.0.starts_with(UNCOUNTED) {
@@ -90,11 +105,6 @@ impl Documents {
     /// The document of that kind and name.
     pub(crate) fn get(&self, kind: DocumentKind, name: &str) -> Option<&str> {
         self.0.get(&(kind, name.to_owned())).map(String::as_str)
-    }
-
-    /// Whether there is such a document.
-    pub(super) fn has(&self, kind: DocumentKind, name: &str) -> bool {
-        self.0.contains_key(&(kind, name.to_owned()))
     }
 
     /// The same after `edits`, or which of them is none.
@@ -156,6 +166,11 @@ fn check(kind: DocumentKind, name: &str, document: &str) -> Result<(), String> {
             "`{HIDDEN}` stands for a value that is not shown; write the value itself"
         ));
     }
+    if name != name.trim() {
+        return Err(format!(
+            "the name {name:?} begins or ends with a blank, which is not part of any name"
+        ));
+    }
     let said = value.get(kind.name_field());
     match said.and_then(Value::as_str) {
         Some(said) if said == name => Ok(()),
@@ -190,6 +205,7 @@ mod tests {
             kind,
             name: name.to_owned(),
             document,
+            over: None,
         }
     }
 
@@ -268,7 +284,8 @@ mod tests {
             edit(kind, "c", Some(policy("c", "3/s"))),
         ];
         let after = documents.with(&edits).unwrap();
-        assert!(!after.has(kind, "a") && after.has(kind, "b") && after.has(kind, "c"));
+        let has = |name| after.get(kind, name).is_some();
+        assert!(!has("a") && has("b") && has("c"));
         let misnamed = [edit(kind, "c", Some(policy("d", "3/s")))];
         assert!(
             documents
@@ -276,6 +293,21 @@ mod tests {
                 .unwrap_err()
                 .contains("calls itself `d`")
         );
+    }
+
+    #[test]
+    fn a_name_with_blanks_around_it_was_another_here_than_where_it_is_read() {
+        let found = [("policy/ api ".to_owned(), policy(" api ", "1/s"))];
+        let Loaded::Wrong { why, .. } = Documents::load("7", found, None) else {
+            panic!("it is wrong");
+        };
+        assert!(
+            why.contains("`policy/ api `: the name \" api \" begins or ends"),
+            "{why}"
+        );
+        let kind = DocumentKind::Policy;
+        let made = [edit(kind, "api ", Some(policy("api ", "1/s")))];
+        assert!(Documents::default().with(&made).is_err());
     }
 
     #[test]

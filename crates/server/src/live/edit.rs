@@ -1,7 +1,7 @@
 //! Changes to what a source says, asked for by somebody through this server.
 
 use super::source::Part;
-use super::state::Kept;
+use super::state::{Kept, Slot};
 use super::view::View;
 use serde_json::Value;
 use std::fmt;
@@ -16,6 +16,17 @@ pub(crate) struct Edit {
     pub(crate) name: String,
     /// As it stands in the list, in JSON: `{"name": "api", "limits": […]}`. None removes it.
     pub(crate) document: Option<String>,
+    /// What its source had in that place, [as it was seen](Raw::text). None makes a new one.
+    pub(crate) over: Option<String>,
+}
+
+/// A document as its source has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Raw {
+    /// In JSON, secrets and all; none where the source has it no more.
+    pub(crate) text: Option<String>,
+    /// Why that is not what is served, in words for people, where it is not.
+    pub(crate) waits: Option<String>,
 }
 
 /// Why nothing was changed.
@@ -32,6 +43,9 @@ pub(crate) enum EditError {
     Refused(String),
     /// There is no such document, or no such source.
     Unknown(String),
+    /// It is there already, but not served; or its source says something that is not understood, and
+    /// takes no change until that is put right.
+    InTheWay(String),
     /// It cannot go: these need it.
     Used { by: Vec<String> },
     /// The source cannot be reached, or does not take it.
@@ -51,7 +65,9 @@ impl fmt::Display for EditError {
             ),
             Self::Stale { now } => write!(f, "somebody else changed it: it is at {now} now"),
             Self::Invalid(errors) => errors.fmt(f),
-            Self::Refused(why) | Self::Away(why) | Self::Unknown(why) => f.write_str(why),
+            Self::Refused(why) | Self::Away(why) | Self::Unknown(why) | Self::InTheWay(why) => {
+                f.write_str(why)
+            }
             Self::Used { by } => write!(f, "it is used by {}", by.join(", ")),
         }
     }
@@ -85,6 +101,45 @@ fn read_only(order: &[Arc<Kept>]) -> EditError {
     }
 }
 
+/// A document of a source, as a change to it would find it.
+pub(super) fn raw(slot: &Slot, kind: DocumentKind, name: &str) -> Option<Raw> {
+    let in_part = |part: &Part| {
+        let documents = part.documents.as_ref()?;
+        documents.get(kind, name).map(str::to_owned)
+    };
+    let latest = slot.latest()?;
+    latest.documents.as_ref()?;
+    let text = in_part(latest);
+    let served = slot.good.as_deref().and_then(in_part);
+    let waits = (text != served).then(|| waits(&slot.kept));
+    Some(Raw { text, waits })
+}
+
+fn waits(kept: &Kept) -> String {
+    let why = kept.health.standing().trouble.unwrap_or_default();
+    let name = &kept.settings.name;
+    format!("what the source `{name}` says now is not served: {why}")
+}
+
+/// What a source said last, which changes are made to.
+pub(super) fn base(slot: Option<&Slot>, kept: &Kept) -> Result<Arc<Part>, EditError> {
+    let name = &kept.settings.name;
+    if let Some(wrong) = slot.and_then(|slot| slot.wrong.as_ref()) {
+        let why = &wrong.why;
+        return Err(EditError::InTheWay(format!(
+            "the source `{name}` has what is not understood, and is not changed before that is put \
+             right there: {why}"
+        )));
+    }
+    let latest = slot.and_then(|slot| slot.latest().cloned());
+    latest.ok_or_else(|| {
+        let trouble = kept.health.standing().trouble.unwrap_or_default();
+        EditError::Away(format!(
+            "the source `{name}` has never been reached: {trouble}"
+        ))
+    })
+}
+
 /// What a source would say after `edits`, where nothing speaks against them before they are read.
 pub(super) fn edited(
     view: &View,
@@ -101,8 +156,21 @@ pub(super) fn edited(
         if served.is_some_and(|part| part.name != kept.settings.name) {
             return Err(read_only(order));
         }
+        let there = documents.get(kind, name);
+        match (&edit.over, there) {
+            (None, Some(_)) => {
+                let (word, waits) = (kind.word(), waits(kept));
+                let message = format!("there is a {word} `{name}` already, and {waits}");
+                return Err(EditError::InTheWay(message));
+            }
+            (Some(over), there) if there != Some(over) => {
+                let now = view.version.clone();
+                return Err(EditError::Stale { now });
+            }
+            _ => {}
+        }
         if edit.document.is_none() {
-            if !documents.has(kind, name) {
+            if there.is_none() {
                 let message = format!("there is no {} `{name}`", kind.word());
                 return Err(EditError::Unknown(message));
             }

@@ -118,6 +118,15 @@ impl Health {
         self.count(Outcome::Refused);
     }
 
+    /// What it said cannot be served still, if for another reason: that is no new refusal.
+    pub(super) fn still_refused(&self, why: String) {
+        let mut told = self.told.lock();
+        told.refused_since.get_or_insert_with(Instant::now);
+        if told.failing_since.is_none() {
+            told.trouble = Some(why);
+        }
+    }
+
     /// It could not be asked. Tells whether that is news.
     pub(super) fn failed(&self, trouble: &Trouble) -> bool {
         let mut told = self.told.lock();

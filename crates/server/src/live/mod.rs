@@ -36,7 +36,7 @@ mod view;
 
 pub(crate) use begin::{Begun, ask_once, begin};
 pub(crate) use composer::{Composer, Refused};
-pub(crate) use edit::{Edit, EditError};
+pub(crate) use edit::{Edit, EditError, Raw};
 pub(crate) use ground::Ground;
 pub(crate) use health::{Board, Outcome};
 pub(crate) use view::{PartView, Standing, View};

@@ -21,6 +21,11 @@ pub(crate) trait Source: Debug + Send + Sync {
         None
     }
 
+    /// Whether there is something to serve while it has never been reached, sound or not.
+    fn has_fallback(&self) -> bool {
+        false
+    }
+
     /// Writes to it, where that is possible.
     fn writer(&self) -> Option<&dyn Writer> {
         None

@@ -29,7 +29,7 @@ impl Kept {
 
     /// Whether something can be served without its word.
     pub(super) fn can_be_away(&self) -> bool {
-        !self.settings.required || self.source.fallback().is_some()
+        !self.settings.required || self.source.has_fallback()
     }
 }
 
@@ -41,10 +41,20 @@ pub(super) struct Slot {
     pub(super) good: Option<Arc<Part>>,
     /// What it says since, which is not served, or not yet.
     pub(super) wanted: Option<Arc<Part>>,
-    /// Which version of it was last not even understood.
-    pub(super) wrong: Option<Version>,
+    /// What it said last, where that was not even understood.
+    pub(super) wrong: Option<Wrong>,
+    /// Whether it was told that what waits is refused.
+    pub(super) is_told: bool,
     /// Rises with every change, so that whoever asked before it knows that the answer is old.
     pub(super) epoch: u64,
+}
+
+/// Something that a source said, and is not understood.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    pub(super) version: Version,
+    /// Everything that is wrong with it.
+    pub(super) why: String,
 }
 
 impl Slot {
@@ -54,6 +64,7 @@ impl Slot {
             good: None,
             wanted: None,
             wrong: None,
+            is_told: false,
             epoch: 0,
         }
     }
@@ -66,6 +77,7 @@ impl Slot {
     pub(super) fn take(&mut self, part: Part) -> bool {
         self.epoch = self.epoch.wrapping_add(1);
         self.wrong = None;
+        self.is_told = false;
         match &mut self.good {
             // The same under another version is no change.
             Some(good) if good.text == part.text && good.is_translated == part.is_translated => {
@@ -128,14 +140,29 @@ pub(super) struct State {
     pub(super) wanted: Option<Base>,
     /// Every source of either.
     pub(super) pool: Vec<Slot>,
+    /// Whether something was taken, and nobody has tried yet to serve it.
+    pub(super) is_unsettled: bool,
+    /// Whether it was told that the file that waits is refused.
+    is_file_told: bool,
 }
 
 impl State {
+    /// Of a file and its sources, before anything is served.
+    pub(super) fn new(served: Base, pool: Vec<Slot>) -> Self {
+        Self {
+            served,
+            wanted: None,
+            pool,
+            is_unsettled: false,
+            is_file_told: false,
+        }
+    }
+
     pub(super) fn slot(&mut self, kept: &Arc<Kept>) -> Option<&mut Slot> {
         self.pool.iter_mut().find(|it| Arc::ptr_eq(&it.kept, kept))
     }
 
-    fn at(&self, kept: &Arc<Kept>) -> Option<&Slot> {
+    pub(super) fn at(&self, kept: &Arc<Kept>) -> Option<&Slot> {
         self.pool.iter().find(|it| Arc::ptr_eq(&it.kept, kept))
     }
 
@@ -143,14 +170,52 @@ impl State {
     pub(super) fn seen(&self, kept: &Arc<Kept>) -> Option<(Option<Version>, u64)> {
         let slot = self.at(kept)?;
         let latest = slot.latest().map(|part| &part.version);
-        let version = slot.wrong.as_ref().or(latest).cloned();
+        let wrong = slot.wrong.as_ref().map(|wrong| &wrong.version);
+        let version = wrong.or(latest).cloned();
         Some((version, slot.epoch))
     }
 
-    /// What waits to be served.
+    /// Takes a file that lists these sources, all of which are known, to be served from now on.
+    pub(super) fn take_file(&mut self, texts: Arc<Texts>, listed: &[PolicySource]) {
+        let slot = |it: &PolicySource| self.pool.iter().find(|slot| slot.kept.settings == *it);
+        let order = listed.iter().filter_map(slot);
+        let order = order.map(|slot| Arc::clone(&slot.kept)).collect();
+        self.wanted = Some(Base { texts, order });
+        self.is_unsettled = true;
+        self.is_file_told = false;
+    }
+
+    /// Whether the file, as it is now, says just this.
+    pub(super) fn has_file(&self, texts: &Texts) -> bool {
+        *self.wanted.as_ref().unwrap_or(&self.served).texts == *texts
+    }
+
+    /// Notes that a refusal is told. Tells whether that is news.
+    pub(super) fn tell(&mut self, which: &Which) -> bool {
+        let is_told = match which {
+            Which::File => Some(&mut self.is_file_told),
+            Which::Source(kept) => self.slot(kept).map(|slot| &mut slot.is_told),
+        };
+        is_told.is_none_or(|is_told| !mem::replace(is_told, true))
+    }
+
+    /// Lets refusals be told again, for whoever asks once more.
+    pub(super) fn forget_told(&mut self) {
+        self.is_file_told = false;
+        for slot in &mut self.pool {
+            slot.is_told = false;
+        }
+    }
+
+    /// What waits to be served: sources that come only with a file which waits itself go with that.
     pub(super) fn waiting(&self) -> Vec<Which> {
         let file = self.wanted.iter().map(|_| Which::File);
         let sources = self.pool.iter().filter(|slot| slot.wanted.is_some());
+        let is_served = |slot: &&Slot| {
+            let mut order = self.served.order.iter();
+            order.any(|it| Arc::ptr_eq(it, &slot.kept))
+        };
+        let sources = sources.filter(is_served);
         let sources = sources.map(|slot| Which::Source(Arc::clone(&slot.kept)));
         file.chain(sources).collect()
     }
@@ -221,8 +286,9 @@ impl State {
         }
     }
 
-    /// Notes that this is served now.
-    pub(super) fn promote(&mut self, which: &Which) {
+    /// Notes that this is served now. Tells whose word that is, beside the file's.
+    pub(super) fn promote(&mut self, which: &Which) -> Vec<Arc<Kept>> {
+        let mut promoted = Vec::new();
         match which {
             Which::File => {
                 if let Some(base) = self.wanted.take() {
@@ -232,6 +298,9 @@ impl State {
                 for kept in &order {
                     let is_new = self.at(kept).is_some_and(|slot| slot.good.is_none());
                     if let Some(slot) = self.slot(kept).filter(|_| is_new) {
+                        if slot.wanted.is_some() {
+                            promoted.push(Arc::clone(kept));
+                        }
                         slot.promote();
                     }
                 }
@@ -240,9 +309,11 @@ impl State {
             Which::Source(kept) => {
                 if let Some(slot) = self.slot(kept) {
                     slot.promote();
+                    promoted.push(Arc::clone(kept));
                 }
             }
         }
+        promoted
     }
 
     /// Forgets sources that neither file names.

@@ -54,10 +54,10 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::Store;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
-/// How long the admin door may take to close, once all the others have.
+/// How long the admin door may take to close, once all the others have and changes are made.
 const ADMIN_CLOSE_TIME: Duration = Duration::from_secs(1);
 
 /// How serving ended.
@@ -92,7 +92,8 @@ pub async fn run<S: Store + 'static>(
 
     let admin_tasks = Arc::new(Tasks::new());
     let api = serving.live().cloned();
-    let api = api.map(|composer| Arc::new(Api::new(composer, bounds)));
+    let changes = Arc::new(Tasks::new());
+    let api = api.map(|composer| Arc::new(Api::new(composer, bounds, Arc::clone(&changes))));
     let admin = DoorContext {
         threshold: threshold("admin", bounds, Phase::Closing),
         door: AdminDoor::new(watch.clone(), decider.clone(), api),
@@ -143,16 +144,27 @@ pub async fn run<S: Store + 'static>(
     }
     lead.enter(Phase::Draining);
     info!(within = ?bounds.drain_time, "draining");
+    let by = Instant::now() + bounds.drain_time;
     let end = finish(&tasks, bounds.drain_time).await;
     upkeep.end().await;
     lead.enter(Phase::Closing);
-    // Nothing is lost with a probe that is cut.
-    let _probes = finish(&admin_tasks, ADMIN_CLOSE_TIME).await;
+    close(&changes, &admin_tasks, by).await;
     match end {
         End::Drained => info!("drained"),
         End::Cut(connections) => warn!(connections, "cut connections that did not finish"),
     }
     end
+}
+
+/// Closes the admin door. What an administrator has begun comes to its end, and is written down, in the
+/// time that is left for draining.
+async fn close(changes: &Tasks, connections: &Tasks, by: Instant) {
+    let left = by.saturating_duration_since(Instant::now());
+    if let End::Cut(changes) = finish(changes, left.max(ADMIN_CLOSE_TIME)).await {
+        warn!(changes, "cut changes of administrators that did not finish");
+    }
+    // Nothing is lost with a probe that is cut.
+    let _probes = finish(connections, ADMIN_CLOSE_TIME).await;
 }
 
 /// Waits for `tasks` to finish, and ends those that do not.

@@ -104,12 +104,17 @@ impl<S: Store> Serving<S> {
     ///
     /// An error leaves everything as it was. What only a restart can change stays as it is, and the log
     /// says so; the rest of `config` takes effect.
-    pub fn reload(&self, mut config: Config) -> Result<(), Failure> {
+    pub fn reload(&self, config: Config) -> Result<(), Failure> {
+        let reloaded = self.try_reload(config);
+        reloaded.inspect_err(|_| self.reload_refused())
+    }
+
+    /// The same, for who counts by itself what is refused.
+    pub(crate) fn try_reload(&self, mut config: Config) -> Result<(), Failure> {
         let mut served = self.served.lock();
         let names = Names::of(&config);
         let admin = config.admin.take();
-        let replaced = self.replace(served.fixed.as_ref(), config);
-        let postponed = replaced.inspect_err(|_| self.reload_refused())?;
+        let postponed = self.replace(served.fixed.as_ref(), config)?;
         self.admin.store(admin.map(Arc::new));
         // Counted before the log says so: whoever has read that finds it on the page.
         self.decider.metrics().reloads.count_applied();
@@ -117,6 +122,19 @@ impl<S: Store> Serving<S> {
         self.warn_of_what_stays(&names, &postponed);
         served.names = names;
         Ok(())
+    }
+
+    /// Whether a [reload](Self::reload) with `config` would be refused, and why. Changes nothing.
+    pub(crate) fn could_reload(&self, mut config: Config) -> Result<(), Failure> {
+        if let Some(fixed) = &self.served.lock().fixed {
+            fixed.differences(&config).map_err(Failure::input)?;
+        }
+        let routes = mem::take(&mut config.routes);
+        if let Some(gateway) = &self.gateway {
+            gateway.prepare(routes).map_err(Failure::input)?;
+        }
+        let limiter = self.decider.limiter();
+        limiter.could_reload(config).map_err(Failure::input)
     }
 
     /// Reads the lists of guards that `config` names and nobody has read yet, as at a start: a

@@ -107,3 +107,22 @@ fn ends_that_cannot_be_read_hinder_nobody_from_reading_the_set() {
     until("bans end again", || !instance.is_kept_out("192.0.2.2"));
     assert!(instance.is_kept_out("192.0.2.1"));
 }
+
+/// The list of all ends may be too long to be read in time, or not be ours to read.
+#[test]
+fn bans_did_not_end_where_their_ends_could_not_be_listed() {
+    let place = Place::standalone();
+    let server = place.server();
+    server
+        .command(&["ACL", "SETUSER", "default", "-zscan"])
+        .done();
+    let both = ["192.0.2.1", "192.0.2.2"];
+    place.type_in("SADD", "BlacklistIPsSet", &both).done();
+    let instance = Instance::start(&place.config(""));
+    assert!(both.iter().all(|it| instance.is_kept_out(it)));
+    place
+        .beside("ZADD", "BlacklistIPsSet", "until", &["1", both[1]])
+        .done();
+    until("its ban ends", || !instance.is_kept_out(both[1]));
+    assert!(instance.is_kept_out(both[0]));
+}

@@ -69,6 +69,27 @@ fn every_property_has_a_description() {
 }
 
 #[test]
+fn two_tables_of_one_name_shared_one_definition() {
+    let mut known: Vec<&'static Table> = Vec::new();
+    let mut left: Vec<&'static Shape> = CONFIG.fields.iter().map(|it| &it.shape).collect();
+    while let Some(shape) = left.pop() {
+        match shape {
+            Shape::Named(inner) | Shape::List(inner) => left.push(inner),
+            Shape::Either(shapes) => left.extend(shapes.iter()),
+            Shape::Map(table) if !known.iter().any(|it| std::ptr::eq(*it, *table)) => {
+                let other = known.iter().find(|it| it.what == table.what);
+                let fields = |it: &Table| it.fields.iter().map(|it| it.name).collect::<Vec<_>>();
+                let is_same = other.is_none_or(|it| fields(it) == fields(table));
+                assert!(is_same, "two different tables are called {}", table.what);
+                left.extend(table.fields.iter().map(|it| &it.shape));
+                known.push(table);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
 fn real_configurations_conform() {
     let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/vectors");
     let mut files: Vec<_> = fs::read_dir(vectors)

@@ -5,8 +5,8 @@ use crate::import::SourceFile;
 use crate::import::document::{Document, Wrong};
 use crate::import::note::Notes;
 
-/// The most variables that are read.
-const VARIABLES_MAX: usize = 10_000;
+/// The most lines that are read.
+const LINES_MAX: usize = 10_000;
 
 /// A variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) struct Variable {
 pub(super) fn read(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong) -> Vec<Variable> {
     let mut variables: Vec<Variable> = Vec::new();
     let text = file.text.trim_start_matches('\u{feff}');
-    for (at, written) in text.lines().take(VARIABLES_MAX).enumerate() {
+    for (at, written) in text.lines().take(LINES_MAX).enumerate() {
         let number = at.saturating_add(1);
         let line = written.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -42,6 +42,11 @@ pub(super) fn read(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong) -> V
             }
             Err(fault) => complain(file, number, fault, wrong),
         }
+    }
+    if text.lines().nth(LINES_MAX).is_some() {
+        let fault = Fault::new(format!("there are more than {LINES_MAX} lines"));
+        let fault = fault.help("translate a file with the variables of the collector alone");
+        complain(file, LINES_MAX.saturating_add(1), fault, wrong);
     }
     variables
 }
@@ -99,7 +104,8 @@ fn unquoted(value: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::variable;
+    use super::{LINES_MAX, variable};
+    use crate::import::{SourceFile, collector};
 
     #[test]
     fn a_line_is_a_name_and_a_value() {
@@ -121,5 +127,18 @@ mod tests {
         for line in ["A", "1A=b", "A B=c", "=b", "A=\"b"] {
             assert!(variable(line, 1).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn what_followed_the_last_line_that_is_read_was_passed_over_in_silence() {
+        let file = |blank: usize| SourceFile {
+            name: ".env".to_owned(),
+            text: format!("{}BLACKLIST_THRESHOLD=5000\n", "\n".repeat(blank)),
+        };
+        let imported = collector(&file(LINES_MAX - 1)).expect("it is read to the end");
+        assert!(imported.to_yaml().contains("threshold: 5000"));
+        let told = collector(&file(LINES_MAX)).expect_err("it is too long");
+        let told = told.to_string();
+        assert!(told.contains("more than 10000 lines"), "{told}");
     }
 }

@@ -30,6 +30,11 @@ impl RuleSetRecord {
         let [rules, bands] = LISTS.map(|field| self.said(field));
         match (rules, bands) {
             (Some(rules), _) => self.read_rules(rules, (notes, wrong), found),
+            (None, Some(bands)) if lists_nothing(bands) && self.has_band() => {
+                let text = "`bands` lists none: `capacity` and `windowSeconds` count";
+                notes.add((&self.key, 1), text);
+                super::read(&self.file(), notes, wrong, found);
+            }
             (None, Some(bands)) => self.read_bands(bands, (notes, wrong), found),
             (None, None) => super::read(&self.file(), notes, wrong, found),
         }
@@ -60,6 +65,11 @@ impl RuleSetRecord {
         let of = |(name, _): &&(String, String)| name == field;
         let value = self.fields.iter().find(of).map(|(_, value)| value.as_str());
         value.filter(|value| !value.trim().is_empty())
+    }
+
+    /// Whether it has the band that `FluxGate` writes.
+    fn has_band(&self) -> bool {
+        self.said("capacity").is_some() || self.said("windowSeconds").is_some()
     }
 
     /// The set that it is: by its own word, or by its key.
@@ -140,6 +150,13 @@ impl RuleSetRecord {
         }
         document.close(wrong);
     }
+}
+
+/// Whether a text is a list of nothing.
+fn lists_nothing(text: &str) -> bool {
+    let inside = text.trim().strip_prefix('[');
+    let inside = inside.and_then(|text| text.strip_suffix(']'));
+    inside.is_some_and(|text| text.trim().is_empty())
 }
 
 /// The items of a list, which it must be.
@@ -238,6 +255,17 @@ mod tests {
             assert!(part.contains("- name: api-limits"), "{part}");
             assert!(part.contains("enabled: false"), "{part}");
         }
+    }
+
+    #[test]
+    fn a_band_beside_an_empty_list_of_bands_limited_nobody() {
+        let part = part(&[
+            ("capacity", "7"),
+            ("windowSeconds", "60"),
+            ("bands", " [ ] "),
+        ]);
+        assert!(part.contains("rate: 7/min"), "{part}");
+        assert!(!part.contains("enabled: false"), "{part}");
     }
 
     #[test]

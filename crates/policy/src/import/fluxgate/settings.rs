@@ -128,22 +128,35 @@ impl Settings {
     };
 }
 
-/// Reads settings.
+/// Reads settings. Where an earlier file has said something, and this one does not, that stays.
 pub(super) fn read(
     document: &mut Document<'_>,
     mut properties: Properties<'_>,
     settings: &mut Settings,
 ) {
-    settings.redis = redis(document, &mut properties);
-    settings.mongodb = mongodb(document, &mut properties);
-    settings.waiting = waiting(document, &mut properties);
+    let says = |name: &str| properties.has(&format!("fluxgate.{name}"));
+    let [says_redis, says_mongodb] = ["redis.enabled", "mongo.enabled"].map(says);
+    let says_waiting = says("ratelimit.wait-for-refill.");
+    let redis = redis(document, &mut properties);
+    if says_redis {
+        settings.redis = redis;
+    }
+    let mongodb = mongodb(document, &mut properties);
+    if says_mongodb {
+        settings.mongodb = mongodb;
+    }
+    let waiting = waiting(document, &mut properties);
+    if says_waiting || settings.waiting == Waits::Unknown {
+        settings.waiting = waiting;
+    }
     if let Some(value) = properties.take("fluxgate.ratelimit.default-rule-set-id")
         && let Some(name) = document.text(&value)
     {
         let place = (document.file().to_owned(), line(value.node.place));
         settings.default_set = Some((name.to_owned(), place));
     }
-    settings.on_failure = on_failure(document, &mut properties);
+    let on_failure = on_failure(document, &mut properties);
+    settings.on_failure = on_failure.or(settings.on_failure);
     for property in properties.left("fluxgate.") {
         let reason = LEFT_OUT.iter().find(|(prefix, _)| property.is_of(prefix));
         let why = reason.map_or("it has no counterpart", |(_, why)| *why);
@@ -327,4 +340,38 @@ fn milliseconds(
         document.error(value.spot(), Fault::new(message).help("for example `5s`"));
     }
     Some((read?, value.node.place))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::{SourceFile, fluxgate};
+
+    #[test]
+    fn a_second_file_of_settings_wiped_out_the_first() {
+        let file = |name: &str, text: &str| SourceFile {
+            name: name.to_owned(),
+            text: text.to_owned(),
+        };
+        let first = "fluxgate: { redis: { enabled: true, uri: 'redis://cache:6379' }, ratelimit: { failure-behavior: DENY, wait-for-refill: { enabled: true, max-wait-time-ms: 700 } } }";
+        let second = "fluxgate.ratelimit.default-rule-set-id: api";
+        let rules = r#"[{ "ruleSetId": "api", "id": "a", "scope": "PER_IP", "onLimitExceedPolicy": "WAIT_FOR_REFILL", "bands": [{ "windowSeconds": 1, "capacity": 1 }] }]"#;
+        let files = [
+            file("application.yml", first),
+            file("application-prod.yml", second),
+            file("rules.json", rules),
+        ];
+        let yaml = fluxgate(&files).expect("it is right").to_yaml();
+        for said in ["redis://cache:6379", "on_failure: deny", "max_wait: 700ms"] {
+            assert!(yaml.contains(said), "{said}: {yaml}");
+        }
+        let off = [
+            file("a.yml", first),
+            file("b.yml", "fluxgate.redis.enabled: false"),
+        ];
+        let yaml = fluxgate(&off).expect("it is right").to_yaml();
+        assert!(
+            !yaml.contains("redis://cache"),
+            "what is said later counts: {yaml}"
+        );
+    }
 }

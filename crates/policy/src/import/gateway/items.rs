@@ -69,6 +69,16 @@ pub(super) struct Items {
     pub(super) policies: Vec<Policy>,
     pub(super) consumers: Vec<Policy>,
     pub(super) routes: Vec<Route>,
+    /// Policies that routes have in them.
+    embedded: Vec<Policy>,
+}
+
+/// What an item is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ItemKind {
+    Policy,
+    Consumer,
+    Route,
 }
 
 /// A policy, or the limit of a consumer.
@@ -96,17 +106,53 @@ pub(super) struct Route {
 
 /// Reads whatever an item is.
 pub(super) fn read(document: &mut Document<'_>, item: &Value<'_>, items: &mut Items) {
+    match kind(item) {
+        ItemKind::Consumer => {
+            let limit = policy(document, item, &CONSUMER, "consumerId");
+            items.consumers.extend(limit);
+        }
+        ItemKind::Route => {
+            let route = route(document, item, &mut items.embedded);
+            items.routes.extend(route);
+        }
+        ItemKind::Policy => {
+            let policy = policy(document, item, &POLICY, "name");
+            items.policies.extend(policy);
+        }
+    }
+}
+
+/// What an item is, by what it has.
+pub(super) fn kind(item: &Value<'_>) -> ItemKind {
     let has = |name: &str| item.node.get(name).is_some();
     if has("consumerId") {
-        items
-            .consumers
-            .extend(policy(document, item, &CONSUMER, "consumerId"));
+        ItemKind::Consumer
     } else if has("path") || has("upstreamUrl") {
-        items.routes.extend(route(document, item));
+        ItemKind::Route
     } else {
-        items
-            .policies
-            .extend(policy(document, item, &POLICY, "name"));
+        ItemKind::Policy
+    }
+}
+
+impl ItemKind {
+    /// Several of them.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Policy => "policies",
+            Self::Consumer => "limits of consumers",
+            Self::Route => "routes",
+        }
+    }
+}
+
+impl Items {
+    /// Adds the policies that stand in routes and nowhere else.
+    pub(super) fn settle(&mut self) {
+        for policy in std::mem::take(&mut self.embedded) {
+            if !self.policies.iter().any(|known| known.id == policy.id) {
+                self.policies.push(policy);
+            }
+        }
     }
 }
 
@@ -139,7 +185,11 @@ fn policy(
     })
 }
 
-fn route(document: &mut Document<'_>, item: &Value<'_>) -> Option<Route> {
+fn route(
+    document: &mut Document<'_>,
+    item: &Value<'_>,
+    embedded: &mut Vec<Policy>,
+) -> Option<Route> {
     let map = Map::read(document, item, &ROUTE)?;
     let mut required = |field: &str| {
         let value = map.required(document, field, &ROUTE)?;
@@ -171,14 +221,47 @@ fn route(document: &mut Document<'_>, item: &Value<'_>) -> Option<Route> {
         let text = "`allowedConsumers` is left out: a guard lists who may not pass";
         document.note(value.node.place, text);
     }
+    let policy = carried(document, &map, embedded);
     Some(Route {
         id: id?.0,
         path: path?,
         methods,
         upstream: upstream?.0,
-        policy: map.text(document, "rateLimitId").map(str::to_owned),
+        policy,
         place: (document.file().to_owned(), line(item.node.place)),
     })
+}
+
+/// The policy that a route carries: by `rateLimitId`, or as it stands in the route.
+fn carried(
+    document: &mut Document<'_>,
+    route: &Map<'_>,
+    embedded: &mut Vec<Policy>,
+) -> Option<String> {
+    let named = route.text(document, "rateLimitId").map(str::to_owned);
+    let Some(value) = route.said("rateLimit") else {
+        return named;
+    };
+    let has = |name: &str| value.node.get(name).is_some();
+    if has("requestsPerSecond") || has("burstSize") {
+        let name = if has("name") { "name" } else { "id" };
+        let mut policy = policy(document, &value, &POLICY, name)?;
+        if let Some(named) = named {
+            policy.id = named;
+        }
+        let id = policy.id.clone();
+        embedded.push(policy);
+        return Some(id);
+    }
+    let own = Map::read(document, &value, &POLICY)?.text(document, "id");
+    let policy = named.or_else(|| own.map(str::to_owned));
+    if policy.is_none() {
+        let fault =
+            Fault::new("`rateLimit` says neither which policy it is nor how much it allows");
+        let help = "expected `id`, or `requestsPerSecond` and `burstSize`";
+        document.error(value.spot(), fault.help(help));
+    }
+    policy
 }
 
 /// A path stands for itself and all below it, as a pattern of ours does.

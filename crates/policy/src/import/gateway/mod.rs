@@ -5,13 +5,17 @@
 //! |---|---|
 //! | `settings` | `gateway.*`, and where Redis is |
 //! | `items` | policies, routes and consumers |
+//! | `pages` | whether all of them are there |
 //! | `translate` | the configuration |
 //!
 //! A policy is one with a limit by route and address. A route that has one carries it, and with it the
 //! limits of consumers: both must allow, and a refusal charges neither.
 
 mod items;
+mod pages;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod translate;
 
 use super::document::{Document, Wrong};
@@ -21,6 +25,7 @@ use super::properties::Properties;
 use super::{Imported, SourceFile};
 use crate::config::{ConfigErrors, Fault, Kind, Node, Value};
 use items::Items;
+use pages::Pages;
 use settings::Settings;
 
 /// What was found in all files.
@@ -28,6 +33,7 @@ use settings::Settings;
 struct Found {
     settings: Option<Settings>,
     items: Items,
+    pages: Pages,
 }
 
 /// Translates files of the gateway: its `application.yml`, and lists of policies, routes and limits of
@@ -67,7 +73,9 @@ pub fn gateway(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
         }
         document.close(&mut wrong);
     }
+    found.items.settle();
     items::check(&found.items, &mut wrong);
+    found.pages.check(&mut wrong);
     wrong.finish(&whole)?;
     let (base, policies) = translate::all(&found, &whole, &mut notes);
     Imported {
@@ -84,7 +92,9 @@ fn read(document: &mut Document<'_>, tree: &Node, found: &mut Found) {
     let root = Value::root(tree);
     let mut properties = Properties::of(&root);
     if properties.has("gateway.") || properties.has("spring.") {
-        found.settings = Some(settings::read(document, &mut properties));
+        let later = settings::read(document, &mut properties);
+        let earlier = found.settings.take().unwrap_or_default();
+        found.settings = Some(later.or(earlier));
         return;
     }
     let list = match &tree.kind {
@@ -97,8 +107,12 @@ fn read(document: &mut Document<'_>, tree: &Node, found: &mut Found) {
     };
     match list {
         Some(list) => {
-            for item in document.items(&list) {
-                items::read(document, &item, &mut found.items);
+            let listed = document.items(&list);
+            let total = pages::total(document, &root);
+            let kind = listed.first().map(items::kind);
+            found.pages.add(kind, listed.len(), total);
+            for item in &listed {
+                items::read(document, item, &mut found.items);
             }
         }
         None => document.error(root.spot(), nothing()),

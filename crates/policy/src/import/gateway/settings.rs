@@ -11,6 +11,9 @@ pub(super) const ASKED_FOR: [(&str, &str); 2] =
 const PASSWORD: &str = "SPRING_DATA_REDIS_PASSWORD";
 const URL: &str = "SPRING_DATA_REDIS_URL";
 
+/// Whether it goes on without Redis unless told.
+const FALLBACK: bool = true;
+
 /// Settings without a counterpart: how their names begin, and why there is none.
 const LEFT_OUT: [(&str, &str); 4] = [
     (
@@ -28,25 +31,59 @@ const LEFT_OUT: [(&str, &str); 4] = [
     ("gateway.", "it has no counterpart"),
 ];
 
-/// What the settings say.
-#[derive(Debug)]
+/// What the settings say, of one file or of several.
+#[derive(Debug, Default)]
 pub(super) struct Settings {
-    /// With variables as ours are written.
-    pub(super) url: String,
+    url: Option<String>,
     pub(super) has_password: bool,
-    pub(super) on_failure: &'static str,
-    /// As the language writes it.
-    pub(super) local_share: String,
-    /// What the names of keys begin with.
-    pub(super) prefix: String,
+    /// Whether it goes on without Redis.
+    fallback: Option<bool>,
+    local_share: Option<String>,
+    prefix: Option<String>,
     /// The port that it listens on.
     pub(super) port: Option<u16>,
+}
+
+// === impl Settings ===
+
+impl Settings {
+    /// What it says, and what it does not say as `earlier` does.
+    pub(super) fn or(self, earlier: Self) -> Self {
+        Self {
+            url: self.url.or(earlier.url),
+            has_password: self.has_password || earlier.has_password,
+            fallback: self.fallback.or(earlier.fallback),
+            local_share: self.local_share.or(earlier.local_share),
+            prefix: self.prefix.or(earlier.prefix),
+            port: self.port.or(earlier.port),
+        }
+    }
+
+    /// Where Redis is, with variables as ours are written.
+    pub(super) fn url(&self) -> &str {
+        self.url.as_deref().unwrap_or("redis://localhost:6379")
+    }
+
+    pub(super) fn on_failure(&self) -> &'static str {
+        let falls_back = self.fallback.unwrap_or(FALLBACK);
+        if falls_back { "local" } else { "allow" }
+    }
+
+    /// As the language writes it.
+    pub(super) fn local_share(&self) -> &str {
+        self.local_share.as_deref().unwrap_or("0.5")
+    }
+
+    /// What the names of keys begin with.
+    pub(super) fn prefix(&self) -> &str {
+        self.prefix.as_deref().unwrap_or("ratelimit")
+    }
 }
 
 /// Reads settings.
 pub(super) fn read(document: &mut Document<'_>, properties: &mut Properties<'_>) -> Settings {
     let fallback = properties.take("gateway.ratelimit.fallback-enabled");
-    let fallback = fallback.is_none_or(|value| flag(document, &value));
+    let fallback = fallback.map(|value| flag(document, &value, FALLBACK));
     let local_share = properties.take("gateway.ratelimit.fallback-reduction");
     let local_share = local_share.and_then(|value| share(document, &value));
     let prefix = properties.take("gateway.ratelimit.redis-key-prefix");
@@ -63,15 +100,15 @@ pub(super) fn read(document: &mut Document<'_>, properties: &mut Properties<'_>)
     Settings {
         url,
         has_password,
-        on_failure: if fallback { "local" } else { "allow" },
-        local_share: local_share.unwrap_or_else(|| "0.5".to_owned()),
-        prefix: prefix.unwrap_or_else(|| "ratelimit".to_owned()),
+        fallback,
+        local_share,
+        prefix,
         port,
     }
 }
 
-/// Where Redis is, and whether it wants a password, which is never repeated.
-fn redis(document: &mut Document<'_>, properties: &mut Properties<'_>) -> (String, bool) {
+/// Where Redis is, if that is said, and whether it wants a password, which is never repeated.
+fn redis(document: &mut Document<'_>, properties: &mut Properties<'_>) -> (Option<String>, bool) {
     let mut take = |name: &str| {
         let found = properties.take(&format!("spring.data.redis.{name}"));
         found.or_else(|| properties.take(&format!("spring.redis.{name}")))
@@ -91,9 +128,12 @@ fn redis(document: &mut Document<'_>, properties: &mut Properties<'_>) -> (Strin
                 "the URL of Redis holds a password and is not repeated here: put it into the variable {URL}"
             );
             document.note(value.node.place, text);
-            return (format!("${{{URL}}}"), false);
+            return (Some(format!("${{{URL}}}")), false);
         }
-        return (url, password.is_some());
+        return (Some(url), password.is_some());
+    }
+    if host.is_none() && port.is_none() && database.is_none() {
+        return (None, password.is_some());
     }
     let mut text = |value: Option<Value<'_>>, usual: &str| {
         let written = value.and_then(|value| placed(document, &value));
@@ -106,7 +146,8 @@ fn redis(document: &mut Document<'_>, properties: &mut Properties<'_>) -> (Strin
     } else {
         format!("/{database}")
     };
-    (format!("redis://{host}:{port}{path}"), password.is_some())
+    let url = format!("redis://{host}:{port}{path}");
+    (Some(url), password.is_some())
 }
 
 /// A part of the policy: above 0, and up to 1.
@@ -147,15 +188,18 @@ fn prefix_of(document: &mut Document<'_>, value: &Value<'_>) -> Option<String> {
     None
 }
 
-/// A flag; what a variable says by default where one says it.
-fn flag(document: &mut Document<'_>, value: &Value<'_>) -> bool {
+/// A flag; what a variable says by default where one says it, and as is `usual` where none does.
+fn flag(document: &mut Document<'_>, value: &Value<'_>, usual: bool) -> bool {
     let Some(text) = value.node.as_text().filter(|text| text.contains("${")) else {
         return document.flag(value);
     };
-    let note = format!(
-        "{} is a variable: what it is by default has been taken",
-        value.name()
-    );
+    let default = by_default(text).filter(|text| !text.is_empty());
+    let taken = if default.is_some() {
+        "what it is by default has been taken".to_owned()
+    } else {
+        format!("it has no default, and `{usual}` has been taken, as if it were not there")
+    };
+    let note = format!("{} is a variable: {taken}", value.name());
     document.note(value.node.place, note);
-    by_default(text).is_some_and(|text| text.eq_ignore_ascii_case("true"))
+    default.map_or(usual, |text| text.eq_ignore_ascii_case("true"))
 }

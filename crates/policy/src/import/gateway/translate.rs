@@ -11,6 +11,7 @@ use crate::import::draft::{
 use crate::import::names::Names;
 use crate::import::note::Notes;
 use crate::import::text::{escaped, quote};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// The policy of consumers.
@@ -56,17 +57,18 @@ fn base(found: &Found, called: &BTreeMap<&str, String>, notes: &mut Notes) -> St
     let address = format!("127.0.0.1:{}", port.unwrap_or(usual));
     base.section("listen").field(door, address);
     if let Some(settings) = settings {
-        base.section("store").text("url", &settings.url);
+        base.section("store").text("url", settings.url());
         if settings.has_password {
             base.text("password", "${SPRING_DATA_REDIS_PASSWORD}");
         }
         base.field("layout", "open");
-        base.field("on_failure", settings.on_failure);
+        base.field("on_failure", settings.on_failure());
         // A variable is a text; a number stands for itself.
-        if settings.local_share.contains('$') {
-            base.text("local_share", &settings.local_share);
+        let share = settings.local_share();
+        if share.contains('$') {
+            base.text("local_share", share);
         } else {
-            base.field("local_share", &settings.local_share);
+            base.field("local_share", share);
         }
     }
     if let Some(consumer) = found.items.consumers.first() {
@@ -81,7 +83,7 @@ fn base(found: &Found, called: &BTreeMap<&str, String>, notes: &mut Notes) -> St
     if has_routes {
         base.section("routes");
         let mut ids = Names::default();
-        for it in &found.items.routes {
+        for it in in_order(&found.items.routes, notes) {
             let id = ids.take(&it.id);
             if id != it.id {
                 let text = format!("route {} is called `{id}` here", Fault::quote(&it.id));
@@ -92,6 +94,22 @@ fn base(found: &Found, called: &BTreeMap<&str, String>, notes: &mut Notes) -> St
         }
     }
     base.finish()
+}
+
+/// Routes as they are asked here, where the first that matches counts: one comes before another that has
+/// everything below a part of its path, and one for some methods before one for all.
+fn in_order<'r>(routes: &'r [Route], notes: &mut Notes) -> Vec<&'r Route> {
+    let mut sorted: Vec<&Route> = routes.iter().collect();
+    sorted.sort_by_key(|route| {
+        let path = route.path.trim_end_matches('/');
+        (Reverse(path.len()), route.methods.is_empty())
+    });
+    let mut both = routes.iter().zip(&sorted);
+    if let Some((_, first)) = both.find(|(written, sorted)| !std::ptr::eq(*written, **sorted)) {
+        let text = "routes are in another order here, those with longer paths first: of several that match, the first counts";
+        notes.add((&first.place.0, first.place.1), text);
+    }
+    sorted
 }
 
 /// What stands below the id of a route.
@@ -120,7 +138,7 @@ fn route(base: &mut Base, route: &Route, found: &Found, called: &BTreeMap<&str, 
 fn by_route(policy: &Policy, name: String, found: &Found, notes: &mut Notes) -> PolicyDraft {
     let is_only = found.items.policies.len() == 1;
     let template = found.settings.as_ref().map(|settings| {
-        let prefix = &settings.prefix;
+        let prefix = settings.prefix();
         if is_only {
             return format!("{prefix}:{{route}}:{{ip}}");
         }
@@ -146,7 +164,7 @@ fn by_route(policy: &Policy, name: String, found: &Found, notes: &mut Notes) -> 
 fn consumers(found: &Found) -> Option<PolicyDraft> {
     // Routes carry both, and no two limits of one decision have the same name.
     let mut names = Names::without(&[ROUTE]);
-    let prefix = found.settings.as_ref().map(|settings| &settings.prefix);
+    let prefix = found.settings.as_ref().map(Settings::prefix);
     let limits = found.items.consumers.iter().map(|consumer| {
         let name = names.take(&consumer.name);
         let condition = ConditionDraft {
@@ -173,7 +191,7 @@ fn consumers(found: &Found) -> Option<PolicyDraft> {
 
 /// What a policy looks like, where none is known.
 fn example(settings: Option<&Settings>) -> PolicyDraft {
-    let template = settings.map(|settings| format!("{}:{{route}}:{{ip}}", settings.prefix));
+    let template = settings.map(|settings| format!("{}:{{route}}:{{ip}}", settings.prefix()));
     let limit = LimitDraft {
         key: route_and_address(),
         rates: rate("10/s burst 50"),

@@ -16,11 +16,14 @@ use serde_json::Value;
 use std::fmt::Write;
 use std::time::Duration;
 use tidegate_policy::route::UpstreamTls;
-use tidegate_policy::source::Keeper;
+use tidegate_policy::source::{Keeper, digest};
 use tokio::time::sleep;
 
 /// The version of what was written beside the keeper's address.
 const FALLBACK: &str = "fallback";
+
+/// The version of what was never counted.
+const UNCOUNTED: &str = "0/0";
 
 /// A key of a keeper.
 #[derive(Debug)]
@@ -41,6 +44,24 @@ struct Answered {
     version: Value,
     #[serde(default)]
     mod_revision: Value,
+}
+
+impl Answered {
+    /// The document, and which version of it that is.
+    fn told(self) -> (Version, String) {
+        let text = match self.value {
+            Value::String(text) => text,
+            Value::Null => String::new(),
+            value => value.to_string(),
+        };
+        let version = format!("{}/{}", number(&self.version), number(&self.mod_revision));
+        let version = match version.as_str() {
+            // Nobody counts, so it is known by what it says.
+            UNCOUNTED => format!("{UNCOUNTED}~{}", digest(&text)),
+            _ => version,
+        };
+        (Version(version), text)
+    }
 }
 
 impl KeeperSource {
@@ -82,19 +103,10 @@ impl KeeperSource {
         }
         let answered: Answered = serde_json::from_slice(&answer.body)
             .map_err(|error| Trouble(format!("the answer is not what a keeper says: {error}")))?;
-        let version = Version(format!(
-            "{}/{}",
-            number(&answered.version),
-            number(&answered.mod_revision)
-        ));
+        let (version, text) = answered.told();
         if seen == Some(&version) {
             return Ok(Loaded::Unchanged);
         }
-        let text = match answered.value {
-            Value::String(text) => text,
-            Value::Null => String::new(),
-            value => value.to_string(),
-        };
         if text.trim().is_empty() {
             let key = &self.keeper.key;
             return Err(Trouble(format!("there is nothing under the key `{key}`")));
@@ -133,6 +145,10 @@ impl Source for KeeperSource {
             Loaded::Unchanged => None,
         }
     }
+
+    fn has_fallback(&self) -> bool {
+        self.keeper.fallback.is_some()
+    }
 }
 
 /// A number as a keeper writes it, or another of its kind does.
@@ -160,7 +176,22 @@ fn segment(key: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::segment;
+    use super::{Answered, segment};
+
+    #[test]
+    fn a_keeper_that_does_not_count_was_at_the_same_version_whatever_it_said() {
+        let told = |text: &str| {
+            let answered: Answered = serde_json::from_str(text).unwrap();
+            answered.told().0
+        };
+        let one = told(r#"{"value": "one"}"#);
+        assert_eq!(one, told(r#"{"value": "one", "version": null}"#));
+        assert_ne!(one, told(r#"{"value": "two"}"#));
+        assert_eq!(
+            told(r#"{"value": "two", "version": 1, "mod_revision": "7"}"#).0,
+            "1/7"
+        );
+    }
 
     #[test]
     fn a_key_is_one_segment_whatever_it_holds() {

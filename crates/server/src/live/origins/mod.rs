@@ -10,6 +10,7 @@
 //! | `etcd` | keys of etcd with a document in each |
 //! | `channel` | a channel of Redis on which changes are told |
 //! | `translate` | documents of others, told in our own language |
+//! | `steady` | a source that had something to say is not believed when it has nothing |
 
 mod channel;
 mod etcd;
@@ -17,6 +18,7 @@ mod http;
 mod keeper;
 mod redis;
 mod rules;
+mod steady;
 mod translate;
 
 use super::source::Source;
@@ -28,6 +30,10 @@ const BYTES_MAX: usize = 16 << 20;
 
 /// The source that `settings` name, or what is wrong with them. Asks nobody yet.
 pub(super) fn open(settings: &PolicySource) -> Result<Box<dyn Source>, String> {
+    Ok(Box::new(steady::Steady::new(origin(settings)?)))
+}
+
+fn origin(settings: &PolicySource) -> Result<Box<dyn Source>, String> {
     let every = settings.refresh;
     Ok(match &settings.origin {
         PolicyOrigin::Keeper(keeper) => {

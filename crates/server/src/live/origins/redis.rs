@@ -50,7 +50,8 @@ impl RedisSource {
         let key = self.key.as_bytes();
         if let Some(seen) = seen {
             let now = self.connection.documents_version(key).await.map_err(away)?;
-            if now == seen.0 {
+            // Where nobody counts, that says nothing.
+            if now == seen.0 && Documents::is_counted(seen) {
                 return Ok(Loaded::Unchanged);
             }
         }

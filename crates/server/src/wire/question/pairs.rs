@@ -72,12 +72,15 @@ impl<'q> Pairs<'q> {
         self.user = self.user.filter(said).or(learnt.user.as_deref());
         self.api_key = self.api_key.filter(said).or(learnt.api_key.as_deref());
         self.cost = self.cost.or(Some(learnt.cost));
+        let is_learnt = |name: &str| learnt.attributes.iter().any(|(it, _)| *it == name);
+        self.attributes
+            .retain(|(name, value)| !value.is_empty() || !is_learnt(name));
+        let own = self.attributes.len();
         for (name, value) in &learnt.attributes {
-            let mut attributes = self.attributes.iter_mut();
-            match attributes.find(|(known, _)| known == name) {
-                Some((_, known)) if known.is_empty() => *known = value,
-                Some(_) => {}
-                None => self.attributes.push((name, value)),
+            // Of one that the request says several times, guards are to see each.
+            let mut known = self.attributes.iter().take(own);
+            if !known.any(|(known, _)| known == name) {
+                self.attributes.push((name, value));
             }
         }
     }

@@ -52,6 +52,25 @@ fn every_field_arrives_where_it_belongs() {
 }
 
 #[test]
+fn of_an_attribute_that_headers_say_twice_guards_were_told_the_first_alone() {
+    let yaml = "attributes: { project: { header: X-Project }, tier: { header: X-Tier } }";
+    let client = tidegate::Client::from_yaml(yaml).expect("it is right");
+    let text = r#"{ "headers": {"x-project": ["bob", "eve"], "x-tier": "gold"},
+        "attributes": {"tier": "free", "kind": ""} }"#;
+    let question = Question::read(text.as_bytes()).expect("a sound question");
+    let learnt = question.learn(&client, &|| 0);
+    let pairs = question.pairs_with(learnt.as_ref());
+    let attributes = question.request(&pairs).attributes;
+    let expected = [
+        ("tier", "free"),
+        ("kind", ""),
+        ("project", "bob"),
+        ("project", "eve"),
+    ];
+    assert_eq!(attributes, expected);
+}
+
+#[test]
 fn null_is_as_good_as_absent() {
     let nulls = r#"{"policy":null,"ip":null,"user":null,"api_key":null,"method":null,"host":null,
         "path":null,"route":null,"headers":null,"attributes":null,"cost":null,"at_ms":null,

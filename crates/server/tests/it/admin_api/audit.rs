@@ -74,6 +74,7 @@ fn check(lines: &[Value], policy: &Value) {
         ("ann", "deletePolicy", "policy/api"),
     ];
     assert_eq!(told, expected);
+    assert!(lines.iter().all(|line| line["outcome"] == "done"));
     assert_eq!(
         (&lines[0]["before"], &lines[0]["after"]),
         (&Value::Null, policy)

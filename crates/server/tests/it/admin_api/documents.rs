@@ -194,6 +194,9 @@ async fn a_policy_that_a_route_has_stays_until_it_has_another() {
         used.body
     );
 
+    let (limit, _) = server.seen("/policies/api/limits/all").await;
+    assert_eq!(limit["used_by"], item["used_by"]);
+
     let unknown = json!({ "policy": "nobody" });
     let unknown = server.change("PUT", "/routes/shop/policy", &unknown).await;
     assert_eq!(unknown.status, 422, "{}", unknown.body);

@@ -146,3 +146,59 @@ async fn a_list_that_is_written_is_shown_and_not_changed() {
         403
     );
 }
+
+#[tokio::test]
+async fn all_who_are_kept_out_are_listed_whichever_guard_does_it() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    let banned = json!({ "member": "192.0.2.7", "for": "1h" });
+    assert_eq!(add(&writable, "bans", banned).await.status, 201);
+    let banned = json!({ "member": "192.0.2.8" });
+    assert_eq!(add(&writable, "bans", banned).await.status, 201);
+    let key = json!({ "member": "hunter2" });
+    assert_eq!(add(&writable, "keys", key).await.status, 201);
+
+    let all = server.get("/bans").await.json();
+    assert_eq!(all["total"], 3, "{all}");
+    let first = &all["items"][0];
+    assert_eq!(
+        (&first["guard"], &first["member"]),
+        (&"bans".into(), &"192.0.2.7".into())
+    );
+    let left = first["ends_in_ms"].as_u64().unwrap();
+    assert!((1..=3_600_000).contains(&left), "{left}");
+    assert!(all["items"][1]["ends_in_ms"].is_null());
+    let hidden = json!({ "guard": "keys", "member": "***", "ends_in_ms": null });
+    assert_eq!(all["items"][2], hidden);
+    for (query, total) in [
+        ("guard=keys", 1),
+        ("name=192.0.2.8", 1),
+        ("name=hunter", 0),
+        ("guard=written", 0),
+    ] {
+        let some = server.get(&format!("/bans?{query}")).await.json();
+        assert_eq!(some["total"], total, "{query}");
+    }
+    assert_eq!(server.get("/bans?guard=nobody").await.status, 400);
+    let page = server.get("/bans?offset=1&limit=1").await.json();
+    assert_eq!(page["items"][0]["member"], "192.0.2.8");
+}
+
+#[tokio::test]
+async fn only_the_first_of_several_errors_was_told() {
+    let writable = Writable::start().await;
+    let wrong = json!({ "member": "nobody", "for": "soon", "because": 1 });
+    let refused = add(&writable, "bans", wrong).await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    let places = |reply: &crate::kit::Reply| {
+        let reply = reply.json();
+        let errors = reply["errors"].as_array().unwrap().iter();
+        errors.map(|it| it["where"].to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(places(&refused), [r#""body""#, r#""member""#, r#""for""#]);
+    let wrong = json!({ "limit": 1, "key": 2, "all": "x", "what": 3 });
+    let call = writable.server.call("POST", "/buckets/reset").by(OPERATE);
+    let refused = call.json(&wrong.to_string()).send().await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    assert_eq!(places(&refused).len(), 4, "{}", refused.body);
+}

@@ -23,6 +23,8 @@ mod read_only;
 mod refusals;
 /// The OpenAPI document, held against the server by a program of others.
 mod schemathesis;
+/// Secrets in what is shown and written down, and what is written down beside changes.
+mod secrets;
 /// How the server is.
 mod status;
 /// `tidegate token`.

@@ -29,6 +29,8 @@ policies:
     let listed = server.get("/plans").await.json();
     assert_eq!(listed["items"][0]["name"], "consumers");
     assert_eq!(listed["items"][0]["subjects"], 3, "{listed}");
+    let users = json!([{ "kind": "limit", "name": "api/each" }]);
+    assert_eq!(listed["items"][0]["used_by"], users);
     let ann = server.get("/plans/consumers/subjects/ann").await.json();
     let expected =
         json!({ "subject": "ann", "rate": "100/s", "group": "acme", "is_default": false });

@@ -1,6 +1,7 @@
 use super::kit::{ADMIN, READ, Writable};
 use crate::kit::Client;
 use serde_json::json;
+use tidegate_testkit::redis::Reply;
 
 #[tokio::test]
 async fn everything_that_is_wrong_with_a_document_is_told_at_once() {
@@ -43,6 +44,25 @@ async fn everything_that_is_wrong_with_a_document_is_told_at_once() {
         server.get("/status").await.json()["sources"][1]["refused"],
         false
     );
+}
+
+#[tokio::test]
+async fn what_is_sound_and_cannot_be_served_was_written_all_the_same() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    // Nobody is certified by such a name.
+    let route = json!({
+        "id": "safe",
+        "match": { "path": "/safe" },
+        "upstreams": ["https://a..b:1"],
+    });
+    let refused = server.change("POST", "/routes", &route).await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    assert!(refused.body.contains("route `safe`"), "{}", refused.body);
+    let version = ["HGET", "tidegate:policies", "version"];
+    assert_eq!(writable.redis.command(&version), Reply::Nil);
+    let status = server.get("/status").await.json();
+    assert_eq!(status["sources"][1]["refused"], false, "{status}");
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 use super::kit::{ADMIN, READ, Writable};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_change_names_the_version_that_was_seen() {
@@ -123,4 +123,103 @@ async fn who_has_seen_it_already_is_not_told_again() {
         .await;
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     assert!(head.contains(&etag) && head.ends_with("\r\n\r\n"), "{head}");
+}
+
+/// Puts a document into the source by hand, and waits until it was looked at and refused.
+async fn put_by_hand(writable: &Writable, field: &str, document: &str) {
+    let key = "tidegate:policies";
+    writable.redis.command(&["HSET", key, field, document]);
+    writable.redis.command(&["HINCRBY", key, "version", "1"]);
+    while source(writable).await["refused"] != true {}
+}
+
+/// How it stands with the source.
+async fn source(writable: &Writable) -> Value {
+    let status = writable.server.get("/status").await.json();
+    status["sources"][1].clone()
+}
+
+#[tokio::test]
+async fn what_waited_in_the_source_was_overwritten_by_who_had_seen_only_what_is_served() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
+    assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
+    let (_, etag) = server.seen("/policies/api").await;
+    let (_, limit_tag) = server.seen("/policies/api/limits/all").await;
+    // Somebody else has another one there, beside one that cannot be.
+    let waiting = json!({ "name": "api", "limits": [{ "name": "all", "rate": "20/s" }] });
+    let redis = &writable.redis;
+    let key = "tidegate:policies";
+    redis.command(&["HSET", key, "policy/api", &waiting.to_string()]);
+    let wrong = r#"{"name": "bad", "limits": [{"name": "all", "rate": "fast"}]}"#;
+    put_by_hand(&writable, "policy/bad", wrong).await;
+
+    let by = |verb: &str, path: &str, etag: &str| {
+        let call = server.call(verb, path).by(ADMIN);
+        call.header("if-match", etag)
+    };
+    let first = json!({ "evaluate": "first" }).to_string();
+    let rate = json!({ "rate": "30/s" }).to_string();
+    for call in [
+        by("PATCH", "/policies/api", &etag).json(&first),
+        by("PATCH", "/policies/api/limits/all", &limit_tag).json(&rate),
+        by("DELETE", "/policies/api", &etag),
+    ] {
+        let refused = call.send().await;
+        assert_eq!(refused.status, 412, "{}", refused.body);
+        assert!(refused.body.contains("is not served"), "{}", refused.body);
+    }
+    // What is there, but not served, is there already.
+    let good = json!({ "name": "bad", "limits": [{ "name": "all", "rate": "1/s" }] });
+    let refused = server.change("POST", "/policies", &good).await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert!(refused.body.contains("already"), "{}", refused.body);
+
+    // Once the other is gone, what waited is served, and nothing of it is lost.
+    redis.command(&["HDEL", key, "policy/bad"]);
+    redis.command(&["HINCRBY", key, "version", "1"]);
+    while source(&writable).await["refused"] != false {}
+    let (item, _) = server.seen("/policies/api").await;
+    assert_eq!(item["document"], waiting);
+}
+
+#[tokio::test]
+async fn whatever_waits_is_changed_by_who_says_so() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
+    assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
+    let waiting =
+        r#"{"name": "api", "evaluate": "first", "limits": [{"name": "all", "rate": "fast"}]}"#;
+    put_by_hand(&writable, "policy/api", waiting).await;
+    let limits = json!({ "limits": [{ "name": "all", "rate": "20/s" }] });
+    let changed = server.change("PATCH", "/policies/api", &limits).await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    let document = &changed.json()["document"];
+    // Of what was there, nothing is lost but what was put right.
+    assert_eq!(document["evaluate"], "first", "{document}");
+    assert_eq!(document["limits"], limits["limits"], "{document}");
+    assert_eq!(source(&writable).await["refused"], false);
+}
+
+#[tokio::test]
+async fn a_document_that_is_none_was_said_to_be_others_who_keep_changing_something() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    put_by_hand(&writable, "policy/odd", "not a document").await;
+    let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
+    let refused = server.change("POST", "/policies", &made).await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    for expected in ["`redis`", "`policy/odd`: not JSON"] {
+        assert!(refused.body.contains(expected), "{}", refused.body);
+    }
+    writable
+        .redis
+        .command(&["HDEL", "tidegate:policies", "policy/odd"]);
+    writable
+        .redis
+        .command(&["HINCRBY", "tidegate:policies", "version", "1"]);
+    while server.change("POST", "/policies", &made).await.status == 409 {}
+    assert_eq!(server.get("/policies/api").await.status, 200);
 }

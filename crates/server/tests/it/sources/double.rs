@@ -30,6 +30,8 @@ enum Says {
         etag: Option<String>,
         body: String,
     },
+    /// A document that ends where the connection does.
+    Unbounded(String),
 }
 
 impl Double {
@@ -61,6 +63,11 @@ impl Double {
             etag: etag.map(str::to_owned),
             body: body.to_owned(),
         };
+    }
+
+    /// Says something without saying how long it is.
+    pub(super) fn say_unbounded(&self, body: &str) {
+        *self.script.says.lock() = Says::Unbounded(body.to_owned());
     }
 
     pub(super) fn fail(&self, status: u16) {
@@ -101,6 +108,7 @@ impl Script {
             Says::Status(status) => {
                 format!("HTTP/1.1 {status} Whatever\r\ncontent-length: 0\r\n\r\n")
             }
+            Says::Unbounded(body) => format!("HTTP/1.1 200 OK\r\n\r\n{body}"),
             Says::Document { etag, body } => {
                 let is_known = etag
                     .as_ref()

@@ -1,6 +1,6 @@
 //! Keys of a real etcd.
 
-use super::kit::{AWAY, Program, REFUSED, nth_rate, policy, under_load};
+use super::kit::{AWAY, Program, REFUSED, SERVED, nth_rate, policy, under_load};
 use crate::kit::folder::Folder;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Stdio;
+use tidegate_policy::admin::Sha256;
+use tidegate_server::tasks::Tasks;
+use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
 /// An etcd of one member, which ends when this does.
@@ -111,6 +114,13 @@ impl Etcd {
         format!("{revision}-{}", all["count"].as_str().unwrap())
     }
 
+    /// Removes a document.
+    async fn remove(&self, name: &str) {
+        let key = STANDARD.encode(format!("/tidegate/{name}"));
+        let gone = self.call("kv/deleterange", &json!({ "key": key })).await;
+        assert_eq!(gone.unwrap()["deleted"], "1");
+    }
+
     fn config(&self, refresh: &str) -> String {
         let url = format!("http://{}", self.client);
         format!(
@@ -169,4 +179,124 @@ async fn an_etcd_that_goes_away_leaves_what_it_said_and_is_read_again_when_it_is
     let version = etcd.set("policy/api", &policy("api", "6/s")).await;
     program.serves("etcd", &version).await;
     assert_eq!(program.band("api").await, "6/s");
+}
+
+/// Asks the admin API of a program to make or change something.
+async fn administrate(program: &Program, verb: &str, path: &str, body: &Value) -> (u16, Value) {
+    let head = format!(
+        "{verb} /admin/v1{path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {TOKEN}\r\nif-match: *\r\n",
+        program.admin
+    );
+    let request = if body.is_null() {
+        format!("{head}\r\n")
+    } else {
+        let (kind, body) = ("content-type: application/json", body.to_string());
+        let length = body.len();
+        format!("{head}{kind}\r\ncontent-length: {length}\r\n\r\n{body}")
+    };
+    let mut client = crate::kit::Client::connect(program.admin).await;
+    let reply = client.ask(&request).await;
+    let said = serde_json::from_str(&reply.body).unwrap_or(Value::Null);
+    (reply.status, said)
+}
+
+const TOKEN: &str = "tga_of-one-who-changes";
+
+/// What lets them in.
+fn admin() -> String {
+    let hash = Sha256::of(TOKEN.as_bytes());
+    format!("admin: {{ tokens: [{{ name: ann, role: admin, hash: '{hash}' }}] }}")
+}
+
+fn limits(rate: &str) -> Value {
+    json!({ "limits": [{ "name": "all", "rate": rate }] })
+}
+
+#[tokio::test]
+async fn changes_through_a_server_are_written_to_etcd_and_served_by_all() {
+    let Some(etcd) = Etcd::start().await else {
+        return;
+    };
+    etcd.set("policy/api", &policy("api", "5/s")).await;
+    let text = format!("{}\n{}", etcd.config("1h"), admin());
+    let (a, mut b) = (Program::start(&text).await, Program::start(&text).await);
+    let made: Value = serde_json::from_str(&policy("web", "1/s")).unwrap();
+    let (status, said) = administrate(&a, "POST", "/policies", &made).await;
+    assert_eq!(status, 201, "{said}");
+    let (status, said) = administrate(&a, "PATCH", "/policies/api", &limits("6/s")).await;
+    assert_eq!(status, 200, "{said}");
+    let (status, said) = administrate(&a, "DELETE", "/policies/web", &Value::Null).await;
+    assert!(status < 300, "{status} {said}");
+    while b.band("api").await != "6/s" {
+        b.process.logs(SERVED, ("source", "etcd")).await;
+    }
+    // The other changes it in its turn, from what the first made.
+    let (status, said) = administrate(&b, "PATCH", "/policies/api", &limits("7/s")).await;
+    assert_eq!(status, 200, "{said}");
+    let key = json!({ "key": STANDARD.encode("/tidegate/policy/api") });
+    let there = etcd.call("kv/range", &key).await.unwrap();
+    let there = STANDARD.decode(there["kvs"][0]["value"].as_str().unwrap());
+    let there = String::from_utf8(there.unwrap()).unwrap();
+    assert!(there.contains("7/s"), "{there}");
+}
+
+#[tokio::test]
+async fn a_key_that_went_by_hand_before_a_change_was_served_for_ever() {
+    let Some(etcd) = Etcd::start().await else {
+        return;
+    };
+    etcd.set("policy/old", &policy("old", "1/s")).await;
+    etcd.set("policy/api", &policy("api", "5/s")).await;
+    let text = format!("{}\n{}", etcd.config("200ms"), admin());
+    let mut program = Program::start(&text).await;
+    etcd.remove("policy/old").await;
+    let (status, said) = administrate(&program, "PATCH", "/policies/api", &limits("6/s")).await;
+    assert_eq!(status, 200, "{said}");
+    let question = r#"{"policy": "old", "path": "/"}"#;
+    while crate::kit::post(program.http, question).await.status == 200 {
+        program.process.logs(SERVED, ("source", "etcd")).await;
+    }
+    assert_eq!(program.band("api").await, "6/s");
+}
+
+/// A member that hears what it is asked, and hangs up.
+async fn hangs_up() -> (SocketAddr, Tasks) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let tasks = Tasks::new();
+    tasks.spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            // As much as says that it was asked.
+            stream.read_u8().await.ok();
+        }
+    });
+    (address, tasks)
+}
+
+#[tokio::test]
+async fn a_change_was_asked_for_twice_where_the_first_member_may_have_made_it() {
+    let Some(etcd) = Etcd::start().await else {
+        return;
+    };
+    etcd.set("policy/api", &policy("api", "5/s")).await;
+    let (first, _hanging_up) = hangs_up().await;
+    let text = etcd
+        .config("1h")
+        .replace("127.0.0.1:1'", &format!("{first}'"));
+    let program = Program::start(&format!("{text}\n{}", admin())).await;
+    let (status, said) = administrate(&program, "PATCH", "/policies/api", &limits("6/s")).await;
+    assert!(status >= 500, "{status} {said}");
+    assert!(
+        said.to_string()
+            .contains("it is not known whether it was changed"),
+        "{said}"
+    );
+    let key = json!({ "key": STANDARD.encode("/tidegate/policy/api") });
+    let there = etcd.call("kv/range", &key).await.unwrap();
+    assert_eq!(
+        there["kvs"][0]["version"], "1",
+        "nobody else was asked: {there}"
+    );
+    assert_eq!(program.band("api").await, "5/s");
 }

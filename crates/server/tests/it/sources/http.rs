@@ -63,6 +63,60 @@ async fn a_document_that_is_wrong_is_told_by_the_name_of_its_source_and_its_line
 }
 
 #[tokio::test]
+async fn a_document_that_said_nothing_any_more_lifted_every_limit_of_its_source() {
+    let server = Double::away().await;
+    server.say(None, &policies("api", "5/s"));
+    let mut program = Program::start(&config(&server)).await;
+    for nothing in [
+        "",
+        "{}",
+        "# nothing",
+        "policies:",
+        "policies: []\nguards: []",
+    ] {
+        server.say(None, nothing);
+        program.process.logs(REFUSED, ("source", "central")).await;
+        assert_eq!(program.band("api").await, "5/s", "{nothing}");
+    }
+    let log = program.process.logged.join("\n");
+    assert!(
+        log.contains("it has no policies, guards or routes any more"),
+        "{log}"
+    );
+    server.say(Some("\"2\""), &policies("api", "6/s"));
+    program.serves("central", "\"2\"").await;
+    assert_eq!(program.band("api").await, "6/s");
+}
+
+#[tokio::test]
+async fn a_document_that_may_have_been_cut_off_was_taken_for_whole() {
+    let server = Double::away().await;
+    server.say(None, &policies("api", "5/s"));
+    let mut program = Program::start(&config(&server)).await;
+    server.say_unbounded(&policies("other", "6/s"));
+    let line = program.process.logs(AWAY, ("source", "central")).await;
+    assert!(
+        line["error"].as_str().unwrap().contains("cut off"),
+        "{line}"
+    );
+    assert_eq!(program.band("api").await, "5/s");
+}
+
+#[tokio::test]
+async fn a_source_that_named_a_file_of_this_machine_had_it_read() {
+    let server = Double::away().await;
+    let folder = Folder::make();
+    let secret = folder.write("list.txt", "192.0.2.1\n");
+    let guard = format!("guards: [{{ name: g, refuse: ip, file: '{secret}' }}]");
+    server.say(None, &format!("{guard}\n{}", policies("api", "5/s")));
+    let file = folder.write("tidegate.yaml", config(&server));
+    let ended = run(tidegate(&["validate", &file])).await;
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.stdout);
+    let why = "a source of policy cannot have files read";
+    assert!(ended.stderr.contains(why), "{}", ended.stderr);
+}
+
+#[tokio::test]
 async fn what_a_source_says_cannot_have_variables_of_this_process_told() {
     let server = Double::away().await;
     server.say(None, &policies("${PATH}", "5/s"));

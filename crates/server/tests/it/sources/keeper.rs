@@ -138,6 +138,26 @@ async fn an_answer_that_is_no_document_is_trouble_and_not_a_change() {
 }
 
 #[tokio::test]
+async fn a_keeper_with_a_document_of_nothing_lifted_every_limit() {
+    let keeper = Double::away().await;
+    let say = |text: &str| {
+        // A keeper that does not count is known by what it says.
+        keeper.say(None, &json!({ "value": text }).to_string());
+    };
+    say(&super::kit::policies("api", "5/s"));
+    let mut program = Program::start(&config(&keeper, ", format: tidegate")).await;
+    say("{}");
+    program.process.logs(REFUSED, ("source", "keeper")).await;
+    assert_eq!(program.band("api").await, "5/s");
+    say(&super::kit::policies("api", "6/s"));
+    program
+        .process
+        .logs(super::kit::SERVED, ("source", "keeper"))
+        .await;
+    assert_eq!(program.band("api").await, "6/s");
+}
+
+#[tokio::test]
 async fn a_document_that_is_wrong_changes_nothing_and_is_not_complained_of_again() {
     let keeper = Double::away().await;
     keeper.say(None, &document(40, 1, 1));

@@ -146,6 +146,35 @@ async fn an_empty_hash_says_nothing_and_the_file_is_served_alone() {
 }
 
 #[tokio::test]
+async fn a_document_by_hand_was_not_seen_where_nobody_had_ever_counted() {
+    let redis = Redis::start();
+    let own = "policies: [{ name: own, limits: [{ name: all, rate: 1/s }] }]";
+    let text = format!("{}\n{own}", config(&redis, "100ms"));
+    let mut program = Program::start(&text).await;
+    for rate in ["5/s", "6/s"] {
+        let document = policy("api", rate);
+        redis.command(&["HSET", KEY, "policy/api", &document]).int();
+        program.process.logs(SERVED, ("source", "redis")).await;
+        assert_eq!(program.band("api").await, rate);
+    }
+}
+
+#[tokio::test]
+async fn the_last_document_goes_where_somebody_counts_on() {
+    let redis = Redis::start();
+    let connection = connect(&redis).await;
+    let own = "policies: [{ name: own, limits: [{ name: all, rate: 1/s }] }]";
+    let text = format!("{}\n{own}", config(&redis, "100ms"));
+    set(&connection, "api", "5/s").await;
+    let mut program = Program::start(&text).await;
+    assert_eq!(program.band("api").await, "5/s");
+    let version = change(&connection, &[("policy/api", None)]).await;
+    program.serves("redis", &version).await;
+    let question = r#"{"policy": "api", "path": "/"}"#;
+    assert_eq!(crate::kit::post(program.http, question).await.status, 400);
+}
+
+#[tokio::test]
 async fn changes_are_made_from_the_version_that_is_expected_or_not_at_all() {
     let redis = Redis::start();
     let connection = connect(&redis).await;

@@ -1,8 +1,9 @@
 //! Sources together: their order, and what one refuses to another.
 
 use super::double::Double;
-use super::kit::{Program, REFUSED, policies};
+use super::kit::{Program, REFUSED, SERVED, policies};
 use crate::kit::post;
+use tokio::net::TcpListener;
 
 fn config(a: &Double, b: &Double, own: &str) -> String {
     format!(
@@ -108,4 +109,105 @@ async fn what_need_not_be_there_is_served_without_until_it_is() {
         .logs("policy of this source is served", ("source", "b"))
         .await;
     assert_eq!(program.band("web").await, "2/s");
+}
+
+/// One source that nobody looks at but when told to.
+fn seldom(source: &Double) -> String {
+    format!(
+        "sources: [{{ name: a, http: {{ url: 'http://{}/', refresh: 1h }} }}]",
+        source.address
+    )
+}
+
+#[tokio::test]
+async fn what_a_source_said_was_lost_when_it_was_asked_beside_a_file_that_is_wrong() {
+    let a = Double::away().await;
+    a.say(Some("\"1\""), &policies("api", "1/s"));
+    let mut program = Program::start(&seldom(&a)).await;
+    // Neither one that cannot be read nor one whose sources are nonsense is in the way.
+    for (version, file) in [
+        ("\"2\"", "policies: ["),
+        ("\"3\"", "sources: [{ http: 5 }]"),
+    ] {
+        a.say(
+            Some(version),
+            &policies("api", "2/s").replace('2', &version[1..2]),
+        );
+        program.write(file);
+        program.process.signal("HUP").await;
+        program.serves("a", version).await;
+        assert_eq!(program.band("api").await, format!("{}/s", &version[1..2]));
+    }
+}
+
+#[tokio::test]
+async fn a_new_source_that_does_not_answer_held_up_everybody_else() {
+    let a = Double::away().await;
+    a.say(Some("\"1\""), &policies("api", "1/s"));
+    let listed = |more: &str| {
+        let address = a.address;
+        format!(
+            "sources:\n  - {{ name: a, http: {{ url: 'http://{address}/', refresh: 100ms }} }}\n{more}"
+        )
+    };
+    let mut program = Program::start(&listed("")).await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = silent.local_addr().unwrap();
+    let more = format!("  - {{ name: b, http: {{ url: 'http://{address}/', timeout: 10min }} }}\n");
+    program.write(&listed(&more));
+    // It is asked, and says nothing.
+    let (_asked, _) = silent.accept().await.unwrap();
+    a.say(Some("\"2\""), &policies("api", "2/s"));
+    program.serves("a", "\"2\"").await;
+    assert_eq!(program.band("api").await, "2/s");
+    // Nor is the file waited with for as long as that one may take.
+    program.process.logs(REFUSED, ("source", "file")).await;
+}
+
+#[tokio::test]
+async fn a_new_source_of_a_file_that_was_refused_was_told_to_be_served() {
+    let (a, b) = (Double::away().await, Double::away().await);
+    a.say(None, &policies("api", "1/s"));
+    b.say(None, &policies("web", "2/s"));
+    let both = config(&a, &b, "");
+    let only_a: Vec<&str> = both.lines().take(2).collect();
+    let mut program = Program::start(&only_a.join("\n")).await;
+    let own = |name: &str| {
+        format!("policies: [{{ name: {name}, limits: [{{ name: all, rate: 3/s }}] }}]")
+    };
+    // Its own policy has the name of one of the other source.
+    program.write(&config(&a, &b, &own("api")));
+    program.process.logs(REFUSED, ("source", "file")).await;
+    b.asked(3).await;
+    assert_eq!(program.loads("b", "applied").await, 0);
+    program.write(&config(&a, &b, &own("own")));
+    program.process.logs(SERVED, ("source", "b")).await;
+    assert_eq!(
+        (program.band("own").await, program.band("web").await),
+        ("3/s".into(), "2/s".into())
+    );
+    assert_eq!(program.loads("b", "applied").await, 1);
+    let served = |line: &&String| line.contains(SERVED) && line.contains("\"b\"");
+    assert_eq!(program.process.logged.iter().filter(served).count(), 1);
+}
+
+#[tokio::test]
+async fn what_is_refused_was_complained_of_again_with_every_change_of_another() {
+    let (a, b) = (Double::away().await, Double::away().await);
+    a.say(None, &policies("api", "1/s"));
+    b.say(None, &policies("web", "2/s"));
+    let mut program = Program::start(&config(&a, &b, "")).await;
+    b.say(None, &policies("api", "3/s"));
+    program.process.logs(REFUSED, ("source", "b")).await;
+    for rate in ["4/s", "5/s"] {
+        a.say(Some(&format!("\"{rate}\"")), &policies("api", rate));
+        program.serves("a", &format!("\"{rate}\"")).await;
+        assert_eq!(program.band("api").await, rate);
+    }
+    assert_eq!(program.loads("b", "refused").await, 1);
+    let refused = "tidegate_reloads_total{outcome=\"refused\"}";
+    assert_eq!(program.sample(refused).await, Some(1.0));
+    // It is refused still.
+    let refused = "tidegate_source_refused{source=\"b\"}";
+    assert_eq!(program.sample(refused).await, Some(1.0));
 }

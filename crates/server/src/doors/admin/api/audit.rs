@@ -1,16 +1,17 @@
 //! Who changed what, when, and how it was before: to the log, and where it is configured to a file and
 //! to a stream in Redis.
 
-use super::call::Call;
-use super::mask;
+use super::caller::Caller;
 use super::respond::Refusal;
 use crate::decider::Decider;
 use crate::tasks;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::net::IpAddr;
 use tidegate::{AnyStore, Clock, SystemClock};
 use tidegate_policy::admin::Audit;
+use tidegate_policy::mask;
 use tidegate_redis::{Route, protocol};
 use tokio::sync::Mutex;
 use tracing::{error, info};
@@ -25,6 +26,31 @@ pub(super) struct Change {
     pub(super) target: String,
     pub(super) before: Value,
     pub(super) after: Value,
+}
+
+/// What came of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Done,
+    /// It is written where it was to be, and not served: it was refused after all.
+    RefusedAfterWriting,
+    /// Some of it is served, and some was refused.
+    PartlyRefused,
+    /// Whoever was to do it did not answer, and may have done it.
+    Unknown,
+    /// The caller may not do that. It was not done.
+    Forbidden,
+}
+
+/// What is written down: who did what, and what came of it.
+#[derive(Debug)]
+pub(super) struct Entry<'a> {
+    pub(super) caller: &'a Caller,
+    pub(super) peer: IpAddr,
+    /// The id of the route.
+    pub(super) action: &'static str,
+    pub(super) outcome: Outcome,
+    pub(super) change: Change,
 }
 
 /// Where changes are written down.
@@ -59,29 +85,27 @@ impl Book {
         }
     }
 
-    /// Writes down what `call` has changed. It has happened: where it cannot be written, the log and a
-    /// metric say so.
+    /// Writes down what has happened: where it cannot be written, the log and a metric say so.
     pub(super) async fn write(
         &self,
         page: Page,
         audit: &Audit,
         decider: &Decider,
-        (call, change): (&Call, Change),
+        mut entry: Entry<'_>,
     ) {
-        let change = Change {
-            before: bounded(change.before),
-            after: bounded(change.after),
-            ..change
-        };
-        let text = line(call, &change).to_string();
+        let change = &mut entry.change;
+        change.before = bounded(change.before.take());
+        change.after = bounded(change.after.take());
+        let text = line(&entry).to_string();
         info!(
-            who = %call.caller.name,
-            peer = %call.peer,
-            action = call.route.id,
-            what = change.target,
-            before = %change.before,
-            after = %change.after,
-            "changed by an administrator"
+            who = %entry.caller.name,
+            peer = %entry.peer,
+            action = entry.action,
+            outcome = entry.outcome.as_str(),
+            what = entry.change.target,
+            before = %entry.change.before,
+            after = %entry.change.after,
+            "{}", entry.outcome.message()
         );
         if let Some(mut file) = page.file {
             let _turn = self.turn.lock().await;
@@ -125,16 +149,39 @@ async fn add(decider: &Decider, stream: &str, audit: &Audit, text: &str) -> Resu
     added.await.map(drop).map_err(|error| error.to_string())
 }
 
-fn line(call: &Call, change: &Change) -> Value {
+impl Outcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::RefusedAfterWriting => "refused_after_writing",
+            Self::PartlyRefused => "partly_refused",
+            Self::Unknown => "unknown",
+            Self::Forbidden => "forbidden",
+        }
+    }
+
+    fn message(self) -> &'static str {
+        match self {
+            Self::Done => "changed by an administrator",
+            Self::RefusedAfterWriting | Self::PartlyRefused | Self::Unknown => {
+                "changed by an administrator, and not as it was meant"
+            }
+            Self::Forbidden => "an administrator tried what is not theirs to do",
+        }
+    }
+}
+
+fn line(entry: &Entry<'_>) -> Value {
     json!({
         "at_ms": SystemClock::new().now().as_micros() / 1_000,
-        "who": &*call.caller.name,
-        "role": call.caller.role.as_str(),
-        "peer": call.peer.to_string(),
-        "action": call.route.id,
-        "target": change.target,
-        "before": change.before,
-        "after": change.after,
+        "who": &*entry.caller.name,
+        "role": entry.caller.role.as_str(),
+        "peer": entry.peer.to_string(),
+        "action": entry.action,
+        "outcome": entry.outcome.as_str(),
+        "target": entry.change.target,
+        "before": entry.change.before,
+        "after": entry.change.after,
     })
 }
 

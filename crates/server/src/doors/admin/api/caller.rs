@@ -3,8 +3,8 @@
 //! Only `Authorization` and the connection itself are looked at. What a browser adds to requests of
 //! strangers' pages by itself, such as cookies, proves nothing here.
 
-use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::{HeaderMap, Uri};
 use std::sync::Arc;
 use subtle::{Choice, ConstantTimeEq};
 use tidegate_policy::admin::{Admin, Known, Role, Sha256};
@@ -68,7 +68,9 @@ fn find(known: &[Known], hash: &Sha256) -> Option<Caller> {
 }
 
 /// Whether a page of somebody else sent the request, by way of a browser.
-pub(super) fn is_foreign(headers: &HeaderMap) -> bool {
+///
+/// Whom the request is for stands in its URI with HTTP/2, and in `Host` before that.
+pub(super) fn is_foreign(headers: &HeaderMap, uri: &Uri) -> bool {
     let site = headers.get("sec-fetch-site");
     if site.is_some_and(|site| site == "cross-site" || site == "same-site") {
         return true;
@@ -78,6 +80,7 @@ pub(super) fn is_foreign(headers: &HeaderMap) -> bool {
     };
     let authority = origin.to_str().ok().and_then(|it| it.split_once("://"));
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = uri.authority().map(http::uri::Authority::as_str).or(host);
     match (authority, host) {
         (Some((_, authority)), Some(host)) => !authority.eq_ignore_ascii_case(host),
         // `null`, and whatever else it may be.
@@ -160,7 +163,17 @@ mod tests {
             (&[("host", "a:1"), ("sec-fetch-site", "same-origin")], false),
             (&[("origin", "http://a")], true),
         ] {
-            assert_eq!(is_foreign(&headers(values)), expected, "{values:?}");
+            let path = Uri::from_static("/admin/v1/status");
+            assert_eq!(is_foreign(&headers(values), &path), expected, "{values:?}");
         }
+    }
+
+    #[test]
+    fn with_http2_every_page_was_one_of_others_for_there_is_no_host() {
+        let uri = Uri::from_static("https://a:1/admin/v1/status");
+        let own = headers(&[("origin", "https://a:1")]);
+        assert!(!is_foreign(&own, &uri));
+        let other = headers(&[("origin", "https://b:1"), ("host", "b:1")]);
+        assert!(is_foreign(&other, &uri));
     }
 }

@@ -7,7 +7,7 @@
 //! | `caller`, `failures` | who calls; wrong tokens, bounded |
 //! | `call` | a call, as those see it who answer it |
 //! | `of` | those who answer |
-//! | `mask`, `patch`, `page` | documents: without secrets, changed in part, a piece at a time |
+//! | `patch`, `page` | documents: changed in part, a piece at a time |
 //! | `audit` | who changed what |
 //! | `openapi` | the list of routes as a document |
 //! | `respond` | every status and header |
@@ -18,7 +18,6 @@ mod caller;
 mod etag;
 mod failures;
 mod json;
-mod mask;
 mod of;
 mod openapi;
 mod page;
@@ -37,7 +36,7 @@ use crate::live::Composer;
 use crate::server::session::Visit;
 use crate::tasks::Tasks;
 use arc_swap::ArcSwapOption;
-use audit::{Book, Change};
+use audit::{Book, Change, Entry, Outcome};
 use call::Call;
 use caller::{Caller, Stranger};
 use etag::Expected;
@@ -73,12 +72,16 @@ pub(crate) struct Api {
     bounds: Bounds,
     failures: Failures,
     book: Book,
+    /// What known callers may not do is written down as often as this says, and no more.
+    denials: Failures,
     walks: Semaphore,
+    /// Changes under way, which are finished even if their callers go.
+    changes: Arc<Tasks>,
 }
 
 impl Api {
-    /// The API of the server whose policies `composer` keeps.
-    pub(crate) fn new(composer: Composer, bounds: Bounds) -> Self {
+    /// The API of the server whose policies `composer` keeps. Changes run as tasks among `changes`.
+    pub(crate) fn new(composer: Composer, bounds: Bounds, changes: Arc<Tasks>) -> Self {
         let serving = composer.serving();
         Self {
             admin: Arc::clone(serving.admin()),
@@ -87,7 +90,9 @@ impl Api {
             bounds,
             failures: Failures::new(),
             book: Book::default(),
+            denials: Failures::new(),
             walks: Semaphore::new(WALKS_MAX),
+            changes,
         }
     }
 
@@ -117,13 +122,15 @@ impl Api {
             let place = place.ok_or_else(nothing)?;
             let route = route.ok_or_else(|| Refusal::wrong_method(&place.allowed()))?;
             if caller.role < route.role {
-                return Err(Refusal::forbidden(caller.role, route.role));
+                let refusal = Refusal::forbidden(caller.role, route.role);
+                self.deny(caller, visit.peer(), (place, route)).await;
+                return Err(refusal);
             }
             let call = self.read(route, caller, visit.peer(), (place, &parts, body));
             let call = call.await?;
             let done = match route.verb {
                 Verb::Get => (route.handler)(&self, &call).await?,
-                _ => self.finish(call, visit.tasks()).await?,
+                _ => self.finish(call).await?,
             };
             Ok(match done.etag() {
                 Some(etag) if verb == Some(Verb::Get) && etag::is_seen(&parts.headers, etag) => {
@@ -149,10 +156,10 @@ impl Api {
 
     /// Does what `call` asks for, to its end: what has begun is written down, even if the caller has
     /// gone meanwhile.
-    async fn finish(self: &Arc<Self>, call: Call, tasks: &Tasks) -> Result<Done, Refusal> {
+    async fn finish(self: &Arc<Self>, call: Call) -> Result<Done, Refusal> {
         let (told, heard) = oneshot::channel();
         let api = Arc::clone(self);
-        tasks.spawn(async move {
+        self.changes.spawn(async move {
             let done = (call.route.handler)(&api, &call).await;
             // Nobody may be there any more to hear it.
             told.send(done).ok();
@@ -160,9 +167,46 @@ impl Api {
         heard.await.unwrap_or_else(|_| Err(Refusal::failed()))
     }
 
+    /// Writes down that somebody tried what is not theirs to do; to its end, as with what is done.
+    async fn deny(
+        self: &Arc<Self>,
+        caller: Caller,
+        peer: IpAddr,
+        (place, route): (path::Place, &'static Route),
+    ) {
+        if self.denials.note(peer).is_some() {
+            return;
+        }
+        let change = Change {
+            target: route.target(&place.params(route).unwrap_or_default()),
+            before: Value::Null,
+            after: Value::Null,
+        };
+        let (told, heard) = oneshot::channel::<()>();
+        let api = Arc::clone(self);
+        self.changes.spawn(async move {
+            let entry = Entry {
+                caller: &caller,
+                peer,
+                action: route.id,
+                outcome: Outcome::Forbidden,
+                change,
+            };
+            if let Some(admin) = api.admin.load_full()
+                // What cannot be opened has been told.
+                && let Ok(page) = api.book.open(&admin.audit).await
+            {
+                let written = api.book.write(page, &admin.audit, &api.decider, entry);
+                written.await;
+            }
+            told.send(()).ok();
+        });
+        heard.await.ok();
+    }
+
     /// Who calls, if it is somebody who may.
     fn welcome(&self, admin: &Admin, parts: &Parts, visit: Visit<'_>) -> Result<Caller, Refusal> {
-        if caller::is_foreign(&parts.headers) {
+        if caller::is_foreign(&parts.headers, &parts.uri) {
             let detail = "pages of other origins may not call this";
             return Err(Refusal::new(403, detail).with("header.Origin", "it is not this server"));
         }
@@ -239,7 +283,8 @@ impl Api {
         Ok(value)
     }
 
-    /// Does what `work` does, which tells what it has changed; and writes that down.
+    /// Does what `work` does, which tells what it has changed, or may have changed before it was refused;
+    /// and writes that down.
     async fn change<T>(
         &self,
         call: &Call,
@@ -247,14 +292,25 @@ impl Api {
     ) -> Result<T, Refusal> {
         let admin = self.admin.load_full().ok_or_else(Refusal::unauthorized)?;
         let page = self.book.open(&admin.audit).await?;
-        let (done, change) = work.await?;
-        if let Some(change) = change {
-            let told = (call, change);
-            self.book
-                .write(page, &admin.audit, &self.decider, told)
-                .await;
+        let (worked, told) = match work.await {
+            Ok((done, change)) => (Ok(done), change.map(|it| (Outcome::Done, it))),
+            Err(mut refusal) => {
+                let told = refusal.take_told();
+                (Err(refusal), told)
+            }
+        };
+        if let Some((outcome, change)) = told {
+            let entry = Entry {
+                caller: &call.caller,
+                peer: call.peer,
+                action: call.route.id,
+                outcome,
+                change,
+            };
+            let written = self.book.write(page, &admin.audit, &self.decider, entry);
+            written.await;
         }
-        Ok(done)
+        worked
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every status and header that the admin API answers with. Nothing else of it knows them.
 
+use super::audit::{Change, Outcome};
 use super::etag::ETag;
 use crate::doors::respond::{Answer, Whole};
 use http::header::{
@@ -33,7 +34,13 @@ pub(super) struct Refusal {
     detail: String,
     errors: Vec<Wrong>,
     header: Option<Box<(HeaderName, HeaderValue)>>,
+    /// What may have been done all the same, and is to be written down.
+    told: Option<Box<(Outcome, Change)>>,
 }
+
+/// Gathers what is wrong, so that all of it is told at once.
+#[derive(Debug, Default)]
+pub(super) struct Gathered(Option<Refusal>);
 
 /// One thing that is wrong.
 #[derive(Debug)]
@@ -41,6 +48,29 @@ struct Wrong {
     place: String,
     message: String,
     help: Option<String>,
+}
+
+// === impl Gathered ===
+
+impl Gathered {
+    /// What was read, if it could be.
+    pub(super) fn take<T>(&mut self, read: Result<T, Refusal>) -> Option<T> {
+        match read {
+            Ok(read) => Some(read),
+            Err(refusal) => {
+                match &mut self.0 {
+                    Some(first) => first.errors.extend(refusal.errors),
+                    None => self.0 = Some(refusal),
+                }
+                None
+            }
+        }
+    }
+
+    /// A refusal with everything that was wrong, if anything was.
+    pub(super) fn end(self) -> Result<(), Refusal> {
+        self.0.map_or(Ok(()), Err)
+    }
 }
 
 // === impl Done ===
@@ -123,6 +153,7 @@ impl Refusal {
             detail: detail.into(),
             errors: Vec::new(),
             header: None,
+            told: None,
         }
     }
 
@@ -221,6 +252,17 @@ impl Refusal {
             help: help.map(str::to_owned),
         });
         self
+    }
+
+    /// The same, where something may have been done before it was refused.
+    pub(super) fn told(mut self, outcome: Outcome, change: Change) -> Self {
+        self.told = Some(Box::new((outcome, change)));
+        self
+    }
+
+    /// What is to be written down of it.
+    pub(super) fn take_told(&mut self) -> Option<(Outcome, Change)> {
+        self.told.take().map(|told| *told)
     }
 
     fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {

@@ -121,6 +121,17 @@ impl Route {
         self.path.split('/').filter_map(named)
     }
 
+    /// What it is about, with these in place of the braces; but none of those that may be secrets.
+    pub(super) fn target(&self, params: &[(&'static str, String)]) -> String {
+        let segments = self.path.split('/').filter(|it| !it.is_empty());
+        let segments = segments.map(|segment| {
+            let name = named(segment).filter(|it| !matches!(*it, "member" | "subject"));
+            let given = params.iter().find(|(it, _)| Some(*it) == name);
+            given.map_or(segment, |(_, text)| text)
+        });
+        segments.collect::<Vec<_>>().join("/")
+    }
+
     /// Every status that it is ever refused with, in order.
     pub(super) fn refusals(&self) -> Vec<u16> {
         let mut all = vec![400, 401, 403, 429, 431, 500];

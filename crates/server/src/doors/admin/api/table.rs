@@ -1,6 +1,6 @@
 //! All routes of the admin API: who answers, and what the `OpenAPI` document says.
 
-use super::of::{assign, buckets, documents, limits, members, modes, plans, status};
+use super::of::{assign, bans, buckets, documents, limits, members, modes, plans, status};
 use super::page::{LIMIT, NAME, OFFSET, SOURCE};
 use super::route::{BodyOf, Gives, Param, ParamKind, Route, Verb};
 use std::future::ready;
@@ -19,6 +19,13 @@ const POLICY: Param = Param {
     name: "policy",
     kind: ParamKind::Text,
     about: "Only those of this policy.",
+};
+
+/// Whose list.
+const GUARD: Param = Param {
+    name: "guard",
+    kind: ParamKind::Text,
+    about: "Only those whom this guard keeps out.",
 };
 
 /// Limits that are so.
@@ -530,6 +537,24 @@ pub(super) static ROUTES: &[Route] = &[
     },
     Route {
         verb: Verb::Get,
+        path: "/bans",
+        id: "listBans",
+        tag: "guards",
+        about: "Who is kept out by lists in Redis, of all guards, and for how long. Secrets are not shown.",
+        role: Role::Read,
+        query: &[OFFSET, LIMIT, NAME, GUARD],
+        body: None,
+        gives: Gives {
+            status: 200,
+            schema: Some("Bans"),
+            has_version: false,
+        },
+        is_versioned: false,
+        refuses: &[422, 503],
+        handler: |api, call| Box::pin(bans::list(api, call)),
+    },
+    Route {
+        verb: Verb::Get,
         path: "/routes",
         id: "listRoutes",
         tag: "routes",
@@ -660,8 +685,8 @@ pub(super) static ROUTES: &[Route] = &[
             has_version: false,
         },
         is_versioned: false,
-        refuses: &[],
-        handler: |api, call| Box::pin(ready(Ok(plans::list(api, call)))),
+        refuses: &[503],
+        handler: |api, call| Box::pin(plans::list(api, call)),
     },
     Route {
         verb: Verb::Get,

@@ -77,7 +77,6 @@ impl RuleSetSource {
         let mut now: Vec<Now<RuleSetRecord>> = stream::iter(ids)
             .map(|id| self.read(id))
             .buffered(AT_ONCE)
-            .try_filter_map(|set| async { Ok(set) })
             .try_collect()
             .await?;
         now.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -111,20 +110,27 @@ impl RuleSetSource {
         Ok(ids)
     }
 
-    /// What the hash of a rule set says; nothing where there is none, which is how one goes.
-    async fn read(&self, id: String) -> Result<Option<Now<RuleSetRecord>>, Trouble> {
+    /// What the hash of a rule set says. That there is none is an error: a rule set goes by being taken
+    /// out of the set of ids, and a hash alone is gone where it was evicted, or expired, or was lost.
+    async fn read(&self, id: String) -> Result<Now<RuleSetRecord>, Trouble> {
         let key = format!("{}:ruleset:{id}", self.prefix);
         let hash = match self.connection.hgetall(key.as_bytes()).await {
-            Ok(hash) if hash.is_empty() => return Ok(None),
+            Ok(hash) if hash.is_empty() => {
+                let prefix = &self.prefix;
+                let why = format!(
+                    "there is no hash `{key}`, and the set `{prefix}:rulesets` has it still"
+                );
+                return Ok((id, Err(why)));
+            }
             Ok(hash) => hash,
             Err(error) if error.code() == Some(WRONG_TYPE) => {
                 let why = format!("the key `{key}` does not hold a hash");
-                return Ok(Some((id, Err(why))));
+                return Ok((id, Err(why)));
             }
             Err(error) => return Err(away(&key, &error)),
         };
         let said = record(key, &id, hash);
-        Ok(Some((id, said)))
+        Ok((id, said))
     }
 }
 

@@ -64,6 +64,11 @@ impl<T: Clone> Sets<T> {
                 good.insert(id, set);
             }
         }
+        if good.is_empty() && !before.is_empty() {
+            // Others in place of those that were, and none of them understood.
+            let why = in_short(&flaws).unwrap_or_else(|| "all rule sets are gone".to_owned());
+            return Loaded::Wrong { version, why };
+        }
         let sets: Vec<T> = good.values().cloned().collect();
         *self.good.lock() = good;
         let mut loaded = part(source, &sets, version, translate);

@@ -5,9 +5,9 @@ use crate::commands::bucket::{BucketArgs, Named, policy_name};
 use crate::commands::inspect::look;
 use crate::commands::reset::{all, one};
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::audit::Change;
+use crate::doors::admin::api::audit::{Change, Outcome};
 use crate::doors::admin::api::call::Call;
-use crate::doors::admin::api::respond::{Done, Refusal};
+use crate::doors::admin::api::respond::{Done, Gathered, Refusal};
 use crate::failure::Failure;
 use crate::tasks;
 use serde_json::{Value, json};
@@ -25,8 +25,10 @@ const PARTS_MAX: usize = 16;
 
 /// Looks into a bucket.
 pub(in super::super) async fn inspect(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    call.only(&["bucket", "policy", "limit", "key", "band"])?;
-    let (named, _) = find(api, args(call)?).await?;
+    let mut wrong = Gathered::default();
+    wrong.take(call.only(&["bucket", "policy", "limit", "key", "band"]));
+    let args = args(call, wrong)?;
+    let (named, _) = find(api, args).await?;
     let sight = match api.decider.limiter().store() {
         AnyStore::Redis(shared) => look::look(&shared.store, &named).await,
         store => look::look_in_process(store, &named).await,
@@ -37,10 +39,12 @@ pub(in super::super) async fn inspect(api: &Api, call: &Call) -> Result<Done, Re
 
 /// Makes a bucket as good as new, or all buckets of a limit.
 pub(in super::super) async fn reset(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    call.only(&["bucket", "policy", "limit", "key", "band", "all", "dry_run"])?;
-    let is_dry = call.flag("dry_run")?;
-    let args = args(call)?;
-    if call.flag("all")? {
+    let mut wrong = Gathered::default();
+    wrong.take(call.only(&["bucket", "policy", "limit", "key", "band", "all", "dry_run"]));
+    let is_dry = wrong.take(call.flag("dry_run")).unwrap_or(true);
+    let is_all = wrong.take(call.flag("all")).unwrap_or_default();
+    let args = args(call, wrong)?;
+    if is_all {
         return reset_all(api, call, (&args, is_dry)).await;
     }
     let (named, _) = find(api, args).await?;
@@ -49,7 +53,7 @@ pub(in super::super) async fn reset(api: &Api, call: &Call) -> Result<Done, Refu
             AnyStore::Redis(shared) => one::forget(&shared.store, &named, is_dry).await,
             store => one::forget_in_process(store, &named, is_dry).await,
         };
-        let forgotten = forgotten.map_err(refusal)?;
+        let forgotten = forgotten.map_err(|failure| lost(failure, (&named.bucket, is_dry)))?;
         let change = changed(&named.bucket, forgotten, true);
         Ok((forgotten, (!is_dry).then_some(change)))
     };
@@ -98,7 +102,7 @@ async fn reset_all(
         let is_complete = matches!(walked, Ok(Ok(())));
         let told = (walk.forgotten, walk.left, is_complete);
         if let (Ok(Err(failure)), 0) = (walked, walk.forgotten) {
-            return Err(refusal(failure));
+            return Err(lost(failure, (&bucket, is_dry)));
         }
         let change = changed(&bucket, walk.forgotten, is_complete);
         Ok((told, (!is_dry).then_some(change)))
@@ -113,6 +117,16 @@ async fn reset_all(
     })))
 }
 
+/// A reset that failed. Where only the answer was lost, it may have been done.
+fn lost(failure: Failure, (bucket, is_dry): (&str, bool)) -> Refusal {
+    let may_be_done = !is_dry && matches!(failure, Failure::Runtime(_));
+    let refusal = refusal(failure);
+    if may_be_done {
+        return refusal.told(Outcome::Unknown, changed(bucket, 0, false));
+    }
+    refusal
+}
+
 fn changed(bucket: &str, forgotten: u64, is_complete: bool) -> Change {
     Change {
         // Secrets stand in it as hashes.
@@ -122,17 +136,18 @@ fn changed(bucket: &str, forgotten: u64, is_complete: bool) -> Change {
     }
 }
 
-/// Which bucket is meant, as the command line would say it.
-fn args(call: &Call) -> Result<BucketArgs, Refusal> {
-    let text = |name| Ok(call.text(name)?.map(str::to_owned));
+/// Which bucket is meant, as the command line would say it; or everything that is wrong with the call.
+fn args(call: &Call, mut wrong: Gathered) -> Result<BucketArgs, Refusal> {
+    let mut text = |name| wrong.take(call.text(name)).flatten().map(str::to_owned);
     let args = BucketArgs {
-        bucket: text("bucket")?,
+        bucket: text("bucket"),
         config: PathBuf::new(),
-        policy: text("policy")?,
-        limit: text("limit")?,
-        key: key(call)?,
-        band: text("band")?,
+        policy: text("policy"),
+        limit: text("limit"),
+        band: text("band"),
+        key: wrong.take(key(call)).unwrap_or_default(),
     };
+    wrong.end()?;
     let whose = [
         args.policy.is_some(),
         args.limit.is_some(),

@@ -5,7 +5,6 @@ use super::usage::Usage;
 use crate::doors::admin::api::Api;
 use crate::doors::admin::api::call::Call;
 use crate::doors::admin::api::etag::ETag;
-use crate::doors::admin::api::mask;
 use crate::doors::admin::api::page;
 use crate::doors::admin::api::patch;
 use crate::doors::admin::api::path::encode;
@@ -13,6 +12,7 @@ use crate::doors::admin::api::respond::{Done, Refusal};
 use crate::doors::admin::api::route::BASE;
 use crate::live::View;
 use serde_json::{Value, json};
+use tidegate_policy::mask;
 use tidegate_policy::source::{Document, DocumentKind};
 
 /// All of a kind that are asked for.
@@ -25,7 +25,7 @@ pub(in super::super) async fn list(
     let found: Vec<&Document> = of(&view, kind)
         .filter(|it| is_wanted(&view, it, call))
         .collect();
-    let usage = Usage::of(api, kind).await?;
+    let usage = Usage::of(api, &view, kind).await?;
     let body = page::of(&found, &call.query, |document| {
         item(&view, document, &usage)
     });
@@ -63,7 +63,7 @@ pub(in super::super) async fn create(
     let view = view.await?;
     let target = Target::find(&view, kind, name)?;
     let location = format!("{BASE}/{}/{}", kind.section(), encode(name));
-    let usage = Usage::of(api, kind).await?;
+    let usage = Usage::of(api, &view, kind).await?;
     let item = item(&view, target.document, &usage);
     Ok(Done::created(item, location).at(target.etag()))
 }
@@ -80,8 +80,8 @@ pub(in super::super) async fn change(
         let why = "a name cannot be changed: buckets are named after it";
         return Err(Refusal::senseless(kind.name_field(), why));
     }
-    let patched = |shown: &Value, document: &mut Value| {
-        call.expected.check(&ETag::of(shown))?;
+    let patched = |found: &Target<'_>, document: &mut Value| {
+        call.expected.check(&found.etag())?;
         patch::merge(document, &call.body);
         Ok(())
     };
@@ -105,7 +105,7 @@ pub(in super::super) async fn remove(
 
 /// One that is there, as it is told.
 pub(super) async fn show(api: &Api, view: &View, target: &Target<'_>) -> Result<Done, Refusal> {
-    let usage = Usage::of(api, target.document.kind).await?;
+    let usage = Usage::of(api, view, target.document.kind).await?;
     Ok(Done::seen(item(view, target.document, &usage)).at(target.etag()))
 }
 
@@ -130,8 +130,8 @@ fn item(view: &View, document: &Document, usage: &Usage) -> Value {
         "name": document.name,
         "source": part.map(|part| part.name.as_str()),
         "writable": part.is_some_and(|part| part.is_writable),
-        "version": ETag::of(&value).as_str(),
-        "used_by": usage.shown(view, document),
+        "version": ETag::of_text(&document.digest).as_str(),
+        "used_by": usage.shown(document),
         "document": mask::hidden(&value),
     })
 }

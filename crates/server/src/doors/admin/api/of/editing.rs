@@ -4,16 +4,16 @@
 use super::documents::value;
 use super::usage::Usage;
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::audit::Change;
+use crate::doors::admin::api::audit::{Change, Outcome};
 use crate::doors::admin::api::call::Call;
 use crate::doors::admin::api::etag::ETag;
-use crate::doors::admin::api::mask;
 use crate::doors::admin::api::respond::Refusal;
-use crate::live::{Edit, EditError, PartView, View};
+use crate::live::{Edit, EditError, PartView, Raw, Standing, View};
 use crate::wire::fault::quote;
 use serde_json::Value;
 use std::sync::Arc;
-use tidegate_policy::source::{Document, DocumentKind};
+use tidegate_policy::mask;
+use tidegate_policy::source::{Document, DocumentKind, digest};
 
 /// How often a change is tried that others were quicker with, who changed something else.
 const TRIES_MAX: usize = 8;
@@ -47,7 +47,7 @@ impl<'v> Target<'v> {
 
     /// Which version it is of.
     pub(super) fn etag(&self) -> ETag {
-        ETag::of(&self.shown)
+        ETag::of_text(&self.document.digest)
     }
 
     /// Where it can be changed; a refusal that names where it stands, if that is nowhere.
@@ -63,6 +63,77 @@ impl<'v> Target<'v> {
                 Err(Refusal::new(409, detail).with_help("source", "read-only", Some(&help)))
             }
         }
+    }
+}
+
+/// A document as its source has it, which a change is made to.
+struct Written {
+    /// As it is written, where that is known.
+    text: Option<String>,
+    /// It, where it is not what is served, and why that is.
+    waits: Option<(Document, String)>,
+}
+
+impl Written {
+    /// The document that is served as `found`, or a refusal where its source has it no more.
+    async fn of(api: &Api, found: &Target<'_>) -> Result<Self, Refusal> {
+        let document = found.document;
+        let (kind, name) = (document.kind, &document.name);
+        let source = found.part.map_or("", |part| part.name.as_str());
+        let raw = api.composer.raw(source, kind, name).await;
+        match raw {
+            None => Ok(Self {
+                text: None,
+                waits: None,
+            }),
+            Some(Raw { text, waits: None }) => Ok(Self { text, waits: None }),
+            Some(Raw {
+                text: None,
+                waits: Some(why),
+            }) => {
+                let detail = format!("{} {} is gone from there", kind.word(), quote(name));
+                Err(Refusal::new(412, detail).with("source", why))
+            }
+            Some(Raw {
+                text: Some(text),
+                waits: Some(why),
+            }) => {
+                let said: Value = serde_json::from_str(&text).unwrap_or_default();
+                // Nobody has seen this one, and so no version of what was seen is its own.
+                let waiting = Document {
+                    json: mask::hidden(&said).to_string(),
+                    digest: digest(&text),
+                    limit_digests: Vec::new(),
+                    ..document.clone()
+                };
+                Ok(Self {
+                    text: Some(text),
+                    waits: Some((waiting, why)),
+                })
+            }
+        }
+    }
+
+    /// What a change is made to, of which `found` is served.
+    fn target<'v>(&'v self, found: &Target<'v>) -> Target<'v> {
+        let document = match &self.waits {
+            Some((waiting, _)) => waiting,
+            None => found.document,
+        };
+        Target {
+            document,
+            part: found.part,
+            shown: value(document),
+        }
+    }
+
+    /// A refusal for which it may matter that something else is served.
+    fn told(&self, refusal: Refusal) -> Refusal {
+        let Some((_, why)) = &self.waits else {
+            return refusal;
+        };
+        let help = "put it right there, or change what is there by `If-Match: *`";
+        refusal.with_help("source", why, Some(help))
     }
 }
 
@@ -85,43 +156,41 @@ pub(super) async fn create(
             );
             return Err(Refusal::new(409, detail));
         }
+        let change = Change {
+            target: target(kind, name),
+            before: Value::Null,
+            after: document.clone(),
+        };
         let edit = Edit {
             kind,
             name: name.to_owned(),
             document: Some(document.to_string()),
+            over: None,
         };
-        let edited = api.composer.edit(source, &view.version, vec![edit]).await;
-        match edited {
-            Ok(now) => {
-                let change = Change {
-                    target: target(kind, name),
-                    before: Value::Null,
-                    after: document.clone(),
-                };
-                return Ok((now, Some(change)));
-            }
-            Err(EditError::Stale { .. }) => {}
-            Err(error) => return Err(refusal(&view, error)),
+        if let Some(edited) = submit(api, &view, (source, edit), change).await? {
+            return Ok(edited);
         }
     }
     Err(outrun())
 }
 
-/// Changes a document as `change` says, which is shown what callers see of it, and has the document
-/// itself. It checks whether that is what was seen.
+/// Changes a document as `change` says, which is given what there is, and the document to change. It
+/// checks whether that is what was seen.
 pub(super) async fn edit(
     api: &Api,
     (kind, name): Name<'_>,
-    change: impl Fn(&Value, &mut Value) -> Result<(), Refusal>,
+    change: impl Fn(&Target<'_>, &mut Value) -> Result<(), Refusal>,
 ) -> Edited {
     for _ in 0..TRIES_MAX {
         let view = api.composer.view();
         let found = Target::find(&view, kind, name)?;
-        let raw = api.composer.raw(kind, name).await;
-        let before = raw.and_then(|it| serde_json::from_str(&it).ok());
-        let before: Value = before.unwrap_or_else(|| found.shown.clone());
+        let written = Written::of(api, &found).await?;
+        let there = written.target(&found);
+        let text = written.text.as_ref();
+        let before = text.and_then(|it| serde_json::from_str(it).ok());
+        let before: Value = before.unwrap_or_else(|| there.shown.clone());
         let mut after = before.clone();
-        change(&found.shown, &mut after)?;
+        change(&there, &mut after).map_err(|it| written.told(it))?;
         let source = found.writable(&view)?;
         refuse_masks(&after)?;
         if after == before {
@@ -131,22 +200,15 @@ pub(super) async fn edit(
             kind,
             name: name.to_owned(),
             document: Some(after.to_string()),
+            over: written.text.clone(),
         };
-        let edited = api
-            .composer
-            .edit(Some(source), &view.version, vec![edit])
-            .await;
-        match edited {
-            Ok(now) => {
-                let change = Change {
-                    target: target(kind, name),
-                    before,
-                    after,
-                };
-                return Ok((now, Some(change)));
-            }
-            Err(EditError::Stale { .. }) => {}
-            Err(error) => return Err(refusal(&view, error)),
+        let change = Change {
+            target: target(kind, name),
+            before,
+            after,
+        };
+        if let Some(edited) = submit(api, &view, (Some(source), edit), change).await? {
+            return Ok(edited);
         }
     }
     Err(outrun())
@@ -157,9 +219,12 @@ pub(super) async fn remove(api: &Api, call: &Call, (kind, name): Name<'_>) -> Ed
     for _ in 0..TRIES_MAX {
         let view = api.composer.view();
         let found = Target::find(&view, kind, name)?;
-        call.expected.check(&found.etag())?;
+        let written = Written::of(api, &found).await?;
+        let there = written.target(&found);
+        let expected = call.expected.check(&there.etag());
+        expected.map_err(|it| written.told(it))?;
         let source = found.writable(&view)?;
-        let users = Usage::of(api, kind).await?.told(&view, found.document);
+        let users = Usage::of(api, &view, kind).await?.told(found.document);
         if !users.is_empty() {
             return Err(used(kind.word(), name, &users));
         }
@@ -167,25 +232,65 @@ pub(super) async fn remove(api: &Api, call: &Call, (kind, name): Name<'_>) -> Ed
             kind,
             name: name.to_owned(),
             document: None,
+            over: written.text.clone(),
         };
-        let edited = api
-            .composer
-            .edit(Some(source), &view.version, vec![edit])
-            .await;
-        match edited {
-            Ok(now) => {
-                let change = Change {
-                    target: target(kind, name),
-                    before: found.shown.clone(),
-                    after: Value::Null,
-                };
-                return Ok((now, Some(change)));
-            }
-            Err(EditError::Stale { .. }) => {}
-            Err(error) => return Err(refusal(&view, error)),
+        let change = Change {
+            target: target(kind, name),
+            before: there.shown.clone(),
+            after: Value::Null,
+        };
+        if let Some(edited) = submit(api, &view, (Some(source), edit), change).await? {
+            return Ok(edited);
         }
     }
     Err(outrun())
+}
+
+/// Has a change written and served; nothing where others were quicker.
+async fn submit(
+    api: &Api,
+    view: &View,
+    (source, edit): (Option<&str>, Edit),
+    change: Change,
+) -> Result<Option<(Arc<View>, Option<Change>)>, Refusal> {
+    let before = standing(api, view, source);
+    let edited = api.composer.edit(source, &view.version, vec![edit]).await;
+    let error = match edited {
+        Ok(now) => return Ok(Some((now, Some(change)))),
+        Err(EditError::Stale { .. }) => return Ok(None),
+        Err(error) => error,
+    };
+    let was_reached = before.as_ref().is_some_and(|it| it.age.is_some());
+    let is_refused = |it: &Option<Standing>| it.as_ref().is_some_and(|it| it.is_refused);
+    let outcome = match error {
+        // It may have been written, and only the answer was lost.
+        EditError::Away(_) => was_reached.then_some(Outcome::Unknown),
+        // What a source says is refused once it is written there, and not before. Where it was refused
+        // all along, nobody can tell.
+        EditError::Invalid(_) | EditError::Refused(_)
+            if is_refused(&standing(api, view, source)) =>
+        {
+            Some(if is_refused(&before) {
+                Outcome::Unknown
+            } else {
+                Outcome::RefusedAfterWriting
+            })
+        }
+        _ => None,
+    };
+    let refusal = refusal(view, error);
+    Err(match outcome {
+        Some(outcome) => refusal.told(outcome, change),
+        None => refusal,
+    })
+}
+
+/// How it stands with the source that is written to.
+fn standing(api: &Api, view: &View, source: Option<&str>) -> Option<Standing> {
+    let first = || view.parts.iter().find(|part| part.is_writable);
+    let name = source.or_else(|| first().map(|part| part.name.as_str()))?;
+    let mut standings = api.composer.standings().into_iter();
+    standings.find(|it| it.name == name)
 }
 
 /// Something cannot go while others use it.
@@ -226,6 +331,7 @@ fn refusal(view: &View, error: EditError) -> Refusal {
         EditError::Stale { .. } => outrun(),
         EditError::Invalid(errors) => Refusal::unsound(&errors),
         EditError::Refused(why) => Refusal::senseless("body", why),
+        EditError::InTheWay(why) => Refusal::new(409, why),
         EditError::Unknown(why) => Refusal::senseless("query.source", why),
         EditError::Used { by } => {
             let refusal = Refusal::new(409, format!("it is used by {}", by.join(", ")));

@@ -3,11 +3,10 @@
 use super::documents::{of, value};
 use super::editing::{self, Target, used};
 use super::modes::{MODES, mode_of};
-use super::usage;
+use super::usage::{self, Usage};
 use crate::doors::admin::api::Api;
 use crate::doors::admin::api::call::Call;
 use crate::doors::admin::api::etag::ETag;
-use crate::doors::admin::api::mask;
 use crate::doors::admin::api::page;
 use crate::doors::admin::api::patch;
 use crate::doors::admin::api::path::encode;
@@ -15,6 +14,8 @@ use crate::doors::admin::api::respond::{Done, Refusal};
 use crate::doors::admin::api::route::BASE;
 use crate::live::View;
 use serde_json::{Value, json};
+use std::sync::Arc;
+use tidegate_policy::mask;
 use tidegate_policy::source::{Document, DocumentKind};
 
 const POLICY: DocumentKind = DocumentKind::Policy;
@@ -22,7 +23,26 @@ const POLICY: DocumentKind = DocumentKind::Policy;
 /// A limit, and the policy that it belongs to.
 struct Found<'v> {
     policy: &'v Document,
-    limit: Value,
+    /// All limits of it.
+    limits: Arc<Vec<Value>>,
+    /// Which of them it is.
+    at: usize,
+}
+
+impl Found<'_> {
+    fn limit(&self) -> &Value {
+        self.limits.get(self.at).unwrap_or(&Value::Null)
+    }
+
+    fn name(&self) -> String {
+        name(self.limit())
+    }
+
+    /// Which version it is of.
+    fn etag(&self) -> ETag {
+        let digest = self.policy.limit_digests.get(self.at);
+        digest.map_or_else(|| ETag::of(self.limit()), |it| ETag::of_text(it))
+    }
 }
 
 /// All limits that are asked for, in the order in which they count.
@@ -32,7 +52,8 @@ pub(in super::super) fn list(api: &Api, call: &Call) -> Done {
     let found = of(&view, POLICY).filter(|it| wanted.is_none_or(|name| it.name == name));
     let found = found.flat_map(all);
     let found: Vec<Found<'_>> = found.filter(|it| is_wanted(it, call)).collect();
-    let body = page::of(&found, &call.query, |found| item(&view, found));
+    let usage = Usage::of_policies(&view);
+    let body = page::of(&found, &call.query, |found| item(&view, found, &usage));
     Done::seen(body).at(ETag::of_text(&view.version))
 }
 
@@ -42,7 +63,8 @@ pub(in super::super) fn list_of(api: &Api, call: &Call) -> Result<Done, Refusal>
     let target = Target::find(&view, POLICY, call.param("policy"))?;
     let found = all(target.document).filter(|it| is_wanted(it, call));
     let found: Vec<Found<'_>> = found.collect();
-    let body = page::of(&found, &call.query, |found| item(&view, found));
+    let usage = Usage::of_policies(&view);
+    let body = page::of(&found, &call.query, |found| item(&view, found, &usage));
     Ok(Done::seen(body).at(target.etag()))
 }
 
@@ -63,7 +85,7 @@ pub(in super::super) async fn create(api: &Api, call: &Call) -> Result<Done, Ref
     if name.is_empty() {
         return Err(Refusal::senseless("name", "it needs a name"));
     }
-    let added = |_: &Value, document: &mut Value| {
+    let added = |_: &Target<'_>, document: &mut Value| {
         if position(document, name).is_some() {
             let name = crate::wire::fault::quote(name);
             return Err(Refusal::new(
@@ -77,10 +99,10 @@ pub(in super::super) async fn create(api: &Api, call: &Call) -> Result<Done, Ref
     let view = api
         .change(call, editing::edit(api, (POLICY, policy), added))
         .await?;
-    let Found { limit, .. } = &find(&view, policy, name)?;
     let place = format!("{BASE}/policies/{}/limits/{}", encode(policy), encode(name));
     let found = find(&view, policy, name)?;
-    Ok(Done::created(item(&view, &found), place).at(ETag::of(limit)))
+    let item = item(&view, &found, &Usage::of_policies(&view));
+    Ok(Done::created(item, place).at(found.etag()))
 }
 
 /// Changes what a merge patch says of a limit.
@@ -98,9 +120,12 @@ pub(in super::super) async fn change(api: &Api, call: &Call) -> Result<Done, Ref
 /// Removes a limit from its policy.
 pub(in super::super) async fn remove(api: &Api, call: &Call) -> Result<Done, Refusal> {
     let (policy, name) = (call.param("policy"), call.param("limit"));
-    let removed = |shown: &Value, document: &mut Value| {
-        check(call, shown, name)?;
-        let users = usage::of_limit(shown, name);
+    let removed = |target: &Target<'_>, document: &mut Value| {
+        let found = check(call, target, name)?;
+        let users = usage::of_limit(&found.limits, name).into_iter();
+        let users: Vec<String> = users
+            .map(|(kind, name)| format!("{kind} `{name}`"))
+            .collect();
         if !users.is_empty() {
             return Err(used("limit", name, &users));
         }
@@ -118,10 +143,10 @@ pub(super) async fn alter(
     api: &Api,
     call: &Call,
     change: impl Fn(&mut Value),
-) -> Result<std::sync::Arc<View>, Refusal> {
+) -> Result<Arc<View>, Refusal> {
     let (policy, name) = (call.param("policy"), call.param("limit"));
-    let altered = |shown: &Value, document: &mut Value| {
-        check(call, shown, name)?;
+    let altered = |target: &Target<'_>, document: &mut Value| {
+        check(call, target, name)?;
         let at = position(document, name);
         let limit = at.and_then(|at| limits(document).ok()?.get_mut(at));
         limit
@@ -135,49 +160,58 @@ pub(super) async fn alter(
 /// A limit as it is told.
 pub(super) fn show(view: &View, policy: &str, name: &str) -> Result<Done, Refusal> {
     let found = find(view, policy, name)?;
-    Ok(Done::seen(item(view, &found)).at(ETag::of(&found.limit)))
+    let item = item(view, &found, &Usage::of_policies(view));
+    Ok(Done::seen(item).at(found.etag()))
 }
 
 fn find<'v>(view: &'v View, policy: &str, name: &str) -> Result<Found<'v>, Refusal> {
-    let target = Target::find(view, POLICY, policy)?;
-    let mut all = all(target.document);
-    let found = all.find(|it| self::name(&it.limit) == name);
+    in_policy(Target::find(view, POLICY, policy)?.document, name)
+}
+
+fn in_policy<'v>(policy: &'v Document, name: &str) -> Result<Found<'v>, Refusal> {
+    let found = all(policy).find(|it| it.name() == name);
     found.ok_or_else(|| Refusal::unknown("limit", name))
 }
 
-/// Whether the limit of this name is what the caller has seen.
-fn check(call: &Call, policy: &Value, name: &str) -> Result<(), Refusal> {
-    let limits = policy.get("limits").and_then(Value::as_array);
-    let mut limits = limits.into_iter().flatten();
-    let limit = limits.find(|it| self::name(it) == name);
-    let limit = limit.ok_or_else(|| Refusal::unknown("limit", name))?;
-    call.expected.check(&ETag::of(limit))
+/// The limit of this name, if it is what the caller has seen.
+fn check<'v>(call: &Call, policy: &Target<'v>, name: &str) -> Result<Found<'v>, Refusal> {
+    let found = in_policy(policy.document, name)?;
+    call.expected.check(&found.etag())?;
+    Ok(found)
 }
 
 fn all(policy: &Document) -> impl Iterator<Item = Found<'_>> {
     let limits = match value(policy).get_mut("limits").map(Value::take) {
-        Some(Value::Array(limits)) => limits,
-        _ => Vec::new(),
+        Some(Value::Array(limits)) => Arc::new(limits),
+        _ => Arc::default(),
     };
-    limits.into_iter().map(move |limit| Found { policy, limit })
+    (0..limits.len()).map(move |at| Found {
+        policy,
+        limits: Arc::clone(&limits),
+        at,
+    })
 }
 
 fn is_wanted(found: &Found<'_>, call: &Call) -> bool {
     let (name, mode) = (call.query.text("name"), call.query.text("mode"));
-    name.is_none_or(|name| self::name(&found.limit).starts_with(name))
-        && mode.is_none_or(|mode| mode_of(&found.limit) == mode)
+    name.is_none_or(|name| found.name().starts_with(name))
+        && mode.is_none_or(|mode| mode_of(found.limit()) == mode)
 }
 
-fn item(view: &View, found: &Found<'_>) -> Value {
+fn item(view: &View, found: &Found<'_>, usage: &Usage) -> Value {
+    let name = found.name();
+    let mut users = usage::of_limit(&found.limits, &name);
+    users.extend(usage.users(found.policy));
     let part = view.part_of(found.policy);
     json!({
         "policy": found.policy.name,
-        "name": name(&found.limit),
-        "mode": mode_of(&found.limit),
+        "name": name,
+        "mode": mode_of(found.limit()),
         "source": part.map(|part| part.name.as_str()),
         "writable": part.is_some_and(|part| part.is_writable),
-        "version": ETag::of(&found.limit).as_str(),
-        "document": mask::hidden(&found.limit),
+        "version": found.etag().as_str(),
+        "used_by": usage::shown(users),
+        "document": mask::hidden(found.limit()),
     })
 }
 
@@ -207,7 +241,7 @@ pub(super) fn count_by_mode(view: &View) -> Value {
         .map(|mode| ((*mode).to_owned(), 0.into()))
         .collect();
     for found in of(view, POLICY).flat_map(all) {
-        let count = counts.entry(mode_of(&found.limit)).or_insert(0.into());
+        let count = counts.entry(mode_of(found.limit())).or_insert(0.into());
         *count = count.as_u64().unwrap_or_default().saturating_add(1).into();
     }
     Value::Object(counts)

@@ -2,12 +2,11 @@
 
 use super::buckets::config;
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::audit::Change;
+use crate::doors::admin::api::audit::{Change, Outcome};
 use crate::doors::admin::api::call::Call;
-use crate::doors::admin::api::mask;
 use crate::doors::admin::api::page;
 use crate::doors::admin::api::path::{encode, is_sound};
-use crate::doors::admin::api::respond::{Done, Refusal};
+use crate::doors::admin::api::respond::{Done, Gathered, Refusal};
 use crate::doors::admin::api::route::BASE;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,11 +15,11 @@ use tidegate::redis::settings;
 use tidegate::{AnyStore, Config};
 use tidegate_policy::config::{RedisSettings, StoreSettings, StoreTarget, duration};
 use tidegate_policy::guard::Origin;
-use tidegate_policy::{Guard, KeyPart};
+use tidegate_policy::{Guard, KeyPart, mask};
 use tidegate_redis::{Bans, Connection};
 
 /// The most members of a set that is shown.
-const MEMBERS_MAX: usize = 1_000_000;
+pub(super) const MEMBERS_MAX: usize = 1_000_000;
 
 /// How long reading a set may take.
 const READ_TIME: Duration = Duration::from_secs(10);
@@ -29,13 +28,13 @@ const READ_TIME: Duration = Duration::from_secs(10);
 const REACH_TIME: Duration = Duration::from_secs(5);
 
 /// A guard, and the configuration it is of.
-struct Found {
-    config: Config,
-    at: usize,
+pub(super) struct Found {
+    pub(super) config: Config,
+    pub(super) at: usize,
 }
 
 /// A set in Redis, and whether those in it may leave it by themselves.
-struct Set {
+pub(super) struct Set {
     connection: Connection,
     key: String,
     has_ends: bool,
@@ -78,20 +77,12 @@ pub(in super::super) async fn list(api: &Api, call: &Call) -> Result<Done, Refus
 
 /// Adds one, until its time is over where members of the list have one.
 pub(in super::super) async fn add(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    call.only(&["member", "for"])?;
     let found = Found::of(api, call).await?;
     let guard = found.guard()?;
-    let member = call.text("member")?.unwrap_or_default();
-    let member = found.member(member, "member")?;
-    let length = match call.text("for")? {
-        None | Some("0") => None,
-        Some(text) => {
-            let length = duration(text).map_err(|why| Refusal::senseless("for", why));
-            Some(length?)
-        }
-    };
+    let (member, length) = said(call, &found)?;
     let set = found.set(api).await?;
     if length.is_some() && !set.has_ends {
+        set.close().await;
         let why = "members of this list stay until they are removed; only those of the guard that \
                    `addresses.ban` names may have an end";
         return Err(Refusal::senseless("for", why));
@@ -100,17 +91,18 @@ pub(in super::super) async fn add(api: &Api, call: &Call) -> Result<Done, Refusa
     let adding = async {
         let is_new = set.add(&member, length).await;
         set.close().await;
-        let is_new = is_new?;
         let change = Change {
             target: format!("guard/{}/member", guard.name),
-            before: if is_new {
-                Value::Null
-            } else {
-                json!({ "member": shown(hides, &member) })
+            before: match is_new {
+                Ok(false) => json!({ "member": shown(hides, &member) }),
+                _ => Value::Null,
             },
             after: json!({ "member": shown(hides, &member), "for": call.body.get("for") }),
         };
-        Ok((is_new, Some(change)))
+        match is_new {
+            Ok(is_new) => Ok((is_new, Some(change))),
+            Err(refusal) => Err(refusal.told(Outcome::Unknown, change)),
+        }
     };
     let is_new = api.change(call, adding).await?;
     let body = json!({
@@ -136,18 +128,38 @@ pub(in super::super) async fn remove(api: &Api, call: &Call) -> Result<Done, Ref
     let removing = async {
         let was_there = set.remove(&member).await;
         set.close().await;
-        if !was_there? {
-            return Err(Refusal::unknown("member", &shown(hides, &member)));
-        }
         let change = Change {
             target: format!("guard/{}/member", guard.name),
             before: json!({ "member": shown(hides, &member) }),
             after: Value::Null,
         };
-        Ok(((), Some(change)))
+        match was_there {
+            Ok(true) => Ok(((), Some(change))),
+            Ok(false) => Err(Refusal::unknown("member", &shown(hides, &member))),
+            Err(refusal) => Err(refusal.told(Outcome::Unknown, change)),
+        }
     };
     api.change(call, removing).await?;
     Ok(Done::gone())
+}
+
+/// Who is to be added, and for how long, where that is told; or everything that is wrong with it.
+fn said(call: &Call, found: &Found) -> Result<(String, Option<Duration>), Refusal> {
+    let mut wrong = Gathered::default();
+    wrong.take(call.only(&["member", "for"]));
+    let member = call.text("member");
+    let member = member.and_then(|it| found.member(it.unwrap_or_default(), "member"));
+    let member = wrong.take(member);
+    let length = call.text("for").and_then(|text| match text {
+        None | Some("0") => Ok(None),
+        Some(text) => match duration(text) {
+            Ok(length) => Ok(Some(length)),
+            Err(why) => Err(Refusal::senseless("for", why)),
+        },
+    });
+    let length = wrong.take(length);
+    wrong.end()?;
+    member.zip(length).ok_or_else(Refusal::failed)
 }
 
 impl Found {
@@ -159,7 +171,7 @@ impl Found {
         Ok(Self { config, at })
     }
 
-    fn guard(&self) -> Result<&Guard, Refusal> {
+    pub(super) fn guard(&self) -> Result<&Guard, Refusal> {
         self.config
             .guards
             .iter()
@@ -181,7 +193,7 @@ impl Found {
     }
 
     /// The set that the guard looks into.
-    async fn set(&self, api: &Api) -> Result<Set, Refusal> {
+    pub(super) async fn set(&self, api: &Api) -> Result<Set, Refusal> {
         let guard = self.guard()?;
         let (key, at) = match &guard.origin {
             Origin::Redis { set, at } => (set.clone(), at.as_deref()),
@@ -208,7 +220,7 @@ impl Found {
 }
 
 impl Set {
-    async fn read(&self) -> Result<BTreeMap<String, Option<u64>>, Refusal> {
+    pub(super) async fn read(&self) -> Result<BTreeMap<String, Option<u64>>, Refusal> {
         let key = self.key.as_bytes();
         let members = self.connection.members(key, MEMBERS_MAX, READ_TIME).await;
         let members = members.map_err(away)?;
@@ -254,7 +266,7 @@ impl Set {
         Bans::new(self.connection.clone(), self.key.clone())
     }
 
-    async fn close(&self) {
+    pub(super) async fn close(&self) {
         if self.is_own {
             self.connection.close().await;
         }
@@ -289,16 +301,16 @@ fn elsewhere(guard: &Guard, place: &str) -> Refusal {
 }
 
 /// Whether its members are secrets.
-fn hides(guard: &Guard) -> bool {
+pub(super) fn hides(guard: &Guard) -> bool {
     match &guard.subject {
         KeyPart::ApiKey => true,
         KeyPart::Header(name) | KeyPart::Attr(name) | KeyPart::DescriptorEntry { name, .. } => {
-            mask::is_secret(name)
+            mask::is_secret_subject(name)
         }
         _ => false,
     }
 }
 
-fn shown(hides: bool, member: &str) -> String {
+pub(super) fn shown(hides: bool, member: &str) -> String {
     if hides { mask::HIDDEN } else { member }.to_owned()
 }

@@ -9,11 +9,13 @@
 //! | `usage` | who uses what |
 //! | `assign` | which policy a route has |
 //! | `members` | who is on the list of a guard |
+//! | `bans` | who is kept out, by any of them |
 //! | `buckets` | looking into buckets, and resetting them |
 //! | `plans` | what the subjects of plans have |
 //! | `status` | how this server is, and what it serves |
 
 pub(super) mod assign;
+pub(super) mod bans;
 pub(super) mod buckets;
 pub(super) mod documents;
 mod editing;

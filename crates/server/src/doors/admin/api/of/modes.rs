@@ -5,8 +5,7 @@ use super::editing::{self, Target};
 use super::limits;
 use crate::doors::admin::api::Api;
 use crate::doors::admin::api::call::Call;
-use crate::doors::admin::api::etag::ETag;
-use crate::doors::admin::api::respond::{Done, Refusal};
+use crate::doors::admin::api::respond::{Done, Gathered, Refusal};
 use serde_json::{Map, Value};
 use tidegate_policy::source::DocumentKind;
 
@@ -23,8 +22,8 @@ pub(in super::super) const OF_GUARDS: [&str; 2] = ["enforce", "shadow"];
 pub(in super::super) async fn of_policy(api: &Api, call: &Call) -> Result<Done, Refusal> {
     let (kind, name) = (DocumentKind::Policy, call.param("policy"));
     let mode = wanted(call, &OF_LIMITS)?;
-    let turned = |shown: &Value, document: &mut Value| {
-        call.expected.check(&ETag::of(shown))?;
+    let turned = |found: &Target<'_>, document: &mut Value| {
+        call.expected.check(&found.etag())?;
         let limits = document.get_mut("limits").and_then(Value::as_array_mut);
         for limit in limits.into_iter().flatten() {
             turn(limit, mode);
@@ -49,8 +48,8 @@ pub(in super::super) async fn of_limit(api: &Api, call: &Call) -> Result<Done, R
 pub(in super::super) async fn of_guard(api: &Api, call: &Call) -> Result<Done, Refusal> {
     let (kind, name) = (DocumentKind::Guard, call.param("guard"));
     let mode = wanted(call, &OF_GUARDS)?;
-    let turned = |shown: &Value, document: &mut Value| {
-        call.expected.check(&ETag::of(shown))?;
+    let turned = |found: &Target<'_>, document: &mut Value| {
+        call.expected.check(&found.etag())?;
         if let Value::Object(guard) = document {
             set(guard, "mode", (mode != "enforce").then(|| mode.into()));
         }
@@ -76,10 +75,16 @@ pub(super) fn mode_of(limit: &Value) -> &str {
 }
 
 fn wanted<'c>(call: &'c Call, known: &[&str]) -> Result<&'c str, Refusal> {
-    call.only(&["mode"])?;
-    let mode = call.text("mode")?.filter(|mode| known.contains(mode));
+    let mut wrong = Gathered::default();
+    wrong.take(call.only(&["mode"]));
     let why = || format!("expected one of {}", known.join(", "));
-    mode.ok_or_else(|| Refusal::senseless("mode", why()))
+    let mode = call.text("mode").and_then(|mode| {
+        let mode = mode.filter(|mode| known.contains(mode));
+        mode.ok_or_else(|| Refusal::senseless("mode", why()))
+    });
+    let mode = wrong.take(mode);
+    wrong.end()?;
+    mode.ok_or_else(Refusal::failed)
 }
 
 /// Turns a limit: whether it counts at all is one thing, and how it does another.

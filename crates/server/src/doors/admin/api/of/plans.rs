@@ -2,6 +2,7 @@
 //! the sources of plans, and changed there. Nobody keeps the ids of all subjects: each is asked for.
 
 use super::buckets::config;
+use super::usage::{self, User};
 use crate::doors::admin::api::Api;
 use crate::doors::admin::api::call::Call;
 use crate::doors::admin::api::page;
@@ -9,13 +10,15 @@ use crate::doors::admin::api::respond::{Done, Refusal};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::PlanState;
 use tidegate::plan::{Found, Given, Table};
+use tidegate::{Config, PlanState};
 
 /// The sources of plans, and how it stands with them.
-pub(in super::super) fn list(api: &Api, call: &Call) -> Done {
+pub(in super::super) async fn list(api: &Api, call: &Call) -> Result<Done, Refusal> {
     let states = api.decider.limiter().plans();
-    Done::seen(page::of(&states, &call.query, item))
+    let config = config(api).await?;
+    let body = page::of(&states, &call.query, |state| item(state, &config));
+    Ok(Done::seen(body))
 }
 
 /// One subject.
@@ -69,7 +72,21 @@ fn subject(table: &Table, name: &str, found: &Found<'_>) -> Value {
     })
 }
 
-fn item(state: &PlanState) -> Value {
+/// The limits whose rates come from a source.
+fn users(config: &Config, name: &str) -> Vec<User> {
+    let number = config.plans.iter().position(|source| source.name == name);
+    let policies = config.written();
+    let limits = policies.flat_map(|policy| policy.limits.iter().map(move |it| (policy, it)));
+    let users = limits.filter(|(_, limit)| {
+        let plan = limit.plan.as_ref();
+        plan.is_some_and(|plan| Some(plan.source) == number)
+    });
+    users
+        .map(|(policy, limit)| ("limit", format!("{}/{}", policy.name, limit.name)))
+        .collect()
+}
+
+fn item(state: &PlanState, config: &Config) -> Value {
     let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     json!({
         "name": state.name,
@@ -79,5 +96,6 @@ fn item(state: &PlanState) -> Value {
         "age_ms": state.age.map(millis),
         "failing_for_ms": state.failing_for.map(millis),
         "error": state.error,
+        "used_by": usage::shown(users(config, &state.name)),
     })
 }

@@ -4,7 +4,7 @@ use super::documents::of;
 use super::limits;
 use crate::decider::Standing as StoreStanding;
 use crate::doors::admin::api::Api;
-use crate::doors::admin::api::audit::Change;
+use crate::doors::admin::api::audit::{Change, Outcome};
 use crate::doors::admin::api::call::Call;
 use crate::doors::admin::api::etag::ETag;
 use crate::doors::admin::api::openapi;
@@ -54,19 +54,25 @@ pub(in super::super) async fn reload(api: &Api, call: &Call) -> Result<Done, Ref
     let reload = async {
         let before = version(&api.composer.view());
         let reloaded = api.composer.reload().await;
-        reloaded.map_err(|refused| match refused {
-            Refused::Invalid(errors) => Refusal::unsound(&errors),
-            Refused::BuiltIn => Refusal::new(409, refused.to_string()),
-            Refused::Unservable(why) => Refusal::new(422, why),
-            Refused::Unread(why) => Refusal::away(why),
-        })?;
         let after = version(&api.composer.view());
         let change = Change {
             target: "configuration".to_owned(),
             before: json!({ "version": before }),
             after: json!({ "version": after }),
         };
-        Ok((after, Some(change)))
+        let refusal = match reloaded {
+            Ok(()) => return Ok((after, Some(change))),
+            Err(Refused::Invalid(errors)) => Refusal::unsound(&errors),
+            Err(Refused::Unservable(why)) => Refusal::new(422, why),
+            Err(Refused::Unread(why)) => Refusal::away(why),
+            Err(refused @ Refused::BuiltIn) => Refusal::new(409, refused.to_string()),
+        };
+        // What was sound of it is served, whatever was not.
+        Err(if before == after {
+            refusal
+        } else {
+            refusal.told(Outcome::PartlyRefused, change)
+        })
     };
     let version = api.change(call, reload).await?;
     let sources = api.composer.standings();

@@ -8,75 +8,101 @@ use crate::live::View;
 use serde_json::{Value, json};
 use tidegate_policy::source::{Document, DocumentKind};
 
-/// What uses documents and is none itself.
+/// What uses documents, read once for all that are told.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     /// The guard that keeps those out who ask too often.
     ban: Option<String>,
+    /// Routes by name, and what they say.
+    routes: Vec<(String, Value)>,
+    /// The policy of those that name none.
+    first: Option<String>,
 }
+
+/// What uses something: what it is, and what it is called.
+pub(super) type User = (&'static str, String);
 
 impl Usage {
     /// What there is to know of those of this kind.
-    pub(super) async fn of(api: &Api, kind: DocumentKind) -> Result<Self, Refusal> {
-        if kind != DocumentKind::Guard {
-            return Ok(Self::default());
+    pub(super) async fn of(api: &Api, view: &View, kind: DocumentKind) -> Result<Self, Refusal> {
+        match kind {
+            DocumentKind::Policy => Ok(Self::of_policies(view)),
+            DocumentKind::Guard => {
+                let ban = config(api).await?.addresses.and_then(|it| it.ban);
+                Ok(Self {
+                    ban: ban.map(|ban| ban.guard),
+                    ..Self::default()
+                })
+            }
+            DocumentKind::Route => Ok(Self::default()),
         }
-        let ban = config(api).await?.addresses.and_then(|it| it.ban);
-        Ok(Self {
-            ban: ban.map(|ban| ban.guard),
-        })
+    }
+
+    /// The same of policies, for which what is served says everything.
+    pub(super) fn of_policies(view: &View) -> Self {
+        let routes = of(view, DocumentKind::Route);
+        Self {
+            ban: None,
+            routes: routes.map(|it| (it.name.clone(), value(it))).collect(),
+            first: of(view, DocumentKind::Policy)
+                .next()
+                .map(|it| it.name.clone()),
+        }
     }
 
     /// What needs a document.
-    pub(super) fn shown(&self, view: &View, document: &Document) -> Value {
-        let users = self.users(view, document).into_iter();
-        let users = users.map(|(kind, name)| json!({ "kind": kind, "name": name }));
-        Value::Array(users.collect())
+    pub(super) fn shown(&self, document: &Document) -> Value {
+        shown(self.users(document))
     }
 
     /// The same for people.
-    pub(super) fn told(&self, view: &View, document: &Document) -> Vec<String> {
-        let users = self.users(view, document).into_iter();
+    pub(super) fn told(&self, document: &Document) -> Vec<String> {
+        let users = self.users(document).into_iter();
         users
             .map(|(kind, name)| format!("{kind} `{name}`"))
             .collect()
     }
 
-    fn users(&self, view: &View, document: &Document) -> Vec<(&'static str, String)> {
+    pub(super) fn users(&self, document: &Document) -> Vec<User> {
         match document.kind {
-            DocumentKind::Policy => routes(view, document),
+            DocumentKind::Policy => self.routes(document),
             DocumentKind::Guard if self.ban.as_ref() == Some(&document.name) => {
                 vec![("setting", "addresses.ban".to_owned())]
             }
             DocumentKind::Guard | DocumentKind::Route => Vec::new(),
         }
     }
+
+    /// The routes that have a policy.
+    fn routes(&self, policy: &Document) -> Vec<User> {
+        // Whoever names none has the first.
+        let is_first = self.first.as_ref() == Some(&policy.name);
+        let routes = self.routes.iter().filter(|(_, route)| {
+            let named = route.get("policy").filter(|it| !it.is_null());
+            match named {
+                Some(named) if is_named(Some(named), &policy.name) => true,
+                None if is_first => true,
+                _ => is_named(route.get("messages"), &policy.name),
+            }
+        });
+        routes.map(|(name, _)| ("route", name.clone())).collect()
+    }
+}
+
+/// Users, as they are told.
+pub(super) fn shown(users: impl IntoIterator<Item = User>) -> Value {
+    let users = users.into_iter();
+    let users = users.map(|(kind, name)| json!({ "kind": kind, "name": name }));
+    Value::Array(users.collect())
 }
 
 /// What needs a limit: others of its policy that stand in for it.
-pub(super) fn of_limit(policy: &Value, limit: &str) -> Vec<String> {
-    let limits = policy.get("limits").and_then(Value::as_array);
-    let limits = limits.into_iter().flatten();
-    let users = limits.filter(|it| is_named(it.get("replaces"), limit));
+pub(super) fn of_limit(limits: &[Value], limit: &str) -> Vec<User> {
+    let users = limits
+        .iter()
+        .filter(|it| is_named(it.get("replaces"), limit));
     let names = users.filter_map(|it| it.get("name").and_then(Value::as_str));
-    names.map(|name| format!("limit `{name}`")).collect()
-}
-
-/// The routes that have a policy.
-fn routes(view: &View, document: &Document) -> Vec<(&'static str, String)> {
-    // Whoever names none has the first.
-    let first = of(view, DocumentKind::Policy).next();
-    let is_first = first.is_some_and(|first| first.name == document.name);
-    let routes = of(view, DocumentKind::Route).filter(|route| {
-        let route = value(route);
-        let policy = route.get("policy").filter(|it| !it.is_null());
-        match policy {
-            Some(policy) if is_named(Some(policy), &document.name) => true,
-            None if is_first => true,
-            _ => is_named(route.get("messages"), &document.name),
-        }
-    });
-    routes.map(|route| ("route", route.name.clone())).collect()
+    names.map(|name| ("limit", name.to_owned())).collect()
 }
 
 /// Whether a name, or one of several, is this one.

@@ -86,10 +86,7 @@ fn answers() -> Map<String, Value> {
             "DocumentItem",
             object(json!({
                 "name": text(), "source": or_null(&text()), "writable": flag(), "version": text(),
-                "used_by": {
-                    "type": "array",
-                    "items": object(json!({ "kind": text(), "name": text() })),
-                },
+                "used_by": users(),
                 "document": { "type": "object" },
             })),
         ),
@@ -97,7 +94,8 @@ fn answers() -> Map<String, Value> {
             "LimitItem",
             object(json!({
                 "policy": text(), "name": text(), "mode": text(), "source": or_null(&text()),
-                "writable": flag(), "version": text(), "document": { "type": "object" },
+                "writable": flag(), "version": text(), "used_by": users(),
+                "document": { "type": "object" },
             })),
         ),
         ("Status", status()),
@@ -141,7 +139,13 @@ fn items() -> Map<String, Value> {
             object(json!({
                 "name": text(), "kind": text(), "subjects": whole(), "groups": whole(),
                 "age_ms": or_null(&whole()), "failing_for_ms": or_null(&whole()),
-                "error": or_null(&text()),
+                "error": or_null(&text()), "used_by": users(),
+            })),
+        ),
+        (
+            "BanItem",
+            object(json!({
+                "guard": text(), "member": text(), "ends_in_ms": or_null(&whole()),
             })),
         ),
         (
@@ -223,6 +227,7 @@ fn lists() -> Map<String, Value> {
         ("Documents", page("DocumentItem")),
         ("Limits", page("LimitItem")),
         ("Members", page("MemberItem")),
+        ("Bans", page("BanItem")),
         ("Plans", page("Plan")),
     ])
 }
@@ -314,6 +319,12 @@ fn object(properties: Value) -> Value {
 /// An object that may have any of these members, and no others.
 fn optional(properties: &Value) -> Value {
     json!({ "type": "object", "additionalProperties": false, "properties": properties })
+}
+
+/// What uses something.
+fn users() -> Value {
+    let user = object(json!({ "kind": text(), "name": text() }));
+    json!({ "type": "array", "items": user })
 }
 
 fn several(item: &str) -> Value {

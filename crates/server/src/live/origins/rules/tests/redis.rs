@@ -65,7 +65,10 @@ async fn rule_sets_are_policies_in_the_order_of_their_ids() {
         ],
     );
     server.command(&["SADD", "fluxgate:rulesets", "gone"]).int();
-    let (text, _) = load(&source(&server.url(), NEVER)).await;
+    let Ok(Loaded::Part(part)) = ask(&source(&server.url(), NEVER), None).await else {
+        panic!("the others are right");
+    };
+    let text = part.text;
     let at = |said: &str| text.find(said).unwrap_or_else(|| panic!("{said}: {text}"));
     assert!(
         at("- name: a\n") < at("100/min") && at("100/min") < at("- name: b\n"),
@@ -78,6 +81,11 @@ async fn rule_sets_are_policies_in_the_order_of_their_ids() {
     assert!(
         !text.contains("gone"),
         "an id without a hash is no rule set: {text}"
+    );
+    let flaw = part.flaw.expect("and is told of");
+    assert!(
+        flaw.contains("there is no hash `fluxgate:ruleset:gone`"),
+        "{flaw}"
     );
 }
 
@@ -210,6 +218,7 @@ async fn a_rule_set_that_is_wrong_stays_what_it_was_and_the_others_change() {
         .command(&["SET", "fluxgate:ruleset:a", "not a hash"])
         .text();
     assert!(load(&source).await.0.contains("5/min"));
+    server.command(&["SREM", "fluxgate:rulesets", "a"]).int();
     server.command(&["DEL", "fluxgate:ruleset:a"]).int();
     let (text, _) = load(&source).await;
     assert!(
@@ -223,6 +232,38 @@ async fn a_rule_set_that_is_wrong_stays_what_it_was_and_the_others_change() {
         "and has nothing from before: {text}"
     );
     assert!(text.contains("7/min"), "{text}");
+}
+
+#[tokio::test]
+async fn rule_sets_were_lifted_whose_hashes_went_while_their_ids_stayed() {
+    let server = Server::start();
+    save(&server, "a", &["capacity", "5", "windowSeconds", "60"]);
+    save(&server, "b", &["capacity", "6", "windowSeconds", "60"]);
+    let source = source(&server.url(), NEVER);
+    let (before, version) = load(&source).await;
+    for id in ["a", "b"] {
+        let key = format!("fluxgate:ruleset:{id}");
+        server.command(&["DEL", key.as_str()]).int();
+    }
+    let Ok(Loaded::Part(part)) = ask(&source, Some(&version)).await else {
+        panic!("what they said before stands");
+    };
+    assert_eq!(part.text, before);
+    let flaw = part.flaw.expect("it is told");
+    assert!(
+        flaw.contains("there is no hash `fluxgate:ruleset:a`"),
+        "{flaw}"
+    );
+    // Another in their place that is not understood is no reason to lift them either.
+    server
+        .command(&["SREM", "fluxgate:rulesets", "a", "b"])
+        .int();
+    save(&server, "c", &["capacity", "many", "windowSeconds", "60"]);
+    let other = ask(&source, Some(&part.version)).await;
+    assert!(matches!(other, Ok(Loaded::Wrong { .. })), "{other:?}");
+    save(&server, "c", &["capacity", "7"]);
+    let (text, _) = load(&source).await;
+    assert!(text.contains("7/min") && !text.contains("5/min"), "{text}");
 }
 
 #[tokio::test]

@@ -3,19 +3,27 @@
 //! `PREFIX` + `policy/NAME` and so on hold a document each. What they are at is told by the highest
 //! revision among them and how many they are: a key that was changed has a higher one, and one that went
 //! leaves fewer.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | reading them, and hearing of changes |
+//! | `write` | changes to them |
+//! | `said` | what is said to a member, and what it answers |
+
+mod said;
+mod write;
 
 use super::BYTES_MAX;
-use crate::errand::{Errand, ErrandError};
+use crate::errand::Errand;
 use crate::live::documents::Documents;
-use crate::live::edit::Edit;
-use crate::live::source::{Loaded, Source, Trouble, Version, WriteError, Writer};
+use crate::live::source::{Loaded, Source, Trouble, Version, Writer};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::header::{AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::StatusCode;
 use parking_lot::Mutex;
+use said::{Failed, decoded, headers, is_unknown, number, refused, send};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -132,58 +140,13 @@ impl EtcdSource {
         Ok((version, found))
     }
 
-    async fn change(&self, expected: &Version, edits: &[Edit]) -> Result<Version, WriteError> {
-        // Nothing below the prefix may have a higher revision than what was seen: neither the count,
-        // which every change of ours raises, nor what somebody else changed by hand.
-        let seen = expected.0.split('-').next().unwrap_or("0");
-        let mut compare = vec![json!({
-            "key": self.key(""), "range_end": self.end(),
-            "target": "MOD", "result": "LESS", "mod_revision": above(seen),
-        })];
-        let mut success = Vec::new();
-        for edit in edits {
-            let key = self.key(&Documents::key(edit));
-            success.push(match &edit.document {
-                Some(document) => {
-                    let value = STANDARD.encode(document);
-                    json!({ "request_put": { "key": key, "value": value } })
-                }
-                None => {
-                    // It is there, or somebody else removed it meanwhile.
-                    compare.push(json!({
-                        "key": key, "target": "CREATE", "result": "GREATER", "create_revision": "0",
-                    }));
-                    json!({ "request_delete_range": { "key": key } })
-                }
-            });
-        }
-        let count = json!({ "key": self.key(COUNT), "value": STANDARD.encode(seen) });
-        success.push(json!({ "request_put": count }));
-        // In the same step, so that what is told is what this change made.
-        let range = json!({ "key": self.key(""), "range_end": self.end() });
-        success.push(json!({ "request_range": range }));
-        let asked = json!({ "compare": compare, "success": success });
-        let answer = self
-            .call(|it| &it.txn, &asked)
-            .await
-            .map_err(WriteError::Away)?;
-        if answer.get("succeeded").and_then(Value::as_bool) != Some(true) {
-            return Err(WriteError::Conflict);
-        }
-        let responses = answer.get("responses").and_then(Value::as_array);
-        let range = responses.and_then(|it| it.last()?.get("response_range"));
-        let range = range.ok_or_else(|| WriteError::Away("etcd told no version".to_owned()))?;
-        let (version, _) = self.read(range).map_err(WriteError::Away)?;
-        Ok(Version(version))
-    }
-
     /// Asks the members in turn until one answers.
     async fn call(&self, errand: fn(&Member) -> &Errand, asked: &Value) -> Result<Value, String> {
         let mut why = "there are no members".to_owned();
         for member in &self.members {
             match self.call_one(member, errand, asked).await {
                 Ok(answer) => return Ok(answer),
-                Err(error) => why = error,
+                Err(failed) => why = failed.into_why(),
             }
         }
         Err(why)
@@ -194,11 +157,10 @@ impl EtcdSource {
         member: &Member,
         errand: fn(&Member) -> &Errand,
         asked: &Value,
-    ) -> Result<Value, String> {
+    ) -> Result<Value, Failed> {
         let token = self.token.lock().clone();
         let had_token = token.is_some();
-        let answer = send(errand(member), asked, token.as_deref()).await?;
-        let (status, body) = answer;
+        let (status, body) = send(errand(member), asked, token.as_deref()).await?;
         if status == StatusCode::OK {
             return Ok(body);
         }
@@ -214,10 +176,14 @@ impl EtcdSource {
             "name": self.etcd.user.as_deref().unwrap_or("root"),
             "password": password.expose(),
         });
-        let (status, body) = send(&member.authenticate, &who, None).await?;
+        // Who is not known has changed nothing.
+        let unsent = |failed: Failed| Failed::Unsent(failed.into_why());
+        let answer = send(&member.authenticate, &who, None).await;
+        let (status, body) = answer.map_err(unsent)?;
         let token = body.get("token").and_then(Value::as_str).map(str::to_owned);
         let Some(token) = token.filter(|_| status == StatusCode::OK) else {
-            return Err(format!("etcd did not take us: {}", refused(status, &body)));
+            let why = refused(status, &body).into_why();
+            return Err(Failed::Unsent(format!("etcd did not take us: {why}")));
         };
         *self.token.lock() = Some(token.clone());
         match send(errand(member), asked, Some(&token)).await? {
@@ -258,69 +224,6 @@ async fn watched(errand: &Errand, asked: &Value, token: Option<&str>) -> bool {
     errand.listen(headers, body, wanted).await.unwrap_or(false)
 }
 
-fn headers(token: Option<&str>) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(token) = token {
-        let value = HeaderValue::from_str(token);
-        let mut value = value.map_err(|_| "the token cannot be sent".to_owned())?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
-    Ok(headers)
-}
-
-async fn send(
-    errand: &Errand,
-    asked: &Value,
-    token: Option<&str>,
-) -> Result<(StatusCode, Value), String> {
-    let body = Bytes::from(asked.to_string());
-    let answer = errand.run(Method::POST, headers(token)?, body).await;
-    let answer = answer.map_err(|error: ErrandError| error.to_string())?;
-    let body = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
-    Ok((answer.status, body))
-}
-
-/// Whether etcd wants to know who asks, and does not.
-fn is_unknown(body: &Value) -> bool {
-    let message = body
-        .get("error")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    message.contains("token") || message.contains("user name is empty")
-}
-
-fn refused(status: StatusCode, body: &Value) -> String {
-    match body.get("error").and_then(Value::as_str) {
-        Some(error) => format!("it was answered {status}: {error}"),
-        None => format!("it was answered {status}"),
-    }
-}
-
-fn decoded(value: Option<&Value>) -> Result<String, String> {
-    // A value that is empty is left out.
-    let text = value.and_then(Value::as_str).unwrap_or_default();
-    let bytes = STANDARD
-        .decode(text)
-        .map_err(|_| "etcd's answer is not in Base64".to_owned())?;
-    String::from_utf8(bytes).map_err(|_| "a document is not text in UTF-8".to_owned())
-}
-
-/// Numbers of 64 bits are text in JSON.
-fn number(value: Option<&Value>) -> u64 {
-    match value {
-        Some(Value::String(number)) => number.parse().unwrap_or_default(),
-        Some(number) => number.as_u64().unwrap_or_default(),
-        None => 0,
-    }
-}
-
-fn above(revision: &str) -> String {
-    let revision: u64 = revision.parse().unwrap_or_default();
-    revision.saturating_add(1).to_string()
-}
-
 impl Source for EtcdSource {
     fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
         Box::pin(self.ask(seen))
@@ -335,15 +238,5 @@ impl Source for EtcdSource {
 
     fn writer(&self) -> Option<&dyn Writer> {
         self.etcd.writable.then_some(self)
-    }
-}
-
-impl Writer for EtcdSource {
-    fn write<'a>(
-        &'a self,
-        expected: &'a Version,
-        edits: &'a [Edit],
-    ) -> BoxFuture<'a, Result<Version, WriteError>> {
-        Box::pin(self.change(expected, edits))
     }
 }

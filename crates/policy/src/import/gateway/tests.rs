@@ -1,0 +1,109 @@
+use super::gateway;
+use crate::import::SourceFile;
+
+const POLICY: &str =
+    r#"[{ "id": "1", "name": "standard", "requestsPerSecond": 10, "burstSize": 50 }]"#;
+
+fn files(texts: &[&str]) -> Vec<SourceFile> {
+    let texts = texts.iter().enumerate();
+    texts
+        .map(|(nth, text)| SourceFile {
+            name: format!("{nth}.yml"),
+            text: (*text).to_owned(),
+        })
+        .collect()
+}
+
+fn yaml(texts: &[&str]) -> String {
+    gateway(&files(texts)).expect("it is right").to_yaml()
+}
+
+fn errors(texts: &[&str]) -> String {
+    let imported = gateway(&files(texts));
+    imported.expect_err("it is wrong").to_string()
+}
+
+fn route(path: &str, more: &str) -> String {
+    format!(r#"{{ "id": "r{path}", "path": "{path}", "upstreamUrl": "http://a:1"{more} }}"#)
+}
+
+#[test]
+fn a_policy_that_stands_in_its_route_was_dropped_in_silence() {
+    let with = |policy: &str| {
+        let more = format!(r#", "rateLimit": {policy}"#);
+        format!("[{}]", route("/a", &more))
+    };
+    let whole = r#"{ "id": "9", "name": "own", "requestsPerSecond": 3, "burstSize": 4 }"#;
+    let translated = yaml(&[&with(whole)]);
+    assert!(translated.contains("rate: 3/s burst 4"), "{translated}");
+    assert!(translated.contains("policy: own"), "{translated}");
+    let translated = yaml(&[&with(r#"{ "id": "1" }"#), POLICY]);
+    assert!(translated.contains("policy: standard"), "{translated}");
+    let told = errors(&[&with(r#"{ "description": "none" }"#)]);
+    assert!(told.contains("says neither which policy it is"), "{told}");
+    let told = errors(&[&with(r#"{ "id": "2" }"#), POLICY]);
+    assert!(told.contains("names the policy `2`"), "{told}");
+}
+
+#[test]
+fn one_page_of_several_was_taken_for_everything() {
+    let page = |path: &str| format!(r#"{{ "items": [{}], "total": 2 }}"#, route(path, ""));
+    let told = errors(&[&page("/a")]);
+    assert!(told.contains("there are 2 routes, and 1 of them"), "{told}");
+    let (a, b) = (page("/a"), page("/b"));
+    let translated = yaml(&[&a, &b, r#"{ "items": [], "total": 2 }"#]);
+    assert!(translated.contains("path: \"/b\""), "{translated}");
+    // What else is listed is nobody's page.
+    assert!(errors(&[&a, POLICY]).contains("1 of them"));
+    assert!(errors(&[r#"{ "items": [], "total": 2 }"#]).contains("0 of them"));
+}
+
+#[test]
+fn a_route_was_hidden_behind_one_with_a_shorter_path() {
+    let get = r#", "methods": ["GET"]"#;
+    let routes = [
+        route("/api", ""),
+        route("/api/orders", ""),
+        route("/api/orders", get).replace("\"r/api", "\"get/api"),
+    ];
+    let translated = yaml(&[&format!("[{}]", routes.join(","))]);
+    let at = |said: &str| {
+        translated
+            .find(said)
+            .unwrap_or_else(|| panic!("{said}: {translated}"))
+    };
+    assert!(at("method: [GET]") < at("path: \"/api/orders\" }"));
+    assert!(at("path: \"/api/orders\" }") < at("path: \"/api\" }"));
+    assert!(translated.contains("routes are in another order here"));
+}
+
+#[test]
+fn a_second_file_of_settings_wiped_out_the_first() {
+    let first = "gateway.ratelimit: { fallback-enabled: false, fallback-reduction: 0.25 }\nspring.data.redis: { host: cache, password: hunter2 }";
+    let second = "gateway.ratelimit.fallback-reduction: 0.75\nserver.port: 8081";
+    let translated = yaml(&[first, second]);
+    for said in [
+        "redis://cache:6379",
+        "on_failure: allow",
+        "local_share: 0.75",
+        "127.0.0.1:8081",
+        "password:",
+    ] {
+        assert!(translated.contains(said), "{said}: {translated}");
+    }
+}
+
+#[test]
+fn a_variable_without_a_default_let_everything_pass_without_redis() {
+    for (flag, expected) in [
+        ("${FALLBACK}", "on_failure: local"),
+        ("${FALLBACK:}", "on_failure: local"),
+        ("${FALLBACK:true}", "on_failure: local"),
+        ("${FALLBACK:false}", "on_failure: allow"),
+    ] {
+        let text = format!("gateway.ratelimit.fallback-enabled: '{flag}'");
+        let translated = yaml(&[&text]);
+        assert!(translated.contains(expected), "{flag}: {translated}");
+        assert!(translated.contains("is a variable"), "{flag}: {translated}");
+    }
+}

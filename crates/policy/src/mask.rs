@@ -1,0 +1,196 @@
+//! Secrets, hidden wherever a configuration is shown: in documents, in what is written down of changes
+//! to them, and in the lines that errors point at. One list says what a secret is, for all of them.
+//!
+//! ```
+//! use serde_json::json;
+//! use tidegate_policy::mask;
+//!
+//! let mut route = json!({ "id": "shop", "request_headers": { "set": { "X-Key": "hunter2" } } });
+//! mask::hide(&mut route);
+//! assert_eq!(route["request_headers"]["set"]["X-Key"], mask::HIDDEN);
+//! assert_eq!(route["id"], "shop");
+//! ```
+
+use crate::matching::is_secret_name;
+use serde_json::Value;
+
+/// What a secret is replaced by, whatever its length.
+pub const HIDDEN: &str = "***";
+
+/// Words in a key that mark its value as secret, however the key is spelled otherwise.
+pub(crate) const TELLTALE: [&str; 11] = [
+    "secret",
+    "secert",
+    "token",
+    "passw",
+    "authorization",
+    "api-key",
+    "api_key",
+    "apikey",
+    "cookie",
+    "credential",
+    // Whoever has the address of a webhook may post to it.
+    "webhook",
+];
+
+/// Where a value stands, as far as that says whether it is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Below {
+    /// Shown, unless its own name speaks against it.
+    Plain,
+    /// Below `request_headers` or `response_headers`, whose values may hold anything.
+    Headers,
+    /// Not shown.
+    Secret,
+    /// Shown whatever it is, to nobody but us.
+    Open,
+}
+
+impl Below {
+    /// Where the value of `key` stands, in a map that lists secrets or does not.
+    pub(crate) fn key(self, key: &str, lists_secrets: bool) -> Self {
+        match self {
+            Self::Open | Self::Secret => self,
+            Self::Headers if matches!(key, "set" | "add") => Self::Secret,
+            _ if is_telltale(key) || (lists_secrets && key == "list") => Self::Secret,
+            _ if key.ends_with("_headers") => Self::Headers,
+            _ => Self::Plain,
+        }
+    }
+}
+
+/// Hides what must not be seen.
+pub fn hide(document: &mut Value) {
+    walk(document, Below::Plain);
+}
+
+/// The same, of a copy.
+#[must_use]
+pub fn hidden(document: &Value) -> Value {
+    let mut document = document.clone();
+    hide(&mut document);
+    document
+}
+
+/// Whether any value is the mask, which somebody has sent back.
+pub fn is_masked(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text == HIDDEN || text.contains("://***@"),
+        Value::Array(items) => items.iter().any(is_masked),
+        Value::Object(members) => members.values().any(is_masked),
+        _ => false,
+    }
+}
+
+/// Whether the value of a key is hidden wherever it would be shown.
+pub(crate) fn is_telltale(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    // `token_file: /run/secrets/x` names where it is, which is no secret.
+    !lower.ends_with("file") && TELLTALE.iter().any(|word| lower.contains(word))
+}
+
+/// Whether those are secrets that a list looks up by this name: of a header, an attribute, a part of a
+/// key.
+pub fn is_secret_subject(name: &str) -> bool {
+    is_telltale(name) || is_secret_name(name)
+}
+
+/// Whether a map with these texts, such as a guard, has a `list` of secrets.
+pub(crate) fn lists_secrets<'t>(text: impl Fn(&str) -> Option<&'t str>) -> bool {
+    let mut subjects = ["refuse", "exempt"].into_iter().filter_map(text);
+    subjects.any(is_secret_subject)
+}
+
+/// A URL without who opens it; none where it names nobody.
+pub(crate) fn without_user(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once("://")?;
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at_checked(end)?;
+    // A password may hold an `@` itself.
+    let (_, host) = authority.rsplit_once('@')?;
+    Some(format!("{scheme}://{HIDDEN}@{host}{path}"))
+}
+
+fn walk(value: &mut Value, below: Below) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| walk(item, below)),
+        Value::Object(members) => {
+            let lists_secrets = lists_secrets(|field| members.get(field)?.as_str());
+            for (name, member) in members {
+                walk(member, below.key(name, lists_secrets));
+            }
+        }
+        Value::Null => {}
+        value if below == Below::Secret => *value = HIDDEN.into(),
+        Value::String(text) => {
+            if let Some(without) = without_user(text) {
+                *text = without;
+            }
+        }
+        Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn secrets_are_hidden_and_nothing_else_is() {
+        let mut guard = json!({
+            "name": "keys", "refuse": "api-key", "list": ["hunter2", "hunter3"],
+            "redis": { "url": "redis://ann:p@ss@host:1/2", "set": "S" },
+            "headers": { "X-Api-Key": "hunter2", "Accept": "text/html" },
+            "token_file": "/run/secrets/token", "password": 12,
+        });
+        hide(&mut guard);
+        let expected = json!({
+            "name": "keys", "refuse": "api-key", "list": ["***", "***"],
+            "redis": { "url": "redis://***@host:1/2", "set": "S" },
+            "headers": { "X-Api-Key": "***", "Accept": "text/html" },
+            "token_file": "/run/secrets/token", "password": "***",
+        });
+        assert_eq!(guard, expected);
+        let open = json!({ "name": "a", "refuse": "ip", "list": ["192.0.2.1"], "key": "api-key" });
+        assert_eq!(hidden(&open), open);
+    }
+
+    #[test]
+    fn headers_that_a_route_sets_and_webhooks_were_written_down_in_the_clear() {
+        let route = json!({
+            "id": "shop", "webhook": "https://example.com/hunter2",
+            "request_headers": {
+                "set": { "X-Internal-Key": "hunter2" }, "add": { "Via-Us": ["hunter2", 7] },
+                "remove": ["X-Debug"],
+            },
+            "response_headers": { "set": { "X-A": "hunter2" } },
+        });
+        let expected = json!({
+            "id": "shop", "webhook": "***",
+            "request_headers": {
+                "set": { "X-Internal-Key": "***" }, "add": { "Via-Us": ["***", "***"] },
+                "remove": ["X-Debug"],
+            },
+            "response_headers": { "set": { "X-A": "***" } },
+        });
+        assert_eq!(hidden(&route), expected);
+    }
+
+    #[test]
+    fn lists_of_what_buckets_take_for_secrets_are_hidden() {
+        for (subject, is_hidden) in [("header:x-session", true), ("user", false)] {
+            let guard = json!({ "exempt": subject, "list": ["hunter2"] });
+            assert_eq!(hidden(&guard)["list"][0] == HIDDEN, is_hidden, "{subject}");
+        }
+    }
+
+    #[test]
+    fn a_mask_that_is_sent_back_is_noticed() {
+        assert!(is_masked(&json!({ "list": ["a", "***"] })));
+        assert!(is_masked(
+            &json!({ "redis": { "url": "redis://***@host" } })
+        ));
+        assert!(!is_masked(&json!({ "list": ["*", "**"] })));
+    }
+}

@@ -1,0 +1,82 @@
+//! A hash with documents, changed as instances do.
+
+use tidegate_redis::{Address, Changed, Connection, Mode, Settings};
+use tidegate_testkit::redis::Server;
+
+const KEY: &[u8] = b"policies";
+const CHANNEL: &[u8] = b"policies:changed";
+const CHANGES: [(&str, Option<&str>); 1] = [("policy/api", Some("{}"))];
+
+fn settings(server: &Server) -> Settings {
+    let address = Address::new("127.0.0.1", server.port());
+    Settings::new(Mode::Standalone, vec![address])
+}
+
+async fn open(settings: Settings) -> Connection {
+    let opened = Connection::open(settings, Vec::new()).await;
+    opened.expect("a server that was just started")
+}
+
+async fn change(connection: &Connection, expected: &str) -> String {
+    let changed = connection.change_documents(KEY, expected, CHANNEL, &CHANGES);
+    let changed = changed.await.expect("a change that is made");
+    assert!(matches!(changed, Changed::To(_)), "{changed:?}");
+    let (Changed::To(version) | Changed::Conflict(version)) = changed;
+    version
+}
+
+#[tokio::test]
+async fn a_change_that_nobody_could_be_told_of_was_made_and_called_a_failure() {
+    let server = Server::start();
+    let user = [
+        "ACL",
+        "SETUSER",
+        "writer",
+        "on",
+        ">hush",
+        "~*",
+        "+@all",
+        "resetchannels",
+    ];
+    server.command(&user).text();
+    let connection = open(settings(&server).user("writer").password("hush")).await;
+    let version = change(&connection, "0").await;
+    let (now, documents) = connection.documents(KEY).await.unwrap();
+    assert_eq!((now, documents.len()), (version, 1));
+}
+
+#[tokio::test]
+async fn documents_whose_version_was_no_number_were_changed_and_it_was_called_a_failure() {
+    let server = Server::start();
+    let connection = open(settings(&server)).await;
+    server
+        .command(&["HSET", "policies", "version", "one", "policy/api", "before"])
+        .int();
+    let changed = connection.change_documents(KEY, "one", CHANNEL, &CHANGES);
+    assert!(changed.await.is_err());
+    let (_, documents) = connection.documents(KEY).await.unwrap();
+    assert_eq!(documents, [("policy/api".to_owned(), "before".to_owned())]);
+}
+
+#[tokio::test]
+async fn two_masters_came_to_the_same_version_by_different_documents() {
+    let (one, other) = (Server::start(), Server::start());
+    let mut versions = Vec::new();
+    for server in [&one, &other] {
+        server.command(&["HSET", "policies", "version", "8"]).int();
+        let connection = open(settings(server)).await;
+        versions.push(change(&connection, "8").await);
+    }
+    assert_ne!(versions[0], versions[1]);
+}
+
+#[tokio::test]
+async fn a_version_beyond_the_clock_is_counted_on_to_the_last_digit() {
+    let server = Server::start();
+    let connection = open(settings(&server)).await;
+    let beyond = "9223372036854775000";
+    server
+        .command(&["HSET", "policies", "version", beyond])
+        .int();
+    assert_eq!(change(&connection, beyond).await, "9223372036854775001");
+}

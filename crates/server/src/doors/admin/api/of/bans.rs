@@ -1,0 +1,74 @@
+//! Who is kept out: those on the lists in Redis of all guards that refuse.
+
+use super::buckets::config;
+use super::members::{Found, MEMBERS_MAX, hides, shown};
+use crate::doors::admin::api::Api;
+use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::page;
+use crate::doors::admin::api::respond::{Done, Refusal};
+use serde_json::json;
+use tidegate_policy::guard::{Effect, Origin};
+
+/// Somebody who is kept out.
+struct Ban {
+    guard: String,
+    member: String,
+    ends_in_ms: Option<u64>,
+}
+
+/// All of them, guard by guard.
+pub(in super::super) async fn list(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let busy = || Refusal::away("others are at it: try again");
+    let _walk = api.walks.try_acquire().map_err(|_| busy())?;
+    let config = config(api).await?;
+    if let Some(wanted) = call.query.text("guard")
+        && !config.guards.iter().any(|guard| guard.name == wanted)
+    {
+        return Err(Refusal::bad("query.guard", "there is no such guard"));
+    }
+    let count = config.guards.iter().count();
+    let mut found = Found { config, at: 0 };
+    let mut bans = Vec::new();
+    for at in 0..count {
+        found.at = at;
+        read(api, call, &found, &mut bans).await?;
+        if bans.len() > MEMBERS_MAX {
+            let why = format!("there are more than {MEMBERS_MAX}: ask for those of one `guard`");
+            return Err(Refusal::senseless("query.guard", why));
+        }
+    }
+    let body = page::of(
+        &bans,
+        &call.query,
+        |ban| json!({ "guard": ban.guard, "member": ban.member, "ends_in_ms": ban.ends_in_ms }),
+    );
+    Ok(Done::seen(body))
+}
+
+/// Those whom one guard keeps out.
+async fn read(api: &Api, call: &Call, found: &Found, bans: &mut Vec<Ban>) -> Result<(), Refusal> {
+    let guard = found.guard()?;
+    let (wanted, prefix) = (call.query.text("guard"), call.query.text("name"));
+    let keeps_out = guard.effect == Effect::Refuse && matches!(guard.origin, Origin::Redis { .. });
+    if !keeps_out || wanted.is_some_and(|wanted| wanted != guard.name) {
+        return Ok(());
+    }
+    let hides = hides(guard);
+    if hides && prefix.is_some() {
+        // These are secrets, and none can be looked for.
+        return Ok(());
+    }
+    let set = found.set(api).await?;
+    let members = set.read().await;
+    set.close().await;
+    for (member, ends_in_ms) in members? {
+        if prefix.is_none_or(|prefix| member.starts_with(prefix)) {
+            bans.push(Ban {
+                guard: guard.name.clone(),
+                member: shown(hides, &member),
+                ends_in_ms,
+            });
+        }
+    }
+    Ok(())
+}

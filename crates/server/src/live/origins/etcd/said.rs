@@ -1,0 +1,96 @@
+//! What is said to a member of etcd, and what it answers: JSON both ways.
+
+use crate::errand::{Errand, ErrandError};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use serde_json::Value;
+
+/// Why a member did not do as it was asked.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// It never heard of it.
+    Unsent(String),
+    /// It will not.
+    Refused(String),
+    /// Nobody knows whether it did.
+    Lost(String),
+}
+
+impl Failed {
+    pub(super) fn into_why(self) -> String {
+        match self {
+            Self::Unsent(why) | Self::Refused(why) | Self::Lost(why) => why,
+        }
+    }
+}
+
+pub(super) fn headers(token: Option<&str>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(token) = token {
+        let value = HeaderValue::from_str(token);
+        let mut value = value.map_err(|_| "the token cannot be sent".to_owned())?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    Ok(headers)
+}
+
+pub(super) async fn send(
+    errand: &Errand,
+    asked: &Value,
+    token: Option<&str>,
+) -> Result<(StatusCode, Value), Failed> {
+    let body = Bytes::from(asked.to_string());
+    let headers = headers(token).map_err(Failed::Unsent)?;
+    let answer = errand.run(Method::POST, headers, body).await;
+    let answer = answer.map_err(|error| match error {
+        ErrandError::Unreachable(why) => Failed::Unsent(why),
+        ErrandError::TooSlow | ErrandError::Broken(_) => Failed::Lost(error.to_string()),
+    })?;
+    let body = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
+    Ok((answer.status, body))
+}
+
+/// Whether etcd wants to know who asks, and does not.
+pub(super) fn is_unknown(body: &Value) -> bool {
+    let message = body
+        .get("error")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    message.contains("token") || message.contains("user name is empty")
+}
+
+pub(super) fn refused(status: StatusCode, body: &Value) -> Failed {
+    let why = match body.get("error").and_then(Value::as_str) {
+        Some(error) => format!("it was answered {status}: {error}"),
+        None => format!("it was answered {status}"),
+    };
+    // A member that says that it took too long, or lost its leader, may have passed it on before.
+    if status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT {
+        Failed::Refused(why)
+    } else {
+        Failed::Lost(why)
+    }
+}
+
+pub(super) fn decoded(value: Option<&Value>) -> Result<String, String> {
+    // A value that is empty is left out.
+    let text = value.and_then(Value::as_str).unwrap_or_default();
+    let bytes = STANDARD
+        .decode(text)
+        .map_err(|_| "etcd's answer is not in Base64".to_owned())?;
+    String::from_utf8(bytes).map_err(|_| "a document is not text in UTF-8".to_owned())
+}
+
+/// Numbers of 64 bits are text in JSON.
+pub(super) fn number(value: Option<&Value>) -> u64 {
+    match value {
+        Some(Value::String(number)) => number.parse().unwrap_or_default(),
+        Some(number) => number.as_u64().unwrap_or_default(),
+        None => 0,
+    }
+}

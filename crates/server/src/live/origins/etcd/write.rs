@@ -1,0 +1,196 @@
+//! Changes to the keys of etcd: one transaction each, and never asked for twice.
+
+use super::said::{Failed, decoded, number};
+use super::{COUNT, EtcdSource};
+use crate::live::documents::Documents;
+use crate::live::edit::Edit;
+use crate::live::source::{Version, WriteError, Writer};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use tidegate_policy::source::digest;
+
+impl EtcdSource {
+    async fn change(&self, expected: &Version, edits: &[Edit]) -> Result<Version, WriteError> {
+        let mark = mark(expected, edits);
+        let asked = self.transaction(expected, edits, &mark);
+        let mut why = "there are no members".to_owned();
+        for member in &self.members {
+            match self.call_one(member, |it| &it.txn, &asked).await {
+                Ok(answer) => return self.changed_to(expected, edits, &answer),
+                // Nothing was sent, so another may be asked.
+                Err(Failed::Unsent(error)) => why = error,
+                Err(Failed::Refused(error)) => return Err(WriteError::Away(error)),
+                Err(Failed::Lost(error)) => return self.look_back(&mark, error).await,
+            }
+        }
+        Err(WriteError::Away(why))
+    }
+
+    /// What makes these changes, or none.
+    fn transaction(&self, expected: &Version, edits: &[Edit], mark: &str) -> Value {
+        // Nothing below the prefix may have a higher revision than what was seen: neither the count,
+        // which every change of ours raises, nor what somebody else changed by hand.
+        let (seen, _) = parts(expected);
+        let mut compare = vec![json!({
+            "key": self.key(""), "range_end": self.end(),
+            "target": "MOD", "result": "LESS", "mod_revision": seen.saturating_add(1).to_string(),
+        })];
+        let mut success = Vec::new();
+        for edit in edits {
+            let key = self.key(&Documents::key(edit));
+            success.push(match &edit.document {
+                Some(document) => {
+                    let value = STANDARD.encode(document);
+                    json!({ "request_put": { "key": key, "value": value, "prev_kv": true } })
+                }
+                None => {
+                    // It is there, or somebody else removed it meanwhile.
+                    compare.push(json!({
+                        "key": key, "target": "CREATE", "result": "GREATER", "create_revision": "0",
+                    }));
+                    json!({ "request_delete_range": { "key": key } })
+                }
+            });
+        }
+        let count = json!({ "key": self.key(COUNT), "value": STANDARD.encode(mark) });
+        success.push(json!({ "request_put": count }));
+        // In the same step, so that what is told is what this change made.
+        let range = json!({ "key": self.key(""), "range_end": self.end() });
+        success.push(json!({ "request_range": range }));
+        json!({ "compare": compare, "success": success })
+    }
+
+    /// Which version a change made.
+    fn changed_to(
+        &self,
+        expected: &Version,
+        edits: &[Edit],
+        answer: &Value,
+    ) -> Result<Version, WriteError> {
+        if answer.get("succeeded").and_then(Value::as_bool) != Some(true) {
+            return Err(WriteError::Conflict);
+        }
+        let responses = answer.get("responses").and_then(Value::as_array);
+        let range = responses.and_then(|it| it.last()?.get("response_range"));
+        let range = range.ok_or_else(|| WriteError::Away("etcd told no version".to_owned()))?;
+        let (version, _) = self.read(range).map_err(WriteError::Away)?;
+        let (revision, _) = parts(&Version(version));
+        // As many as there were, as far as we knew, and what came of ours. Where somebody removed one
+        // by hand meanwhile, which no revision tells, there are fewer: then this is the version of
+        // nothing that is there, and all of it is read again.
+        let (_, mut count) = parts(expected);
+        for (edit, response) in edits.iter().zip(responses.into_iter().flatten()) {
+            let put = response.get("response_put");
+            match &edit.document {
+                None => count = count.saturating_sub(1),
+                Some(_) if put.is_none_or(|put| put.get("prev_kv").is_none()) => {
+                    count = count.saturating_add(1);
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(Version(format!("{revision}-{count}")))
+    }
+
+    /// Whether a change was made whose answer was lost: it is not asked for twice.
+    async fn look_back(&self, mark: &str, why: String) -> Result<Version, WriteError> {
+        let asked = json!({ "key": self.key(COUNT) });
+        let unknown = |_| {
+            let message = format!("it is not known whether it was changed: {why}");
+            WriteError::Away(message)
+        };
+        let answer = self.call(|it| &it.range, &asked).await.map_err(unknown)?;
+        let pairs = answer.get("kvs").and_then(Value::as_array);
+        let pair = pairs.and_then(|it| it.first());
+        match decoded(pair.and_then(|it| it.get("value"))) {
+            // Of how many documents there are nothing is known here, so all of it is read again.
+            Ok(there) if there == mark => {
+                let revision = number(pair.and_then(|it| it.get("mod_revision")));
+                Ok(Version(format!("{revision}-?")))
+            }
+            // It may still come to pass.
+            _ => Err(unknown(String::new())),
+        }
+    }
+}
+
+/// What a change leaves behind to be known by: the same edits from the same version come to the same.
+fn mark(expected: &Version, edits: &[Edit]) -> String {
+    digest(&format!("{expected} {edits:?}"))
+}
+
+/// The highest revision of a version, and how many documents it has.
+fn parts(version: &Version) -> (u64, u64) {
+    let (revision, count) = version.0.split_once('-').unwrap_or((&version.0, "0"));
+    let number = |text: &str| text.parse().unwrap_or_default();
+    (number(revision), number(count))
+}
+
+impl Writer for EtcdSource {
+    fn write<'a>(
+        &'a self,
+        expected: &'a Version,
+        edits: &'a [Edit],
+    ) -> BoxFuture<'a, Result<Version, WriteError>> {
+        Box::pin(self.change(expected, edits))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tidegate_policy::source::{DocumentKind, Etcd};
+
+    fn pair(name: &str, revision: u64) -> Value {
+        let key = STANDARD.encode(format!("/t/{name}"));
+        json!({ "key": key, "value": "", "mod_revision": revision.to_string() })
+    }
+
+    #[test]
+    fn a_change_beside_a_key_that_went_is_at_no_version_that_is_there() {
+        let etcd = Etcd {
+            endpoints: vec!["http://127.0.0.1:1".to_owned()],
+            prefix: "/t/".to_owned(),
+            user: None,
+            password: None,
+            writable: true,
+        };
+        let source = EtcdSource::new(&etcd, Duration::MAX, Duration::MAX).unwrap();
+        let edit = |name: &str, document: Option<&str>| Edit {
+            kind: DocumentKind::Policy,
+            name: name.to_owned(),
+            document: document.map(str::to_owned),
+            over: None,
+        };
+        let edits = [
+            edit("api", Some("{}")),
+            edit("new", Some("{}")),
+            edit("old", None),
+        ];
+        let responses = |kvs: Vec<Value>| {
+            let answer = json!({ "succeeded": true, "responses": [
+                { "response_put": { "prev_kv": pair("policy/api", 9) } },
+                { "response_put": {} },
+                { "response_delete_range": { "deleted": "1" } },
+                { "response_put": {} },
+                { "response_range": { "kvs": kvs } },
+            ] });
+            let seen = Version("10-3".to_owned());
+            source.changed_to(&seen, &edits, &answer).unwrap().0
+        };
+        let mut kvs = vec![
+            pair("policy/api", 12),
+            pair("policy/new", 12),
+            pair("policy/other", 3),
+            pair(COUNT, 12),
+        ];
+        assert_eq!(responses(kvs.clone()), "12-3", "as a load tells it");
+        kvs.remove(2);
+        let there = source.read(&json!({ "kvs": kvs.clone() })).unwrap().0;
+        assert_eq!(there, "12-2");
+        assert_ne!(responses(kvs), there, "so all of it is read again");
+    }
+}
