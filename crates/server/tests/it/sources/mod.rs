@@ -8,6 +8,7 @@
 //! | `keeper` | a key of a keeper |
 //! | `http` | a document at a URL |
 //! | `redis` | a hash of a real Redis |
+//! | `lives` | instances that come and go while it changes, and buckets that do not |
 //! | `etcd` | keys of a real etcd |
 //! | `several` | sources together: their order, and what one refuses to another |
 
@@ -17,5 +18,6 @@ mod file;
 mod http;
 mod keeper;
 mod kit;
+mod lives;
 mod redis;
 mod several;

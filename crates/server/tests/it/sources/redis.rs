@@ -10,13 +10,13 @@ const CHANNEL: &[u8] = b"tidegate:policies:changed";
 /// Seldom enough that nothing is noticed by looking before a test is over.
 const SELDOM: &str = "1h";
 
-fn config(redis: &Redis, refresh: &str) -> String {
+pub(super) fn config(redis: &Redis, refresh: &str) -> String {
     let url = redis.url();
     format!("sources: [{{ redis: {{ url: '{url}', refresh: {refresh} }} }}]")
 }
 
 /// As another instance, or an operator.
-async fn connect(redis: &Redis) -> Connection {
+pub(super) async fn connect(redis: &Redis) -> Connection {
     let address = Address::new("127.0.0.1", redis.port());
     let settings = Settings::new(Mode::Standalone, vec![address]);
     Connection::open(settings, Vec::new()).await.unwrap()
@@ -32,7 +32,7 @@ async fn change(connection: &Connection, changes: &[(&str, Option<&str>)]) -> St
     }
 }
 
-async fn set(connection: &Connection, name: &str, rate: &str) -> String {
+pub(super) async fn set(connection: &Connection, name: &str, rate: &str) -> String {
     let document = policy(name, rate);
     change(connection, &[(&format!("policy/{name}"), Some(&document))]).await
 }
