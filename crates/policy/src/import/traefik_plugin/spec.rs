@@ -6,7 +6,7 @@
 use super::embedded;
 use super::fallback;
 use super::limits::Found;
-use crate::config::{Fault, Node, Value, duration, parse_http_url};
+use crate::config::{Fault, Kind, Node, Value, duration, parse_http_url};
 use crate::import::SourceFile;
 use crate::import::base::Base;
 use crate::import::document::{Document, Wrong, line};
@@ -100,9 +100,12 @@ impl<'v> Settings<'_, '_, 'v> {
         let word = word.to_ascii_lowercase();
         let mut all = self.properties.all().iter();
         let found = all.find(|it| it.last() == (word.as_str(), self.parent))?;
-        let is_empty = found.value.node.as_text().is_none_or(str::is_empty);
-        let is_single = found.value.node.as_text().is_some();
-        (!is_empty || !is_single).then(|| found.value.clone())
+        let says_nothing = match &found.value.node.kind {
+            Kind::Null => true,
+            Kind::Text(text) => text.trim().is_empty(),
+            _ => false,
+        };
+        (!says_nothing).then(|| found.value.clone())
     }
 
     fn text(&mut self, word: &str) -> Option<(&'v str, Value<'v>)> {

@@ -2,7 +2,7 @@
 
 use super::imported;
 use tidegate_policy::config::{NoEnvironment, Problem};
-use tidegate_policy::import::Named;
+use tidegate_policy::import::{Named, SourceFile, traefik_plugin};
 use tidegate_policy::{Config, ConfigErrors};
 
 const EDGE: &str = "
@@ -71,4 +71,20 @@ fn a_configuration_that_cannot_be_read_says_so_as_ever() {
     assert!(errors.to_string().starts_with("own.yaml:"), "{errors}");
     let errors = beside("").unwrap_err();
     assert!(errors.to_string().contains("says nothing"), "{errors}");
+}
+
+#[test]
+fn a_keeper_whose_key_says_nothing_was_translated_to_one_without_a_key() {
+    for key in ["", "~", "null", "\"\"", "\"  \""] {
+        let file = SourceFile {
+            name: "plugin.yml".to_owned(),
+            text: format!("spec:\n  keeperURL: http://keeper:8080\n  keeperRateLimitKey: {key}\n"),
+        };
+        let errors = traefik_plugin(&file).expect_err("a keeper without a key");
+        let text = errors.to_string();
+        assert!(
+            text.contains("`keeperURL` needs `keeperRateLimitKey`"),
+            "{text}"
+        );
+    }
 }
