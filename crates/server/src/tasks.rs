@@ -65,7 +65,7 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
 /// Nothing comes back only where it panicked.
 #[expect(
     clippy::disallowed_methods,
-    reason = "it is bounded in time, and whoever waits for it is a task that is known"
+    reason = "all that is done so is bounded in time, and ends with the runtime at the latest"
 )]
 pub(crate) async fn undisturbed<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,

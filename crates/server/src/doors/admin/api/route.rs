@@ -92,6 +92,47 @@ pub(super) struct Gives {
     pub(super) has_version: bool,
 }
 
+impl BodyOf {
+    pub(super) const fn json(schema: &'static str) -> Self {
+        Self {
+            schema,
+            is_patch: false,
+        }
+    }
+
+    pub(super) const fn patch(schema: &'static str) -> Self {
+        Self {
+            schema,
+            is_patch: true,
+        }
+    }
+}
+
+impl Gives {
+    /// Nothing is left to say.
+    pub(super) const NOTHING: Self = Self {
+        status: 204,
+        schema: None,
+        has_version: false,
+    };
+
+    pub(super) const fn seen(status: u16, schema: &'static str) -> Self {
+        Self {
+            status,
+            schema: Some(schema),
+            has_version: false,
+        }
+    }
+
+    /// Something that has a version.
+    pub(super) const fn versioned(status: u16, schema: &'static str) -> Self {
+        Self {
+            has_version: true,
+            ..Self::seen(status, schema)
+        }
+    }
+}
+
 impl Verb {
     pub(super) fn of(method: &Method) -> Option<Self> {
         Some(match *method {

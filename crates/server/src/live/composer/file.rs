@@ -1,0 +1,98 @@
+//! The file: looked at each second, and read again when it has changed.
+
+use super::Composer;
+use super::refused::{Refused, lost};
+use crate::config_source::Texts;
+use crate::live::begin::{PATIENCE, first, kept};
+use crate::live::report;
+use crate::live::state::{Slot, State, Which};
+use crate::tasks::{blocking, undisturbed};
+use futures_util::future::join_all;
+use std::sync::Arc;
+use tidegate_policy::source::PolicySource;
+
+impl Composer {
+    /// Looks at the files, and reads them when they have changed.
+    pub(super) async fn watch_file(&self) {
+        loop {
+            let seen = self.inner.looked.lock().clone();
+            let now = self.inner.ground.changed(&seen).await;
+            *self.inner.looked.lock() = now;
+            // What is wrong with it has been told.
+            self.read_file(false).await.ok();
+        }
+    }
+
+    /// Reads the file, and serves what it says: if it says something else, or else if `always`.
+    async fn read_file(&self, always: bool) -> Result<(), Refused> {
+        let this = self.clone();
+        let read = undisturbed(async move { this.read_file_now(always).await });
+        read.await.unwrap_or_else(|| Err(lost()))
+    }
+
+    pub(super) async fn read_file_now(&self, always: bool) -> Result<(), Refused> {
+        let _reading = self.inner.reading.lock().await;
+        let texts = match self.inner.ground.read().await {
+            Ok(texts) => Arc::new(texts),
+            Err(unusable) => return Err(self.refuse_file(unusable.into())),
+        };
+        self.inner.file.answered();
+        if !always && self.inner.state.lock().await.has_file(&texts) {
+            self.inner.file.unchanged();
+            return Ok(());
+        }
+        let (listed, new) = match self.listed(&texts).await {
+            Ok(listed) => listed,
+            Err(refused) => return Err(self.refuse_file(refused)),
+        };
+        report::notes(texts.notes());
+        let mut state = self.inner.state.lock().await;
+        // They are looked after from now on, whatever becomes of the file.
+        let is_new = !new.is_empty();
+        state.pool.extend(new);
+        state.take_file(texts, &listed);
+        let refused = self.settle(&mut state).await;
+        self.prune(&mut state, is_new);
+        match refused.into_iter().next() {
+            None => Ok(()),
+            Some((_, refused)) => Err(refused),
+        }
+    }
+
+    /// The sources that a file lists, and those of them that are new and have been asked for the first
+    /// time: all at once, and while everything else goes on.
+    async fn listed(&self, texts: &Arc<Texts>) -> Result<(Vec<PolicySource>, Vec<Slot>), Refused> {
+        let (ground, texts) = (self.inner.ground.clone(), Arc::clone(texts));
+        let read = blocking(move || texts.sources(&ground.environment()));
+        let listed = read.await.ok_or_else(lost)?.map_err(Refused::Invalid)?;
+        // Nobody else adds to them.
+        let known = self.inner.state.lock().await.kept();
+        let mut new = Vec::new();
+        for settings in &listed {
+            if known.iter().any(|kept| kept.settings == *settings) {
+                continue;
+            }
+            let opened = kept(settings.clone());
+            let name = &settings.name;
+            let opened = opened.map_err(|why| Refused::Unservable(format!("{name}: {why}")))?;
+            new.push(first(Arc::new(opened), PATIENCE));
+        }
+        Ok((listed, join_all(new).await))
+    }
+
+    /// Lets go of sources that no file names any more. Whoever keeps them hears of that, and of new ones.
+    pub(super) fn prune(&self, state: &mut State, is_new: bool) {
+        let before = state.pool.len();
+        state.prune();
+        if is_new || state.pool.len() != before {
+            self.hang(state);
+            let sources = &self.inner.sources;
+            sources.send_modify(|it| *it = it.wrapping_add(1));
+        }
+    }
+
+    fn refuse_file(&self, refused: Refused) -> Refused {
+        self.complain(&Which::File, &refused);
+        refused
+    }
+}

@@ -1,0 +1,198 @@
+//! Keeps the file and its sources, and serves what is composed of them.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `file` | the file: looked at each second, and read again when it has changed |
+//! | `asking` | sources, asked again; what they say is taken in |
+//! | `settling` | what was taken in is served: all of it, or as much of it as is sound |
+//! | `editing` | changes through this server: checked whole, written, and then served |
+//! | `refused` | why what is served did not change |
+//!
+//! Whoever takes something in settles it, whatever comes between: else it would be known, and never
+//! served.
+
+mod asking;
+mod editing;
+mod file;
+mod refused;
+mod settling;
+
+pub(crate) use refused::Refused;
+use refused::lost;
+
+use crate::live::begin::Begun;
+use crate::live::edit::Raw;
+use crate::live::ground::{Fingerprint, Ground};
+use crate::live::health::{Board, Health};
+use crate::live::state::State;
+use crate::live::view::{Standing, View};
+use crate::serving::Serving;
+use crate::tasks::{blocking, undisturbed};
+use arc_swap::ArcSwap;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use std::fmt;
+use std::sync::Arc;
+use tidegate_policy::Config;
+use tidegate_policy::source::DocumentKind;
+use tokio::sync::{Mutex, watch};
+
+/// Keeps the file and its sources, and serves what is composed of them. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Composer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    ground: Ground,
+    serving: Serving,
+    view: ArcSwap<View>,
+    board: Arc<Board>,
+    file: Arc<Health>,
+    /// One change at a time. Nobody who holds it waits for strangers, but for what is bounded: a write,
+    /// and lists that are read ahead.
+    state: Mutex<State>,
+    /// One reading of the file at a time, which asks sources that are new.
+    reading: Mutex<()>,
+    /// How the files looked when they were last read.
+    looked: parking_lot::Mutex<Fingerprint>,
+    /// Rises whenever there are other sources to be kept.
+    sources: watch::Sender<u64>,
+}
+
+impl Composer {
+    /// Goes on from what was begun with, which `serving` serves.
+    pub(crate) fn new(begun: Begun, serving: Serving) -> Self {
+        let Begun {
+            ground,
+            state,
+            view,
+            file,
+            looked,
+            ..
+        } = begun;
+        let board = Arc::clone(&serving.decider().metrics().sources);
+        let composer = Self {
+            inner: Arc::new(Inner {
+                ground,
+                serving,
+                view: ArcSwap::from_pointee(view),
+                board,
+                file,
+                state: Mutex::new(state),
+                reading: Mutex::new(()),
+                looked: parking_lot::Mutex::new(looked),
+                sources: watch::Sender::new(0),
+            }),
+        };
+        if let Ok(state) = composer.inner.state.try_lock() {
+            composer.hang(&state);
+        }
+        composer
+    }
+
+    /// What people call the files.
+    pub(crate) fn configuration(&self) -> String {
+        self.inner.ground.name()
+    }
+
+    /// Whether there is anything to read again.
+    pub(crate) fn can_reload(&self) -> bool {
+        !self.inner.ground.is_built_in()
+    }
+
+    /// What is served now.
+    pub(crate) fn view(&self) -> Arc<View> {
+        self.inner.view.load_full()
+    }
+
+    /// How it stands with each source, the file first.
+    pub(crate) fn standings(&self) -> Vec<Standing> {
+        let sources = self.inner.board.sources();
+        sources.iter().map(|health| health.standing()).collect()
+    }
+
+    /// What serves it.
+    pub(crate) fn serving(&self) -> &Serving {
+        &self.inner.serving
+    }
+
+    /// What is served, read anew: for those who need more of it than its documents.
+    pub(crate) async fn config(&self) -> Result<Config, Refused> {
+        let whole = self.inner.state.lock().await.as_served();
+        let ground = self.inner.ground.clone();
+        let composed = blocking(move || whole.compose(&ground.environment()));
+        let composed = composed.await.ok_or_else(lost)?;
+        composed.map(|sound| sound.config).map_err(Refused::Invalid)
+    }
+
+    /// A document as its source has it, secrets and all, for whoever changes a part of it; none where it
+    /// stands in what cannot be written to. It is what a change would be made to, and so not what is
+    /// served where the source says something else since.
+    pub(crate) async fn raw(&self, source: &str, kind: DocumentKind, name: &str) -> Option<Raw> {
+        let state = self.inner.state.lock().await;
+        let mut order = state.served.order.iter();
+        let kept = order.find(|kept| kept.settings.name == source)?;
+        let slot = state.at(kept)?;
+        super::edit::raw(slot, kind, name)
+    }
+
+    /// Keeps all sources up to date, for as long as it is polled.
+    pub(crate) async fn run(self) {
+        let mut changes = self.inner.sources.subscribe();
+        loop {
+            changes.borrow_and_update();
+            let mut keeping: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+            let pool = self.inner.state.lock().await.kept();
+            for kept in pool {
+                keeping.push(Box::pin(self.keep(kept)));
+            }
+            if self.inner.ground.is_watched && !self.inner.ground.is_built_in() {
+                keeping.push(Box::pin(self.watch_file()));
+            }
+            let kept = async {
+                // None of them ever ends.
+                while keeping.next().await.is_some() {}
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = kept => {}
+                // The sender lives as long as the composer.
+                _ = changes.changed() => {}
+            }
+        }
+    }
+
+    /// Reads the file and all sources again, and serves what they say. What cannot be asked stays as it
+    /// was; what is wrong is told, and changes nothing.
+    pub(crate) async fn reload(&self) -> Result<(), Refused> {
+        if self.inner.ground.is_built_in() {
+            return Err(Refused::BuiltIn);
+        }
+        let this = self.clone();
+        let reloaded = undisturbed(async move { this.reload_now().await });
+        reloaded.await.unwrap_or_else(|| Err(lost()))
+    }
+
+    async fn reload_now(&self) -> Result<(), Refused> {
+        let looked = self.inner.ground.look().await;
+        *self.inner.looked.lock() = looked;
+        self.ask_all().await;
+        let read = self.read_file_now(true).await;
+        // A file that is not even read keeps nothing from being served that sources have said.
+        let mut state = self.inner.state.lock().await;
+        if state.is_unsettled {
+            self.settle(&mut state).await;
+        }
+        read
+    }
+}
+
+impl fmt::Debug for Composer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Composer")
+            .field("ground", &self.inner.ground)
+            .field("version", &self.view().version)
+            .finish_non_exhaustive()
+    }
+}

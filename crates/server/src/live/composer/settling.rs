@@ -1,0 +1,145 @@
+//! Serving what was taken in: all of it, or as much of it as is sound.
+
+use super::Composer;
+use super::refused::{Refused, lost};
+use crate::live::health::Health;
+use crate::live::report::{self, Oddities};
+use crate::live::state::{State, Which, Whole};
+use crate::live::view::View;
+use crate::tasks::blocking;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_policy::Config;
+use tokio::time::{Instant, timeout_at};
+
+/// How long lists of guards are read ahead, in all, while a change waits to be served, and whoever else
+/// has one waits for that. Lists that take longer are there a moment later.
+const AHEAD: Duration = Duration::from_secs(5);
+
+impl Composer {
+    /// Serves what waits: all of it, or as much of it as is sound. Tells what is not.
+    pub(super) async fn settle(&self, state: &mut State) -> Vec<(Which, Refused)> {
+        let until = Instant::now() + AHEAD;
+        let mut refusals = Vec::new();
+        match (self.attempt(state.latest(), until).await, state.waiting()) {
+            (Ok(()), _) => self.promote_all(state),
+            (Err(refused), waiting) => match waiting.as_slice() {
+                [only] => refusals.push((only.clone(), refused)),
+                _ => refusals = self.settle_each(state, until).await,
+            },
+        }
+        for (which, refused) in &refusals {
+            self.refuse(state, which, refused);
+        }
+        state.is_unsettled = false;
+        refusals
+    }
+
+    /// Serves what waits, one after the other, as far as each is sound beside what is served.
+    async fn settle_each(&self, state: &mut State, until: Instant) -> Vec<(Which, Refused)> {
+        let mut refusals = Vec::new();
+        if state.wanted.is_some() {
+            match self.attempt(state.with(&Which::File), until).await {
+                Ok(()) => self.promote(state, &Which::File),
+                Err(refused) => refusals.push((Which::File, refused)),
+            }
+        }
+        // With the file, sources may have come that have more to say.
+        for which in state.waiting() {
+            if matches!(which, Which::File) {
+                continue;
+            }
+            match self.attempt(state.with(&which), until).await {
+                Ok(()) => self.promote(state, &which),
+                Err(refused) => refusals.push((which, refused)),
+            }
+        }
+        refusals
+    }
+
+    /// Notes that all that waits is served now: the file first, for the sources that come with it.
+    fn promote_all(&self, state: &mut State) {
+        if state.wanted.is_some() {
+            self.promote(state, &Which::File);
+        }
+        for which in state.waiting() {
+            self.promote(state, &which);
+        }
+    }
+
+    fn promote(&self, state: &mut State, which: &Which) {
+        let promoted = state.promote(which);
+        if matches!(which, Which::File) {
+            self.inner.file.applied(&self.view().version);
+        }
+        for kept in promoted {
+            let version = kept.health.standing().version.unwrap_or_default();
+            report::applied(&kept.settings.name, &version);
+        }
+    }
+
+    /// Tells that something cannot be served, once for as long as it says the same.
+    fn refuse(&self, state: &mut State, which: &Which, refused: &Refused) {
+        if state.tell(which) {
+            self.complain(which, refused);
+        } else {
+            self.health(which).still_refused(report::in_short(refused));
+        }
+    }
+
+    pub(super) fn complain(&self, which: &Which, refused: &Refused) {
+        let health = self.health(which);
+        self.inner.serving.reload_refused();
+        report::refused(health.name(), &self.inner.ground.name(), refused);
+        health.refused(report::in_short(refused));
+    }
+
+    pub(super) fn health<'a>(&'a self, which: &'a Which) -> &'a Health {
+        match which {
+            Which::File => &self.inner.file,
+            Which::Source(kept) => &kept.health,
+        }
+    }
+
+    /// Serves `whole`, or says why not.
+    async fn attempt(&self, whole: Whole, until: Instant) -> Result<(), Refused> {
+        let (config, view) = self.compose(whole).await?;
+        let ahead = self.inner.serving.read_ahead(&config);
+        // What was not read in time is read by whoever keeps it.
+        timeout_at(until, ahead).await.ok();
+        let served = self.inner.serving.try_reload(config);
+        served.map_err(|failure| Refused::Unservable(failure.to_string()))?;
+        self.inner.view.store(Arc::new(view));
+        Ok(())
+    }
+
+    /// What `whole` means, or what is wrong with it.
+    pub(super) async fn compose(&self, whole: Whole) -> Result<(Config, View), Refused> {
+        if let Some(kept) = whole.missing() {
+            let (name, standing) = (&kept.settings.name, kept.health.standing());
+            let why = standing.trouble.unwrap_or_default();
+            let message = format!("nothing is known of the source `{name}`: {why}");
+            return Err(Refused::Unread(message));
+        }
+        let ground = self.inner.ground.clone();
+        let composed = blocking(move || {
+            let environment = ground.environment();
+            let sound = whole.compose(&environment)?;
+            let oddities = Oddities::of(&sound.config, &environment);
+            Ok((sound, oddities))
+        });
+        let composed = composed.await.ok_or_else(lost)?;
+        let (sound, oddities) = composed.map_err(Refused::Invalid)?;
+        oddities.tell();
+        Ok((sound.config, sound.view))
+    }
+
+    /// Lets everybody see how it stands with these sources.
+    pub(super) fn hang(&self, state: &State) {
+        let sources = state.pool.iter().map(|slot| Arc::clone(&slot.kept.health));
+        let file = Arc::clone(&self.inner.file);
+        self.inner
+            .board
+            .hang(std::iter::once(file).chain(sources).collect());
+    }
+}
