@@ -289,7 +289,8 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let guards = Guards::new(guards);
     let addresses = section("addresses")
         .and_then(|value| addresses::read(reader, &value, &guards, store.target.redis().is_some()));
-    let plans = section("plans").map_or_else(Vec::new, |value| plans::read_all(reader, &value));
+    let plans =
+        section("plans").map_or_else(Vec::new, |value| plans::read_all(reader, &value, &store));
     let common = policy::Common {
         respond: &respond,
         plans: &plans,

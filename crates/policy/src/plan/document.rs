@@ -1,7 +1,7 @@
 //! What a source delivers: plans, groups and subjects.
 
 use super::PlanErrors;
-use super::settings::{FIELDS, Settings};
+use super::settings::{FIELDS, Settings, flag};
 use super::table::Table;
 use crate::config::{Fault, closest};
 use std::fmt;
@@ -54,18 +54,26 @@ pub(super) struct Entry {
     pub(super) group: Option<Box<str>>,
     pub(super) own: Settings,
     pub(super) quota: Settings,
+    /// Whether it counts as if it were not there.
+    is_off: bool,
 }
 
 /// What kind of entry it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// A plan.
     Plan,
+    /// A group of subjects.
     Group,
+    /// A subject.
     Subject,
 }
 
 /// What the group of a subject is called, here and elsewhere.
 const GROUP: [&str; 3] = ["group", "workspace", "workspaceId"];
+
+/// Whether an entry counts at all.
+const ENABLED: &str = "enabled";
 
 /// What stands before a field of a quota.
 const QUOTA: &str = "quota.";
@@ -82,18 +90,19 @@ impl Document {
 
     /// Adds a plan. Fields are `N` and `T` (or `amount` and `period`, `limit` and
     /// `window_seconds`), or `rate`, or `unlimited`; with `quota.` before them, of a group's quota.
+    /// With `enabled` `false`, it is checked and counts as if it were not there; so do all entries.
     pub fn plan(&mut self, id: &str, fields: &[(&str, &str)]) {
-        self.add(Kind::Plan, id, fields);
+        self.add(Level::Plan, id, fields);
     }
 
     /// Adds a group: besides those of a plan, the field `plan`.
     pub fn group(&mut self, id: &str, fields: &[(&str, &str)]) {
-        self.add(Kind::Group, id, fields);
+        self.add(Level::Group, id, fields);
     }
 
     /// Adds a subject: besides those of a plan, the fields `group` and `plan`.
     pub fn subject(&mut self, id: &str, fields: &[(&str, &str)]) {
-        self.add(Kind::Subject, id, fields);
+        self.add(Level::Subject, id, fields);
     }
 
     /// How many subjects it has.
@@ -111,7 +120,7 @@ impl Document {
         self.errors.add(message.into());
     }
 
-    pub(super) fn add(&mut self, kind: Kind, id: &str, fields: &[(&str, &str)]) {
+    pub(super) fn add(&mut self, kind: Level, id: &str, fields: &[(&str, &str)]) {
         let mut entry = Entry {
             id: id.to_owned(),
             ..Entry::default()
@@ -134,10 +143,13 @@ impl Document {
             self.refuse_entry(kind, id, &why);
         }
         let list = match kind {
-            Kind::Plan => &mut self.plans,
-            Kind::Group => &mut self.groups,
-            Kind::Subject => &mut self.subjects,
+            Level::Plan => &mut self.plans,
+            Level::Group => &mut self.groups,
+            Level::Subject => &mut self.subjects,
         };
+        if entry.is_off {
+            return;
+        }
         if list.len() == ENTRIES_MAX {
             self.refuse(format!("it has more than {ENTRIES_MAX} {}", kind.plural()));
         } else if list.len() < ENTRIES_MAX {
@@ -146,8 +158,8 @@ impl Document {
     }
 
     /// Notes what is wrong with an entry, by its name, or by its number where the name is a secret.
-    pub(super) fn refuse_entry(&mut self, kind: Kind, id: &str, why: &str) {
-        let message = if kind == Kind::Subject && self.hides_subjects {
+    pub(super) fn refuse_entry(&mut self, kind: Level, id: &str, why: &str) {
+        let message = if kind == Level::Subject && self.hides_subjects {
             let number = self.subjects.len().saturating_add(1);
             format!("subject number {number} (not shown, for it is a secret): {why}")
         } else {
@@ -171,18 +183,23 @@ impl fmt::Debug for Document {
 // === impl Entry ===
 
 impl Entry {
-    fn take(&mut self, kind: Kind, name: &str, text: &str) -> Result<(), String> {
+    fn take(&mut self, kind: Level, name: &str, text: &str) -> Result<(), String> {
         let named = || Some(text.trim()).filter(|it| !it.is_empty()).map(Box::from);
-        if kind != Kind::Plan && name == "plan" {
+        if kind != Level::Plan && name == "plan" {
             self.plan = named();
             return Ok(());
         }
-        if kind == Kind::Subject && GROUP.contains(&name) {
+        if kind == Level::Subject && GROUP.contains(&name) {
             self.group = named();
             return Ok(());
         }
+        if name == ENABLED {
+            let wrong = |why| format!("`{name}`: {why}");
+            self.is_off = !flag(text).map_err(wrong)?;
+            return Ok(());
+        }
         let (settings, field) = match name.strip_prefix(QUOTA) {
-            Some(field) if kind != Kind::Subject => (&mut self.quota, field),
+            Some(field) if kind != Level::Subject => (&mut self.quota, field),
             _ => (&mut self.own, name),
         };
         // What is wrong with a value shows it, and a value is no secret.
@@ -194,12 +211,12 @@ impl Entry {
     }
 }
 
-fn unknown(kind: Kind, name: &str) -> String {
+fn unknown(kind: Level, name: &str) -> String {
     let known = FIELDS.iter().copied().chain(
         match kind {
-            Kind::Plan => ["quota"].as_slice(),
-            Kind::Group => &["plan", "quota"],
-            Kind::Subject => &["group", "plan"],
+            Level::Plan => [ENABLED, "quota"].as_slice(),
+            Level::Group => &[ENABLED, "plan", "quota"],
+            Level::Subject => &[ENABLED, "group", "plan"],
         }
         .iter()
         .copied(),
@@ -211,10 +228,14 @@ fn unknown(kind: Kind, name: &str) -> String {
     }
 }
 
-// === impl Kind ===
+// === impl Level ===
 
-impl Kind {
-    pub(super) fn noun(self) -> &'static str {
+impl Level {
+    /// All of them, from the most general.
+    pub const ALL: [Self; 3] = [Self::Plan, Self::Group, Self::Subject];
+
+    /// It in a word.
+    pub fn noun(self) -> &'static str {
         match self {
             Self::Plan => "plan",
             Self::Group => "group",
@@ -222,7 +243,8 @@ impl Kind {
         }
     }
 
-    pub(super) fn plural(self) -> &'static str {
+    /// Several of it, in a word: the section of a document.
+    pub fn plural(self) -> &'static str {
         match self {
             Self::Plan => "plans",
             Self::Group => "groups",

@@ -1,6 +1,6 @@
 //! A document flattened into a table: what all levels say of each subject, put together.
 
-use super::document::{Document, Entry, Kind};
+use super::document::{Document, Entry, Level};
 use super::given::Has;
 use super::settings::{Settings, Sum};
 use super::subjects::Subjects;
@@ -46,7 +46,7 @@ fn plans(document: &mut Document) -> Plans {
     for plan in std::mem::take(&mut document.plans) {
         let Entry { id, own, quota, .. } = plan;
         if plans.insert(id.clone(), (own, quota)).is_some() {
-            document.refuse_entry(Kind::Plan, &id, TWICE);
+            document.refuse_entry(Level::Plan, &id, TWICE);
         }
     }
     plans
@@ -82,7 +82,7 @@ impl Builder {
 
     fn group(&mut self, document: &mut Document, entry: &Entry, plans: &Plans) {
         let Some((_, true)) = self.table.groups.add(&entry.id) else {
-            document.refuse_entry(Kind::Group, &entry.id, TWICE);
+            document.refuse_entry(Level::Group, &entry.id, TWICE);
             return;
         };
         // Whose plan is missing keeps what it says itself.

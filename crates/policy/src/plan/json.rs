@@ -16,8 +16,13 @@ pub(super) fn read(text: &str) -> Option<Node> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
+    read_any(text).ok()
+}
+
+/// The tree of a text that is JSON, or what is wrong with it.
+pub(super) fn read_any(text: &str) -> serde_json::Result<Node> {
     // Its nesting is bounded.
-    serde_json::from_str::<Tree>(text).ok().map(|tree| tree.0)
+    serde_json::from_str::<Tree>(text).map(|tree| tree.0)
 }
 
 struct Tree(Node);
@@ -37,7 +42,7 @@ fn node(kind: Kind) -> Node {
     }
 }
 
-fn text(text: impl fmt::Display) -> Node {
+pub(super) fn text(text: impl fmt::Display) -> Node {
     node(Kind::Text(text.to_string()))
 }
 

@@ -33,7 +33,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use document::Document;
+pub use document::{Document, Level};
 pub use error::PlanErrors;
 pub use given::Given;
 pub use limit::{Answer, Of, Plan, Told, Unknown};

@@ -1,6 +1,6 @@
 //! A document of plans from its text.
 
-use super::document::{Document, Kind};
+use super::document::{Document, Level};
 use super::{PlanErrors, json};
 use crate::config::{self, Entry, Fault, Node, Place, closest, read_syntax_up_to};
 
@@ -8,13 +8,13 @@ use crate::config::{self, Entry, Fault, Node, Place, closest, read_syntax_up_to}
 const TEXT_MAX: usize = 256 << 20;
 
 /// The sections of a document, and what they are called elsewhere.
-const SECTIONS: [(&str, Kind); 6] = [
-    ("plans", Kind::Plan),
-    ("groups", Kind::Group),
-    ("workspaces", Kind::Group),
-    ("subjects", Kind::Subject),
-    ("projects", Kind::Subject),
-    ("tokens", Kind::Subject),
+const SECTIONS: [(&str, Level); 6] = [
+    ("plans", Level::Plan),
+    ("groups", Level::Group),
+    ("workspaces", Level::Group),
+    ("subjects", Level::Subject),
+    ("projects", Level::Subject),
+    ("tokens", Level::Subject),
 ];
 
 /// The section whose ids are secrets by their name.
@@ -72,6 +72,47 @@ impl Document {
         Ok(document)
     }
 
+    /// Adds an entry from its text alone, as a store has it that keeps each by itself: a map in JSON, such
+    /// as `{"plan": "pro", "N": 50}`, or a rate, such as `100/min`.
+    ///
+    /// ```
+    /// use tidegate_policy::plan::{Document, Level, Unset};
+    ///
+    /// let mut document = Document::default();
+    /// document.put(Level::Plan, "pro", "100/min");
+    /// document.put(Level::Subject, "ann", r#"{"plan": "pro"}"#);
+    /// document.put(Level::Subject, "bob", r#"{"plan": "pro", "enabled": false}"#);
+    /// let table = document.table(Unset::Unlimited)?;
+    /// assert!(table.get("ann").is_some() && table.get("bob").is_none());
+    ///
+    /// let mut document = Document::default();
+    /// document.put(Level::Subject, "ann", "{\"plan\": ");
+    /// assert!(document.table(Unset::Unlimited).unwrap_err().to_string().contains("subject `ann`"));
+    /// # Ok::<(), tidegate_policy::plan::PlanErrors>(())
+    /// ```
+    pub fn put(&mut self, level: Level, id: &str, text: &str) {
+        let text = text.trim();
+        let node = if text.starts_with(['{', '[', '"']) {
+            match json::read_any(text) {
+                Ok(node) => node,
+                Err(why) => {
+                    // Where its id is a secret, what it says may be as well.
+                    let is_shown = level != Level::Subject || !self.hides_subjects;
+                    let why = if is_shown {
+                        format!(": {why}")
+                    } else {
+                        String::new()
+                    };
+                    self.refuse_entry(level, id, &format!("it is not JSON{why}"));
+                    return;
+                }
+            }
+        } else {
+            json::text(text)
+        };
+        self.settings(level, id, &node);
+    }
+
     fn section(&mut self, section: &Entry) {
         let name = section.key.text.as_str();
         let known = SECTIONS.iter().find(|(known, _)| *known == name);
@@ -86,8 +127,8 @@ impl Document {
         };
         match &section.value.kind {
             config::Kind::Map(entries) => {
-                for entry in entries {
-                    self.entry(*kind, entry);
+                for Entry { key, value } in entries {
+                    self.settings(*kind, &key.text, value);
                 }
             }
             config::Kind::Null => {}
@@ -98,10 +139,9 @@ impl Document {
         }
     }
 
-    fn entry(&mut self, kind: Kind, entry: &Entry) {
-        let id = entry.key.text.as_str();
+    fn settings(&mut self, kind: Level, id: &str, value: &Node) {
         let mut fields: Vec<(String, &str)> = Vec::new();
-        match &entry.value.kind {
+        match &value.kind {
             config::Kind::Null => {}
             config::Kind::Text(rate) => fields.push(("rate".to_owned(), rate)),
             config::Kind::Map(entries) => {

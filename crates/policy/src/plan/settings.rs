@@ -220,7 +220,7 @@ fn number(text: &str) -> Option<u64> {
     format!("{number:.0}").parse().ok()
 }
 
-fn flag(text: &str) -> Result<bool, String> {
+pub(super) fn flag(text: &str) -> Result<bool, String> {
     match text {
         "true" | "yes" | "1" => Ok(true),
         "false" | "no" | "0" => Ok(false),

@@ -2,6 +2,7 @@
 
 use super::Rate;
 use crate::config::Secret;
+use crate::source::Shelf;
 use std::time::Duration;
 
 /// A source of plans (`plans`).
@@ -40,6 +41,8 @@ pub enum Origin {
         /// The collections in it, and their fields.
         collections: Box<Collections>,
     },
+    /// On a shelf, each plan, group and subject by its name.
+    Shelf(Shelf),
     /// In the program, which tells them itself.
     Program,
 }
@@ -102,15 +105,26 @@ pub enum Unset {
 impl PlanSource {
     /// How often a source is asked unless told.
     pub const REFRESH: Duration = Duration::from_secs(30);
+    /// The same for those that can be written to: asking whether they have changed costs next to nothing.
+    pub const REFRESH_SHELF: Duration = Duration::from_secs(2);
     /// How long one answer may take unless told.
     pub const TIMEOUT: Duration = Duration::from_secs(5);
 
+    /// Where it can be written to, if anywhere.
+    pub fn shelf(&self) -> Option<&Shelf> {
+        match &self.origin {
+            Origin::Shelf(place) => Some(place),
+            _ => None,
+        }
+    }
+
     /// Where it is, in a word, for labels and logs.
     pub fn kind(&self) -> &'static str {
-        match self.origin {
+        match &self.origin {
             Origin::File(_) => "file",
             Origin::Http { .. } => "http",
             Origin::MongoDb { .. } => "mongodb",
+            Origin::Shelf(place) => place.kind(),
             Origin::Program => "program",
         }
     }

@@ -50,20 +50,34 @@ pub enum PolicyOrigin {
         /// Whose language it speaks.
         format: Format,
     },
-    /// In a hash of Redis, a document in each field.
+    /// On a shelf, each document by its name.
+    Shelf(Shelf),
+    /// In hashes of Redis, as `FluxGate` keeps its rule sets.
+    RuleSets(Box<RuleSets>),
+    /// In a collection of `MongoDB`, as `FluxGate` keeps its rules.
+    MongoDb(Box<MongoRules>),
+}
+
+/// Where texts are kept by name, with a version for all of them, and may be written to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shelf {
+    /// Where it is.
+    pub place: ShelfPlace,
+    /// Whether it may be written to from here.
+    pub writable: bool,
+}
+
+/// Where a shelf is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ShelfPlace {
+    /// In a hash of Redis, a text in each field.
     Redis {
         /// Which Redis: the store's, unless it says otherwise.
         redis: Box<StoreSettings>,
         /// The hash.
         key: String,
-        /// Whether it may be written to from here.
-        writable: bool,
     },
-    /// In hashes of Redis, as `FluxGate` keeps its rule sets.
-    RuleSets(Box<RuleSets>),
-    /// In a collection of `MongoDB`, as `FluxGate` keeps its rules.
-    MongoDb(Box<MongoRules>),
-    /// In etcd, a document in each key.
+    /// In etcd, a text in each key.
     Etcd(Box<Etcd>),
 }
 
@@ -121,8 +135,6 @@ pub struct Etcd {
     pub user: Option<String>,
     /// The password of who asks.
     pub password: Option<Secret>,
-    /// Whether it may be written to from here.
-    pub writable: bool,
 }
 
 /// Whose language a document is written in.
@@ -149,12 +161,12 @@ impl PolicySource {
 
     /// Where it is, in a word, for labels and logs.
     pub fn kind(&self) -> &'static str {
-        match self.origin {
+        match &self.origin {
             PolicyOrigin::Keeper(_) => "keeper",
             PolicyOrigin::Http { .. } => "http",
-            PolicyOrigin::Redis { .. } | PolicyOrigin::RuleSets(_) => "redis",
+            PolicyOrigin::Shelf(place) => place.kind(),
+            PolicyOrigin::RuleSets(_) => "redis",
             PolicyOrigin::MongoDb(_) => "mongodb",
-            PolicyOrigin::Etcd(_) => "etcd",
         }
     }
 
@@ -165,8 +177,17 @@ impl PolicySource {
             | PolicyOrigin::Http { .. }
             | PolicyOrigin::RuleSets(_)
             | PolicyOrigin::MongoDb(_) => false,
-            PolicyOrigin::Redis { writable, .. } => *writable,
-            PolicyOrigin::Etcd(etcd) => etcd.writable,
+            PolicyOrigin::Shelf(place) => place.writable,
+        }
+    }
+}
+
+impl Shelf {
+    /// Where it is, in a word, for labels and logs.
+    pub fn kind(&self) -> &'static str {
+        match self.place {
+            ShelfPlace::Redis { .. } => "redis",
+            ShelfPlace::Etcd(_) => "etcd",
         }
     }
 }

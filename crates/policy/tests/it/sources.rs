@@ -3,7 +3,7 @@
 use std::time::Duration;
 use tidegate_policy::config::{NoEnvironment, Problem};
 use tidegate_policy::source::{
-    Composed, DocumentKind, Format, Named, Part, PolicyOrigin, PolicySource,
+    Composed, DocumentKind, Format, Named, Part, PolicyOrigin, PolicySource, Shelf, ShelfPlace,
 };
 use tidegate_policy::{Config, ConfigErrors};
 
@@ -79,7 +79,11 @@ sources:
     );
     let writable: Vec<bool> = sources.iter().map(PolicySource::is_writable).collect();
     assert_eq!(writable, [false, false, true, false, true]);
-    let PolicyOrigin::Redis { redis, key, .. } = &sources[2].origin else {
+    let PolicyOrigin::Shelf(Shelf {
+        place: ShelfPlace::Redis { redis, key },
+        ..
+    }) = &sources[2].origin
+    else {
         panic!("{sources:?}");
     };
     assert_eq!(

@@ -39,6 +39,8 @@ pub struct Decider<S = AnyStore> {
     /// Records single requests, if anybody wants to know of them.
     tracer: Option<Arc<Tracer>>,
     refusals: Refusals,
+    /// Where plans are loaded from, with the connections to there.
+    plans: Plans,
 }
 
 /// How it stands with deciding.
@@ -60,6 +62,7 @@ impl<S> Clone for Decider<S> {
             bell: self.bell.clone(),
             tracer: self.tracer.clone(),
             refusals: self.refusals,
+            plans: self.plans.clone(),
         }
     }
 }
@@ -71,9 +74,10 @@ impl Decider {
         let counters = Counters::new(&config.policies);
         // Put aside, both: they are large, and each of them happens once.
         let limiter = Box::pin(Limiter::builder().config(config).start()).await?;
+        let decider = Self::observed(limiter, counters);
         // So that the first requests find plans; what is wrong has been said, and is tried again.
-        Box::pin(limiter.load_plans(&Plans::default())).await;
-        Ok(Self::observed(limiter, counters))
+        Box::pin(decider.limiter.load_plans(&decider.plans)).await;
+        Ok(decider)
     }
 
     /// Tells those who share the store that this instance goes, unless that takes long.
@@ -97,6 +101,7 @@ impl<S: StoreStats> Decider<S> {
             bell: Bell::silent(),
             tracer: None,
             refusals: Refusals::default(),
+            plans: Plans::default(),
         }
     }
 }
@@ -156,7 +161,7 @@ impl<S: Store> Decider<S> {
 
     /// Loads what plans say, and loads it again, for as long as anybody decides.
     pub fn keep_plans(&self) -> impl Future<Output = ()> + Send + use<S> {
-        self.limiter.keep_plans(Plans::default())
+        self.limiter.keep_plans(self.plans.clone())
     }
 
     pub(crate) fn limiter(&self) -> &Limiter<S> {

@@ -1,14 +1,12 @@
 //! A set of named documents: what a source holds that can be written to.
 
 use super::edit::Edit;
-use super::source::{Loaded, Part, Version};
+use super::source::{Loaded, Part};
+use crate::shelf::{Change, Shelved};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use tidegate_policy::source::{DocumentKind, digest};
-
-/// What follows the count of a version where nobody counts.
-const UNCOUNTED: &str = "0~";
+use tidegate_policy::source::DocumentKind;
 
 /// What is shown in place of a value that is not.
 const HIDDEN: &str = "***";
@@ -18,24 +16,13 @@ const HIDDEN: &str = "***";
 pub(crate) struct Documents(BTreeMap<(DocumentKind, String), String>);
 
 impl Documents {
-    /// What a store says that has these under these keys, such as `policy/api`. What it has under others
-    /// is not ours; what it has under ours and is no document makes all of it wrong, for to leave it out
+    /// What a shelf says that has documents under keys such as `policy/api`. What it has under others is
+    /// not ours; what it has under ours and is no document makes all of it wrong, for to leave it out
     /// would be to lift whatever limits it had.
-    pub(super) fn load(
-        version: &str,
-        found: impl IntoIterator<Item = (String, String)>,
-        seen: Option<&Version>,
-    ) -> Loaded {
+    pub(super) fn load(shelved: Shelved) -> Loaded {
         let mut documents = Self::default();
-        let (mut notes, mut wrong, mut raw) = (Vec::new(), Vec::new(), String::new());
-        let mut found: Vec<(String, String)> = found.into_iter().collect();
-        // Redis tells them in any order.
-        found.sort_unstable();
-        for (key, document) in found {
-            for text in [&key, &document] {
-                raw.push_str(text);
-                raw.push('\0');
-            }
+        let (mut notes, mut wrong) = (Vec::new(), Vec::new());
+        for (key, document) in shelved.texts {
             let Some((kind, name)) = named(&key) else {
                 notes.push(format!(
                     "`{key}` is left alone: it is neither a policy, a guard nor a route"
@@ -47,15 +34,7 @@ impl Documents {
                 Err(why) => wrong.push(format!("`{key}`: {why}")),
             }
         }
-        let version = match version {
-            // Somebody wrote without counting: it is told by what is there.
-            "0" if !raw.is_empty() => format!("{UNCOUNTED}{}", digest(&raw)),
-            version => version.to_owned(),
-        };
-        let version = Version(version);
-        if seen == Some(&version) {
-            return Loaded::Unchanged;
-        }
+        let version = shelved.version;
         if !wrong.is_empty() {
             let why = wrong.join("\n");
             return Loaded::Wrong { version, why };
@@ -71,35 +50,17 @@ impl Documents {
         })
     }
 
-    /// Whether a store that had some, or counted at least, has nothing at all now: that was nobody who
-    /// removed them one by one, but the store that was lost, and is no reason to lift every limit.
-    pub(super) fn are_gone(version: &str, count: usize, seen: Option<&Version>) -> bool {
-        let is_nothing = version == "0" && count == 0;
-        is_nothing && seen.is_some_and(|seen| seen.0 != "0")
-    }
-
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a version was counted, so that it differs from all before it.
-    pub(super) fn is_counted(version: &Version) -> bool {
-        Self::counted(version) != "0"
-    }
-
-    /// A version as the store itself counts it.
-    pub(super) fn counted(version: &Version) -> &str {
-        if version.0.starts_with(UNCOUNTED) {
-            "0"
-        } else {
-            &version.0
+    /// What an edit changes on the shelf.
+    pub(super) fn change(edit: &Edit) -> Change {
+        Change {
+            key: format!("{}/{}", edit.kind.word(), edit.name),
+            text: edit.document.clone(),
         }
-    }
-
-    /// What a store has an edit's document under.
-    pub(super) fn key(edit: &Edit) -> String {
-        format!("{}/{}", edit.kind.word(), edit.name)
     }
 
     /// The document of that kind and name.
@@ -195,6 +156,7 @@ fn has_hidden(value: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shelf::Version;
 
     fn policy(name: &str, rate: &str) -> String {
         format!(r#"{{"name": "{name}", "limits": [{{"name": "all", "rate": "{rate}"}}]}}"#)
@@ -209,11 +171,18 @@ mod tests {
         }
     }
 
-    fn loaded(found: &[(&str, String)]) -> Part {
-        let found = found
+    fn shelved(found: &[(&str, String)]) -> Shelved {
+        let texts = found
             .iter()
             .map(|(key, text)| ((*key).to_owned(), text.clone()));
-        match Documents::load("7", found, None) {
+        Shelved {
+            version: Version("7".to_owned()),
+            texts: texts.collect(),
+        }
+    }
+
+    fn loaded(found: &[(&str, String)]) -> Part {
+        match Documents::load(shelved(found)) {
             Loaded::Part(part) => part,
             other => panic!("{other:?}"),
         }
@@ -250,8 +219,7 @@ mod tests {
             ("policy/e", policy("e", "1/s")),
             ("policy/f", policy("f", "***")),
         ];
-        let found = found.map(|(key, text)| (key.to_owned(), text));
-        let Loaded::Wrong { why, .. } = Documents::load("7", found, None) else {
+        let Loaded::Wrong { why, .. } = Documents::load(shelved(&found)) else {
             panic!("it is wrong");
         };
         for expected in [
@@ -297,8 +265,8 @@ mod tests {
 
     #[test]
     fn a_name_with_blanks_around_it_was_another_here_than_where_it_is_read() {
-        let found = [("policy/ api ".to_owned(), policy(" api ", "1/s"))];
-        let Loaded::Wrong { why, .. } = Documents::load("7", found, None) else {
+        let found = [("policy/ api ", policy(" api ", "1/s"))];
+        let Loaded::Wrong { why, .. } = Documents::load(shelved(&found)) else {
             panic!("it is wrong");
         };
         assert!(
@@ -308,23 +276,5 @@ mod tests {
         let kind = DocumentKind::Policy;
         let made = [edit(kind, "api ", Some(policy("api ", "1/s")))];
         assert!(Documents::default().with(&made).is_err());
-    }
-
-    #[test]
-    fn what_nobody_counted_is_known_by_what_it_says() {
-        let found = |rate| [("policy/a".to_owned(), policy("a", rate))];
-        let Loaded::Part(first) = Documents::load("0", found("1/s"), None) else {
-            panic!("there is something");
-        };
-        let seen = Some(&first.version);
-        assert!(matches!(
-            Documents::load("0", found("1/s"), seen),
-            Loaded::Unchanged
-        ));
-        assert!(matches!(
-            Documents::load("0", found("2/s"), seen),
-            Loaded::Part(_)
-        ));
-        assert_eq!(Documents::counted(&first.version), "0");
     }
 }

@@ -3,7 +3,9 @@
 use super::documents::Documents;
 use super::edit::Edit;
 use futures_util::future::BoxFuture;
-use std::fmt::{self, Debug};
+use std::fmt::Debug;
+
+pub(crate) use crate::shelf::{Trouble, Version, WriteError};
 
 /// Where policy comes from.
 ///
@@ -43,10 +45,6 @@ pub(crate) trait Writer: Send + Sync {
     ) -> BoxFuture<'a, Result<Version, WriteError>>;
 }
 
-/// Which state of a source something is of; only ever compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Version(pub(crate) String);
-
 /// What a source said.
 #[derive(Debug)]
 pub(crate) enum Loaded {
@@ -76,30 +74,3 @@ pub(crate) struct Part {
     /// What the text was made of, where it can be written to.
     pub(crate) documents: Option<Documents>,
 }
-
-/// Why a source could not be loaded, in words for people. Never a secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Trouble(pub(crate) String);
-
-/// Why nothing was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum WriteError {
-    /// Somebody else changed it meanwhile.
-    Conflict,
-    /// It cannot be reached, or does not take it. Whether it was written may be unknown.
-    Away(String),
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Trouble {}

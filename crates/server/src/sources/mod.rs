@@ -4,11 +4,13 @@
 //! |---|---|
 //! | this one | whichever a configuration names |
 //! | `http` | a document at a URL, fetched only if it has changed |
+//! | `shelved` | plans, groups and subjects on a shelf, each by its name |
 //! | `mongodb` | collections of MongoDB, with the feature of that name |
 
 mod http;
 #[cfg(feature = "mongodb")]
 pub(crate) mod mongodb;
+pub(crate) mod shelved;
 
 use std::future::Future;
 use tidegate::plan::{Origin, PlanSource};
@@ -18,6 +20,7 @@ use tidegate::{FilePlans, LoadPlans, LoadedPlans};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plans {
     http: http::Fetch,
+    shelves: shelved::Shelves,
     #[cfg(feature = "mongodb")]
     mongodb: mongodb::Clients,
 }
@@ -58,6 +61,10 @@ impl LoadPlans for Plans {
                 }
                 #[cfg(not(feature = "mongodb"))]
                 Origin::MongoDb { .. } => Err(WITHOUT_MONGODB.to_owned()),
+                Origin::Shelf(settings) => {
+                    let place = this.shelves.get(settings, source.timeout)?;
+                    shelved::load(&*place, tag, hides_subjects).await
+                }
                 Origin::File(_) | Origin::Program => {
                     FilePlans
                         .load(&source, tag.as_deref(), hides_subjects)

@@ -4,6 +4,7 @@ use super::{band, subject, words};
 use crate::config::Config;
 use crate::limit::Limit;
 use crate::plan::{Of, Origin, PlanSource, Unknown, Unset};
+use crate::source::ShelfPlace;
 
 /// Where plans come from, and what those have of whom they say nothing.
 pub(super) fn source(source: &PlanSource) -> String {
@@ -18,6 +19,10 @@ pub(super) fn source(source: &PlanSource) -> String {
             "the collections `{}`, `{}` and `{}` of the database `{database}` in MongoDB",
             collections.plans, collections.groups, collections.subjects
         ),
+        Origin::Shelf(shelf) => match &shelf.place {
+            ShelfPlace::Redis { key, .. } => format!("the hash `{key}` of Redis"),
+            ShelfPlace::Etcd(etcd) => format!("the keys below `{}` of etcd", etcd.prefix),
+        },
         Origin::Program => "the program itself".to_owned(),
     };
     let unset = match source.unset {

@@ -4,14 +4,18 @@
 //! |---|---|
 //! | this one | reads the list |
 //! | `origin` | reads where one of them is |
+//! | `shelf` | the same, of what is kept by name |
 //! | `rules` | the same, of the rules of `FluxGate` |
 //! | `table` | what may be said |
 
 mod origin;
 mod rules;
+pub(super) mod shelf;
 mod table;
 
-pub(super) use table::SOURCE;
+pub(super) use table::{
+    ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, SOURCE, USER, WRITABLE,
+};
 
 use super::environment::Environment;
 use super::fault::Fault;

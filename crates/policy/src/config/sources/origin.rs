@@ -1,6 +1,7 @@
 //! Where a source is.
 
 use super::rules;
+use super::shelf::{self, sound};
 use super::table::{ETCD, HTTP, KEEPER, REDIS};
 use crate::config::fault::Fault;
 use crate::config::plans::{http_url, not_empty, within};
@@ -9,8 +10,8 @@ use crate::config::scalar;
 use crate::config::secret_setting::secret;
 use crate::config::store::StoreSettings;
 use crate::config::table::Fields;
-use crate::config::words::{FLAG, FORMAT};
-use crate::source::{Etcd, Format, Keeper, PolicyOrigin, PolicySource};
+use crate::config::words::FORMAT;
+use crate::source::{Format, Keeper, PolicyOrigin, PolicySource};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -19,12 +20,6 @@ const REFRESHES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duratio
 
 /// How long an answer may take.
 const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_mins(10);
-
-/// The longest key, prefix or path.
-const KEY_MAX: usize = 512;
-
-/// The most members of etcd.
-const ENDPOINTS_MAX: usize = 16;
 
 /// Where a source is, and how it is asked.
 pub(super) struct Asked {
@@ -131,80 +126,19 @@ fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
 
 fn redis(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> Option<Asked> {
     let fields = reader.fields(value, &REDIS)?;
-    let target = target(reader, &fields, store);
     if let Some(said) = fields.get(rules::RULESETS.name) {
+        let target = shelf::target(reader, &fields, store);
         return rules::rule_sets(reader, &fields, &said, target.as_ref());
     }
     rules::no_rule_sets(reader, &fields);
-    let hash = reader.setting(&fields, "key", |text| sound(text, "`tidegate:policies`"));
-    let writable = reader.setting(&fields, "writable", |word| FLAG.parse(word));
-    let origin = target.map(|target| PolicyOrigin::Redis {
-        redis: Box::new(target),
-        key: hash.unwrap_or_else(|| "tidegate:policies".to_owned()),
-        writable: writable.unwrap_or(true),
-    });
+    let shelf = shelf::redis(reader, &fields, store, "tidegate:policies");
     let usual = (PolicySource::REFRESH_TOLD, PolicySource::TIMEOUT);
-    asked(reader, &fields, usual, origin)
-}
-
-/// Which Redis.
-fn target(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    store: &StoreSettings,
-) -> Option<StoreSettings> {
-    let Some(value) = fields.get("url").or_else(|| fields.get("url_file")) else {
-        if store.target.redis().is_some() {
-            return Some(store.clone());
-        }
-        let fault = Fault::new("there is no Redis: the store is not one, and no `url` is given");
-        let fault = fault.help("for example `url: redis://127.0.0.1:6379`");
-        reader.error(fields.map().key_spot(), fault);
-        return None;
-    };
-    let url = secret(reader, fields, "url", "url_file")?;
-    // What is wrong with it is told without it: it may hold a password.
-    let target = StoreSettings::from_url(url.expose().trim()).ok();
-    let target = target.filter(|it| it.target.redis().is_some());
-    if target.is_none() {
-        let fault = Fault::new("this is not the URL of a Redis");
-        let fault = fault.help("as in `store.url`, for example `redis://127.0.0.1:6379`");
-        reader.error(value.spot(), fault);
-    }
-    target
+    asked(reader, &fields, usual, shelf.map(PolicyOrigin::Shelf))
 }
 
 fn etcd(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
     let fields = reader.fields(value, &ETCD)?;
-    let endpoints = fields.get("endpoints").map_or_else(Vec::new, |value| {
-        let items = reader.one_or_many(&value);
-        let items = items.iter().take(ENDPOINTS_MAX);
-        items.filter_map(|it| reader.parse(it, http_url)).collect()
-    });
-    let prefix = reader.setting(&fields, "prefix", |text| sound(text, "`/tidegate/`"));
-    let user = reader.setting(&fields, "user", |text| not_empty(text, "a name"));
-    let password = secret(reader, &fields, "password", "password_file");
-    let writable = reader.setting(&fields, "writable", |word| FLAG.parse(word));
+    let shelf = shelf::etcd(reader, &fields, "/tidegate/");
     let usual = (PolicySource::REFRESH, PolicySource::TIMEOUT);
-    let origin = (!endpoints.is_empty()).then(|| {
-        let trimmed = |it: &String| it.trim_end_matches('/').to_owned();
-        PolicyOrigin::Etcd(Box::new(Etcd {
-            endpoints: endpoints.iter().map(trimmed).collect(),
-            prefix: prefix.unwrap_or_else(|| "/tidegate/".to_owned()),
-            user,
-            password,
-            writable: writable.unwrap_or(true),
-        }))
-    });
-    asked(reader, &fields, usual, origin)
-}
-
-/// A key, or a part of one: of no length that nobody means, and nothing that breaks a line.
-pub(super) fn sound(text: &str, example: &str) -> Result<String, Fault> {
-    let is_sound = (1..=KEY_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
-    if is_sound {
-        return Ok(text.to_owned());
-    }
-    let fault = Fault::new(format!("{} cannot be a key", Fault::quote(text)));
-    Err(fault.help(format!("up to {KEY_MAX} bytes, for example {example}")))
+    asked(reader, &fields, usual, shelf.map(PolicyOrigin::Shelf))
 }

@@ -1,6 +1,7 @@
 //! Where rules of `FluxGate` are: its rule sets in Redis, and its collection of rules in `MongoDB`.
 
-use super::origin::{Asked, asked, sound};
+use super::origin::{Asked, asked};
+use super::shelf::sound;
 use super::table::{REFRESH, TIMEOUT};
 use crate::config::fault::Fault;
 use crate::config::fields::{optional, required};

@@ -131,16 +131,8 @@ pub(super) static HTTP: Table = Table {
 pub(super) static REDIS: Table = Table {
     what: "`sources.redis`",
     fields: &[
-        optional(
-            "url",
-            Text("redis://127.0.0.1:6379"),
-            "Which Redis, as in `store.url`; the store's unless told.",
-        ),
-        optional(
-            "url_file",
-            Text("/run/secrets/redis"),
-            "The file that holds the URL.",
-        ),
+        REDIS_URL,
+        REDIS_URL_FILE,
         optional(
             "key",
             Text("tidegate:policies"),
@@ -159,31 +151,15 @@ pub(super) static REDIS: Table = Table {
 pub(super) static ETCD: Table = Table {
     what: "`sources.etcd`",
     fields: &[
-        required(
-            "endpoints",
-            List(&Text("http://127.0.0.1:2379")),
-            "Its members, `http://` or `https://`: they are asked in turn until one answers.",
-        ),
+        ENDPOINTS,
         optional(
             "prefix",
             Text("/tidegate/"),
             "What its keys begin with; `/tidegate/` unless told.",
         ),
-        optional(
-            "user",
-            Text("tidegate"),
-            "Who asks, where it wants to know.",
-        ),
-        optional(
-            "password",
-            Text("${ETCD_PASSWORD}"),
-            "The password of who asks; better kept in `password_file` or a variable.",
-        ),
-        optional(
-            "password_file",
-            Text("/run/secrets/etcd"),
-            "The file that holds the password.",
-        ),
+        USER,
+        PASSWORD,
+        PASSWORD_FILE,
         WRITABLE,
         REFRESH,
         TIMEOUT,
@@ -209,8 +185,44 @@ pub(super) const TIMEOUT: Field = optional(
     "How long an answer may take, 1ms to 10min; 5s unless told.",
 );
 
-const WRITABLE: Field = optional(
+pub(in crate::config) const WRITABLE: Field = optional(
     "writable",
     Flag,
     "`false` has it read only; it can be written to through this server unless told.",
+);
+
+pub(in crate::config) const REDIS_URL: Field = optional(
+    "url",
+    Text("redis://127.0.0.1:6379"),
+    "Which Redis, as in `store.url`; the store's unless told.",
+);
+
+pub(in crate::config) const REDIS_URL_FILE: Field = optional(
+    "url_file",
+    Text("/run/secrets/redis"),
+    "The file that holds the URL.",
+);
+
+pub(in crate::config) const ENDPOINTS: Field = required(
+    "endpoints",
+    List(&Text("http://127.0.0.1:2379")),
+    "Its members, `http://` or `https://`: they are asked in turn until one answers.",
+);
+
+pub(in crate::config) const USER: Field = optional(
+    "user",
+    Text("tidegate"),
+    "Who asks, where it wants to know.",
+);
+
+pub(in crate::config) const PASSWORD: Field = optional(
+    "password",
+    Text("${ETCD_PASSWORD}"),
+    "The password of who asks; better kept in `password_file` or a variable.",
+);
+
+pub(in crate::config) const PASSWORD_FILE: Field = optional(
+    "password_file",
+    Text("/run/secrets/etcd"),
+    "The file that holds the password.",
 );

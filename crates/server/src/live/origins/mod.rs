@@ -5,19 +5,15 @@
 //! | this one | whichever a configuration names |
 //! | `keeper` | a key of a keeper: a document with a version, over HTTP |
 //! | `http` | a document at a URL, fetched only if it has changed |
-//! | `redis` | a hash of Redis with a document in each field |
+//! | `shelved` | documents on a shelf: a hash of Redis, keys of etcd |
 //! | `rules` | rules of `FluxGate`, in Redis and in `MongoDB` |
-//! | `etcd` | keys of etcd with a document in each |
-//! | `channel` | a channel of Redis on which changes are told |
 //! | `translate` | documents of others, told in our own language |
 //! | `steady` | a source that had something to say is not believed when it has nothing |
 
-mod channel;
-mod etcd;
 mod http;
 mod keeper;
-mod redis;
 mod rules;
+mod shelved;
 mod steady;
 mod translate;
 
@@ -48,16 +44,10 @@ fn origin(settings: &PolicySource) -> Result<Box<dyn Source>, String> {
                 every,
             )?)
         }
-        PolicyOrigin::Redis {
-            redis,
-            key,
-            writable,
-        } => Box::new(redis::RedisSource::new(
-            redis,
-            (key, *writable),
-            settings.timeout,
-            every,
-        )?),
+        PolicyOrigin::Shelf(shelf) => {
+            let time_max = settings.timeout;
+            Box::new(shelved::ShelvedSource::new(shelf, time_max, every)?)
+        }
         PolicyOrigin::RuleSets(rule_sets) => {
             let (name, time_max) = (&settings.name, settings.timeout);
             Box::new(rules::RuleSetSource::new(name, rule_sets, time_max, every)?)
@@ -69,6 +59,5 @@ fn origin(settings: &PolicySource) -> Result<Box<dyn Source>, String> {
         }
         #[cfg(not(feature = "mongodb"))]
         PolicyOrigin::MongoDb(_) => return Err(crate::sources::WITHOUT_MONGODB.to_owned()),
-        PolicyOrigin::Etcd(etcd) => Box::new(etcd::EtcdSource::new(etcd, settings.timeout, every)?),
     })
 }

@@ -5,7 +5,6 @@
 //! before stands, and it is told. Whoever means it takes the source out of the file; and where changes
 //! are counted, as in Redis and etcd, a count that goes on says that somebody meant it.
 
-use crate::live::documents::Documents;
 use crate::live::source::{Loaded, Part, Source, Trouble, Version, Writer};
 use crate::tasks::blocking;
 use futures_util::future::BoxFuture;
@@ -60,7 +59,7 @@ fn says_something(part: &Part) -> bool {
 
 /// Whether somebody counted on while removing the last document.
 fn is_meant(part: &Part) -> bool {
-    part.documents.is_some() && Documents::is_counted(&part.version)
+    part.documents.is_some() && part.version.is_counted()
 }
 
 impl Source for Steady {

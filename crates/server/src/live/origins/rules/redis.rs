@@ -7,8 +7,8 @@
 use super::SETS_MAX;
 use super::sets::{Now, Sets};
 use crate::live::origins::BYTES_MAX;
-use crate::live::origins::channel::Channel;
 use crate::live::source::{Loaded, Source, Trouble, Version};
+use crate::shelf::Channel;
 use crate::tasks::blocking;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt, TryStreamExt};

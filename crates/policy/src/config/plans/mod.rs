@@ -1,16 +1,26 @@
 //! `plans`: where rates come from that are not written.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | reads the list |
+//! | `table` | what may be said |
 
+mod table;
+
+pub(super) use table::PLANS;
+
+use self::table::{ETCD, FROM, HTTP, MONGODB, REDIS};
 use super::duration;
 use super::fault::Fault;
-use super::fields::{optional, required};
 use super::policy::{Names, refuse_too_many};
 use super::rate;
 use super::reader::{Reader, Value};
 use super::secret::Secret;
 use super::secret_setting::secret;
+use super::sources::shelf;
+use super::store::StoreSettings;
 use super::syntax::Kind;
-use super::table::Shape::{Either, Map, Text};
-use super::table::{Fields, Table};
+use super::table::Fields;
 use crate::limit::Policy;
 use crate::plan::{Collections, Origin, PlanSource, Rate, Unset};
 use std::ops::RangeInclusive;
@@ -25,177 +35,52 @@ const REFRESHES: RangeInclusive<Duration> = Duration::from_millis(100)..=Duratio
 /// How long an answer may take.
 const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_mins(10);
 
-/// A source of plans.
-pub(super) static PLANS: Table = Table {
-    what: "source of plans",
-    fields: &[
-        required(
-            "name",
-            Text("events"),
-            "Its name, by which limits ask for it.",
-        ),
-        required(
-            "from",
-            Map(&FROM),
-            "Where it is: `file`, `http` or `mongodb`.",
-        ),
-        optional(
-            "refresh",
-            Text("30s"),
-            "How often it is asked, 100ms to 24h; 30s unless told.",
-        ),
-        optional(
-            "timeout",
-            Text("5s"),
-            "How long an answer may take, 1ms to 10min; 5s unless told.",
-        ),
-        optional(
-            "unset",
-            Text("unlimited"),
-            "What a subject has of which no level says how much: `unlimited`, `refuse` or a rate; `unlimited` unless told.",
-        ),
-    ],
-    exactly_one: &[],
-};
-
-/// Where a source is.
-static FROM: Table = Table {
-    what: "`from`",
-    fields: &[
-        optional("file", Text("plans.yaml"), "A file in YAML or JSON."),
-        optional(
-            "http",
-            Either(&[Text("https://plans.internal/v1/plans"), Map(&HTTP)]),
-            "A URL that answers in JSON or YAML, or a map.",
-        ),
-        optional("mongodb", Map(&MONGODB), "Collections of MongoDB."),
-    ],
-    exactly_one: &["file", "http", "mongodb"],
-};
-
-/// A source at a URL.
-static HTTP: Table = Table {
-    what: "`http`",
-    fields: &[
-        required(
-            "url",
-            Text("https://plans.internal/v1/plans"),
-            "`http://` or `https://`.",
-        ),
-        optional(
-            "token",
-            Text("${TOKEN}"),
-            "Presented as a bearer token; better kept in `token_file` or a variable.",
-        ),
-        optional(
-            "token_file",
-            Text("/run/secrets/token"),
-            "The file that holds the token.",
-        ),
-    ],
-    exactly_one: &[],
-};
-
-/// A source in `MongoDB`.
-static MONGODB: Table = Table {
-    what: "`mongodb`",
-    fields: &[
-        optional(
-            "url",
-            Text("mongodb://127.0.0.1:27017"),
-            "Where it is; with a password, better kept in `url_file` or a variable.",
-        ),
-        optional(
-            "url_file",
-            Text("/run/secrets/mongodb"),
-            "The file that holds the URL.",
-        ),
-        required("database", Text("hawk"), "The database."),
-        optional(
-            "plans",
-            Text("plans"),
-            "The collection of plans; `plans` unless told.",
-        ),
-        optional(
-            "groups",
-            Text("workspaces"),
-            "The collection of groups; `workspaces` unless told.",
-        ),
-        optional(
-            "subjects",
-            Text("projects"),
-            "The collection of subjects; `projects` unless told.",
-        ),
-        optional(
-            "settings",
-            Text("rateLimitSettings"),
-            "The field with the settings, in all three; `rateLimitSettings` unless told.",
-        ),
-        optional(
-            "amount",
-            Text("N"),
-            "The field of them that says how many; `N` unless told.",
-        ),
-        optional(
-            "period",
-            Text("T"),
-            "The field of them that says per how many seconds; `T` unless told.",
-        ),
-        optional(
-            "quota",
-            Text("quotaSettings"),
-            "The field of plans and groups with the settings of the group's quota; none unless told.",
-        ),
-        optional(
-            "plan_of_group",
-            Text("tariffPlanId"),
-            "The field of a group with the id of its plan; `tariffPlanId` unless told.",
-        ),
-        optional(
-            "group_of_subject",
-            Text("workspaceId"),
-            "The field of a subject with the id of its group; `workspaceId` unless told.",
-        ),
-        optional(
-            "subject_id",
-            Text("_id"),
-            "The field that requests know a subject by; `_id` unless told.",
-        ),
-    ],
-    exactly_one: &["url", "url_file"],
-};
-
-/// Reads `plans`.
-pub(super) fn read_all(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<PlanSource> {
+/// Reads `plans`. `store` is the Redis of those that name none of their own.
+pub(super) fn read_all(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    store: &StoreSettings,
+) -> Vec<PlanSource> {
     let items = reader.list(value);
     refuse_too_many(reader, value, items.len(), SOURCES_MAX);
     let mut names = Names::new("sources of plans");
     let items = items.iter().take(SOURCES_MAX);
     items
-        .filter_map(|item| source(reader, item, &mut names))
+        .filter_map(|item| source(reader, item, store, &mut names))
         .collect()
 }
 
-fn source(reader: &mut Reader<'_>, value: &Value<'_>, names: &mut Names) -> Option<PlanSource> {
+fn source(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    store: &StoreSettings,
+    names: &mut Names,
+) -> Option<PlanSource> {
     let fields = reader.fields(value, &PLANS)?;
     let name = fields
         .get("name")
         .and_then(|value| names.read(reader, &value));
-    let from = fields.get("from").and_then(|value| origin(reader, &value));
+    let from = fields
+        .get("from")
+        .and_then(|value| origin(reader, &value, store));
     let refresh = reader.setting(&fields, "refresh", |text| within(text, &REFRESHES));
     let timeout = reader.setting(&fields, "timeout", |text| within(text, &TIMEOUTS));
     let unset = reader.setting(&fields, "unset", unset);
+    let usual = match from {
+        Some(Origin::Shelf(_)) => PlanSource::REFRESH_SHELF,
+        _ => PlanSource::REFRESH,
+    };
     Some(PlanSource {
         name: name?,
         // What is wrong with it has been said; whoever asks for it by name is to find it.
         origin: from.unwrap_or(Origin::Program),
-        refresh: refresh.unwrap_or(PlanSource::REFRESH),
+        refresh: refresh.unwrap_or(usual),
         timeout: timeout.unwrap_or(PlanSource::TIMEOUT),
         unset: unset.unwrap_or_default(),
     })
 }
 
-fn origin(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Origin> {
+fn origin(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> Option<Origin> {
     let fields = reader.fields(value, &FROM)?;
     if let Some(value) = fields.get("file") {
         let path = reader.parse(&value, |text| {
@@ -205,6 +90,16 @@ fn origin(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Origin> {
     }
     if let Some(value) = fields.get("http") {
         return http(reader, &value);
+    }
+    if let Some(value) = fields.get("redis") {
+        let fields = reader.fields(&value, &REDIS)?;
+        let shelf = shelf::redis(reader, &fields, store, "tidegate:plans");
+        return shelf.map(Origin::Shelf);
+    }
+    if let Some(value) = fields.get("etcd") {
+        let fields = reader.fields(&value, &ETCD)?;
+        let shelf = shelf::etcd(reader, &fields, "/tidegate-plans/");
+        return shelf.map(Origin::Shelf);
     }
     fields
         .get("mongodb")

@@ -1,6 +1,6 @@
-//! Keys of etcd with a document in each, by its JSON gateway.
+//! Keys of etcd with a text in each, by its JSON gateway.
 //!
-//! `PREFIX` + `policy/NAME` and so on hold a document each. What they are at is told by the highest
+//! `PREFIX` and a name after it hold a text each. What they are at is told by the highest
 //! revision among them and how many they are: a key that was changed has a higher one, and one that went
 //! leaves fewer.
 //!
@@ -13,10 +13,8 @@
 mod said;
 mod write;
 
-use super::BYTES_MAX;
+use super::{Change, Shelf, Shelved, Trouble, Version, WriteError};
 use crate::errand::Errand;
-use crate::live::documents::Documents;
-use crate::live::source::{Loaded, Source, Trouble, Version, Writer};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
@@ -37,16 +35,21 @@ const COUNT: &str = "version";
 /// How long to wait before changes are watched for again that could not be.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// How long one watch may last: longer than anybody asks at the latest.
+const WATCHED_MAX: Duration = Duration::from_hours(25);
+
+/// The most bytes of an answer.
+const BYTES_MAX: usize = 64 << 20;
+
 /// Keys of etcd.
 #[derive(Debug)]
-pub(super) struct EtcdSource {
+pub(super) struct EtcdShelf {
     etcd: Etcd,
     members: Vec<Member>,
     /// What a member gave for the password.
     token: Mutex<Option<String>>,
     /// Up to which revision everything has been read.
     read_to: AtomicU64,
-    every: Duration,
 }
 
 /// The errands to one member.
@@ -59,7 +62,7 @@ struct Member {
 }
 
 impl Member {
-    fn new(url: &str, time_max: Duration, every: Duration) -> Result<Self, String> {
+    fn new(url: &str, time_max: Duration) -> Result<Self, String> {
         let tls = UpstreamTls::default();
         let to = |path: &str, time_max| {
             Errand::to(&format!("{url}/v3/{path}"), &tls, time_max, BYTES_MAX)
@@ -68,21 +71,21 @@ impl Member {
             range: to("kv/range", time_max)?,
             txn: to("kv/txn", time_max)?,
             authenticate: to("auth/authenticate", time_max)?,
-            watch: to("watch", every.saturating_add(time_max))?,
+            // Whoever watches says for how long.
+            watch: to("watch", WATCHED_MAX)?,
         })
     }
 }
 
-impl EtcdSource {
-    pub(super) fn new(etcd: &Etcd, time_max: Duration, every: Duration) -> Result<Self, String> {
+impl EtcdShelf {
+    pub(super) fn new(etcd: &Etcd, time_max: Duration) -> Result<Self, String> {
         let members = etcd.endpoints.iter();
-        let members = members.map(|url| Member::new(url, time_max, every));
+        let members = members.map(|url| Member::new(url, time_max));
         Ok(Self {
             etcd: etcd.clone(),
             members: members.collect::<Result<_, _>>()?,
             token: Mutex::new(None),
             read_to: AtomicU64::new(0),
-            every,
         })
     }
 
@@ -91,20 +94,16 @@ impl EtcdSource {
         STANDARD.encode(format!("{}{name}", self.etcd.prefix))
     }
 
-    async fn ask(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+    async fn ask(&self, seen: Option<&Version>) -> Result<Option<Shelved>, Trouble> {
         let asked = json!({ "key": self.key(""), "range_end": self.end() });
         let answer = self.call(|it| &it.range, &asked).await.map_err(Trouble)?;
-        let (version, found) = self.read(&answer).map_err(Trouble)?;
+        let (version, found) = self.read_pairs(&answer).map_err(Trouble)?;
         let revision = answer.get("header").and_then(|it| it.get("revision"));
         self.read_to.store(number(revision), Relaxed);
-        if seen.is_some_and(|seen| seen.0 == version) {
-            return Ok(Loaded::Unchanged);
-        }
-        if Documents::are_gone(&version, found.len(), seen) {
+        Shelved::new(&version, found, seen).map_err(|_| {
             let prefix = &self.etcd.prefix;
-            return Err(Trouble(format!("everything below `{prefix}` is gone")));
-        }
-        Ok(Documents::load(&version, found, seen))
+            Trouble(format!("everything below `{prefix}` is gone"))
+        })
     }
 
     /// The first key that does not begin with the prefix any more.
@@ -120,8 +119,8 @@ impl EtcdSource {
         STANDARD.encode([0])
     }
 
-    /// The documents of an answer, and what they are at.
-    fn read(&self, answer: &Value) -> Result<(String, Vec<(String, String)>), String> {
+    /// The texts of an answer, and what they are at.
+    fn read_pairs(&self, answer: &Value) -> Result<(String, Vec<(String, String)>), String> {
         let pairs = answer.get("kvs").and_then(Value::as_array);
         let (mut highest, mut found) = (0, Vec::new());
         for pair in pairs.into_iter().flatten() {
@@ -224,19 +223,26 @@ async fn watched(errand: &Errand, asked: &Value, token: Option<&str>) -> bool {
     errand.listen(headers, body, wanted).await.unwrap_or(false)
 }
 
-impl Source for EtcdSource {
-    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+impl Shelf for EtcdShelf {
+    fn read<'a>(
+        &'a self,
+        seen: Option<&'a Version>,
+    ) -> BoxFuture<'a, Result<Option<Shelved>, Trouble>> {
         Box::pin(self.ask(seen))
     }
 
-    fn changed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(async {
+    fn changed(&self, most: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
             // Either is reason enough to look.
-            timeout(self.every, self.hear()).await.ok();
+            timeout(most, self.hear()).await.ok();
         })
     }
 
-    fn writer(&self) -> Option<&dyn Writer> {
-        self.etcd.writable.then_some(self)
+    fn write<'a>(
+        &'a self,
+        expected: &'a Version,
+        changes: &'a [Change],
+    ) -> BoxFuture<'a, Result<Version, WriteError>> {
+        Box::pin(self.change(expected, changes))
     }
 }

@@ -12,25 +12,25 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// A channel that is listened to by one.
 #[derive(Debug)]
-pub(super) struct Channel {
+pub(crate) struct Channel {
     name: String,
     listening: Mutex<Option<Listening>>,
 }
 
 impl Channel {
-    pub(super) fn new(name: impl Into<String>) -> Self {
+    pub(crate) fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             listening: Mutex::new(None),
         }
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Waits until something is said, or could have been without being heard, and no longer than `most`.
-    pub(super) async fn hear(&self, connection: &Connection, most: Duration) {
+    pub(crate) async fn hear(&self, connection: &Connection, most: Duration) {
         // Either is reason enough to look.
         timeout(most, self.heard(connection)).await.ok();
     }

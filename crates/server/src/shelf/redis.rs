@@ -1,13 +1,9 @@
-//! A hash of Redis with a document in each field.
+//! A hash of Redis with a text in each field.
 //!
-//! `policy/NAME`, `guard/NAME` and `route/ID` hold a document each, in JSON, and `version` counts the
-//! changes. Whoever changes anything says so on a channel; in case that is lost, the version is looked
-//! at every so often.
+//! The field `version` counts the changes. Whoever changes anything says so on a channel; in case that
+//! is lost, the version is looked at every so often.
 
-use super::channel::Channel;
-use crate::live::documents::Documents;
-use crate::live::edit::Edit;
-use crate::live::source::{Loaded, Source, Trouble, Version, WriteError, Writer};
+use super::{Change, Channel, Shelf, Shelved, Trouble, Version, WriteError};
 use futures_util::future::BoxFuture;
 use std::time::Duration;
 use tidegate::redis::{CallError, Connection};
@@ -16,21 +12,18 @@ use tidegate_redis::Changed;
 
 /// A hash of Redis.
 #[derive(Debug)]
-pub(super) struct RedisSource {
+pub(super) struct RedisShelf {
     connection: Connection,
     key: String,
     /// Where changes are told.
     channel: Channel,
-    is_writable: bool,
-    every: Duration,
 }
 
-impl RedisSource {
+impl RedisShelf {
     pub(super) fn new(
         store: &StoreSettings,
-        (key, is_writable): (&str, bool),
+        key: &str,
         time_max: Duration,
-        every: Duration,
     ) -> Result<Self, String> {
         let (settings, _) = tidegate::redis::settings(store, &[]).map_err(|it| it.to_string())?;
         let settings = settings.connections(1).timeout(time_max);
@@ -39,42 +32,36 @@ impl RedisSource {
             connection,
             key: key.to_owned(),
             channel: Channel::new(format!("{key}:changed")),
-            is_writable,
-            every,
         })
     }
 
-    async fn ask(&self, seen: Option<&Version>) -> Result<Loaded, Trouble> {
+    async fn ask(&self, seen: Option<&Version>) -> Result<Option<Shelved>, Trouble> {
         let settled = self.connection.settled().await;
         settled.map_err(|error| Trouble(error.to_string()))?;
         let key = self.key.as_bytes();
         if let Some(seen) = seen {
             let now = self.connection.documents_version(key).await.map_err(away)?;
             // Where nobody counts, that says nothing.
-            if now == seen.0 && Documents::is_counted(seen) {
-                return Ok(Loaded::Unchanged);
+            if now == seen.0 && seen.is_counted() {
+                return Ok(None);
             }
         }
         let (version, fields) = self.connection.documents(key).await.map_err(away)?;
-        if Documents::are_gone(&version, fields.len(), seen) {
+        Shelved::new(&version, fields, seen).map_err(|_| {
             let key = &self.key;
-            return Err(Trouble(format!(
-                "the hash `{key}` is gone, and its version with it"
-            )));
-        }
-        Ok(Documents::load(&version, fields, seen))
+            Trouble(format!("the hash `{key}` is gone, and its version with it"))
+        })
     }
 
-    async fn change(&self, expected: &Version, edits: &[Edit]) -> Result<Version, WriteError> {
-        let changes: Vec<(String, Option<&str>)> = edits
+    async fn change(&self, expected: &Version, changes: &[Change]) -> Result<Version, WriteError> {
+        let changes: Vec<(&str, Option<&str>)> = changes
             .iter()
-            .map(|edit| (Documents::key(edit), edit.document.as_deref()))
+            .map(|change| (change.key.as_str(), change.text.as_deref()))
             .collect();
-        let expected = Documents::counted(expected);
         let (key, channel) = (self.key.as_bytes(), self.channel.name().as_bytes());
         let made = self
             .connection
-            .change_documents(key, expected, channel, &changes);
+            .change_documents(key, expected.counted(), channel, &changes);
         match made.await {
             Ok(Changed::To(version)) => Ok(Version(version)),
             Ok(Changed::Conflict(_)) => Err(WriteError::Conflict),
@@ -83,27 +70,24 @@ impl RedisSource {
     }
 }
 
-impl Source for RedisSource {
-    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+impl Shelf for RedisShelf {
+    fn read<'a>(
+        &'a self,
+        seen: Option<&'a Version>,
+    ) -> BoxFuture<'a, Result<Option<Shelved>, Trouble>> {
         Box::pin(self.ask(seen))
     }
 
-    fn changed(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.channel.hear(&self.connection, self.every))
+    fn changed(&self, most: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(self.channel.hear(&self.connection, most))
     }
 
-    fn writer(&self) -> Option<&dyn Writer> {
-        self.is_writable.then_some(self)
-    }
-}
-
-impl Writer for RedisSource {
     fn write<'a>(
         &'a self,
         expected: &'a Version,
-        edits: &'a [Edit],
+        changes: &'a [Change],
     ) -> BoxFuture<'a, Result<Version, WriteError>> {
-        Box::pin(self.change(expected, edits))
+        Box::pin(self.change(expected, changes))
     }
 }
 

@@ -1,24 +1,25 @@
 //! Changes to the keys of etcd: one transaction each, and never asked for twice.
 
 use super::said::{Failed, decoded, number};
-use super::{COUNT, EtcdSource};
-use crate::live::documents::Documents;
-use crate::live::edit::Edit;
-use crate::live::source::{Version, WriteError, Writer};
+use super::{COUNT, EtcdShelf};
+use crate::shelf::{Change, Version, WriteError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use tidegate_policy::source::digest;
 
-impl EtcdSource {
-    async fn change(&self, expected: &Version, edits: &[Edit]) -> Result<Version, WriteError> {
-        let mark = mark(expected, edits);
-        let asked = self.transaction(expected, edits, &mark);
+impl EtcdShelf {
+    pub(super) async fn change(
+        &self,
+        expected: &Version,
+        changes: &[Change],
+    ) -> Result<Version, WriteError> {
+        let mark = mark(expected, changes);
+        let asked = self.transaction(expected, changes, &mark);
         let mut why = "there are no members".to_owned();
         for member in &self.members {
             match self.call_one(member, |it| &it.txn, &asked).await {
-                Ok(answer) => return self.changed_to(expected, edits, &answer),
+                Ok(answer) => return self.changed_to(expected, changes, &answer),
                 // Nothing was sent, so another may be asked.
                 Err(Failed::Unsent(error)) => why = error,
                 Err(Failed::Refused(error)) => return Err(WriteError::Away(error)),
@@ -29,7 +30,7 @@ impl EtcdSource {
     }
 
     /// What makes these changes, or none.
-    fn transaction(&self, expected: &Version, edits: &[Edit], mark: &str) -> Value {
+    fn transaction(&self, expected: &Version, changes: &[Change], mark: &str) -> Value {
         // Nothing below the prefix may have a higher revision than what was seen: neither the count,
         // which every change of ours raises, nor what somebody else changed by hand.
         let (seen, _) = parts(expected);
@@ -38,11 +39,11 @@ impl EtcdSource {
             "target": "MOD", "result": "LESS", "mod_revision": seen.saturating_add(1).to_string(),
         })];
         let mut success = Vec::new();
-        for edit in edits {
-            let key = self.key(&Documents::key(edit));
-            success.push(match &edit.document {
-                Some(document) => {
-                    let value = STANDARD.encode(document);
+        for change in changes {
+            let key = self.key(&change.key);
+            success.push(match &change.text {
+                Some(text) => {
+                    let value = STANDARD.encode(text);
                     json!({ "request_put": { "key": key, "value": value, "prev_kv": true } })
                 }
                 None => {
@@ -66,7 +67,7 @@ impl EtcdSource {
     fn changed_to(
         &self,
         expected: &Version,
-        edits: &[Edit],
+        changes: &[Change],
         answer: &Value,
     ) -> Result<Version, WriteError> {
         if answer.get("succeeded").and_then(Value::as_bool) != Some(true) {
@@ -75,15 +76,15 @@ impl EtcdSource {
         let responses = answer.get("responses").and_then(Value::as_array);
         let range = responses.and_then(|it| it.last()?.get("response_range"));
         let range = range.ok_or_else(|| WriteError::Away("etcd told no version".to_owned()))?;
-        let (version, _) = self.read(range).map_err(WriteError::Away)?;
+        let (version, _) = self.read_pairs(range).map_err(WriteError::Away)?;
         let (revision, _) = parts(&Version(version));
         // As many as there were, as far as we knew, and what came of ours. Where somebody removed one
         // by hand meanwhile, which no revision tells, there are fewer: then this is the version of
         // nothing that is there, and all of it is read again.
         let (_, mut count) = parts(expected);
-        for (edit, response) in edits.iter().zip(responses.into_iter().flatten()) {
+        for (change, response) in changes.iter().zip(responses.into_iter().flatten()) {
             let put = response.get("response_put");
-            match &edit.document {
+            match &change.text {
                 None => count = count.saturating_sub(1),
                 Some(_) if put.is_none_or(|put| put.get("prev_kv").is_none()) => {
                     count = count.saturating_add(1);
@@ -105,7 +106,7 @@ impl EtcdSource {
         let pairs = answer.get("kvs").and_then(Value::as_array);
         let pair = pairs.and_then(|it| it.first());
         match decoded(pair.and_then(|it| it.get("value"))) {
-            // Of how many documents there are nothing is known here, so all of it is read again.
+            // Of how many texts there are nothing is known here, so all of it is read again.
             Ok(there) if there == mark => {
                 let revision = number(pair.and_then(|it| it.get("mod_revision")));
                 Ok(Version(format!("{revision}-?")))
@@ -116,33 +117,23 @@ impl EtcdSource {
     }
 }
 
-/// What a change leaves behind to be known by: the same edits from the same version come to the same.
-fn mark(expected: &Version, edits: &[Edit]) -> String {
-    digest(&format!("{expected} {edits:?}"))
+/// What a change leaves behind to be known by: the same changes from the same version come to the same.
+fn mark(expected: &Version, changes: &[Change]) -> String {
+    digest(&format!("{expected} {changes:?}"))
 }
 
-/// The highest revision of a version, and how many documents it has.
+/// The highest revision of a version, and how many texts it has.
 fn parts(version: &Version) -> (u64, u64) {
     let (revision, count) = version.0.split_once('-').unwrap_or((&version.0, "0"));
     let number = |text: &str| text.parse().unwrap_or_default();
     (number(revision), number(count))
 }
 
-impl Writer for EtcdSource {
-    fn write<'a>(
-        &'a self,
-        expected: &'a Version,
-        edits: &'a [Edit],
-    ) -> BoxFuture<'a, Result<Version, WriteError>> {
-        Box::pin(self.change(expected, edits))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tidegate_policy::source::{DocumentKind, Etcd};
+    use tidegate_policy::source::Etcd;
 
     fn pair(name: &str, revision: u64) -> Value {
         let key = STANDARD.encode(format!("/t/{name}"));
@@ -156,19 +147,16 @@ mod tests {
             prefix: "/t/".to_owned(),
             user: None,
             password: None,
-            writable: true,
         };
-        let source = EtcdSource::new(&etcd, Duration::MAX, Duration::MAX).unwrap();
-        let edit = |name: &str, document: Option<&str>| Edit {
-            kind: DocumentKind::Policy,
-            name: name.to_owned(),
-            document: document.map(str::to_owned),
-            over: None,
+        let shelf = EtcdShelf::new(&etcd, Duration::MAX).unwrap();
+        let change = |name: &str, text: Option<&str>| Change {
+            key: format!("policy/{name}"),
+            text: text.map(str::to_owned),
         };
-        let edits = [
-            edit("api", Some("{}")),
-            edit("new", Some("{}")),
-            edit("old", None),
+        let changes = [
+            change("api", Some("{}")),
+            change("new", Some("{}")),
+            change("old", None),
         ];
         let responses = |kvs: Vec<Value>| {
             let answer = json!({ "succeeded": true, "responses": [
@@ -179,7 +167,7 @@ mod tests {
                 { "response_range": { "kvs": kvs } },
             ] });
             let seen = Version("10-3".to_owned());
-            source.changed_to(&seen, &edits, &answer).unwrap().0
+            shelf.changed_to(&seen, &changes, &answer).unwrap().0
         };
         let mut kvs = vec![
             pair("policy/api", 12),
@@ -189,7 +177,7 @@ mod tests {
         ];
         assert_eq!(responses(kvs.clone()), "12-3", "as a load tells it");
         kvs.remove(2);
-        let there = source.read(&json!({ "kvs": kvs.clone() })).unwrap().0;
+        let there = shelf.read_pairs(&json!({ "kvs": kvs.clone() })).unwrap().0;
         assert_eq!(there, "12-2");
         assert_ne!(responses(kvs), there, "so all of it is read again");
     }

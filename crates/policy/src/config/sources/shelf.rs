@@ -1,0 +1,105 @@
+//! Where texts are kept by name: a hash of Redis, or keys of etcd.
+//!
+//! The same for whatever is kept there, policies or plans.
+
+use crate::config::fault::Fault;
+use crate::config::plans::{http_url, not_empty};
+use crate::config::reader::Reader;
+use crate::config::secret_setting::secret;
+use crate::config::store::StoreSettings;
+use crate::config::table::Fields;
+use crate::config::words::FLAG;
+use crate::source::{Etcd, Shelf, ShelfPlace};
+
+/// The longest key, prefix or path.
+const KEY_MAX: usize = 512;
+
+/// The most members of etcd.
+const ENDPOINTS_MAX: usize = 16;
+
+/// Reads which hash of which Redis. `store` is the Redis unless told, and `usual` the hash.
+pub(in crate::config) fn redis(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    store: &StoreSettings,
+    usual: &str,
+) -> Option<Shelf> {
+    let target = target(reader, fields, store);
+    let key = reader.setting(fields, "key", |text| sound(text, &format!("`{usual}`")));
+    let place = target.map(|target| ShelfPlace::Redis {
+        redis: Box::new(target),
+        key: key.unwrap_or_else(|| usual.to_owned()),
+    });
+    shelf(reader, fields, place)
+}
+
+/// Reads which keys of which etcd; `usual` is what they begin with unless told.
+pub(in crate::config) fn etcd(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    usual: &str,
+) -> Option<Shelf> {
+    let endpoints = fields.get("endpoints").map_or_else(Vec::new, |value| {
+        let items = reader.one_or_many(&value);
+        let items = items.iter().take(ENDPOINTS_MAX);
+        items.filter_map(|it| reader.parse(it, http_url)).collect()
+    });
+    let prefix = reader.setting(fields, "prefix", |text| sound(text, &format!("`{usual}`")));
+    let user = reader.setting(fields, "user", |text| not_empty(text, "a name"));
+    let password = secret(reader, fields, "password", "password_file");
+    let place = (!endpoints.is_empty()).then(|| {
+        let trimmed = |it: &String| it.trim_end_matches('/').to_owned();
+        ShelfPlace::Etcd(Box::new(Etcd {
+            endpoints: endpoints.iter().map(trimmed).collect(),
+            prefix: prefix.unwrap_or_else(|| usual.to_owned()),
+            user,
+            password,
+        }))
+    });
+    shelf(reader, fields, place)
+}
+
+fn shelf(reader: &mut Reader<'_>, fields: &Fields<'_>, place: Option<ShelfPlace>) -> Option<Shelf> {
+    let writable = reader.setting(fields, "writable", |word| FLAG.parse(word));
+    Some(Shelf {
+        place: place?,
+        writable: writable.unwrap_or(true),
+    })
+}
+
+/// Which Redis.
+pub(super) fn target(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    store: &StoreSettings,
+) -> Option<StoreSettings> {
+    let Some(value) = fields.get("url").or_else(|| fields.get("url_file")) else {
+        if store.target.redis().is_some() {
+            return Some(store.clone());
+        }
+        let fault = Fault::new("there is no Redis: the store is not one, and no `url` is given");
+        let fault = fault.help("for example `url: redis://127.0.0.1:6379`");
+        reader.error(fields.map().key_spot(), fault);
+        return None;
+    };
+    let url = secret(reader, fields, "url", "url_file")?;
+    // What is wrong with it is told without it: it may hold a password.
+    let target = StoreSettings::from_url(url.expose().trim()).ok();
+    let target = target.filter(|it| it.target.redis().is_some());
+    if target.is_none() {
+        let fault = Fault::new("this is not the URL of a Redis");
+        let fault = fault.help("as in `store.url`, for example `redis://127.0.0.1:6379`");
+        reader.error(value.spot(), fault);
+    }
+    target
+}
+
+/// A key, or a part of one: of no length that nobody means, and nothing that breaks a line.
+pub(super) fn sound(text: &str, example: &str) -> Result<String, Fault> {
+    let is_sound = (1..=KEY_MAX).contains(&text.len()) && !text.chars().any(char::is_control);
+    if is_sound {
+        return Ok(text.to_owned());
+    }
+    let fault = Fault::new(format!("{} cannot be a key", Fault::quote(text)));
+    Err(fault.help(format!("up to {KEY_MAX} bytes, for example {example}")))
+}

@@ -1,0 +1,61 @@
+//! Documents on a shelf: `policy/NAME`, `guard/NAME` and `route/ID`, each in JSON.
+
+use crate::live::documents::Documents;
+use crate::live::edit::Edit;
+use crate::live::source::{Loaded, Source, Trouble, Version, WriteError, Writer};
+use crate::shelf::{self, Change, Shelf};
+use futures_util::future::BoxFuture;
+use std::time::Duration;
+use tidegate_policy::source as settings;
+
+/// A shelf with documents.
+#[derive(Debug)]
+pub(super) struct ShelvedSource {
+    shelf: Box<dyn Shelf>,
+    is_writable: bool,
+    every: Duration,
+}
+
+impl ShelvedSource {
+    pub(super) fn new(
+        settings: &settings::Shelf,
+        time_max: Duration,
+        every: Duration,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            shelf: shelf::open(settings, time_max)?,
+            is_writable: settings.writable,
+            every,
+        })
+    }
+}
+
+impl Source for ShelvedSource {
+    fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
+        Box::pin(async move {
+            let shelved = self.shelf.read(seen).await?;
+            Ok(shelved.map_or(Loaded::Unchanged, Documents::load))
+        })
+    }
+
+    fn changed(&self) -> BoxFuture<'_, ()> {
+        self.shelf.changed(self.every)
+    }
+
+    fn writer(&self) -> Option<&dyn Writer> {
+        self.is_writable.then_some(self)
+    }
+}
+
+impl Writer for ShelvedSource {
+    fn write<'a>(
+        &'a self,
+        expected: &'a Version,
+        edits: &'a [Edit],
+    ) -> BoxFuture<'a, Result<Version, WriteError>> {
+        Box::pin(async move {
+            let changes: Vec<Change> = edits.iter().map(Documents::change).collect();
+            self.shelf.write(expected, &changes).await
+        })
+    }
+}
