@@ -49,13 +49,18 @@ impl<S: Store> Limiter<S> {
         })
     }
 
-    /// Lets plans say what was built of `draft`; `None` where something came between.
+    /// Lets plans say what was built of `draft`; `None` where something came between. `is_still` tells,
+    /// while nobody else can do the same, whether it is still to be.
     pub(super) fn settle_plans(
         &self,
         draft: &Draft,
         built: Result<Planned, String>,
+        is_still: impl FnOnce() -> bool,
     ) -> Option<Result<(), PlansError>> {
         let mut replaced = self.plan_sources().writing.lock();
+        if !is_still() {
+            return Some(Ok(()));
+        }
         let rules = self.present();
         let is_same =
             Arc::ptr_eq(&rules, &draft.rules) && Arc::ptr_eq(&rules.planned.load(), &draft.before);

@@ -81,6 +81,7 @@ impl<S: Store> Limiter<S> {
         tag: &mut Option<String>,
     ) -> Result<(), PlansError> {
         let hides = hides_subjects(&self.present(), &source.name);
+        let told = self.plan_sources().told(&source.name);
         let loading = loader.load(source, tag.as_deref(), hides);
         let heard = timeout(source.timeout, loading).await;
         let heard = heard.unwrap_or_else(|_| {
@@ -101,13 +102,18 @@ impl<S: Store> Limiter<S> {
                 let made = tokio::task::spawn_blocking(move || document.table(unset)).await;
                 let made = made.unwrap_or_else(|_| Err(PlanErrors::one("it came to no end")));
                 match made {
-                    Ok(table) => self.use_plans_apart(&source.name, Arc::new(table)).await?,
+                    Ok(table) => {
+                        let (name, table) = (&source.name, Arc::new(table));
+                        self.use_plans_apart(name, table, told).await?;
+                    }
                     Err(errors) => {
                         self.note_plans(&source.name, Err(errors.to_string()));
                         return Err(PlansError::Document(errors));
                     }
                 }
-                *tag = next;
+                // What is newer than this is not known by its tag.
+                let is_newest = self.plan_sources().told(&source.name) == told;
+                *tag = next.filter(|_| is_newest);
                 Ok(())
             }
             Err(reason) => {

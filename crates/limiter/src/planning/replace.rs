@@ -119,6 +119,18 @@ impl PlanSources {
         }
     }
 
+    /// How often somebody else than whoever keeps a source has said what it tells.
+    pub(super) fn told(&self, name: &str) -> u64 {
+        self.kept.lock().get(name).map_or(0, |kept| kept.told)
+    }
+
+    /// Somebody else says what a source tells.
+    fn note_told(&self, name: &str) {
+        let mut kept = self.kept.lock();
+        let kept = kept.entry(name.to_owned()).or_default();
+        kept.told = kept.told.wrapping_add(1);
+    }
+
     /// How long until a source is asked again, every `refresh` while all is well.
     pub(super) fn wait(&self, source: &PlanSource) -> Duration {
         let kept = self.kept.lock();
@@ -187,18 +199,32 @@ impl<S: Store> Limiter<S> {
                 Ok(draft) => draft,
                 Err(error) => break Err(error),
             };
-            if let Some(settled) = self.settle_plans(&draft, draft.build()) {
+            let noted = || {
+                self.plan_sources().note_told(name);
+                true
+            };
+            if let Some(settled) = self.settle_plans(&draft, draft.build(), noted) {
                 break settled;
             }
         };
         self.note_replaced(name, replaced)
     }
 
-    /// The same for those who share their thread with others: what takes a while is done on another.
+    /// Whether the source of plans `name` could tell `table`: changes nothing. It takes as long as
+    /// [`use_plans`](Self::use_plans) does.
+    pub fn could_use_plans(&self, name: &str, table: &Arc<Table>) -> Result<(), PlansError> {
+        let built = self.draft_plans(name, table)?.build();
+        built.map_or_else(|reason| Err(PlansError::Rate { reason }), |_| Ok(()))
+    }
+
+    /// The same for whoever keeps plans, and shares its thread with others: what takes a while is done on
+    /// another. Where somebody else has said what the source tells since it was `told` so often, that is
+    /// newer, and stays.
     pub(super) async fn use_plans_apart(
         &self,
         name: &str,
         table: Arc<Table>,
+        told: u64,
     ) -> Result<(), PlansError> {
         let replaced = loop {
             let draft = match self.draft_plans(name, &table) {
@@ -208,7 +234,8 @@ impl<S: Store> Limiter<S> {
             let building = draft.clone();
             let built = tokio::task::spawn_blocking(move || building.build()).await;
             let built = built.unwrap_or_else(|_| Err("it came to no end".to_owned()));
-            if let Some(settled) = self.settle_plans(&draft, built) {
+            let is_still = || self.plan_sources().told(name) == told;
+            if let Some(settled) = self.settle_plans(&draft, built, is_still) {
                 break settled;
             }
         };

@@ -12,7 +12,7 @@ use tracing::{info, warn};
 pub struct PlanState {
     /// Its name.
     pub name: String,
-    /// Where it is, in a word: `file`, `http`, `mongodb` or `program`.
+    /// Where it is, in a word, such as `file`, `http` or `program`.
     pub kind: &'static str,
     /// How many subjects it knows; 0 before anything was loaded.
     pub subjects: usize,
@@ -46,6 +46,8 @@ pub(super) struct Kept {
     pub(super) error: Option<String>,
     /// Whether it was said aloud.
     is_reported: bool,
+    /// Rises whenever somebody else than whoever keeps it says what it tells.
+    pub(super) told: u64,
 }
 
 impl Kept {
@@ -57,6 +59,7 @@ impl Kept {
             loaded: Some(now),
             loads: self.loads.saturating_add(1),
             failures: self.failures,
+            told: self.told,
             ..Self::default()
         };
     }

@@ -164,6 +164,11 @@ impl<S: Store> Decider<S> {
         self.limiter.keep_plans(self.plans.clone())
     }
 
+    /// Where plans are loaded from.
+    pub(crate) fn plans(&self) -> &Plans {
+        &self.plans
+    }
+
     pub(crate) fn limiter(&self) -> &Limiter<S> {
         &self.limiter
     }

@@ -4,15 +4,18 @@
 //! |---|---|
 //! | this one | whichever a configuration names |
 //! | `http` | a document at a URL, fetched only if it has changed |
-//! | `shelved` | plans, groups and subjects on a shelf, each by its name |
+//! | `shelved`, `entries` | plans, groups and subjects on a shelf, each by its name |
 //! | `mongodb` | collections of MongoDB, with the feature of that name |
 
+pub(crate) mod entries;
 mod http;
 #[cfg(feature = "mongodb")]
 pub(crate) mod mongodb;
-pub(crate) mod shelved;
+mod shelved;
 
+use crate::shelf::Shelf;
 use std::future::Future;
+use std::sync::Arc;
 use tidegate::plan::{Origin, PlanSource};
 use tidegate::{FilePlans, LoadPlans, LoadedPlans};
 
@@ -72,6 +75,14 @@ impl LoadPlans for Plans {
                 }
             }
         }
+    }
+}
+
+impl Plans {
+    /// The shelf that a source of plans is on, where it is on any.
+    pub(crate) fn shelf(&self, source: &PlanSource) -> Option<Result<Arc<dyn Shelf>, String>> {
+        let place = source.shelf()?;
+        Some(self.shelves.get(place, source.timeout))
     }
 }
 

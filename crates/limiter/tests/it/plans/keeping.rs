@@ -2,7 +2,7 @@ use super::{EVENTS, config, document, limiter, passes};
 use crate::surroundings::Folder;
 use std::time::Duration;
 use tidegate::plan::PlanSource;
-use tidegate::{FilePlans, LoadPlans, LoadedPlans};
+use tidegate::{FilePlans, Limiter, LoadPlans, LoadedPlans, ManualClock, MemoryStore};
 use tokio::time::{Instant, sleep};
 
 /// A source that answers as it is told, and notes when it was asked.
@@ -138,4 +138,35 @@ async fn a_file_is_read_and_one_that_is_wrong_changes_nothing() {
     folder.write("plans.json", r#"{"subjects": {"p": {"N": 6, "T": 3600}}}"#);
     assert_eq!(limiter.load_plans(&FilePlans).await, []);
     assert_eq!(passes(&limiter, "p", 9), 2);
+}
+
+/// A source that answers what it held before somebody else said what it tells.
+struct Outrun(Limiter<MemoryStore<ManualClock>>);
+
+impl LoadPlans for Outrun {
+    async fn load(
+        &self,
+        _: &PlanSource,
+        tag: Option<&str>,
+        _: bool,
+    ) -> Result<LoadedPlans, String> {
+        assert_eq!(tag, None, "what is newer than it is not known by its tag");
+        let newer = document("subjects: { p: 4/h }");
+        let told = self.0.replace_plans("events", newer);
+        told.map_err(|error| error.to_string())?;
+        Ok(LoadedPlans::Changed {
+            document: document("subjects: { p: 2/h }"),
+            tag: Some("v1".to_owned()),
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_read_before_somebody_said_otherwise_was_served_after_it() {
+    let (limiter, _) = limiter(EVENTS, "");
+    tokio::select! {
+        () = limiter.keep_plans(Outrun(limiter.clone())) => panic!("there is a limiter"),
+        () = sleep(Duration::from_secs(45)) => {}
+    }
+    assert_eq!(passes(&limiter, "p", 9), 4);
 }

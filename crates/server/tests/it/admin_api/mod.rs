@@ -11,6 +11,7 @@ mod audit;
 mod buckets;
 /// Somebody who is known by a certificate.
 mod certificates;
+mod consumers;
 /// Policies, limits, guards and routes: made, changed, assigned, removed.
 mod documents;
 /// Who is on the list of a guard.

@@ -1,4 +1,4 @@
-use super::kit::{Administered, admin};
+use super::kit::{ADMIN, Administered, admin};
 use crate::kit::folder::Folder;
 use serde_json::json;
 
@@ -32,16 +32,30 @@ policies:
     let users = json!([{ "kind": "limit", "name": "api/each" }]);
     assert_eq!(listed["items"][0]["used_by"], users);
     let ann = server.get("/plans/consumers/subjects/ann").await.json();
-    let expected =
-        json!({ "subject": "ann", "rate": "100/s", "group": "acme", "is_default": false });
-    assert_eq!(ann, expected);
+    let expected = json!({ "rate": "100/s", "group": "acme", "is_default": false });
+    assert_eq!(ann["has"], expected);
     let bob = server.get("/plans/consumers/subjects/bob").await.json();
-    assert_eq!(bob["rate"], "5/s");
+    assert_eq!(bob["has"]["rate"], "5/s");
     let one = server.get("/plans/consumers/subjects/carl").await.json();
-    assert_eq!(one["rate"], "unlimited");
+    assert_eq!(one["has"]["rate"], "unlimited");
     assert_eq!(
         server.get("/plans/consumers/subjects/dora").await.status,
         404
     );
     assert_eq!(server.get("/plans/nobody/subjects/ann").await.status, 404);
+    // They are kept in a file, which nobody looks through or writes to here.
+    for (verb, path) in [
+        ("GET", "/plans/consumers/subjects"),
+        ("POST", "/plans/consumers/subjects"),
+    ] {
+        let call = server.call(verb, path).by(ADMIN);
+        let call = if verb == "POST" {
+            call.json(r#"{"id": "x", "rate": "1/s"}"#)
+        } else {
+            call
+        };
+        let refused = call.send().await;
+        assert_eq!(refused.status, 409, "{}", refused.body);
+        assert!(refused.body.contains("stands in file"), "{}", refused.body);
+    }
 }

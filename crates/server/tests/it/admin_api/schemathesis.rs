@@ -2,6 +2,7 @@
 //! call may be, and a good deal that it says it may not be.
 
 use super::kit::{ADMIN, Writable};
+use crate::kit::folder::Folder;
 use serde_json::{Value, json};
 use std::path::Path;
 use tokio::process::Command;
@@ -11,6 +12,16 @@ const LIBRARY: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../../target/tools/python/schemathesis"
 );
+
+/// Plans that can be changed, and some that cannot.
+const PLANS: &str = "  - name: consuming
+    limits:
+      - { name: each, key: user, rate: { plan: consumers, subject: user, default: 1/h } }
+      - { name: more, key: user, rate: { plan: filed, subject: user, default: 1/h } }
+plans:
+  - { name: consumers, from: { redis: {} } }
+  - { name: filed, from: { file: plans.yaml } }
+";
 
 /// Makes something of each kind that can be changed.
 async fn make(writable: &Writable) {
@@ -24,6 +35,14 @@ async fn make(writable: &Writable) {
         (
             "/routes",
             json!({ "id": "shop", "upstreams": ["http://127.0.0.1:1"] }),
+        ),
+        (
+            "/plans/consumers/plans",
+            json!({ "id": "pro", "rate": "100/s" }),
+        ),
+        (
+            "/plans/consumers/subjects",
+            json!({ "id": "ann", "plan": "pro" }),
         ),
     ] {
         let made = writable.server.change("POST", path, &document).await;
@@ -44,6 +63,13 @@ fn name(document: &mut Value) {
                 "limit" if parameter["in"] == "path" => ["all", "per-client", "nobody"],
                 "guard" => ["mine", "bans", "nobody"],
                 "route" => ["shop", "old", "nobody"],
+                "plan" => ["consumers", "filed", "nobody"],
+                "entry" => {
+                    // Anything may be one's id, and is once it was made.
+                    let any = parameter["schema"].clone();
+                    parameter["schema"] = json!({ "anyOf": [{ "enum": ["pro", "ann"] }, any] });
+                    continue;
+                }
                 _ => continue,
             };
             parameter["schema"] = json!({ "enum": names });
@@ -60,7 +86,9 @@ async fn the_server_does_what_its_document_says() {
         assert!(!in_ci, "schemathesis is not installed");
         return eprintln!("skipped: schemathesis is not installed; see scripts/test");
     }
-    let writable = Writable::start().await;
+    let folder = Folder::make();
+    let file = folder.write("plans.yaml", "subjects: { ann: 1/h }");
+    let writable = Writable::with(&PLANS.replace("plans.yaml", &file)).await;
     let address = writable.server.address;
     let document = writable.server.get("/openapi.json").await;
     assert_eq!(document.status, 200);

@@ -5,10 +5,10 @@ use super::respond::Refusal;
 use super::route::{Param, ParamKind};
 
 /// What a query says.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Query(Vec<(&'static str, Told)>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Told {
     Whole(u64),
     Text(String),

@@ -2,6 +2,7 @@
 
 use super::Api;
 use super::call::Call;
+use super::of::plans::LEVELS;
 use super::respond::{Done, Refusal};
 use futures_util::future::BoxFuture;
 use http::Method;
@@ -70,9 +71,14 @@ pub(super) const TEXT_MAX: usize = 1_024;
 /// The most bytes of what stands for `param` in a path. Most are names, which are short.
 pub(super) fn longest(param: &str) -> usize {
     match param {
-        "member" | "subject" => TEXT_MAX,
+        "member" | "entry" => TEXT_MAX,
         _ => 128,
     }
+}
+
+/// The words that may stand for `param` in a path, where not any may.
+pub(super) fn words(param: &str) -> Option<&'static [&'static str]> {
+    (param == "level").then_some(&LEVELS)
 }
 
 /// What a body is.
@@ -166,7 +172,7 @@ impl Route {
     pub(super) fn target(&self, params: &[(&'static str, String)]) -> String {
         let segments = self.path.split('/').filter(|it| !it.is_empty());
         let segments = segments.map(|segment| {
-            let name = named(segment).filter(|it| !matches!(*it, "member" | "subject"));
+            let name = named(segment).filter(|it| !matches!(*it, "member" | "entry"));
             let given = params.iter().find(|(it, _)| Some(*it) == name);
             given.map_or(segment, |(_, text)| text)
         });

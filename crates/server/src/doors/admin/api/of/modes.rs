@@ -74,7 +74,7 @@ pub(super) fn mode_of(limit: &Value) -> &str {
         .unwrap_or("enforce")
 }
 
-fn wanted<'c>(call: &'c Call, known: &[&str]) -> Result<&'c str, Refusal> {
+pub(super) fn wanted<'c>(call: &'c Call, known: &[&str]) -> Result<&'c str, Refusal> {
     let mut wrong = Gathered::default();
     wrong.take(call.only(&["mode"]));
     let why = || format!("expected one of {}", known.join(", "));

@@ -9,7 +9,7 @@ mod schemas;
 
 use super::etag::ETag;
 use super::json::DEPTH_MAX;
-use super::route::{BASE, Param, ParamKind, Route, TEXT_MAX, Verb, longest};
+use super::route::{BASE, Param, ParamKind, Route, TEXT_MAX, Verb, longest, words};
 use super::table::ROUTES;
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
@@ -138,12 +138,11 @@ fn etag() -> Value {
 }
 
 fn in_path(name: &str) -> Value {
-    json!({
-        "name": name,
-        "in": "path",
-        "required": true,
-        "schema": { "type": "string", "minLength": 1, "maxLength": longest(name) },
-    })
+    let schema = match words(name) {
+        Some(words) => json!({ "type": "string", "enum": words }),
+        None => json!({ "type": "string", "minLength": 1, "maxLength": longest(name) }),
+    };
+    json!({ "name": name, "in": "path", "required": true, "schema": schema })
 }
 
 fn in_query(param: &Param) -> Value {

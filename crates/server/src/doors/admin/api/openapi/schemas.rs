@@ -1,6 +1,7 @@
 //! What is sent to the admin API, and what it answers.
 
 use super::super::of::modes::{OF_GUARDS, OF_LIMITS};
+use super::super::of::plans::{LEVELS, OF_ENTRIES};
 use super::super::path;
 use serde_json::{Map, Value, json};
 use tidegate_policy::admin::Role;
@@ -128,16 +129,22 @@ fn items() -> Map<String, Value> {
             }),
         ),
         (
-            "Subject",
+            "Entry",
             object(json!({
-                "subject": text(), "rate": or_null(&text()), "group": or_null(&text()),
-                "is_default": flag(),
+                "id": text(), "level": { "enum": LEVELS }, "writable": flag(),
+                "version": or_null(&text()), "enabled": flag(),
+                "settings": or_null(&json!({ "type": "object" })),
+                "has": or_null(&object(json!({
+                    "rate": or_null(&text()), "group": or_null(&text()), "is_default": flag(),
+                }))),
+                "used_by": users(), "users": whole(),
             })),
         ),
         (
             "Plan",
             object(json!({
-                "name": text(), "kind": text(), "subjects": whole(), "groups": whole(),
+                "name": text(), "kind": text(), "writable": flag(), "subjects": whole(),
+                "groups": whole(),
                 "age_ms": or_null(&whole()), "failing_for_ms": or_null(&whole()),
                 "error": or_null(&text()), "used_by": users(),
             })),
@@ -229,6 +236,7 @@ fn lists() -> Map<String, Value> {
         ("Members", page("MemberItem")),
         ("Bans", page("BanItem")),
         ("Plans", page("Plan")),
+        ("Entries", page("Entry")),
     ])
 }
 
@@ -274,6 +282,12 @@ fn questions() -> Map<String, Value> {
             object(json!({ "mode": { "enum": OF_GUARDS } })),
         ),
         (
+            "ModeOfEntry",
+            object(json!({ "mode": { "enum": OF_ENTRIES } })),
+        ),
+        ("PlanOfEntry", object(json!({ "plan": or_null(&policy) }))),
+        ("NewEntry", new_entry()),
+        (
             "Assignment",
             object(json!({ "policy": { "anyOf": [policy, policies, { "type": "null" }] } })),
         ),
@@ -294,6 +308,26 @@ fn questions() -> Map<String, Value> {
             }),
         ),
     ])
+}
+
+/// A plan, a group or a subject, to be made. Numbers may be of any width, and text: so nothing is said of
+/// what they are.
+fn new_entry() -> Value {
+    let told = |about: &str| json!({ "description": about });
+    json!({
+        "type": "object",
+        "properties": {
+            "id": { "type": "string", "minLength": 1, "maxLength": 512 },
+            "rate": told("How much, such as `100/min`, or `unlimited`."),
+            "N": told("How many, where `rate` does not say it."),
+            "T": told("Per how many seconds, or a duration."),
+            "plan": told("Its plan, of a group or a subject."),
+            "group": told("Its group, of a subject."),
+            "quota": told("The quota of a group: a rate, or a map as this one."),
+            "enabled": told("Whether it counts; it does unless told."),
+        },
+        "required": ["id"],
+    })
 }
 
 fn named<const N: usize>(schemas: [(&str, Value); N]) -> Map<String, Value> {

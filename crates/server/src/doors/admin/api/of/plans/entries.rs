@@ -1,0 +1,290 @@
+//! Plans, groups and subjects: looked at, made, changed, removed.
+
+use super::OF_ENTRIES;
+use super::changing::{Saved, submit};
+use super::place::Place;
+use crate::doors::admin::api::Api;
+use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::etag::ETag;
+use crate::doors::admin::api::of::editing::used;
+use crate::doors::admin::api::of::modes::wanted;
+use crate::doors::admin::api::page;
+use crate::doors::admin::api::patch;
+use crate::doors::admin::api::path::{encode, is_sound};
+use crate::doors::admin::api::respond::{Done, Gathered, Refusal};
+use crate::doors::admin::api::route::BASE;
+use crate::sources::entries::{Entries, settings};
+use crate::tasks::blocking;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use tidegate::plan::{Found, Given, Level, Table};
+
+/// The most of those that use an entry who are told by name.
+const USERS_MAX: usize = 20;
+
+/// The entries of a level.
+pub(in super::super::super) async fn list_entries(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let place = Place::of(api, call).await?;
+    let prefix = call.query.text("name").map(str::to_owned);
+    if prefix.is_some() && place.is_secret() {
+        let why = "these are secrets, and not shown: none can be looked for";
+        return Err(Refusal::bad("query.name", why));
+    }
+    let shelf = place.shelf(api)?;
+    let busy = || Refusal::away("others are at it: try again");
+    let _walk = api.walks.try_acquire().map_err(|_| busy())?;
+    let entries = place.read(&*shelf).await?;
+    let teller = Teller::new(api, place);
+    let query = call.query.clone();
+    // There may be many.
+    let body = blocking(move || {
+        let of_level = entries.of(teller.place.level);
+        let prefix = prefix.as_deref().unwrap_or_default();
+        let wanted: Vec<(&str, &str)> = of_level.filter(|(id, _)| id.starts_with(prefix)).collect();
+        page::of(&wanted, &query, |(id, text)| {
+            teller.item(&entries, id, Some(text))
+        })
+    });
+    Ok(Done::seen(body.await.ok_or_else(Refusal::failed)?))
+}
+
+/// One entry.
+pub(in super::super::super) async fn get(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let place = Place::of(api, call).await?;
+    let id = call.param("entry");
+    if place.source.shelf().is_none() {
+        return Teller::new(api, place).known(id);
+    }
+    let shelf = place.shelf(api)?;
+    let entries = place.read(&*shelf).await?;
+    let teller = Teller::new(api, place);
+    teller.show(&entries, id)
+}
+
+/// Makes one.
+pub(in super::super::super) async fn create(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let place = Place::of(api, call).await?;
+    let mut said = call.body.as_object().cloned().unwrap_or_default();
+    said.retain(|_, value| !value.is_null());
+    let id = match said.remove("id") {
+        Some(Value::String(id)) if is_sound(&id) => id,
+        _ => {
+            return Err(Refusal::senseless(
+                "id",
+                "it needs one: a text without control characters",
+            ));
+        }
+    };
+    let made = |there: Option<&str>, _: &Entries| match there {
+        Some(_) => {
+            let (noun, shown) = (place.level.noun(), place.shown(place.level, &id));
+            let name = crate::wire::fault::quote(&shown);
+            Err(Refusal::new(
+                409,
+                format!("there is a {noun} {name} already"),
+            ))
+        }
+        None => Ok(Some(said.clone())),
+    };
+    let saved = api.change(call, submit(api, (&place, &id), made)).await?;
+    let level = place.level.plural();
+    let shown = place.shown(place.level, &id);
+    let location = [place.source.name.as_str(), level, &shown].map(encode);
+    let location = format!("{BASE}/plans/{}", location.join("/"));
+    let teller = Teller::new(api, place);
+    let Saved { entries, etag } = saved;
+    let item = teller.item(&entries, &id, entries.get(teller.place.level, &id));
+    Ok(Done::created(item, location).at(etag))
+}
+
+/// Changes what a merge patch says.
+pub(in super::super::super) async fn change(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let id = call.param("entry");
+    if call.body.get("id").is_some_and(|renamed| renamed != id) {
+        let why = "an id cannot be changed: buckets are named after it";
+        return Err(Refusal::senseless("id", why));
+    }
+    alter(api, call, |settings| {
+        let mut patched = Value::Object(std::mem::take(settings));
+        let mut said = call.body.clone();
+        if let Value::Object(said) = &mut said {
+            said.remove("id");
+        }
+        patch::merge(&mut patched, &said);
+        if let Value::Object(patched) = patched {
+            *settings = patched;
+        }
+    })
+    .await
+}
+
+/// Turns one off, or on.
+pub(in super::super::super) async fn turn(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let mode = wanted(call, &OF_ENTRIES)?;
+    alter(api, call, |settings| {
+        match mode {
+            "off" => settings.insert("enabled".to_owned(), Value::Bool(false)),
+            _ => settings.remove("enabled"),
+        };
+    })
+    .await
+}
+
+/// Gives a group or a subject a plan, or with `null` none.
+pub(in super::super::super) async fn assign(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let mut wrong = Gathered::default();
+    wrong.take(call.only(&["plan"]));
+    let plan = wrong.take(call.text("plan"));
+    if call.body.get("plan").is_none() {
+        let missing = Refusal::senseless("plan", "the id of a plan, or `null` for none");
+        wrong.take::<()>(Err(missing));
+    }
+    wrong.end()?;
+    let plan = plan.ok_or_else(Refusal::failed)?;
+    alter(api, call, |settings| {
+        match plan {
+            Some(plan) => settings.insert("plan".to_owned(), plan.into()),
+            None => settings.remove("plan"),
+        };
+    })
+    .await
+}
+
+/// Removes one that nobody uses.
+pub(in super::super::super) async fn remove(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let place = Place::of(api, call).await?;
+    let id = call.param("entry");
+    let removed = |there: Option<&str>, entries: &Entries| {
+        let text = there.ok_or_else(|| unknown(&place, id))?;
+        call.expected.check(&etag(text))?;
+        let users = entries.users(place.level, id);
+        if !users.is_empty() {
+            let told = users.iter().take(USERS_MAX);
+            let told =
+                told.map(|(level, id)| format!("{} `{}`", level.noun(), place.shown(*level, id)));
+            let mut told: Vec<String> = told.collect();
+            if let Some(more) = users.len().checked_sub(USERS_MAX).filter(|more| *more > 0) {
+                told.push(format!("{more} more"));
+            }
+            return Err(used(place.level.noun(), id, &told));
+        }
+        Ok(None)
+    };
+    api.change(call, submit(api, (&place, id), removed)).await?;
+    Ok(Done::gone())
+}
+
+/// Changes the settings of an entry that is there, of the version that the caller has seen.
+async fn alter(
+    api: &Api,
+    call: &Call,
+    change: impl Fn(&mut Map<String, Value>),
+) -> Result<Done, Refusal> {
+    let place = Place::of(api, call).await?;
+    let id = call.param("entry");
+    let altered = |there: Option<&str>, _: &Entries| {
+        let text = there.ok_or_else(|| unknown(&place, id))?;
+        call.expected.check(&etag(text))?;
+        // One that cannot be read is put right by whatever is said now.
+        let mut settings = settings(text).unwrap_or_default();
+        change(&mut settings);
+        Ok(Some(settings))
+    };
+    let saved = api.change(call, submit(api, (&place, id), altered)).await?;
+    Teller::new(api, place).show(&saved.entries, id)
+}
+
+/// The version of an entry.
+pub(super) fn etag(text: &str) -> ETag {
+    ETag::of_text(text)
+}
+
+fn unknown(place: &Place, id: &str) -> Refusal {
+    Refusal::unknown(place.level.noun(), &place.shown(place.level, id))
+}
+
+/// Tells of entries.
+struct Teller {
+    place: Place,
+    /// What this server goes by.
+    table: Option<Arc<Table>>,
+}
+
+impl Teller {
+    fn new(api: &Api, place: Place) -> Self {
+        let table = place.table(api);
+        Self { place, table }
+    }
+
+    /// An entry as it is told; without a text where it is not known how it is written.
+    fn item(&self, entries: &Entries, id: &str, text: Option<&str>) -> Value {
+        let place = &self.place;
+        let users = entries.users(place.level, id);
+        let told = users
+            .iter()
+            .take(USERS_MAX)
+            .map(|(level, id)| json!({ "kind": level.noun(), "name": place.shown(*level, id) }));
+        self.told(id, text, (told.collect(), users.len()))
+    }
+
+    fn told(&self, id: &str, text: Option<&str>, (used_by, users): (Vec<Value>, usize)) -> Value {
+        let place = &self.place;
+        let settings = text.and_then(settings);
+        let enabled = settings.as_ref().and_then(|it| it.get("enabled"));
+        let is_off = enabled.is_some_and(|it| *it == Value::Bool(false) || it == "false");
+        json!({
+            "id": place.shown(place.level, id),
+            "level": place.level.plural(),
+            "writable": place.source.shelf().is_some_and(|it| it.writable),
+            "version": text.map(|text| etag(text).as_str().to_owned()),
+            "enabled": !is_off,
+            "settings": settings,
+            "has": self.has(id),
+            "used_by": used_by,
+            "users": users,
+        })
+    }
+
+    /// What this server goes by, all levels put together: what a subject has, or the quota of a group.
+    fn has(&self, id: &str) -> Option<Value> {
+        let table = self.table.as_deref()?;
+        let found = match self.place.level {
+            Level::Plan => None,
+            Level::Group => table.group(id),
+            Level::Subject => table.get(id),
+        }?;
+        Some(has(table, &found))
+    }
+
+    /// An entry that is there, as it is told.
+    fn show(&self, entries: &Entries, id: &str) -> Result<Done, Refusal> {
+        let text = entries.get(self.place.level, id);
+        let text = text.ok_or_else(|| unknown(&self.place, id))?;
+        Ok(Done::seen(self.item(entries, id, Some(text))).at(etag(text)))
+    }
+
+    /// One of a source whose entries are not kept by name: what is known of it.
+    fn known(&self, id: &str) -> Result<Done, Refusal> {
+        if self.table.is_none() {
+            return Err(Refusal::away("these plans have never been loaded"));
+        }
+        let is_known = self.has(id).is_some();
+        if !is_known {
+            return Err(unknown(&self.place, id));
+        }
+        Ok(Done::seen(self.told(id, None, (Vec::new(), 0))))
+    }
+}
+
+fn has(table: &Table, found: &Found<'_>) -> Value {
+    let rate = match found.given {
+        Given::Rate(number) => {
+            let at = usize::try_from(number).ok();
+            let rate = at.and_then(|at| table.rates().get(at));
+            rate.map(ToString::to_string)
+        }
+        Given::Unlimited => Some("unlimited".to_owned()),
+        Given::Nothing => Some("refuse".to_owned()),
+    };
+    json!({ "rate": rate, "group": found.group, "is_default": found.is_unset })
+}

@@ -1,0 +1,106 @@
+//! Which source of plans a call is about, and which entry of it.
+
+use crate::doors::admin::api::Api;
+use crate::doors::admin::api::call::Call;
+use crate::doors::admin::api::of::buckets::config;
+use crate::doors::admin::api::of::members::shown;
+use crate::doors::admin::api::respond::Refusal;
+use crate::shelf::Shelf;
+use crate::sources::entries::Entries;
+use crate::tasks::blocking;
+use crate::wire::fault::quote;
+use std::sync::Arc;
+use tidegate::plan::{Level, PlanSource, Table};
+use tokio::time::timeout;
+
+/// The levels of plans, as paths call them.
+pub(in super::super::super) const LEVELS: [&str; 3] = ["plans", "groups", "subjects"];
+
+/// A source of plans, and a level of it.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) source: PlanSource,
+    pub(super) level: Level,
+    /// Whether subjects are known by secrets, such as API keys.
+    pub(super) hides: bool,
+}
+
+impl Place {
+    /// What a call is about.
+    pub(super) async fn of(api: &Api, call: &Call) -> Result<Self, Refusal> {
+        let name = call.param("plan");
+        let config = config(api).await?;
+        let number = config.plans.iter().position(|source| source.name == name);
+        let unknown = || Refusal::unknown("source of plans", name);
+        let number = number.ok_or_else(unknown)?;
+        let word = call.param("level");
+        let level = Level::ALL.into_iter().find(|it| it.plural() == word);
+        let level = level.ok_or_else(|| Refusal::unknown("level of plans", word))?;
+        let limits = config.written().flat_map(|policy| &policy.limits);
+        let mut plans = limits.filter_map(|limit| limit.plan.as_ref());
+        let hides = plans.any(|plan| plan.source == number && plan.hides_subject());
+        let source = config.plans.get(number).cloned().ok_or_else(unknown)?;
+        Ok(Self {
+            source,
+            level,
+            hides,
+        })
+    }
+
+    /// An id as it may be told.
+    pub(super) fn shown(&self, level: Level, id: &str) -> String {
+        shown(self.hides && level == Level::Subject, id)
+    }
+
+    /// Whether ids of this level are secrets.
+    pub(super) fn is_secret(&self) -> bool {
+        self.hides && self.level == Level::Subject
+    }
+
+    /// What the audit calls an entry.
+    pub(super) fn target(&self, id: &str) -> String {
+        let (name, level) = (&self.source.name, self.level.plural());
+        format!("plans/{name}/{level}/{}", self.shown(self.level, id))
+    }
+
+    /// What this server goes by.
+    pub(super) fn table(&self, api: &Api) -> Option<Arc<Table>> {
+        let rules = api.decider.limiter().rules().ok()?;
+        rules.plan_table(&self.source.name)
+    }
+
+    /// Where its entries are kept by name; a refusal that says where else they are.
+    pub(super) fn shelf(&self, api: &Api) -> Result<Arc<dyn Shelf>, Refusal> {
+        match api.decider.plans().shelf(&self.source) {
+            Some(opened) => opened.map_err(Refusal::away),
+            None => Err(self.elsewhere()),
+        }
+    }
+
+    /// The same, to be written to.
+    pub(super) fn writable(&self, api: &Api) -> Result<Arc<dyn Shelf>, Refusal> {
+        match self.source.shelf() {
+            Some(place) if place.writable => self.shelf(api),
+            _ => Err(self.elsewhere()),
+        }
+    }
+
+    fn elsewhere(&self) -> Refusal {
+        let (name, kind) = (quote(&self.source.name), self.source.kind());
+        let detail = format!("what the plans {name} say stands in {kind}, and is not changed here");
+        let help = "plans in `redis` or `etcd` can be listed, and changed here unless they say \
+                    `writable: false`";
+        Refusal::new(409, detail).with_help("source", "read-only", Some(help))
+    }
+
+    /// All entries as they are now.
+    pub(super) async fn read(&self, from: &dyn Shelf) -> Result<Entries, Refusal> {
+        let read = timeout(self.source.timeout, from.read(None)).await;
+        let late = || Refusal::away("the plans were not there in time");
+        let shelved = read.map_err(|_| late())?;
+        let shelved = shelved.map_err(|trouble| Refusal::away(trouble.0))?;
+        let shelved = shelved.ok_or_else(Refusal::failed)?;
+        let entries = blocking(move || Entries::new(shelved)).await;
+        entries.ok_or_else(Refusal::failed)
+    }
+}

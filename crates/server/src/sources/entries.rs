@@ -1,0 +1,206 @@
+//! What a shelf of plans holds, entry by entry: `plan/ID`, `group/ID` and `subject/ID`, each with a map in
+//! JSON or a rate.
+
+use crate::shelf::{Change, Shelved, Version};
+use crate::wire::fault::quote;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use tidegate::plan::{Document, Level};
+
+/// What a subject calls its group, here and elsewhere.
+const GROUP: [&str; 3] = ["group", "workspace", "workspaceId"];
+
+/// Plans, groups and subjects, each as it is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Entries {
+    version: Version,
+    texts: BTreeMap<(Level, String), String>,
+    /// The first words of keys that are none of ours.
+    strange: Vec<String>,
+}
+
+impl Entries {
+    /// What is on a shelf.
+    pub(crate) fn new(shelved: Shelved) -> Self {
+        let mut entries = Self {
+            version: shelved.version,
+            texts: BTreeMap::new(),
+            strange: Vec::new(),
+        };
+        for (key, text) in shelved.texts {
+            match named(&key) {
+                Some((level, id)) => {
+                    entries.texts.insert((level, id.to_owned()), text);
+                }
+                None => {
+                    // What follows may be a secret in a place where nobody expects it.
+                    let word = key.split('/').next().unwrap_or_default();
+                    entries.strange.push(word.to_owned());
+                }
+            }
+        }
+        entries
+    }
+
+    /// Which version of the shelf it is.
+    pub(crate) fn version(&self) -> &Version {
+        &self.version
+    }
+
+    /// An entry as it is written.
+    pub(crate) fn get(&self, level: Level, id: &str) -> Option<&str> {
+        self.texts.get(&(level, id.to_owned())).map(String::as_str)
+    }
+
+    /// The entries of a level, in the order of their ids.
+    pub(crate) fn of(&self, level: Level) -> impl Iterator<Item = (&str, &str)> {
+        let of_level = self.texts.iter().filter(move |((it, _), _)| *it == level);
+        of_level.map(|((_, id), text)| (id.as_str(), text.as_str()))
+    }
+
+    /// The same with another entry of that name, or without it.
+    pub(crate) fn with(&self, level: Level, id: &str, text: Option<&str>) -> Self {
+        let mut entries = self.clone();
+        let key = (level, id.to_owned());
+        match text {
+            Some(text) => entries.texts.insert(key, text.to_owned()),
+            None => entries.texts.remove(&key),
+        };
+        entries
+    }
+
+    /// Who goes by a plan, or belongs to a group.
+    pub(crate) fn users(&self, level: Level, id: &str) -> Vec<(Level, &str)> {
+        let is_user = |of: Level, settings: &Map<String, Value>| {
+            let names = |field: &str| settings.get(field).and_then(Value::as_str) == Some(id);
+            match level {
+                Level::Plan => of != Level::Plan && names("plan"),
+                Level::Group => of == Level::Subject && GROUP.iter().any(|field| names(field)),
+                Level::Subject => false,
+            }
+        };
+        if level == Level::Subject {
+            return Vec::new();
+        }
+        let users = self.texts.iter().filter(|((of, _), text)| {
+            // Most name nobody, and need not be read.
+            text.contains(id) && settings(text).is_some_and(|it| is_user(*of, &it))
+        });
+        users.map(|((of, id), _)| (*of, id.as_str())).collect()
+    }
+
+    /// All of it as one document. What is wrong with single entries is told by its table.
+    pub(crate) fn document(&self, hides_subjects: bool) -> Document {
+        let mut document = Document::default();
+        if hides_subjects {
+            document = document.hiding_subjects();
+        }
+        for ((level, id), text) in &self.texts {
+            document.put(*level, id, text);
+        }
+        for word in &self.strange {
+            let word = quote(word);
+            document.refuse(format!(
+                "there is something under {word}; expected `plan/ID`, `group/ID` or `subject/ID`"
+            ));
+        }
+        document
+    }
+}
+
+/// What an entry says, as a map; nothing where it cannot be read.
+pub(crate) fn settings(text: &str) -> Option<Map<String, Value>> {
+    let text = text.trim();
+    let rate = |text: &str| Map::from_iter([("rate".to_owned(), Value::from(text))]);
+    if !text.starts_with(['{', '[', '"']) {
+        return Some(rate(text));
+    }
+    match serde_json::from_str(text).ok()? {
+        Value::Object(settings) => Some(settings),
+        Value::String(text) => Some(rate(&text)),
+        _ => None,
+    }
+}
+
+/// What changes an entry, on its shelf.
+pub(crate) fn change(level: Level, id: &str, text: Option<&str>) -> Change {
+    Change {
+        key: format!("{}/{id}", level.noun()),
+        text: text.map(str::to_owned),
+    }
+}
+
+/// What a key names, such as `subject/ann`.
+fn named(key: &str) -> Option<(Level, &str)> {
+    let (word, id) = key.split_once('/')?;
+    let level = Level::ALL.into_iter().find(|it| it.noun() == word)?;
+    Some((level, id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate::plan::Unset;
+
+    fn entries(texts: &[(&str, &str)]) -> Entries {
+        let own = |(key, text): &(&str, &str)| ((*key).to_owned(), (*text).to_owned());
+        Entries::new(Shelved {
+            version: Version("7".to_owned()),
+            texts: texts.iter().map(own).collect(),
+        })
+    }
+
+    #[test]
+    fn plans_groups_and_subjects_come_together_from_their_keys() {
+        let there = entries(&[
+            ("plan/pro", "100/min"),
+            ("group/acme", r#"{"plan": "pro"}"#),
+            ("subject/a/b", r#"{"group": "acme", "N": 50}"#),
+        ]);
+        let table = there.document(false).table(Unset::Refuse).unwrap();
+        assert_eq!((table.subjects(), table.groups()), (1, 1));
+        assert_eq!(table.get("a/b").unwrap().group, Some("acme"));
+        let has = there.with(Level::Subject, "a/b", None).document(false);
+        assert_eq!(has.table(Unset::Refuse).unwrap().subjects(), 0);
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_told_at_once_and_no_secret() {
+        let there = entries(&[
+            ("plan/pro", "many"),
+            ("subject/s3cr3t", "{"),
+            ("tokens/s3cr3t", "1/s"),
+        ]);
+        let wrong = there.document(true).table(Unset::Refuse).unwrap_err();
+        let wrong = wrong.to_string();
+        for expected in ["plan `pro`", "subject number 1", "something under `tokens`"] {
+            assert!(wrong.contains(expected), "{expected}: {wrong}");
+        }
+        assert!(!wrong.contains("s3cr3t"), "{wrong}");
+    }
+
+    #[test]
+    fn who_goes_by_a_plan_or_belongs_to_a_group_is_found() {
+        let there = entries(&[
+            ("plan/pro", "100/min"),
+            ("plan/promo", r#"{"rate": "1/s", "note": "pro"}"#),
+            ("group/acme", r#"{"plan": "pro"}"#),
+            ("subject/ann", r#"{"workspaceId": "acme", "plan": "promo"}"#),
+            ("subject/bob", r#"{"plan": "pro"}"#),
+            ("subject/pro", "1/s"),
+        ]);
+        let of_pro = there.users(Level::Plan, "pro");
+        assert_eq!(of_pro, [(Level::Group, "acme"), (Level::Subject, "bob")]);
+        assert_eq!(there.users(Level::Group, "acme"), [(Level::Subject, "ann")]);
+        assert!(there.users(Level::Subject, "ann").is_empty());
+    }
+
+    #[test]
+    fn an_entry_is_read_as_a_map_or_as_a_rate() {
+        let rate = |text: &str| settings(text).unwrap()["rate"].clone();
+        for text in ["100/min", " \"100/min\"", r#"{"rate": "100/min"}"#] {
+            assert_eq!(rate(text), "100/min", "{text}");
+        }
+        assert!(settings("{").is_none() && settings("[1]").is_none());
+    }
+}

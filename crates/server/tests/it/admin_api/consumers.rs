@@ -1,0 +1,359 @@
+//! What consumers have, kept by name in Redis, and changed through the API.
+
+use super::kit::{ADMIN, Administered, OPERATE, READ, Writable};
+use crate::kit::post;
+use serde_json::{Value, json};
+
+/// A policy that goes by plans in Redis.
+const SHOP: &str = "  - name: shop
+    limits:
+      - { name: each, key: user, rate: { plan: consumers, subject: user, default: 1/h } }
+plans:
+  - { name: consumers, from: { redis: { key: 'tidegate:plans' } }, refresh: 100ms }
+";
+
+/// The same, of consumers that are known by their keys.
+const KEYS: &str = "  - name: shop
+    limits:
+      - { name: each, key: api-key, rate: { plan: consumers, subject: api-key, default: 1/h } }
+plans:
+  - { name: consumers, from: { redis: {} }, refresh: 100ms }
+";
+
+const AT: &str = "/plans/consumers";
+
+/// How many are left to a user after one more.
+async fn left(server: &Administered, user: &str) -> u64 {
+    let question = json!({ "user": user, "policy": "shop" }).to_string();
+    let answer = post(server.http, &question).await.json();
+    answer["remaining"]
+        .as_u64()
+        .unwrap_or_else(|| panic!("{answer}"))
+}
+
+async fn make(server: &Administered, level: &str, entry: Value) {
+    let made = server
+        .change("POST", &format!("{AT}/{level}"), &entry)
+        .await;
+    assert_eq!(made.status, 201, "{}", made.body);
+}
+
+#[tokio::test]
+async fn a_consumers_limit_is_made_and_changed() {
+    let writable = Writable::with(SHOP).await;
+    let server = &writable.server;
+    let made = json!({ "id": "ann", "rate": "100/h" });
+    let made = server
+        .change("POST", &format!("{AT}/subjects"), &made)
+        .await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    assert_eq!(
+        made.header("location"),
+        Some("/admin/v1/plans/consumers/subjects/ann")
+    );
+    // It is served at once, and whoever is not known has the default.
+    assert_eq!(
+        (left(server, "ann").await, left(server, "bob").await),
+        (99, 0)
+    );
+
+    let ann = format!("{AT}/subjects/ann");
+    let (seen, etag) = server.seen(&ann).await;
+    assert_eq!(seen["settings"], json!({ "rate": "100/h" }));
+    let has = json!({ "rate": "100/h", "group": null, "is_default": false });
+    assert_eq!((&seen["has"], &seen["writable"]), (&has, &true.into()));
+
+    // What is used stays used: the time that it takes to come back, in which now two do.
+    let raised = server
+        .change("PATCH", &ann, &json!({ "rate": "200/h" }))
+        .await;
+    assert_eq!(raised.status, 200, "{}", raised.body);
+    assert_eq!(left(server, "ann").await, 197);
+    let late = server
+        .call("PATCH", &ann)
+        .by(ADMIN)
+        .header("if-match", &etag);
+    assert_eq!(late.json(r#"{"rate": "1/h"}"#).send().await.status, 412);
+    let blind = server.call("PATCH", &ann).by(ADMIN);
+    assert_eq!(blind.json(r#"{"rate": "1/h"}"#).send().await.status, 428);
+}
+
+#[tokio::test]
+async fn a_consumers_limit_is_switched_off_and_on() {
+    let writable = Writable::with(SHOP).await;
+    let server = &writable.server;
+    make(server, "subjects", json!({ "id": "ann", "rate": "200/h" })).await;
+    assert_eq!(left(server, "ann").await, 199);
+    let turn = |to: &str| {
+        let call = server.call("PUT", &format!("{AT}/subjects/ann/mode"));
+        let call = call.by(OPERATE).header("if-match", "*");
+        call.json(&json!({ "mode": to }).to_string())
+    };
+    let off = turn("off").send().await;
+    assert_eq!((off.status, &off.json()["enabled"]), (200, &false.into()));
+    assert_eq!(
+        left(server, "ann").await,
+        0,
+        "the default, of which more is used"
+    );
+    let on = turn("on").send().await;
+    assert_eq!((on.status, &on.json()["enabled"]), (200, &true.into()));
+    assert_eq!(on.json()["settings"], json!({ "rate": "200/h" }));
+}
+
+#[tokio::test]
+async fn a_consumer_is_given_a_plan_which_then_cannot_be_removed() {
+    let writable = Writable::with(SHOP).await;
+    let server = &writable.server;
+    make(server, "plans", json!({ "id": "pro", "rate": "1000/h" })).await;
+    make(server, "subjects", json!({ "id": "ann", "rate": "200/h" })).await;
+    let ann = format!("{AT}/subjects/ann");
+    let assigned = server
+        .change("PUT", &format!("{ann}/plan"), &json!({ "plan": "pro" }))
+        .await;
+    assert_eq!(assigned.status, 200, "{}", assigned.body);
+    let own = server.change("PATCH", &ann, &json!({ "rate": null })).await;
+    assert_eq!(own.json()["has"]["rate"], "1000/h", "{}", own.body);
+    let used = server
+        .change("DELETE", &format!("{AT}/plans/pro"), &Value::Null)
+        .await;
+    // A body is not for it.
+    assert_eq!(used.status, 400);
+    let remove = |path: String| {
+        server
+            .call("DELETE", &path)
+            .by(ADMIN)
+            .header("if-match", "*")
+    };
+    let used = remove(format!("{AT}/plans/pro")).send().await;
+    assert_eq!(used.status, 409, "{}", used.body);
+    assert!(used.body.contains("subject `ann`"), "{}", used.body);
+    assert_eq!(remove(ann.clone()).send().await.status, 204);
+    assert_eq!(remove(ann.clone()).send().await.status, 404);
+    assert_eq!(remove(format!("{AT}/plans/pro")).send().await.status, 204);
+    assert_eq!(server.get(&ann).await.status, 404);
+
+    let audit = writable.audit();
+    let of_ann = |it: &&Value| it["target"] == "plans/consumers/subjects/ann";
+    let actions = audit.iter().filter(of_ann);
+    let actions: Vec<&str> = actions.map(|it| it["action"].as_str().unwrap()).collect();
+    assert_eq!(
+        actions,
+        ["createEntry", "assignPlan", "changeEntry", "deleteEntry"]
+    );
+    let changed = audit
+        .iter()
+        .find(|it| it["action"] == "changeEntry")
+        .unwrap();
+    assert_eq!(changed["before"], json!({ "rate": "200/h", "plan": "pro" }));
+    assert_eq!(changed["after"], json!({ "plan": "pro" }));
+}
+
+#[tokio::test]
+async fn all_instances_go_by_what_was_changed_at_one() {
+    let writable = Writable::with(SHOP).await;
+    let other = writable.another().await;
+    make(
+        &writable.server,
+        "subjects",
+        json!({ "id": "ann", "rate": "100/h" }),
+    )
+    .await;
+    loop {
+        let seen = other.get(&format!("{AT}/subjects/ann")).await.json();
+        if seen["has"]["rate"] == "100/h" {
+            break;
+        }
+    }
+    let (_, one) = writable.server.seen(&format!("{AT}/subjects/ann")).await;
+    let (_, two) = other.seen(&format!("{AT}/subjects/ann")).await;
+    assert_eq!(one, two, "the same version everywhere");
+    assert_eq!(left(&other, "ann").await, 99);
+    assert_eq!(left(&writable.server, "ann").await, 98);
+}
+
+#[tokio::test]
+async fn consumers_are_listed_in_pages_and_by_how_their_names_begin() {
+    let writable = Writable::with(SHOP).await;
+    let server = &writable.server;
+    make(server, "groups", json!({ "id": "acme", "rate": "5/s" })).await;
+    for id in ["ann", "anton", "bob"] {
+        make(server, "subjects", json!({ "id": id, "group": "acme" })).await;
+    }
+    let ids = |page: Value| -> Vec<String> {
+        let items = page["items"].as_array().unwrap().iter();
+        items
+            .map(|it| it["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let listed = server.get(&format!("{AT}/subjects?name=an")).await.json();
+    assert_eq!(
+        (ids(listed.clone()), &listed["total"]),
+        (vec!["ann".into(), "anton".into()], &2.into())
+    );
+    assert_eq!(listed["items"][0]["has"]["rate"], "5/s");
+    let page = server
+        .get(&format!("{AT}/subjects?offset=2&limit=1"))
+        .await
+        .json();
+    assert_eq!(ids(page), ["bob"]);
+    let (acme, _) = server.seen(&format!("{AT}/groups/acme")).await;
+    assert_eq!(acme["users"], 3);
+    assert_eq!(
+        acme["used_by"][0],
+        json!({ "kind": "subject", "name": "ann" })
+    );
+    assert_eq!(server.get(&format!("{AT}/others")).await.status, 404);
+    assert_eq!(server.get("/plans/nobody/subjects").await.status, 404);
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused_with_all_that_is_wrong_and_changes_nothing() {
+    let writable = Writable::with(SHOP).await;
+    let server = &writable.server;
+    make(server, "subjects", json!({ "id": "ann", "rate": "100/h" })).await;
+    for (entry, expected) in [
+        (json!({ "rate": "1/h" }), "needs one"),
+        (json!({ "id": "", "rate": "1/h" }), "needs one"),
+        (
+            json!({ "id": "x", "rate": "often", "rat": 1 }),
+            "did you mean `rate`",
+        ),
+        (json!({ "id": "x", "rate": "often", "rat": 1 }), "often"),
+        (json!({ "id": "x", "rate": "***" }), "not shown"),
+        (
+            json!({ "id": "x", "plan": "gold" }),
+            "there is no plan `gold`",
+        ),
+        (json!({ "id": "x", "N": "lots" }), "subject `x`"),
+    ] {
+        let refused = server
+            .change("POST", &format!("{AT}/subjects"), &entry)
+            .await;
+        assert_eq!(refused.status, 422, "{entry}: {}", refused.body);
+        assert!(refused.body.contains(expected), "{entry}: {}", refused.body);
+    }
+    let twice = json!({ "id": "ann", "rate": "1/h" });
+    let twice = server
+        .change("POST", &format!("{AT}/subjects"), &twice)
+        .await;
+    assert_eq!(twice.status, 409);
+    let renamed = json!({ "id": "bob" });
+    let renamed = server
+        .change("PATCH", &format!("{AT}/subjects/ann"), &renamed)
+        .await;
+    assert_eq!(renamed.status, 422);
+    let by_operator = server.call("POST", &format!("{AT}/subjects")).by(OPERATE);
+    assert_eq!(by_operator.json(r#"{"id": "x"}"#).send().await.status, 403);
+    let by_reader = server
+        .call("PUT", &format!("{AT}/subjects/ann/mode"))
+        .by(READ);
+    assert_eq!(
+        by_reader.json(r#"{"mode": "off"}"#).send().await.status,
+        403
+    );
+    let listed = server.get(&format!("{AT}/subjects")).await.json();
+    assert_eq!(listed["total"], 1);
+    assert_eq!(left(server, "ann").await, 99);
+}
+
+#[tokio::test]
+async fn entries_that_somebody_broke_by_hand_are_put_right_one_by_one() {
+    let writable = Writable::with(SHOP).await;
+    let server = &writable.server;
+    make(server, "subjects", json!({ "id": "ann", "rate": "100/h" })).await;
+    let mut hand = writable.redis.client();
+    let set = |name: &str, text: &str| {
+        vec![
+            "HSET".to_owned(),
+            "tidegate:plans".to_owned(),
+            name.to_owned(),
+            text.to_owned(),
+        ]
+    };
+    hand.command(&set("subject/bob", "{"));
+    hand.command(&set("subject/carl", "often"));
+    hand.command(&["HINCRBY", "tidegate:plans", "version", "1"]);
+    loop {
+        let plans = server.get("/plans").await.json();
+        let error = plans["items"][0]["error"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        if error.contains("subject `bob`") && error.contains("subject `carl`") {
+            break;
+        }
+    }
+    assert_eq!(
+        left(server, "ann").await,
+        99,
+        "what was loaded last is kept"
+    );
+    // What has nothing to do with it would be served no more than what is there.
+    let more = json!({ "id": "dora", "rate": "1/h" });
+    let more = server
+        .change("POST", &format!("{AT}/subjects"), &more)
+        .await;
+    assert_eq!(more.status, 422, "{}", more.body);
+    let (bob, _) = server.seen(&format!("{AT}/subjects/bob")).await;
+    assert_eq!(bob["settings"], Value::Null);
+    let (at, rate) = (format!("{AT}/subjects/bob"), json!({ "rate": "2/h" }));
+    let mended = server.change("PATCH", &at, &rate).await;
+    assert_eq!(mended.status, 200, "{}", mended.body);
+    let remove = server
+        .call("DELETE", &format!("{AT}/subjects/carl"))
+        .by(ADMIN);
+    assert_eq!(remove.header("if-match", "*").send().await.status, 204);
+    assert_eq!(left(server, "bob").await, 1);
+}
+
+#[tokio::test]
+async fn keys_of_consumers_are_secrets_and_nowhere_shown() {
+    let writable = Writable::with(KEYS).await;
+    let server = &writable.server;
+    let made = json!({ "id": "s3cr3t", "rate": "100/h" });
+    let made = server
+        .change("POST", &format!("{AT}/subjects"), &made)
+        .await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let listed = server.get(&format!("{AT}/subjects")).await;
+    let wrong = json!({ "rate": "often" });
+    let wrong = server
+        .change("PATCH", &format!("{AT}/subjects/s3cr3t"), &wrong)
+        .await;
+    let looked = server.get(&format!("{AT}/subjects?name=s3")).await;
+    assert_eq!(
+        (listed.status, wrong.status, looked.status),
+        (200, 422, 400)
+    );
+    let changed = json!({ "rate": "10/h" });
+    let changed = server
+        .change("PATCH", &format!("{AT}/subjects/s3cr3t"), &changed)
+        .await;
+    assert_eq!(changed.status, 200, "{}", changed.body);
+    let audit = json!(writable.audit()).to_string();
+    for text in [&made.body, &listed.body, &wrong.body, &changed.body, &audit] {
+        assert!(!text.contains("s3cr3t"), "{text}");
+    }
+    assert!(audit.contains("plans/consumers/subjects/***"), "{audit}");
+}
+
+#[tokio::test]
+async fn plans_that_stand_elsewhere_are_read_only_and_the_answer_says_where() {
+    let more = SHOP.replace(
+        "redis: { key: 'tidegate:plans' }",
+        "redis: { writable: false }",
+    );
+    let writable = Writable::with(&more).await;
+    let server = &writable.server;
+    let refused = json!({ "id": "ann", "rate": "1/h" });
+    let refused = server
+        .change("POST", &format!("{AT}/subjects"), &refused)
+        .await;
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert!(refused.body.contains("stands in redis"), "{}", refused.body);
+    assert_eq!(
+        server.get(&format!("{AT}/subjects")).await.json()["total"],
+        0
+    );
+}
