@@ -14,6 +14,13 @@ const GUARD: Param = Param {
     about: "Only those whom this guard keeps out.",
 };
 
+/// Guards that are so.
+const MODE: Param = Param {
+    name: "mode",
+    kind: ParamKind::Word(&modes::MODES_OF_GUARDS),
+    about: "Only those in this mode.",
+};
+
 pub(super) static ROUTES: &[Route] = &[
     Route {
         verb: Verb::Get,
@@ -22,9 +29,9 @@ pub(super) static ROUTES: &[Route] = &[
         tag: "guards",
         about: "All guards, in the order in which they are asked.",
         role: Role::Read,
-        query: &[OFFSET, LIMIT, NAME, SOURCE],
+        query: &[OFFSET, LIMIT, NAME, SOURCE, MODE],
         body: None,
-        gives: Gives::versioned(200, "Documents"),
+        gives: Gives::versioned(200, "Guards"),
         is_versioned: false,
         refuses: &[],
         handler: |api, call| Box::pin(documents::list(api, call, DocumentKind::Guard)),
@@ -38,7 +45,7 @@ pub(super) static ROUTES: &[Route] = &[
         role: Role::Admin,
         query: &[INTO],
         body: Some(BodyOf::json("guard")),
-        gives: Gives::versioned(201, "DocumentItem"),
+        gives: Gives::versioned(201, "GuardItem"),
         is_versioned: false,
         refuses: &[409, 503],
         handler: |api, call| Box::pin(documents::create(api, call, DocumentKind::Guard)),
@@ -52,7 +59,7 @@ pub(super) static ROUTES: &[Route] = &[
         role: Role::Read,
         query: &[],
         body: None,
-        gives: Gives::versioned(200, "DocumentItem"),
+        gives: Gives::versioned(200, "GuardItem"),
         is_versioned: false,
         refuses: &[],
         handler: |api, call| Box::pin(documents::get(api, call, DocumentKind::Guard)),
@@ -66,7 +73,7 @@ pub(super) static ROUTES: &[Route] = &[
         role: Role::Admin,
         query: &[],
         body: Some(BodyOf::patch("Patch")),
-        gives: Gives::versioned(200, "DocumentItem"),
+        gives: Gives::versioned(200, "GuardItem"),
         is_versioned: true,
         refuses: &[409, 503],
         handler: |api, call| Box::pin(documents::change(api, call, DocumentKind::Guard)),
@@ -90,11 +97,11 @@ pub(super) static ROUTES: &[Route] = &[
         path: "/guards/{guard}/mode",
         id: "turnGuard",
         tag: "guards",
-        about: "Lets a guard enforce, or only watch.",
+        about: "Turns a guard: off, on, or to a mode.",
         role: Role::Operate,
         query: &[],
         body: Some(BodyOf::json("ModeOfGuard")),
-        gives: Gives::versioned(200, "DocumentItem"),
+        gives: Gives::versioned(200, "GuardItem"),
         is_versioned: true,
         refuses: &[409, 503],
         handler: |api, call| Box::pin(modes::of_guard(api, call)),
@@ -146,7 +153,7 @@ pub(super) static ROUTES: &[Route] = &[
         path: "/bans",
         id: "listBans",
         tag: "guards",
-        about: "Who is kept out by lists in Redis, of all guards, and for how long. Secrets are not shown.",
+        about: "Who is kept out by lists in Redis, of all guards that are on, and for how long. Secrets are not shown.",
         role: Role::Read,
         query: &[OFFSET, LIMIT, NAME, GUARD],
         body: None,

@@ -1,11 +1,18 @@
 //! Routes of the gateway.
 
 use super::INTO;
-use crate::doors::admin::api::of::{assign, documents};
+use crate::doors::admin::api::of::{assign, documents, modes};
 use crate::doors::admin::api::page::{LIMIT, NAME, OFFSET, SOURCE};
-use crate::doors::admin::api::route::{BodyOf, Gives, Route, Verb};
+use crate::doors::admin::api::route::{BodyOf, Gives, Param, ParamKind, Route, Verb};
 use tidegate_policy::admin::Role;
 use tidegate_policy::source::DocumentKind;
+
+/// Routes that are so.
+const MODE: Param = Param {
+    name: "mode",
+    kind: ParamKind::Word(&modes::OF_ROUTES),
+    about: "Only those that are on, or off.",
+};
 
 pub(super) static ROUTES: &[Route] = &[
     Route {
@@ -15,9 +22,9 @@ pub(super) static ROUTES: &[Route] = &[
         tag: "routes",
         about: "All routes, in the order in which they are looked at.",
         role: Role::Read,
-        query: &[OFFSET, LIMIT, NAME, SOURCE],
+        query: &[OFFSET, LIMIT, NAME, SOURCE, MODE],
         body: None,
-        gives: Gives::versioned(200, "Documents"),
+        gives: Gives::versioned(200, "Routes"),
         is_versioned: false,
         refuses: &[],
         handler: |api, call| Box::pin(documents::list(api, call, DocumentKind::Route)),
@@ -31,7 +38,7 @@ pub(super) static ROUTES: &[Route] = &[
         role: Role::Admin,
         query: &[INTO],
         body: Some(BodyOf::json("route")),
-        gives: Gives::versioned(201, "DocumentItem"),
+        gives: Gives::versioned(201, "RouteItem"),
         is_versioned: false,
         refuses: &[409, 503],
         handler: |api, call| Box::pin(documents::create(api, call, DocumentKind::Route)),
@@ -45,7 +52,7 @@ pub(super) static ROUTES: &[Route] = &[
         role: Role::Read,
         query: &[],
         body: None,
-        gives: Gives::versioned(200, "DocumentItem"),
+        gives: Gives::versioned(200, "RouteItem"),
         is_versioned: false,
         refuses: &[],
         handler: |api, call| Box::pin(documents::get(api, call, DocumentKind::Route)),
@@ -59,7 +66,7 @@ pub(super) static ROUTES: &[Route] = &[
         role: Role::Admin,
         query: &[],
         body: Some(BodyOf::patch("Patch")),
-        gives: Gives::versioned(200, "DocumentItem"),
+        gives: Gives::versioned(200, "RouteItem"),
         is_versioned: true,
         refuses: &[409, 503],
         handler: |api, call| Box::pin(documents::change(api, call, DocumentKind::Route)),
@@ -87,9 +94,23 @@ pub(super) static ROUTES: &[Route] = &[
         role: Role::Admin,
         query: &[],
         body: Some(BodyOf::json("Assignment")),
-        gives: Gives::versioned(200, "DocumentItem"),
+        gives: Gives::versioned(200, "RouteItem"),
         is_versioned: true,
         refuses: &[409, 503],
         handler: |api, call| Box::pin(assign::policy(api, call)),
+    },
+    Route {
+        verb: Verb::Put,
+        path: "/routes/{route}/mode",
+        id: "turnRoute",
+        tag: "routes",
+        about: "Turns a route off or on: requests take the next that is for them, or this one again.",
+        role: Role::Operate,
+        query: &[],
+        body: Some(BodyOf::json("ModeOfRoute")),
+        gives: Gives::versioned(200, "RouteItem"),
+        is_versioned: true,
+        refuses: &[409, 503],
+        handler: |api, call| Box::pin(modes::of_route(api, call)),
     },
 ];
