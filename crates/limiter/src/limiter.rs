@@ -156,9 +156,10 @@ impl<S: Store> Limiter<S> {
     /// it is an error, and what runs goes on.
     ///
     /// Lists of guards that keep their name, their subject and where they come from go on as they are.
-    /// One that only has another name begins with what was read last. Others that are in files are read
-    /// at once, and those in Redis by whoever [keeps](Self::keep_lists) them, a moment later: to have them
-    /// from the beginning, [read ahead](Self::read_ahead).
+    /// One that only has another name, or whose guard was turned off or on, begins with what was read
+    /// last. Others that are in files are read at once, and those in Redis by whoever
+    /// [keeps](Self::keep_lists) them, a moment later: to have them from the beginning,
+    /// [read ahead](Self::read_ahead). Of a guard that is off, no list is read.
     ///
     /// Of the store's settings in `config` only `on_failure`, `local_share` and `key_secret` are
     /// looked at, and of listeners none. Keys of the open layout are named by its templates.

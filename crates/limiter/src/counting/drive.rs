@@ -9,7 +9,7 @@ use crate::rules::Rules;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tidegate_core::{Mode, Store};
+use tidegate_core::Store;
 use tidegate_policy::guard::Effect;
 use tidegate_policy::{Guard, KeyPart};
 use tidegate_redis::{CallError, Connection};
@@ -154,6 +154,8 @@ impl Turn {
     ) -> Result<Duration, CallError> {
         let guard = self.counting.guard();
         let guard = guard.and_then(|name| rules.guards.iter().find(|guard| guard.name == name));
+        // Nobody reads the list of one that is off, and so nobody would let go whom it has.
+        let guard = guard.filter(|guard| guard.enabled);
         let is_exempt = |address| is_exempt(rules, address);
         let ban = Banning {
             set: guard.and_then(set_of_bans),
@@ -166,11 +168,9 @@ impl Turn {
 
 /// Whether any guard lets an address pass whatever it does.
 fn is_exempt(rules: &Rules, address: IpAddr) -> bool {
-    // One that only watches exempts nobody.
+    // One that only watches exempts nobody, nor does one that is off.
     let exempting = |guard: &Guard| {
-        guard.effect == Effect::Exempt
-            && guard.subject == KeyPart::Ip
-            && guard.mode == Mode::Enforce
+        guard.effect == Effect::Exempt && guard.subject == KeyPart::Ip && guard.is_enforced()
     };
     let mut guards = rules.guards.iter().enumerate();
     guards.any(|(number, guard)| {

@@ -6,7 +6,7 @@ use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::{Mode, Timestamp};
+use tidegate_core::Timestamp;
 use tidegate_policy::guard::{Effect, Outcome, Verdict};
 use tidegate_policy::plan::Answer;
 use tidegate_policy::{Guard, Guards, KeyPart, Reason, Request};
@@ -23,7 +23,7 @@ impl Rules {
         let mut longest = self.known.left(by, address)?;
         for (number, guard) in self.guards.iter().enumerate().skip(by.saturating_add(1)) {
             let keeps_out = guard.effect == Effect::Refuse
-                && guard.mode == Mode::Enforce
+                && guard.is_enforced()
                 && guard.subject == KeyPart::Ip;
             let list = self.known.list(number).filter(|_| keeps_out);
             if list.is_some_and(|list| list.contains_address(address)) {
@@ -118,7 +118,7 @@ impl Decision {
         self.watched != 0
     }
 
-    /// Whether there are guards or plans, so that answers tell the [`reason`](Self::reason).
+    /// Whether there are guards that are asked, or plans, so that answers tell the [`reason`](Self::reason).
     #[inline]
     pub fn tells_reason(&self) -> bool {
         !self.guards().is_empty() || !self.rules.plans.is_empty()

@@ -46,11 +46,12 @@ impl<S: Store> Limiter<S> {
         join_all(unread.map(|(guard, slot)| reach.read(guard, slot))).await;
     }
 
-    /// Reads the lists that `config` names and what is there does not, each within the time that its guard
+    /// Reads the lists that `config` names and what is there does not, or has only from before their guard
+    /// was turned off, each within the time that its guard
     /// has and all within five seconds, so that a [reload](Self::reload) with it begins with them as a start would. Without this,
     /// nobody is listed there until [`keep_lists`](Self::keep_lists) has read them, a moment later.
     ///
-    /// Nothing changes until then. What cannot be read lists nobody.
+    /// Nothing changes until then. What cannot be read lists nobody, or whom it listed last.
     pub async fn read_ahead(&self, config: &Config) {
         let rules = self.present();
         let address = self.address_rules_of(config);
@@ -60,8 +61,8 @@ impl<S: Store> Limiter<S> {
         // One that is there and could not be read so far is tried again by whoever keeps it: no reload
         // waits for it once more.
         let is_new = |slot| !rules.known.slots().iter().any(|it| Arc::ptr_eq(it, slot));
-        let unread =
-            all.filter(|(guard, slot)| guard.origin.changes() && !slot.was_read() && is_new(*slot));
+        let unread = all
+            .filter(|(guard, slot)| is_read(guard) && slot.is_due(guard.refresh) && is_new(*slot));
         let read = unread.map(|(guard, slot)| reach.read(guard, slot));
         // What has not come by then is read later, as without this.
         timeout(AHEAD_MAX, join_all(read)).await.ok();
@@ -77,10 +78,15 @@ impl<S: Store> Limiter<S> {
     }
 }
 
-/// The guards whose lists may say something else later.
+/// The guards that are asked and whose lists may say something else later.
 fn changing(rules: &Rules) -> impl Iterator<Item = (&Guard, &Arc<Slot>)> {
     let guards = rules.guards.iter().zip(rules.known.slots());
-    guards.filter(|(guard, _)| guard.origin.changes())
+    guards.filter(|(guard, _)| is_read(guard))
+}
+
+/// Whether the list of `guard` is read, and read again.
+fn is_read(guard: &Guard) -> bool {
+    guard.enabled && guard.origin.changes()
 }
 
 async fn keep<S: Store>(limiter: Weak<Shared<S>>, mut reloads: watch::Receiver<()>, reach: Reach) {

@@ -43,8 +43,8 @@ pub(crate) struct Known {
 
 impl Known {
     /// The lists of `guards`. Those of `earlier` go on where a guard still means the same list; where only
-    /// its name is another, it begins with what was read last. Files of all but the first are read at
-    /// once, as the configuration was.
+    /// its name is another, or it was turned off or on, it begins with what was read last. Files of all
+    /// that are asked are read at once, as the configuration was.
     pub(crate) fn of(guards: &Guards, rules: AddressRules, earlier: &[Arc<Slot>]) -> Self {
         let slot = |guard| {
             let same = earlier.iter().find(|slot| slot.is_of(guard, rules));
@@ -56,7 +56,7 @@ impl Known {
                 Some(like) => Slot::after(like, guard),
                 None => Slot::new(guard, rules),
             };
-            if let Origin::File(path) = &guard.origin {
+            if let (Origin::File(path), true) = (&guard.origin, guard.enabled) {
                 slot.note(source::file(path, &slot), guard);
             }
             Arc::new(slot)

@@ -35,6 +35,8 @@ pub struct ListStatus {
     pub error: Option<String>,
     /// How often it could not be read, since the start.
     pub failures: u64,
+    /// Whether its guard is asked. The list of one that is off is kept as it was read last, and not read.
+    pub enabled: bool,
 }
 
 /// A number that no list of this process has had.
@@ -96,9 +98,11 @@ impl Slot {
         }
     }
 
-    /// Whether `guard` means this list.
+    /// Whether `guard` means this list, and has it read as this one has: always, or not at all.
     pub(super) fn is_of(&self, guard: &Guard, rules: AddressRules) -> bool {
-        self.guard.shares_list(guard) && self.rules.ipv6_prefix == rules.ipv6_prefix
+        self.guard.shares_list(guard)
+            && self.guard.enabled == guard.enabled
+            && self.rules.ipv6_prefix == rules.ipv6_prefix
     }
 
     /// Whether what this list has was read from where `guard` would read it.
@@ -113,6 +117,8 @@ impl Slot {
     /// again.
     pub(super) fn after(before: &Self, guard: &Guard) -> Self {
         let known = before.health.lock();
+        // What is counted is counted by name.
+        let is_same = before.guard.name == guard.name;
         Self {
             guard: guard.clone(),
             rules: before.rules,
@@ -122,6 +128,7 @@ impl Slot {
             health: Mutex::new(Health {
                 read_at: known.read_at,
                 fingerprint: known.fingerprint,
+                failures: if is_same { known.failures } else { 0 },
                 ..Health::default()
             }),
         }
@@ -166,6 +173,11 @@ impl Slot {
         let health = self.health.lock();
         let due = health.read_at.map(|at| at + refresh);
         health.retry_at.or(due).unwrap_or_else(Instant::now)
+    }
+
+    /// Whether it is time to read it.
+    pub(super) fn is_due(&self, refresh: Duration) -> bool {
+        self.due(refresh) <= Instant::now()
     }
 
     /// Takes note of what came of reading it for `guard`. Whoever asks meanwhile finds the list before
@@ -260,6 +272,7 @@ impl Slot {
             failing_for: health.failing_since.map(|at| now.duration_since(at)),
             error: health.error.clone(),
             failures: health.failures,
+            enabled: self.guard.enabled,
         }
     }
 }

@@ -225,6 +225,58 @@ fn a_reload_keeps_a_list_whose_guard_means_the_same_and_reads_what_does_not() {
 }
 
 #[test]
+fn a_guard_that_is_off_decides_nothing_and_answers_say_nothing_of_reasons() {
+    let limiter = limiter(
+        "{ name: staff, exempt: user, list: [eve], enabled: false }, \
+         { name: out, refuse: user, list: [eve], enabled: false }, \
+         { name: soon, refuse: user, list: [eve], enabled: false, mode: shadow }",
+    );
+    let eve = Request::new().user("eve");
+    let decision = limiter.check_now(&eve).unwrap();
+    assert_eq!(decision.binding().map(|it| it.remaining()), Some(1));
+    assert!(decision.guard().is_none() && !decision.is_watched());
+    assert!(!decision.tells_reason());
+    assert!(limiter.check_guards(&eve).unwrap().guard().is_none());
+    let lists = limiter.lists();
+    assert_eq!(lists.len(), 3);
+    assert!(lists.iter().all(|list| !list.enabled && list.members == 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_list_of_a_guard_that_is_off_is_not_read_and_not_lost() {
+    let folder = Folder::new("guards-off");
+    let list = folder.write("list.txt", "eve\n");
+    let text = |enabled: bool| {
+        format!(
+            "guards: [{{ name: out, enabled: {enabled}, refuse: user, file: {}, refresh: 1s }}]\n{LIMITS}",
+            list.display()
+        )
+    };
+    let file = folder.write("limits.yaml", &text(true));
+    let limiter = Limiter::from_file(&file).unwrap();
+    let refused = |user| {
+        let asked = Request::new().user(user);
+        !limiter.check_guards(&asked).unwrap().is_allowed()
+    };
+    assert!(refused("eve"));
+    folder.write("limits.yaml", &text(false));
+    limiter.reload_file(&file).unwrap();
+    assert!(!refused("eve"));
+    folder.write("list.txt", "ann\nbob\n");
+    let began = tokio::time::Instant::now();
+    kept(&limiter, || began.elapsed() > Duration::from_secs(30)).await;
+    let status = limiter.lists().remove(0);
+    assert_eq!((status.enabled, status.members), (false, 1), "{status:?}");
+    assert!(status.age > Some(Duration::from_secs(29)), "{status:?}");
+
+    folder.write("limits.yaml", &text(true));
+    limiter.reload_file(&file).unwrap();
+    assert!(refused("ann") && !refused("eve"), "it was read at once");
+    let status = limiter.lists().remove(0);
+    assert_eq!((status.enabled, status.members), (true, 2), "{status:?}");
+}
+
+#[test]
 fn a_file_that_is_not_there_is_a_mistake_in_the_configuration() {
     let text = format!("guards: [{{ name: out, refuse: ip, file: /nowhere/list }}]\n{LIMITS}");
     let built = Limiter::builder()

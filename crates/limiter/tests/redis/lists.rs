@@ -241,6 +241,45 @@ fn lists_that_nobody_has_read_are_read_before_a_reload_as_before_a_start() {
     assert!(!kept.is_listed("10.0.0.50"));
 }
 
+#[test]
+fn a_list_is_kept_while_its_guard_is_off_and_read_before_it_is_on_again() {
+    let server = Server::start();
+    server.command(&["SADD", "BlacklistIPsSet", "10.0.0.50"]);
+    let on = named(&server.url(), "one", "100ms");
+    let off = on.replace("refuse: ip", "refuse: ip, enabled: false");
+    let kept = Kept::start(&on);
+    // Nobody keeps it, so that nothing is read but what is read ahead.
+    kept.keeping.abort();
+    let reload = |text: &str| {
+        let config = Config::from_yaml(text).expect("it is right");
+        runtime().block_on(kept.limiter.read_ahead(&config));
+        kept.limiter.reload(config).expect("it is served");
+    };
+    reload(&off);
+    assert!(!kept.is_listed("10.0.0.50"));
+    let status = kept.status("one");
+    assert!(!status.enabled && status.members == 1, "{status:?}");
+    server.command(&["SADD", "BlacklistIPsSet", "10.0.0.60"]);
+    until("it is time to read it", || {
+        kept.status("one").age > Some(Duration::from_millis(100))
+    });
+    reload(&on);
+    assert!(kept.is_listed("10.0.0.50") && kept.is_listed("10.0.0.60"));
+
+    // What nobody can read any more is as it was read last.
+    reload(&off);
+    server.kill9();
+    until("it is time to read it", || {
+        kept.status("one").age > Some(Duration::from_millis(100))
+    });
+    assert_eq!(kept.status("one").failures, 0, "nobody asks");
+    reload(&on);
+    assert!(kept.is_listed("10.0.0.60"));
+    assert_eq!(kept.status("one").failures, 1);
+    reload(&off);
+    assert_eq!(kept.status("one").failures, 1, "it is counted by name");
+}
+
 /// Nobody answers there, and every reload waited for it once more.
 #[test]
 fn a_list_that_could_not_be_read_so_far_was_waited_for_by_every_reload() {

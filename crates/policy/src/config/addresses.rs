@@ -195,6 +195,11 @@ fn guard(reader: &mut Reader<'_>, fields: &Fields<'_>, guards: &Guards) -> Optio
         reader.error(value.spot(), fault.help(help));
         return None;
     }
+    if !guard.enabled {
+        let fault = Fault::new(format!("guard `{name}` is off: nobody is banned"));
+        let help = "addresses are counted all the same; remove `enabled: false` from the guard to ban again";
+        reader.warn(value.spot(), fault.help(help));
+    }
     Some(name)
 }
 

@@ -8,9 +8,9 @@ use super::policy::{Names, refuse_too_many};
 use super::reader::{Reader, Value};
 use super::respond::{self, REFUSAL};
 use super::store::{StoreSettings, StoreTarget};
-use super::table::Shape::{Map, Text, Word};
+use super::table::Shape::{Flag, Map, Text, Word};
 use super::table::{Fields, Table};
-use super::words::{GUARD_MODE, REASON};
+use super::words::{FLAG, GUARD_MODE, REASON};
 use crate::guard::{Effect, Guard, MEMBER_BYTES_MAX, Member, Origin, Reason};
 use crate::limit::{AddressRules, KeyPart};
 use crate::respond::Layer;
@@ -21,6 +21,11 @@ pub(super) static GUARD: Table = Table {
     what: "guard",
     fields: &[
         required("name", Text("blacklist"), "Its name, unique among guards."),
+        optional(
+            "enabled",
+            Flag,
+            "Whether it is asked at all; true unless told.",
+        ),
         optional(
             "refuse",
             Text("ip"),
@@ -116,6 +121,7 @@ fn guard(
     let name = fields
         .get("name")
         .and_then(|value| names.read(reader, &value));
+    let enabled = reader.setting(&fields, "enabled", |word| FLAG.parse(word));
     let subject = subject(reader, value, &fields);
     let origin = origin(reader, &fields, subject.as_ref().map(|it| &it.1), around);
     let refresh = reader.setting(&fields, "refresh", refresh);
@@ -136,6 +142,7 @@ fn guard(
     }
     Some(Guard {
         name: name?,
+        enabled: enabled.unwrap_or(true),
         subject,
         effect,
         reason: match effect {

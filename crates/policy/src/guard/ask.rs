@@ -14,7 +14,7 @@ use tidegate_core::Mode;
 pub struct Guards {
     /// In the order written.
     all: Vec<Guard>,
-    /// In the order asked: those that exempt come first.
+    /// In the order asked: those that exempt come first. Those that are off are not asked.
     order: Vec<usize>,
     reads: Reads,
     /// Whether all look at addresses or refuse by attributes, which are as the request has them.
@@ -54,28 +54,31 @@ impl Guards {
     /// These guards.
     pub fn new(all: Vec<Guard>) -> Self {
         let numbered = |effect| {
-            let of = all.iter().enumerate();
+            let of = asked(&all);
             of.filter(move |(_, guard)| guard.effect == effect)
                 .map(|(nth, _)| nth)
         };
+        let order = numbered(Effect::Exempt).chain(numbered(Effect::Refuse));
+        let order = order.collect();
+        let is_plain = asked(&all).all(|(_, guard)| is_plain(guard));
+        let by_attribute = asked(&all).find(|(_, guard)| is_by_attribute(guard));
+        let by_attribute = by_attribute.map(|(nth, _)| nth);
         Self {
-            order: numbered(Effect::Exempt)
-                .chain(numbered(Effect::Refuse))
-                .collect(),
+            order,
             reads: reads(&all),
-            is_plain: all.iter().all(is_plain),
-            by_attribute: all.iter().position(is_by_attribute),
+            is_plain,
+            by_attribute,
             all,
         }
     }
 
-    /// Whether there are none.
+    /// Whether none is asked: there are none, or all are off.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.order.is_empty()
     }
 
-    /// The guards, in the order written.
+    /// The guards, in the order written, those that are off as well.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Guard> {
         self.all.iter()
     }
@@ -172,13 +175,18 @@ impl Verdict {
 impl Policy {
     /// Lets doors find out what `guards` look at, beside what its own limits do.
     pub fn guarded_by(&mut self, guards: &Guards) {
-        let subjects = guards.all.iter().map(|guard| &guard.subject);
+        let subjects = asked(&guards.all).map(|(_, guard)| &guard.subject);
         self.matcher.read_too(guards.reads, subjects);
         let marked = guards.marked();
         let mut plans = self.limits.iter().filter_map(|limit| limit.plan.as_ref());
         let foreseen = plans.find(|plan| Some(&plan.subject) == marked);
         self.foreseen = foreseen.map(|plan| plan.source);
     }
+}
+
+/// Those that are asked, with their numbers, in the order written.
+fn asked(all: &[Guard]) -> impl Iterator<Item = (usize, &Guard)> {
+    all.iter().enumerate().filter(|(_, guard)| guard.enabled)
 }
 
 fn bit(number: usize) -> u64 {
@@ -286,7 +294,7 @@ fn any_descriptor(guard: &Guard, list: &List, facts: &Facts<'_>, refuses: bool) 
 
 fn reads(guards: &[Guard]) -> Reads {
     let mut reads = Reads::default();
-    for guard in guards {
+    for (_, guard) in asked(guards) {
         reads.host |= guard.subject == KeyPart::Host;
         reads.path |= guard.subject == KeyPart::Path;
         reads.method |= guard.subject == KeyPart::Method;

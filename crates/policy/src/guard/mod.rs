@@ -35,6 +35,8 @@ use tidegate_core::Mode;
 pub struct Guard {
     /// Its name, unique in its configuration.
     pub name: String,
+    /// Whether it is asked at all.
+    pub enabled: bool,
     /// Whose value is looked up.
     pub subject: KeyPart,
     /// What follows if it is listed.
@@ -61,6 +63,11 @@ impl Guard {
     /// The most guards of a configuration: which of them only watched and would have acted is told in
     /// the bits of a word.
     pub const MOST: usize = 64;
+
+    /// Whether it decides: it is asked, and not only watched.
+    pub fn is_enforced(&self) -> bool {
+        self.enabled && self.mode == Mode::Enforce
+    }
 
     /// Whether what a list holds for this guard, it holds for `other` as well.
     pub fn shares_list(&self, other: &Self) -> bool {

@@ -24,6 +24,7 @@ fn ip(text: &str) -> IpAddr {
 fn guard(effect: Effect, subject: KeyPart) -> Guard {
     Guard {
         name: "g".to_owned(),
+        enabled: true,
         subject,
         effect,
         reason: Reason::Blocked,
@@ -210,6 +211,59 @@ fn a_guard_that_only_watches_is_noted_and_the_next_one_decides() {
     let verdict = ask(guards, &Request::new().user("ann"));
     assert_eq!(verdict.outcome, Outcome::Refuse(1));
     assert!(verdict.is_watched(0) && !verdict.is_watched(1) && !verdict.is_watched(64));
+}
+
+#[test]
+fn a_guard_that_is_off_is_not_asked_and_the_others_keep_their_numbers() {
+    let off = |effect| Guard {
+        enabled: false,
+        ..guard(effect, KeyPart::User)
+    };
+    let watching_off = Guard {
+        mode: Mode::Shadow,
+        ..off(Effect::Refuse)
+    };
+    let guards = || {
+        vec![
+            (off(Effect::Exempt), &["ann"][..]),
+            (watching_off.clone(), &["ann"][..]),
+            (off(Effect::Refuse), &["ann"][..]),
+        ]
+    };
+    let ann = Request::new().user("ann");
+    assert_eq!(ask(guards(), &ann), Verdict::default());
+    let all_off = guards().into_iter().map(|(guard, _)| guard);
+    let all_off = Guards::new(all_off.collect());
+    assert!(all_off.is_empty() && all_off.iter().len() == 3);
+
+    let mut guards = guards();
+    guards.push((guard(Effect::Refuse, KeyPart::User), &["ann"][..]));
+    let verdict = ask(guards, &ann);
+    assert_eq!((verdict.outcome, verdict.watched), (Outcome::Refuse(3), 0));
+}
+
+#[test]
+fn what_only_a_guard_that_is_off_looks_at_changes_nothing_for_the_others() {
+    let attribute = || KeyPart::Attr("project".to_owned());
+    let off = Guard {
+        enabled: false,
+        ..guard(Effect::Refuse, attribute())
+    };
+    let header = Guard {
+        enabled: false,
+        ..guard(Effect::Exempt, KeyPart::Header("x-team".to_owned()))
+    };
+    let attributes = [("project", "p1")];
+    let headers = [("x-team", "a")];
+    let request = Request::new().attributes(&attributes).headers(&headers);
+    let alone = Guards::new(vec![off.clone()]);
+    assert!(alone.mark(&request).is_none(), "nobody looks it up");
+    let guards = vec![
+        (header, &["a"][..]),
+        (off, &["p1"][..]),
+        (guard(Effect::Refuse, attribute()), &["p1"][..]),
+    ];
+    assert_eq!(ask(guards, &request).outcome, Outcome::Refuse(2));
 }
 
 #[test]

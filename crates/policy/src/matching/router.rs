@@ -40,10 +40,14 @@ pub(crate) struct RouterScratch {
 // === impl Router ===
 
 impl Router {
-    /// Prepares routes with these conditions, in this order.
-    pub(crate) fn new<'a>(routes: impl Iterator<Item = &'a [Condition]>) -> Self {
+    /// Prepares routes with these conditions, in this order; no request takes one that has `None`.
+    pub(crate) fn new<'a>(routes: impl Iterator<Item = Option<&'a [Condition]>>) -> Self {
         let mut prepared = Self::default();
         for (route, conditions) in routes.enumerate() {
+            let Some(conditions) = conditions else {
+                prepared.methods.push(Vec::new());
+                continue;
+            };
             if conditions.is_empty() {
                 prepared.add(&Condition::default(), candidate(route, 0));
             }

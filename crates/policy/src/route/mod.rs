@@ -25,6 +25,8 @@ use std::time::Duration;
 pub struct Route {
     /// Its name, unique among routes: what limits with `key: route` and metrics know it by.
     pub id: String,
+    /// Whether any request takes it.
+    pub enabled: bool,
     /// It is taken if any of these holds; without any, by every request. They name paths, hosts
     /// and methods alone.
     pub conditions: Vec<Condition>,

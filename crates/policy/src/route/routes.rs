@@ -58,12 +58,15 @@ impl Routes {
     /// Prepares these routes, in this order.
     pub fn new(routes: Vec<Route>) -> Self {
         Self {
-            router: Router::new(routes.iter().map(|route| route.conditions.as_slice())),
+            router: Router::new(routes.iter().map(|route| {
+                // One that is off keeps its place, so that the others keep theirs.
+                route.enabled.then_some(route.conditions.as_slice())
+            })),
             routes: routes.into_iter().map(Arc::new).collect(),
         }
     }
 
-    /// The first route, in the order written, of which any condition holds. `path` is the target as
+    /// The first route that is on, in the order written, of which any condition holds. `path` is the target as
     /// sent, not yet normalised; a query may follow it.
     pub fn find(&self, method: &str, host: Option<&str>, path: &str) -> Option<Found<'_>> {
         let found =
@@ -81,7 +84,7 @@ impl Routes {
         self.router.reads_host()
     }
 
-    /// The routes, in the order written.
+    /// The routes, in the order written, those that are off as well.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Route>> {
         self.routes.iter()
     }

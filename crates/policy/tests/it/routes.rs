@@ -203,6 +203,52 @@ fn policies_that_share_buckets_are_refundable_together() {
 }
 
 #[test]
+fn a_route_that_is_off_is_taken_by_nobody_and_keeps_its_place() {
+    let text = |enabled: bool| {
+        format!(
+            "routes:
+  - {{ id: all, enabled: {enabled}, upstreams: 'http://a' }}
+  - {{ id: shop, match: {{ path: /shop, host: a.org }}, upstreams: 'http://b' }}
+  - {{ id: rest, upstreams: 'http://c' }}"
+        )
+    };
+    let taken = |config: &Config, host, path| {
+        let found = config.routes.find("GET", Some(host), path);
+        found.map(|found| (found.route.id.clone(), found.index))
+    };
+    let off = config(&text(false));
+    assert!(off.warnings().is_empty(), "{:?}", off.warnings());
+    let shop = Some(("shop".to_owned(), 1));
+    let rest = Some(("rest".to_owned(), 2));
+    assert_eq!(taken(&off, "a.org", "/shop/7"), shop);
+    assert_eq!(taken(&off, "b.org", "/shop/7"), rest);
+    assert_eq!(off.routes.len(), 3);
+
+    let on = config(&text(true));
+    assert_eq!(
+        taken(&on, "a.org", "/shop/7"),
+        Some(("all".to_owned(), 0)),
+        "{:?}",
+        on.warnings()
+    );
+    assert_eq!(on.warnings().len(), 2, "two are never taken");
+
+    let last = config("routes: [{ id: a, upstreams: 'http://a', enabled: false }]");
+    assert_eq!(taken(&last, "a.org", "/"), None);
+    assert!(!last.routes.reads_host());
+}
+
+#[test]
+fn what_a_route_wants_of_policies_is_done_though_it_is_off_so_that_no_bucket_changes_with_it() {
+    let config = config(
+        "routes: [{ id: a, enabled: false, upstreams: 'http://a', policy: [api, other], refund: unreached }]",
+    );
+    let limits = &config.policy(Some("api+other")).unwrap().limits;
+    let mut bands = limits.iter().flat_map(|limit| &limit.bands);
+    assert!(bands.all(|band| band.quota.is_refundable()));
+}
+
+#[test]
 fn a_route_without_limits_carries_no_policy() {
     let config = config("routes: [{ id: a, upstreams: 'http://a', policy: none }]");
     assert_eq!(carried(&config, "a"), None);

@@ -126,6 +126,10 @@ impl<S: Store + Debug + 'static> Collector for Lists<S> {
         if lists.is_empty() {
             return Ok(());
         }
+        let help = "Whether a guard is asked; 0 where it is off.";
+        let mut family =
+            encoder.encode_descriptor("guard_enabled", help, None, MetricType::Gauge)?;
+        gauges(&mut family, &lists, |list| Some(i64::from(list.enabled)))?;
         let help = "How many a guard has listed.";
         let mut family =
             encoder.encode_descriptor("list_members", help, None, MetricType::Gauge)?;
@@ -134,10 +138,14 @@ impl<S: Store + Debug + 'static> Collector for Lists<S> {
         let mut family =
             encoder.encode_descriptor("list_skipped", help, None, MetricType::Gauge)?;
         gauges(&mut family, &lists, |list| Some(whole(list.skipped)))?;
-        let help = "How long ago the list was read last; absent if it never could be.";
+        // Nobody reads the list of a guard that is off, and that it grows old is nobody's trouble.
+        let help = "How long ago the list was read last; absent if it never could be, and while the guard is off.";
         let unit = Some(&Unit::Seconds);
         let mut family = encoder.encode_descriptor("list_age", help, unit, MetricType::Gauge)?;
-        gauges(&mut family, &lists, |list| Some(whole(list.age?.as_secs())))?;
+        let age = |list: &ListStatus| list.age.filter(|_| list.enabled);
+        gauges(&mut family, &lists, |list| {
+            Some(whole(age(list)?.as_secs()))
+        })?;
         let help = "How often the list could not be read.";
         let mut family =
             encoder.encode_descriptor("list_failures", help, None, MetricType::Counter)?;

@@ -143,6 +143,41 @@ async fn what_guards_do_and_what_their_lists_hold_is_on_the_page() {
 }
 
 #[tokio::test]
+async fn a_guard_that_is_off_is_asked_at_no_door_and_told_to_be_off() {
+    let text = GUARDED
+        .replace("name: staff,", "name: staff, enabled: false,")
+        .replace("name: blacklist,", "name: blacklist, enabled: false,")
+        .replace("name: soon,", "name: soon, enabled: false,");
+    let server = Server::start(&text).await;
+    let listed = post(server.http, r#"{"ip":"192.0.2.7","user":"root"}"#).await;
+    assert_eq!(listed.json()["limit"], "per-client", "{}", listed.body);
+    assert_eq!(listed.json()["reason"], "allowed", "{}", listed.body);
+    assert!(post(server.http, r#"{"user":"eve"}"#).await.is_allowed());
+    let listed = ask("/v1/auth/api").from("192.0.2.7").at(server.http).await;
+    assert_eq!(listed.status, 200);
+    let blocked = ask("/v1/auth/api").header("x-project", "p1");
+    assert_eq!(blocked.at(server.http).await.status, 402, "this one is on");
+
+    let page = samples(&get(server.admin, "/metrics").await.body);
+    for (series, value) in [
+        ("tidegate_guard_enabled{guard=\"blacklist\"}", Some(&0.0)),
+        ("tidegate_guard_enabled{guard=\"projects\"}", Some(&1.0)),
+        ("tidegate_list_members{guard=\"blacklist\"}", Some(&2.0)),
+        ("tidegate_list_age_seconds{guard=\"blacklist\"}", None),
+        ("tidegate_list_age_seconds{guard=\"projects\"}", Some(&0.0)),
+        ("tidegate_guard_watched_total{guard=\"soon\"}", None),
+        ("tidegate_guard_exemptions_total{guard=\"staff\"}", None),
+    ] {
+        assert_eq!(page.get(series), value, "{series}");
+    }
+    let status = get(server.admin, "/status").await.json();
+    let lists = status["lists"].as_array().unwrap().iter();
+    let lists: Vec<&str> = lists.map(|it| it["status"].as_str().unwrap()).collect();
+    assert_eq!(lists, ["OFF", "UP", "OFF", "OFF"], "{status}");
+    assert_eq!(status["status"], "UP", "{status}");
+}
+
+#[tokio::test]
 async fn sets_in_redis_take_effect_while_the_server_runs() {
     let redis = Redis::start();
     let config = format!(

@@ -14,6 +14,8 @@ everywhere! {
     a_ban_for_ever_has_no_end
     who_was_added_by_hand_never_expires_and_is_let_in_by_hand
     without_a_ban_nobody_is_kept_out
+    while_its_guard_is_off_nobody_is_banned_and_counting_goes_on
+    an_exemption_that_is_off_keeps_nobody_from_being_banned
 }
 
 const FOR_AN_HOUR: &str = "ban: { guard: blacklist, for: 1h }";
@@ -112,6 +114,37 @@ fn without_a_ban_nobody_is_kept_out(place: &Place) {
     });
     assert!(!place.is_in_set("192.0.2.1"));
     assert_eq!(place.sum("AllIPsMap"), 3 * THRESHOLD);
+}
+
+fn while_its_guard_is_off_nobody_is_banned_and_counting_goes_on(place: &Place) {
+    let on = place.config(FOR_AN_HOUR);
+    let off = on.replace("name: blacklist,", "name: blacklist, enabled: false,");
+    let mut instance = Instance::start(&off);
+    instance.ask_often("192.0.2.1", 3 * THRESHOLD);
+    instance.keep();
+    until("the period is closed", || {
+        instance.status().closed > 0 && place.sum("CurrentPeriodMap") == 0
+    });
+    assert!(!place.is_in_set("192.0.2.1"));
+    assert_eq!(place.sum("AllIPsMap"), 3 * THRESHOLD);
+
+    instance.reload(&on);
+    instance.ask_often("192.0.2.1", 3 * THRESHOLD);
+    until("it is kept out", || instance.is_kept_out("192.0.2.1"));
+    instance.reload(&off);
+    assert!(!instance.is_kept_out("192.0.2.1"));
+    assert!(place.is_in_set("192.0.2.1"), "nothing is forgotten");
+    instance.reload(&on);
+    assert!(instance.is_kept_out("192.0.2.1"));
+}
+
+fn an_exemption_that_is_off_keeps_nobody_from_being_banned(place: &Place) {
+    let config = place.config(FOR_AN_HOUR);
+    let config = config.replace("name: office,", "name: office, enabled: false,");
+    let mut instance = Instance::start(&config);
+    instance.ask_often(EXEMPT, THRESHOLD);
+    instance.keep();
+    until("it is in the set", || place.is_in_set(EXEMPT));
 }
 
 /// How many bans have an end.

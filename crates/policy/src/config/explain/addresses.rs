@@ -1,11 +1,12 @@
 //! Counting addresses, and alerts, in plain words.
 
 use super::words::{list, time};
-use crate::addresses::Addresses;
+use crate::addresses::{Addresses, Ban};
 use crate::alerts::Alerts;
+use crate::guard::Guards;
 
 /// What is counted, and who is banned.
-pub(super) fn counting(counted: &Addresses, ipv6_prefix: u8) -> String {
+pub(super) fn counting(counted: &Addresses, guards: &Guards, ipv6_prefix: u8) -> String {
     let Addresses {
         period_map,
         total_map,
@@ -28,7 +29,12 @@ pub(super) fn counting(counted: &Addresses, ipv6_prefix: u8) -> String {
     lines.push(format!(
         "Each counts up to {max_addresses} addresses by themselves, and all others as one."
     ));
+    let is_off = |ban: &Ban| guards.iter().any(|it| it.name == ban.guard && !it.enabled);
     lines.push(match &counted.ban {
+        Some(ban) if is_off(ban) => format!(
+            "Nobody is kept out, however often they ask: guard `{}` is disabled.",
+            ban.guard
+        ),
         Some(ban) => format!(
             "Who asks {} times in {period} is kept out by guard `{}` {}.",
             counted.threshold,

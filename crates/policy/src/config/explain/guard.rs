@@ -23,7 +23,15 @@ pub(super) fn explain(guard: &Guard, ipv6_prefix: u8) -> String {
             format!("counts requests whose {subject} is listed, and exempts none")
         }
     };
-    let mut lines = vec![format!("Guard `{}`: {does}.", guard.name), list(guard)];
+    let state = if guard.enabled {
+        ""
+    } else {
+        " (disabled: it is not asked)"
+    };
+    let mut lines = vec![
+        format!("Guard `{}`{state}: {does}.", guard.name),
+        list(guard),
+    ];
     if let Some(refusal) = &guard.refusal {
         lines.push(format!("Refusals have status {}.", refusal.status));
     }
@@ -41,6 +49,9 @@ fn list(guard: &Guard) -> String {
         Origin::Redis { set, at: None } => format!("the set `{set}` in the store's Redis"),
         Origin::Redis { set, at: Some(at) } => format!("the set `{set}` in {at}"),
     };
+    if !guard.enabled {
+        return format!("The list is {from}, which is not read meanwhile.");
+    }
     format!(
         "The list is {from}, read every {}, each time within {}; while it cannot be read, the last one counts.",
         time(guard.refresh),

@@ -35,7 +35,7 @@ pub fn explain(config: &Config) -> String {
     let guards = config.guards.iter();
     paragraphs.extend(guards.map(|it| guard::explain(it, ipv6_prefix)));
     let counted = config.addresses.iter();
-    paragraphs.extend(counted.map(|it| addresses::counting(it, ipv6_prefix)));
+    paragraphs.extend(counted.map(|it| addresses::counting(it, &config.guards, ipv6_prefix)));
     paragraphs.extend(config.alerts.iter().map(addresses::alerts));
     paragraphs.extend(config.traces.iter().map(traces::traces));
     let logs = Some(&config.logs).filter(|logs| !logs.refusals.is_none());

@@ -7,7 +7,12 @@ use std::time::Duration;
 
 /// One route in plain words.
 pub(super) fn explain(route: &Route) -> String {
-    let mut lines = vec![format!("Route `{}`:", route.id), taken_by(route)];
+    let state = if route.enabled {
+        ""
+    } else {
+        " (disabled: no request takes it)"
+    };
+    let mut lines = vec![format!("Route `{}`{state}:", route.id), taken_by(route)];
     lines.push(goes_to(route));
     lines.extend(tls(route));
     lines.push(limits(route));

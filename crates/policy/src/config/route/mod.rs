@@ -29,7 +29,7 @@ use super::scalar::{self, whole};
 use super::size;
 use super::syntax::Kind;
 use super::table::Fields;
-use super::words::{BALANCE, HOST_HEADER, REFUND, UNLIMITED};
+use super::words::{BALANCE, FLAG, HOST_HEADER, REFUND, UNLIMITED};
 use crate::limit::{Condition, Policy};
 use crate::route::{Refund, Route, Routes};
 use carried::Plan;
@@ -58,7 +58,10 @@ pub(super) fn read_all(
         let Some(route) = route(reader, item, &mut names, &mut plan) else {
             continue;
         };
-        reach.add(reader, item, &route);
+        // One that is off takes nothing from those after it, and who takes its requests is no matter.
+        if route.enabled {
+            reach.add(reader, item, &route);
+        }
         routes.push(route);
     }
     plan.carry_out(reader, value, policies);
@@ -75,6 +78,7 @@ fn route(
     let id = fields
         .get("id")
         .and_then(|value| names.read(reader, &value));
+    let enabled = reader.setting(&fields, "enabled", |word| FLAG.parse(word));
     let conditions = match fields.get("match") {
         Some(value) => read_places(reader, &value),
         None => Vec::new(),
@@ -94,6 +98,7 @@ fn route(
     let retries = number(reader, &fields, "retries", 0..=RETRIES_MAX);
     let route = Route {
         id: id.unwrap_or_default(),
+        enabled: enabled.unwrap_or(true),
         patterns: patterns(&conditions),
         upstreams,
         tls,

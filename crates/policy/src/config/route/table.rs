@@ -12,6 +12,11 @@ pub(in crate::config) static ROUTE: Table = Table {
     fields: &[
         required("id", Text("orders"), "Its name, unique among routes."),
         optional(
+            "enabled",
+            Flag,
+            "Whether any request takes it; true unless told.",
+        ),
+        optional(
             "match",
             Either(&[Map(&PLACE), List(&Map(&PLACE))]),
             "Which requests take it: any one of these; every request where absent.",

@@ -97,7 +97,7 @@ fn real_configurations_conform() {
         .map(|entry| entry.unwrap().path().join("config.yaml"))
         .filter(|path| path.exists())
         .collect();
-    for name in ["everything", "cluster", "open", "plans"] {
+    for name in ["everything", "cluster", "open", "plans", "switched-off"] {
         let good = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/good");
         files.push(good.join(name).with_extension("yaml"));
     }

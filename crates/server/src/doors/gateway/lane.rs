@@ -84,9 +84,10 @@ fn target(
         targets.find(|it| it.is(upstream, &route.tls, &route.timeouts))
     });
     let standing = match known {
-        Some(known) => known
-            .standing
-            .continued(route.eject, route.health.is_some()),
+        Some(known) => {
+            let is_checked = route.enabled && route.health.is_some();
+            known.standing.continued(route.eject, is_checked)
+        }
         None => {
             let label = format!("{}:{}", upstream.host, upstream.port);
             Arc::new(Standing::new(&route.id, &label, route.eject))

@@ -86,6 +86,7 @@ impl Table {
             .zip(&fleets)
             .map(|(route, fleet)| RouteLabels {
                 id: &route.id,
+                is_on: route.enabled,
                 patterns: &route.patterns,
                 upstreams: fleet.balancer.upstreams(),
             });

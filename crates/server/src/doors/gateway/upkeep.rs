@@ -100,7 +100,8 @@ async fn sweep(gateway: Weak<Gateway>) {
 /// Looks after all upstreams that are to be, until what this returns is dropped.
 fn look_after_all(table: &Table, tasks: &Tasks) -> watch::Sender<()> {
     let (watched, stop) = watch::channel(());
-    for lane in table.lanes() {
+    // Nobody asks for those of a route that is off.
+    for lane in table.lanes().iter().filter(|it| it.route.enabled) {
         let Some(health) = &lane.route.health else {
             continue;
         };

@@ -50,10 +50,10 @@ impl GatewayMetrics {
         laid_out
     }
 
-    /// Every upstream: its route, its name, whether it is given requests, and how many are under way.
+    /// Every upstream of a route that is on: its route, its name, whether it is given requests, and how many are under way.
     pub(crate) fn upstreams(&self) -> Vec<(String, String, bool, u64)> {
         let routes = self.routes.read().clone();
-        let each = routes.iter().flat_map(|route| {
+        let each = routes.iter().filter(|it| it.is_on).flat_map(|route| {
             route.upstreams.iter().map(|upstream| {
                 let standings = &upstream.standings;
                 let in_flight = standings.iter().map(|it| u64::from(it.in_flight())).sum();

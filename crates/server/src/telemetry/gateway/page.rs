@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 type Routes = [Arc<RouteMetrics>];
 
 /// A name, what it means, and where it is read.
-type UpstreamGauge = (&'static str, &'static str, fn(&UpstreamMetrics) -> i64);
+type UpstreamGauge = (&'static str, &'static str, fn(Upstream<'_>) -> Option<i64>);
 type RouteCounter = (&'static str, &'static str, fn(&Counts) -> &AtomicU64);
 
 impl Collector for GatewayMetrics {
@@ -31,6 +31,7 @@ impl Collector for GatewayMetrics {
         encode_outcomes(&mut encoder, &routes)?;
         encode_upstreams(&mut encoder, &routes)?;
         encode_counts(&mut encoder, &routes)?;
+        encode_enabled(&mut encoder, &routes)?;
         encode_messages(&mut encoder, &routes)?;
         let help = "Requests refused because they can be read in two ways, or in none, by reason.";
         let refused =
@@ -73,7 +74,7 @@ fn encode_outcomes(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt:
                 come to their end, beside answered.";
     let mut encoder =
         encoder.encode_descriptor("gateway_upstream_requests", help, None, MetricType::Counter)?;
-    for (labels, upstream) in upstreams(routes) {
+    for (labels, (_, upstream)) in upstreams(routes) {
         let outcomes = &upstream.outcomes;
         outcomes.encode::<Outcome, 2>(&mut encoder, labels)?;
     }
@@ -85,29 +86,34 @@ fn encode_upstreams(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt
     let gauges: [UpstreamGauge; 2] = [
         (
             "gateway_upstream_healthy",
-            "Whether requests are given to an upstream: it is neither unhealthy nor ejected.",
-            |upstream| i64::from(upstream.standings.iter().all(|it| it.is_in())),
+            "Whether requests are given to an upstream: it is neither unhealthy nor ejected. Absent \
+             where its route is off.",
+            |(route, upstream)| {
+                let is_in = upstream.standings.iter().all(|it| it.is_in());
+                route.is_on.then_some(i64::from(is_in))
+            },
         ),
         (
             "gateway_upstream_in_flight",
             "Requests to an upstream that are under way.",
-            |upstream| {
+            |(_, upstream)| {
                 let each = upstream.standings.iter();
-                each.map(|it| i64::from(it.in_flight())).sum()
+                Some(each.map(|it| i64::from(it.in_flight())).sum())
             },
         ),
     ];
     for (name, help, value) in gauges {
         let mut encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
         for (labels, upstream) in upstreams(routes) {
-            let gauge = ConstGauge::new(value(upstream));
-            gauge.encode(encoder.encode_family(&labels)?)?;
+            if let Some(value) = value(upstream) {
+                ConstGauge::new(value).encode(encoder.encode_family(&labels)?)?;
+            }
         }
     }
     let help = "How often an upstream was left alone because its requests failed.";
     let name = "gateway_upstream_ejections";
     let mut encoder = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-    for (labels, upstream) in upstreams(routes) {
+    for (labels, (_, upstream)) in upstreams(routes) {
         let count: u64 = upstream.standings.iter().map(|it| it.ejections()).sum();
         ConstCounter::new(count).encode(encoder.encode_family(&labels)?)?;
     }
@@ -116,11 +122,14 @@ fn encode_upstreams(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt
 
 type UpstreamLabels<'a> = [(&'static str, &'a str); 2];
 
-fn upstreams(routes: &Routes) -> impl Iterator<Item = (UpstreamLabels<'_>, &UpstreamMetrics)> {
+/// An upstream, after its route.
+type Upstream<'a> = (&'a RouteMetrics, &'a UpstreamMetrics);
+
+fn upstreams(routes: &Routes) -> impl Iterator<Item = (UpstreamLabels<'_>, Upstream<'_>)> {
     routes.iter().flat_map(|route| {
         route.upstreams.iter().map(|upstream| {
             let labels = [("route", &*route.id), ("upstream", &*upstream.name)];
-            (labels, upstream)
+            (labels, (&**route, upstream))
         })
     })
 }
@@ -157,6 +166,17 @@ fn encode_counts(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::R
         let open = route.counts.tunnels.load(Relaxed);
         let open = ConstGauge::new(i64::try_from(open).unwrap_or(i64::MAX));
         open.encode(encoder.encode_family(&[("route", &*route.id)])?)?;
+    }
+    Ok(())
+}
+
+fn encode_enabled(encoder: &mut DescriptorEncoder<'_>, routes: &Routes) -> fmt::Result {
+    let help = "Whether requests take a route; 0 where it is off.";
+    let name = "gateway_route_enabled";
+    let mut encoder = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+    for route in routes {
+        let is_on = ConstGauge::new(i64::from(route.is_on));
+        is_on.encode(encoder.encode_family(&[("route", &*route.id)])?)?;
     }
     Ok(())
 }

@@ -13,6 +13,8 @@ use std::time::Duration;
 pub(crate) struct RouteLabels<'a> {
     /// Its id.
     pub(crate) id: &'a str,
+    /// Whether any request takes it.
+    pub(crate) is_on: bool,
     /// The pattern of each of its conditions, in their order.
     pub(crate) patterns: &'a [String],
     /// Its upstreams, in their order. Names and what is known of them come from here.
@@ -23,6 +25,7 @@ pub(crate) struct RouteLabels<'a> {
 #[derive(Debug)]
 pub(crate) struct RouteMetrics {
     pub(super) id: Box<str>,
+    pub(super) is_on: bool,
     by_pattern: Box<[Arc<Statuses>]>,
     by_upstream: Box<[Arc<Outcomes>]>,
     /// The same once more for each name, since several conditions may have the same pattern, and
@@ -67,6 +70,7 @@ impl RouteMetrics {
     pub(super) fn new(labels: &RouteLabels<'_>, before: Option<&Self>) -> Self {
         let mut metrics = Self {
             id: labels.id.into(),
+            is_on: labels.is_on,
             by_pattern: Box::default(),
             by_upstream: Box::default(),
             patterns: Vec::new(),

@@ -51,6 +51,7 @@ fn strings(texts: &[&str]) -> Vec<String> {
 fn orders<'a>(patterns: &'a [String], upstreams: &'a [Arc<Standing>]) -> RouteLabels<'a> {
     RouteLabels {
         id: "orders",
+        is_on: true,
         patterns,
         upstreams,
     }

@@ -178,7 +178,7 @@ impl Document {
             }
             lists.push(json!({
                 "guard": list.guard,
-                "status": word(is_fresh),
+                "status": if list.enabled { word(is_fresh) } else { "OFF" },
                 "members": list.members,
                 "age_seconds": list.age.map(|age| age.as_secs()),
             }));

@@ -16,6 +16,8 @@ mod consumers;
 mod documents;
 /// Who is on the list of a guard.
 mod members;
+/// Guards and routes: turned off and on, and shown as they are.
+mod modes;
 /// What the subjects of plans have.
 mod plans;
 /// What cannot be changed from here.

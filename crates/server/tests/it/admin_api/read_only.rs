@@ -7,8 +7,9 @@ async fn with_a_file_alone_nothing_is_changed_and_the_file_is_named() {
     let folder = Folder::make();
     let config = format!(
         "
-listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0', gateway: '127.0.0.1:0' }}
 guards: [{{ name: some, refuse: ip, list: [192.0.2.1] }}]
+routes: [{{ id: some, upstreams: ['http://127.0.0.1:1'] }}]
 policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]
 {}",
         admin("")
@@ -25,7 +26,8 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]
             "/policies/api/limits/all",
             &json!({ "rate": "2/s" }),
         ),
-        ("PUT", "/guards/some/mode", &json!({ "mode": "shadow" })),
+        ("PUT", "/guards/some/mode", &json!({ "mode": "off" })),
+        ("PUT", "/routes/some/mode", &json!({ "mode": "off" })),
     ] {
         let refused = server.change(verb, path, body).await;
         assert_eq!(refused.status, 409, "{verb} {path}: {}", refused.body);

@@ -73,6 +73,15 @@ impl Process {
         line["address"].as_str().unwrap().parse().unwrap()
     }
 
+    /// Where a door is that was open before the last one that was waited for.
+    pub(crate) fn opened(&self, door: &str) -> SocketAddr {
+        let lines = self.logged.iter();
+        let mut lines = lines.filter_map(|it| serde_json::from_str::<serde_json::Value>(it).ok());
+        let line = lines.find(|it| it["message"] == "listening" && it["door"] == door);
+        let line = line.unwrap_or_else(|| panic!("{door} is not among {:#?}", self.logged));
+        line["address"].as_str().unwrap().parse().unwrap()
+    }
+
     /// Sends a signal: `TERM`, `INT`.
     pub(crate) async fn signal(&self, name: &str) {
         let pid = self.child.id().expect("it runs").to_string();

@@ -62,6 +62,64 @@ async fn upstreams_that_are_no_longer_there_are_no_longer_checked() {
     assert_eq!(answered_by(&it.get("/").await), "b");
 }
 
+/// Two routes for everything, of which the first may be off.
+fn two_routes(enabled: bool, more: &str, a: &Upstream, b: &Upstream) -> String {
+    format!(
+        "policies: [{{ name: api, limits: [{{ name: all, rate: 1000000/s }}] }}]
+routes:
+  - {{ id: first, enabled: {enabled}, upstreams: ['http://{}'], match: {{ path: / }}{more} }}
+  - {{ id: second, upstreams: ['http://{}'], match: {{ path: /** }} }}",
+        a.address, b.address
+    )
+}
+
+#[tokio::test]
+async fn requests_take_the_next_route_while_one_is_off_and_none_is_lost() {
+    let (a, b) = (Upstream::start("a").await, Upstream::start("b").await);
+    let it = Reloadable::start(&two_routes(true, "", &a, &b)).await;
+    let mut waiting = Client::connect(it.gateway).await;
+    waiting
+        .send("GET /held HTTP/1.1\r\nhost: test\r\n\r\n")
+        .await;
+    a.held.arrived.notified().await;
+    assert_eq!(it.get("/").await.body, "a");
+    it.reload(&two_routes(false, "", &a, &b));
+    assert_eq!(it.get("/").await.body, "b");
+    a.held.release.notify_one();
+    assert_eq!(waiting.reply().await.body, "a", "it was under way");
+    let page = it.metrics().await;
+    let taken = "tidegate_gateway_requests_total{route=\"first\",route_path=\"/\",status=\"200\"}";
+    assert_eq!(page.get(taken), Some(&2.0));
+    let enabled = |route| format!("tidegate_gateway_route_enabled{{route=\"{route}\"}}");
+    assert_eq!(page.get(&enabled("first")), Some(&0.0));
+    assert_eq!(page.get(&enabled("second")), Some(&1.0));
+    let healthy = format!(
+        "tidegate_gateway_upstream_healthy{{route=\"first\",upstream=\"{}\"}}",
+        a.address
+    );
+    assert_eq!(page.get(&healthy), None);
+    it.reload(&two_routes(true, "", &a, &b));
+    assert_eq!(it.get("/").await.body, "a");
+    let page = it.metrics().await;
+    assert_eq!(page.get(taken), Some(&3.0), "counted on");
+    assert_eq!(page.get(&healthy), Some(&1.0));
+}
+
+#[tokio::test]
+async fn upstreams_of_a_route_that_is_off_are_not_checked() {
+    let (a, b) = (Upstream::start("a").await, Upstream::start("b").await);
+    // The check is never answered, and would be given up only after ten seconds.
+    let health = ", health: { path: /held, interval: 10s, timeout: 10s }";
+    let it = Reloadable::start(&two_routes(true, health, &a, &b)).await;
+    timeout(LONG, a.held.arrived.notified()).await.unwrap();
+    it.reload(&two_routes(false, health, &a, &b));
+    timeout(LONG, a.held.given_up.notified()).await.unwrap();
+    assert_eq!(it.get("/").await.body, "b");
+    it.reload(&two_routes(true, health, &a, &b));
+    timeout(LONG, a.held.arrived.notified()).await.unwrap();
+    assert_eq!(it.get("/").await.body, "a");
+}
+
 #[tokio::test]
 async fn without_routes_the_gateway_answers_404_until_there_are_some() {
     let a = Upstream::start("a").await;

@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `route`, `table` | what a route is; all of them, in one list |
+//! | `route`, `table` | what a route is; all of them, by what they are of |
 //! | `path`, `query`, `json`, `etag` | what a request says: where, what, of which version |
 //! | `caller`, `failures` | who calls; wrong tokens, bounded |
 //! | `call` | a call, as those see it who answer it |
@@ -51,7 +51,6 @@ use route::{BodyOf, Route, Verb};
 use serde_json::Value;
 use std::net::IpAddr;
 use std::sync::Arc;
-use table::ROUTES;
 use tidegate_policy::admin::Admin;
 use tokio::sync::{Semaphore, oneshot};
 use tracing::warn;
@@ -111,7 +110,7 @@ impl Api {
         visit: Visit<'_>,
     ) -> Answer {
         let (parts, body) = request.into_parts();
-        let place = path::find(ROUTES, parts.uri.path());
+        let place = path::find(table::all(), parts.uri.path());
         let verb = Verb::of(&parts.method);
         let route = place.as_ref().and_then(|place| place.by(verb));
         let is_read = body.is_end_stream();

@@ -1,4 +1,4 @@
-//! Who is kept out: those on the lists in Redis of all guards that refuse.
+//! Who is kept out: those on the lists in Redis of all guards that refuse, and are on.
 
 use super::buckets::config;
 use super::members::{Found, MEMBERS_MAX, hides, shown};
@@ -49,7 +49,9 @@ pub(in super::super) async fn list(api: &Api, call: &Call) -> Result<Done, Refus
 async fn read(api: &Api, call: &Call, found: &Found, bans: &mut Vec<Ban>) -> Result<(), Refusal> {
     let guard = found.guard()?;
     let (wanted, prefix) = (call.query.text("guard"), call.query.text("name"));
-    let keeps_out = guard.effect == Effect::Refuse && matches!(guard.origin, Origin::Redis { .. });
+    let keeps_out = guard.enabled
+        && guard.effect == Effect::Refuse
+        && matches!(guard.origin, Origin::Redis { .. });
     if !keeps_out || wanted.is_some_and(|wanted| wanted != guard.name) {
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! Policies, guards and routes: looked at, made, changed, removed.
 
 use super::editing::{self, Target};
+use super::modes::mode_of_document;
 use super::usage::Usage;
 use crate::doors::admin::api::Api;
 use crate::doors::admin::api::call::Call;
@@ -117,23 +118,31 @@ pub(super) fn of(view: &View, kind: DocumentKind) -> impl Iterator<Item = &Docum
 fn is_wanted(view: &View, document: &Document, call: &Call) -> bool {
     let name = call.query.text("name");
     let source = call.query.text("source");
+    let mode = call.query.text("mode");
+    let is_in = |mode| mode_of_document(document.kind, &value(document)) == Some(mode);
     let part = view.part_of(document).map(|part| part.name.as_str());
     name.is_none_or(|name| document.name.starts_with(name))
         && source.is_none_or(|source| part == Some(source))
+        && mode.is_none_or(is_in)
 }
 
 /// A document as it is told: with where it stands, and who uses it.
 fn item(view: &View, document: &Document, usage: &Usage) -> Value {
     let value = value(document);
     let part = view.part_of(document);
-    json!({
+    let mut item = json!({
         "name": document.name,
         "source": part.map(|part| part.name.as_str()),
         "writable": part.is_some_and(|part| part.is_writable),
         "version": ETag::of_text(&document.digest).as_str(),
         "used_by": usage.shown(document),
         "document": mask::hidden(&value),
-    })
+    });
+    let mode = mode_of_document(document.kind, &value);
+    if let (Value::Object(item), Some(mode)) = (&mut item, mode) {
+        item.insert("mode".to_owned(), mode.into());
+    }
+    item
 }
 
 /// What a document says.

@@ -5,7 +5,7 @@
 //! | `documents` | policies, guards and routes: looked at, made, changed, removed |
 //! | `editing` | how any of that is changed: of the version that was seen, whole, written down |
 //! | `limits` | the limits of policies |
-//! | `modes` | turning limits and guards off and on |
+//! | `modes` | turning limits, guards and routes off and on |
 //! | `usage` | who uses what |
 //! | `assign` | which policy a route has |
 //! | `members` | who is on the list of a guard |

@@ -1,4 +1,4 @@
-//! Turning limits and guards off and on.
+//! Turning limits, guards and routes off and on.
 
 use super::documents::show;
 use super::editing::{self, Target};
@@ -15,8 +15,14 @@ pub(in super::super) const OF_LIMITS: [&str; 5] = ["on", "off", "enforce", "shad
 /// How a limit can be.
 pub(in super::super) const MODES: [&str; 4] = ["enforce", "shadow", "quota", "off"];
 
-/// What a guard can be turned to.
-pub(in super::super) const OF_GUARDS: [&str; 2] = ["enforce", "shadow"];
+/// What a guard can be turned to, `on` as with limits.
+pub(in super::super) const OF_GUARDS: [&str; 4] = ["on", "off", "enforce", "shadow"];
+
+/// How a guard can be.
+pub(in super::super) const MODES_OF_GUARDS: [&str; 3] = ["enforce", "shadow", "off"];
+
+/// What a route can be turned to, and how it can be.
+pub(in super::super) const OF_ROUTES: [&str; 2] = ["on", "off"];
 
 /// Turns all limits of a policy.
 pub(in super::super) async fn of_policy(api: &Api, call: &Call) -> Result<Done, Refusal> {
@@ -46,13 +52,26 @@ pub(in super::super) async fn of_limit(api: &Api, call: &Call) -> Result<Done, R
 
 /// Turns a guard.
 pub(in super::super) async fn of_guard(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let (kind, name) = (DocumentKind::Guard, call.param("guard"));
     let mode = wanted(call, &OF_GUARDS)?;
+    of_document(api, call, (DocumentKind::Guard, mode)).await
+}
+
+/// Turns a route.
+pub(in super::super) async fn of_route(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let mode = wanted(call, &OF_ROUTES)?;
+    of_document(api, call, (DocumentKind::Route, mode)).await
+}
+
+/// Turns what is whole to `mode`.
+async fn of_document(
+    api: &Api,
+    call: &Call,
+    (kind, mode): (DocumentKind, &str),
+) -> Result<Done, Refusal> {
+    let name = call.param(kind.word());
     let turned = |found: &Target<'_>, document: &mut Value| {
         call.expected.check(&found.etag())?;
-        if let Value::Object(guard) = document {
-            set(guard, "mode", (mode != "enforce").then(|| mode.into()));
-        }
+        turn(document, mode);
         Ok(())
     };
     let view = api
@@ -62,16 +81,30 @@ pub(in super::super) async fn of_guard(api: &Api, call: &Call) -> Result<Done, R
     show(api, &view, &target).await
 }
 
-/// How a limit is.
-pub(super) fn mode_of(limit: &Value) -> &str {
-    let enabled = limit.get("enabled");
-    if enabled.is_some_and(|it| *it == Value::Bool(false) || it == "false") {
+/// How a limit or a guard is.
+pub(super) fn mode_of(document: &Value) -> &str {
+    if is_off(document) {
         return "off";
     }
-    limit
+    document
         .get("mode")
         .and_then(Value::as_str)
         .unwrap_or("enforce")
+}
+
+/// How a document is; a policy is in no mode, but its limits are.
+pub(super) fn mode_of_document(kind: DocumentKind, document: &Value) -> Option<&str> {
+    match kind {
+        DocumentKind::Policy => None,
+        DocumentKind::Guard => Some(mode_of(document)),
+        DocumentKind::Route if is_off(document) => Some("off"),
+        DocumentKind::Route => Some("on"),
+    }
+}
+
+fn is_off(document: &Value) -> bool {
+    let enabled = document.get("enabled");
+    enabled.is_some_and(|it| *it == Value::Bool(false) || it == "false")
 }
 
 pub(super) fn wanted<'c>(call: &'c Call, known: &[&str]) -> Result<&'c str, Refusal> {
@@ -87,17 +120,17 @@ pub(super) fn wanted<'c>(call: &'c Call, known: &[&str]) -> Result<&'c str, Refu
     mode.ok_or_else(Refusal::failed)
 }
 
-/// Turns a limit: whether it counts at all is one thing, and how it does another.
-fn turn(limit: &mut Value, mode: &str) {
-    let Value::Object(limit) = limit else {
+/// Turns a limit, a guard or a route: whether it counts at all is one thing, and how it does another.
+fn turn(document: &mut Value, mode: &str) {
+    let Value::Object(document) = document else {
         return;
     };
     match mode {
-        "off" => set(limit, "enabled", Some(Value::Bool(false))),
-        "on" => set(limit, "enabled", None),
+        "off" => set(document, "enabled", Some(Value::Bool(false))),
+        "on" => set(document, "enabled", None),
         mode => {
-            set(limit, "enabled", None);
-            set(limit, "mode", (mode != "enforce").then(|| mode.into()));
+            set(document, "enabled", None);
+            set(document, "mode", (mode != "enforce").then(|| mode.into()));
         }
     }
 }
@@ -127,6 +160,23 @@ mod tests {
         for mode in MODES {
             turn(&mut limit, mode);
             assert_eq!(mode_of(&limit), mode);
+        }
+    }
+
+    #[test]
+    fn guards_and_routes_that_are_turned_off_and_on_are_what_they_were() {
+        let guard = json!({ "name": "out", "refuse": "ip", "list": [], "mode": "shadow" });
+        let route = json!({ "id": "shop", "upstreams": ["http://127.0.0.1:1"] });
+        for (kind, before, on) in [
+            (DocumentKind::Guard, guard, "shadow"),
+            (DocumentKind::Route, route, "on"),
+        ] {
+            let mut document = before.clone();
+            turn(&mut document, "off");
+            assert_eq!(mode_of_document(kind, &document), Some("off"));
+            turn(&mut document, "on");
+            assert_eq!(mode_of_document(kind, &document), Some(on));
+            assert_eq!(document, before);
         }
     }
 }

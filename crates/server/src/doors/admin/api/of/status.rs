@@ -144,6 +144,7 @@ fn lists(api: &Api) -> Vec<Value> {
         .map(|list| {
             json!({
                 "guard": list.guard,
+                "enabled": list.enabled,
                 "members": list.members,
                 "skipped": list.skipped,
                 "age_ms": list.age.map(millis),

@@ -1,6 +1,6 @@
 //! What is sent to the admin API, and what it answers.
 
-use super::super::of::modes::{OF_GUARDS, OF_LIMITS};
+use super::super::of::modes::{OF_GUARDS, OF_LIMITS, OF_ROUTES};
 use super::super::of::plans::{LEVELS, OF_ENTRIES};
 use super::super::path;
 use serde_json::{Map, Value, json};
@@ -83,14 +83,10 @@ fn answers() -> Map<String, Value> {
             "Caller",
             object(json!({ "name": text(), "role": { "enum": roles } })),
         ),
-        (
-            "DocumentItem",
-            object(json!({
-                "name": text(), "source": or_null(&text()), "writable": flag(), "version": text(),
-                "used_by": users(),
-                "document": { "type": "object" },
-            })),
-        ),
+        ("DocumentItem", document(None)),
+        // A variable in it is shown as it is written.
+        ("GuardItem", document(Some(text()))),
+        ("RouteItem", document(Some(json!({ "enum": OF_ROUTES })))),
         (
             "LimitItem",
             object(json!({
@@ -113,6 +109,19 @@ fn answers() -> Map<String, Value> {
             })),
         ),
     ])
+}
+
+/// A policy, a guard or a route, and the mode that it is in, if it is in any.
+fn document(mode: Option<Value>) -> Value {
+    let mut properties = json!({
+        "name": text(), "source": or_null(&text()), "writable": flag(), "version": text(),
+        "used_by": users(),
+        "document": { "type": "object" },
+    });
+    if let (Value::Object(properties), Some(mode)) = (&mut properties, mode) {
+        properties.insert("mode".to_owned(), mode);
+    }
+    object(properties)
 }
 
 /// What stands in lists.
@@ -189,7 +198,7 @@ fn status() -> Value {
         "lists": {
             "type": "array",
             "items": object(json!({
-                "guard": text(), "members": whole(), "skipped": whole(),
+                "guard": text(), "enabled": flag(), "members": whole(), "skipped": whole(),
                 "age_ms": or_null(&whole()), "failing_for_ms": or_null(&whole()),
                 "error": or_null(&text()),
             })),
@@ -232,6 +241,8 @@ fn lists() -> Map<String, Value> {
     };
     named([
         ("Documents", page("DocumentItem")),
+        ("Guards", page("GuardItem")),
+        ("Routes", page("RouteItem")),
         ("Limits", page("LimitItem")),
         ("Members", page("MemberItem")),
         ("Bans", page("BanItem")),
@@ -280,6 +291,10 @@ fn questions() -> Map<String, Value> {
         (
             "ModeOfGuard",
             object(json!({ "mode": { "enum": OF_GUARDS } })),
+        ),
+        (
+            "ModeOfRoute",
+            object(json!({ "mode": { "enum": OF_ROUTES } })),
         ),
         (
             "ModeOfEntry",

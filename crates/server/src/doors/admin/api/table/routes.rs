@@ -1,0 +1,116 @@
+//! Routes of the gateway.
+
+use super::INTO;
+use crate::doors::admin::api::of::{assign, documents, modes};
+use crate::doors::admin::api::page::{LIMIT, NAME, OFFSET, SOURCE};
+use crate::doors::admin::api::route::{BodyOf, Gives, Param, ParamKind, Route, Verb};
+use tidegate_policy::admin::Role;
+use tidegate_policy::source::DocumentKind;
+
+/// Routes that are so.
+const MODE: Param = Param {
+    name: "mode",
+    kind: ParamKind::Word(&modes::OF_ROUTES),
+    about: "Only those that are on, or off.",
+};
+
+pub(super) static ROUTES: &[Route] = &[
+    Route {
+        verb: Verb::Get,
+        path: "/routes",
+        id: "listRoutes",
+        tag: "routes",
+        about: "All routes, in the order in which they are looked at.",
+        role: Role::Read,
+        query: &[OFFSET, LIMIT, NAME, SOURCE, MODE],
+        body: None,
+        gives: Gives::versioned(200, "Routes"),
+        is_versioned: false,
+        refuses: &[],
+        handler: |api, call| Box::pin(documents::list(api, call, DocumentKind::Route)),
+    },
+    Route {
+        verb: Verb::Post,
+        path: "/routes",
+        id: "createRoute",
+        tag: "routes",
+        about: "Makes a route.",
+        role: Role::Admin,
+        query: &[INTO],
+        body: Some(BodyOf::json("route")),
+        gives: Gives::versioned(201, "RouteItem"),
+        is_versioned: false,
+        refuses: &[409, 503],
+        handler: |api, call| Box::pin(documents::create(api, call, DocumentKind::Route)),
+    },
+    Route {
+        verb: Verb::Get,
+        path: "/routes/{route}",
+        id: "getRoute",
+        tag: "routes",
+        about: "A route.",
+        role: Role::Read,
+        query: &[],
+        body: None,
+        gives: Gives::versioned(200, "RouteItem"),
+        is_versioned: false,
+        refuses: &[],
+        handler: |api, call| Box::pin(documents::get(api, call, DocumentKind::Route)),
+    },
+    Route {
+        verb: Verb::Patch,
+        path: "/routes/{route}",
+        id: "changeRoute",
+        tag: "routes",
+        about: "Changes what a merge patch says of a route.",
+        role: Role::Admin,
+        query: &[],
+        body: Some(BodyOf::patch("Patch")),
+        gives: Gives::versioned(200, "RouteItem"),
+        is_versioned: true,
+        refuses: &[409, 503],
+        handler: |api, call| Box::pin(documents::change(api, call, DocumentKind::Route)),
+    },
+    Route {
+        verb: Verb::Delete,
+        path: "/routes/{route}",
+        id: "deleteRoute",
+        tag: "routes",
+        about: "Removes a route.",
+        role: Role::Admin,
+        query: &[],
+        body: None,
+        gives: Gives::NOTHING,
+        is_versioned: true,
+        refuses: &[409, 422, 503],
+        handler: |api, call| Box::pin(documents::remove(api, call, DocumentKind::Route)),
+    },
+    Route {
+        verb: Verb::Put,
+        path: "/routes/{route}/policy",
+        id: "assignPolicy",
+        tag: "routes",
+        about: "Gives a route a policy, several, `none`, or with `null` the first of all.",
+        role: Role::Admin,
+        query: &[],
+        body: Some(BodyOf::json("Assignment")),
+        gives: Gives::versioned(200, "RouteItem"),
+        is_versioned: true,
+        refuses: &[409, 503],
+        handler: |api, call| Box::pin(assign::policy(api, call)),
+    },
+    Route {
+        verb: Verb::Put,
+        path: "/routes/{route}/mode",
+        id: "turnRoute",
+        tag: "routes",
+        about: "Turns a route off or on: requests take the next that is for them, or this one again.",
+        role: Role::Operate,
+        query: &[],
+        body: Some(BodyOf::json("ModeOfRoute")),
+        gives: Gives::versioned(200, "RouteItem"),
+        is_versioned: true,
+        refuses: &[409, 503],
+        handler: |api, call| Box::pin(modes::of_route(api, call)),
+    },
+];
