@@ -148,6 +148,20 @@ policies:
         Administered::start(&file).await
     }
 
+    /// One more, whose file says `to` where that of the others says `from`.
+    pub(super) async fn differing(&self, from: &str, to: &str) -> Administered {
+        assert!(self.config.contains(from), "{}", self.config);
+        let file = self
+            .folder
+            .write("differing.yaml", self.config.replace(from, to));
+        Administered::start(&file).await
+    }
+
+    /// Lets the file of that one say what those of the others do.
+    pub(super) fn agree(&self) {
+        self.folder.write("differing.yaml", &self.config);
+    }
+
     /// The lines of the audit so far.
     pub(super) fn audit(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.audit_file).unwrap();

@@ -13,6 +13,8 @@ mod buckets;
 mod certificates;
 /// Policies, limits, guards and routes: made, changed, assigned, removed.
 mod documents;
+/// Instances that share a store, and what each of them serves.
+mod instances;
 /// Who is on the list of a guard.
 mod members;
 /// What the subjects of plans have.
