@@ -81,13 +81,15 @@ pub(crate) struct Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trouble(pub(crate) String);
 
-/// Why nothing was written.
+/// Why nothing was written, as far as anybody knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WriteError {
     /// Somebody else changed it meanwhile.
     Conflict,
-    /// It cannot be reached, or does not take it. Whether it was written may be unknown.
+    /// It cannot be reached, or does not take it: nothing was written.
     Away(String),
+    /// Nobody knows whether it was written.
+    Doubtful(String),
 }
 
 impl fmt::Display for Version {

@@ -196,8 +196,8 @@ async fn serve(
     tokio::select! {
         end = served => match end {
             End::Drained => Ok(()),
-            End::Cut(connections) => Err(Failure::runtime(format!(
-                "{connections} connections had not finished after {:?}, and were cut",
+            End::Cut(count) => Err(Failure::runtime(format!(
+                "{count} connections or changes had not finished after {:?}, and were cut",
                 bounds.drain_time
             ))),
         },

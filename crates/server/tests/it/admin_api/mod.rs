@@ -17,6 +17,8 @@ mod documents;
 mod instances;
 /// Who is on the list of a guard.
 mod members;
+/// What came of changes that did not come out as they were meant, written down.
+mod outcomes;
 /// What the subjects of plans have.
 mod plans;
 /// What cannot be changed from here.
@@ -27,8 +29,12 @@ mod refusals;
 mod schemathesis;
 /// Secrets in what is shown and written down, and what is written down beside changes.
 mod secrets;
+/// A source that can be made slow and deaf.
+mod slow;
 /// How the server is.
 mod status;
+/// Changes that are under way when the server is told to stop.
+mod stopping;
 /// `tidegate token`.
 mod token;
 /// What was seen, and has changed since.
