@@ -1,9 +1,10 @@
 use super::kit::{Administered, Writable, admin};
 use crate::admin::samples;
 use crate::kit::folder::Folder;
-use crate::kit::get;
+use crate::kit::{get, post};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tidegate_testkit::redis::{Acl, Server};
 use tokio::time::timeout;
 
 /// How long anything may take before it counts as never.
@@ -172,6 +173,44 @@ async fn instances_that_have_gone_or_been_killed_are_told_no_more_and_those_of_b
     let status = once(one, gone).await;
     assert_eq!(status["instances"]["all"][0]["this"], true);
     until_counted(one, [1.0, 0.0, 0.0]).await;
+}
+
+/// The user that was made for a version before instances told each other anything.
+#[tokio::test]
+async fn a_user_who_may_not_hear_of_others_decides_all_the_same() {
+    let rules = "~tg:* -@all +evalsha +script|load +time +get +mget +set +del +ping +role +info \
+                 +client|setname";
+    let redis = Server::builder().acl(Acl::limiter(rules)).start();
+    let folder = Folder::make();
+    let config = format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+store: {{ url: '{}', timeout: 10s }}
+policies: [{{ name: api, limits: [{{ name: all, rate: 1/h }}] }}]
+{}",
+        redis.url(),
+        admin("")
+    );
+    let file = folder.write("tidegate.yaml", &config);
+    let mut server = Administered::start(&file).await;
+    assert!(post(server.http, "{}").await.is_allowed());
+    assert!(!post(server.http, "{}").await.is_allowed());
+    let status = server.get("/status").await.json();
+    let instances = &status["instances"];
+    assert_eq!(
+        (&instances["counted"], &instances["live"]),
+        (&false.into(), &1.into()),
+        "{status}"
+    );
+    assert_eq!(instances["versions_agree"], Value::Null);
+    assert_eq!(status["store"]["standing"], "sound", "{status}");
+    let told = "the instances that share this Redis cannot hear of each other";
+    let key = ("key", "tg:instances");
+    // It may have been read over while the doors were waited for.
+    let process = &mut server.process;
+    if !process.logged.iter().any(|line| line.contains(told)) {
+        process.logs(told, key).await;
+    }
 }
 
 #[tokio::test]
