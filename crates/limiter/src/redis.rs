@@ -29,9 +29,9 @@ use tidegate_policy::template::{self, band_name};
 use tidegate_policy::{Policy, Tag};
 
 pub use tidegate_redis::{
-    Address, CallError, ConnectError, ConnectErrorKind, Connection, Counter, Credentials,
-    Heartbeat, Layout, Mode, OpenLayout, OpenLimit, Options, Password, Piece, RedisStore, Settings,
-    Stats, Tag as KeyTag, TlsSettings, TokenFields,
+    Address, CallError, ConnectError, ConnectErrorKind, Connection, Counter, Credentials, Heard,
+    Heartbeat, Instance, Layout, Mode, OpenLayout, OpenLimit, Options, Password, Piece, RedisStore,
+    Roll, Serves, Settings, Stats, Tag as KeyTag, TlsSettings, TokenFields,
 };
 
 /// How to reach Redis, and how buckets are kept there, as `store` says; `policies` are those whose
@@ -100,7 +100,8 @@ fn piece(piece: &template::Piece) -> Piece {
 pub struct SharedStore {
     /// The store.
     pub store: RedisStore,
-    /// Tells the others that we live, and counts them; only where the configuration asks for it.
+    /// Tells the others that we live and what we serve, and hears the same of them; only where the
+    /// configuration or [`listed`](crate::Builder::listed) asks for it.
     pub heartbeat: Option<Heartbeat>,
 }
 

@@ -47,7 +47,7 @@ pub use connection::{
 };
 pub use documents::Changed;
 pub use error::{CallError, Class, ConnectError, ConnectErrorKind, Kind};
-pub use heartbeat::Heartbeat;
+pub use heartbeat::{Heard, Heartbeat, Instance, Roll, Serves};
 pub use key::{Tag, slot};
 pub use layout::{Layout, OpenLayout, OpenLimit, Piece, TokenFields};
 pub use script::Script;

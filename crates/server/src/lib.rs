@@ -20,10 +20,12 @@
 //! | [`simulate`] | a trace, decided in virtual time |
 //! | [`telemetry`] | logs and metrics |
 //! | `upkeep` | what goes on beside the doors |
+//! | `changes` | what administrators have begun, and is waited for |
 //! | [`tasks`], [`signals`], [`bounds`] | what runs, what ends it, and what everything is held to |
 
 mod alerts;
 pub mod bounds;
+mod changes;
 pub mod cli;
 pub mod commands;
 pub mod config_file;

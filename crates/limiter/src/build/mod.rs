@@ -43,6 +43,8 @@ pub struct Builder<C = SystemClock> {
     told: Told,
     max_keys: Option<u64>,
     instances: Instances,
+    /// Whether the others who share the store are told that this one lives, whatever the share.
+    is_listed: bool,
     /// For a store that names buckets by their policies.
     naming: Option<Naming>,
     clock: C,
@@ -55,6 +57,7 @@ impl Builder {
             told: Told::default(),
             max_keys: None,
             instances: Instances::default(),
+            is_listed: false,
             naming: None,
             clock: SystemClock::new(),
         }
@@ -160,6 +163,16 @@ impl<C: Clock> Builder<C> {
         }
     }
 
+    /// Enters this instance into the list of those that share a store in Redis, so that they hear of each
+    /// other, whether or not [`LocalShare::Auto`] needs them counted. Only for stores that
+    /// [`connect`](Self::connect) and [`start`](Self::start) open.
+    pub fn listed(self) -> Self {
+        Self {
+            is_listed: true,
+            ..self
+        }
+    }
+
     /// Takes the time from `clock`: for tests and simulations. Other stores than the one in this
     /// process have their own; then this one is for deciding without them.
     pub fn clock<D: Clock>(self, clock: D) -> Builder<D> {
@@ -168,6 +181,7 @@ impl<C: Clock> Builder<C> {
             told: self.told,
             max_keys: self.max_keys,
             instances: self.instances,
+            is_listed: self.is_listed,
             naming: self.naming,
             clock,
         }

@@ -73,7 +73,8 @@ impl<C: Clock + Clone + 'static> Builder<C> {
             Some(store) if !store.target.is_memory() => {
                 let policies = self.config.as_ref().map_or(&[][..], |it| &it.policies);
                 let share = self.told.local_share.unwrap_or(store.local_share);
-                open_shared(store, policies, share).await
+                let is_listed = self.is_listed || share == LocalShare::Auto;
+                open_shared(store, policies, is_listed).await
             }
             _ => Ok(Opened {
                 store: AnyStore::Memory(memory(self.clock.clone(), self.keys())?),
@@ -102,12 +103,13 @@ impl<C: Clock + Clone + 'static> Builder<C> {
     }
 }
 
-/// Opens the store across the network that `store` names, for buckets of `policies`.
+/// Opens the store across the network that `store` names, for buckets of `policies`; those who share it
+/// hear of this instance where it `is_listed`.
 #[cfg(feature = "redis")]
 async fn open_shared<C>(
     store: &StoreSettings,
     policies: &[Policy],
-    share: LocalShare,
+    is_listed: bool,
 ) -> Result<Opened<C>, BuildError> {
     use crate::redis::{self, Heartbeat, RedisStore, SharedStore};
 
@@ -115,8 +117,7 @@ async fn open_shared<C>(
     let prefix = options.prefix_text().to_owned();
     let store = RedisStore::start(settings, options).map_err(unreachable)?;
     let late = store.connection().settled().await.err();
-    let heartbeat =
-        (share == LocalShare::Auto).then(|| Heartbeat::start(store.connection(), &prefix));
+    let heartbeat = is_listed.then(|| Heartbeat::start(store.connection(), &prefix));
     let renamed = store.clone();
     let rename = move |policies: &[Policy]| renamed.rename(redis::open_layout(policies));
     Ok(Opened {
@@ -140,7 +141,7 @@ fn unreachable(error: tidegate_redis::ConnectError) -> BuildError {
 async fn open_shared<C>(
     store: &StoreSettings,
     _policies: &[Policy],
-    _share: LocalShare,
+    _is_listed: bool,
 ) -> Result<Opened<C>, BuildError> {
     Err(BuildError::Store {
         url: store.target.to_string(),

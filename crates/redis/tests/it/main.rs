@@ -6,6 +6,7 @@ mod connection_log;
 mod documents;
 mod exact;
 mod fault;
+mod heartbeat;
 mod laws;
 mod lists;
 mod open_bytes;

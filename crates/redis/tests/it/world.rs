@@ -14,7 +14,8 @@ use tokio::runtime::Runtime;
 
 /// What the limiter needs to be allowed, and no more; see `docs/operating-redis.md`.
 pub(crate) const RULES: &str = "~tg* resetchannels -@all +@connection +evalsha +script|load +get \
-     +mget +set +del +time +info +role +cluster|slots +zadd +zremrangebyscore +zcard +pexpire";
+     +mget +set +del +time +info +role +cluster|slots +zadd +zremrangebyscore +zcard \
+     +pexpire +zrange";
 
 /// What it needs to be allowed beside that where addresses are counted and banned.
 pub(crate) const COUNTING: [&str; 25] = [

@@ -73,7 +73,8 @@ impl Decider {
     pub async fn start(config: Config) -> Result<Self, BuildError> {
         let counters = Counters::new(&config.policies);
         // Put aside, both: they are large, and each of them happens once.
-        let limiter = Box::pin(Limiter::builder().config(config).start()).await?;
+        let builder = Limiter::builder().config(config).listed();
+        let limiter = Box::pin(builder.start()).await?;
         let decider = Self::observed(limiter, counters);
         // So that the first requests find plans; what is wrong has been said, and is tried again.
         Box::pin(decider.limiter.load_plans(&decider.plans)).await;

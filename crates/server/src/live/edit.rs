@@ -1,5 +1,6 @@
 //! Changes to what a source says, asked for by somebody through this server.
 
+use super::composer::Refused;
 use super::source::Part;
 use super::state::{Kept, Slot};
 use super::view::View;
@@ -29,7 +30,7 @@ pub(crate) struct Raw {
     pub(crate) waits: Option<String>,
 }
 
-/// Why nothing was changed.
+/// Why nothing was changed, or not as it was meant.
 #[derive(Debug)]
 pub(crate) enum EditError {
     /// What was to be changed stands where nothing can be written. These can be written to; none,
@@ -48,8 +49,12 @@ pub(crate) enum EditError {
     InTheWay(String),
     /// It cannot go: these need it.
     Used { by: Vec<String> },
-    /// The source cannot be reached, or does not take it.
+    /// The source cannot be reached, or does not take it: nothing was written.
     Away(String),
+    /// Nobody knows whether it was written.
+    Doubtful(String),
+    /// It was written, and is not served.
+    Unserved(Refused),
 }
 
 impl fmt::Display for EditError {
@@ -65,9 +70,12 @@ impl fmt::Display for EditError {
             ),
             Self::Stale { now } => write!(f, "somebody else changed it: it is at {now} now"),
             Self::Invalid(errors) => errors.fmt(f),
-            Self::Refused(why) | Self::Away(why) | Self::Unknown(why) | Self::InTheWay(why) => {
-                f.write_str(why)
-            }
+            Self::Refused(why)
+            | Self::Away(why)
+            | Self::Doubtful(why)
+            | Self::Unknown(why)
+            | Self::InTheWay(why) => f.write_str(why),
+            Self::Unserved(why) => write!(f, "it was written, and is not served: {why}"),
             Self::Used { by } => write!(f, "it is used by {}", by.join(", ")),
         }
     }

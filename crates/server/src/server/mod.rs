@@ -37,6 +37,7 @@ mod watched;
 pub use bind::{BoundDoor, Listeners, bind};
 
 use crate::bounds::Bounds;
+use crate::changes::{self, Changes};
 use crate::doors::admin::AdminDoor;
 use crate::doors::admin::api::Api;
 use crate::doors::gateway::GatewayDoor;
@@ -57,16 +58,14 @@ use tidegate::Store;
 use tokio::time::{Instant, sleep, timeout};
 use tracing::{info, warn};
 
-/// How long the admin door may take to close, once all the others have and changes are made.
-const ADMIN_CLOSE_TIME: Duration = Duration::from_secs(1);
-
 /// How serving ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum End {
     /// Everything that had begun was finished.
     Drained,
-    /// This many connections were cut, because they took too long to finish.
+    /// This many connections, and changes of administrators, were cut, because they took too long to
+    /// finish.
     Cut(usize),
 }
 
@@ -92,7 +91,7 @@ pub async fn run<S: Store + 'static>(
 
     let admin_tasks = Arc::new(Tasks::new());
     let api = serving.live().cloned();
-    let changes = Arc::new(Tasks::new());
+    let changes = Arc::new(Changes::default());
     let api = api.map(|composer| Arc::new(Api::new(composer, bounds, Arc::clone(&changes))));
     let admin = DoorContext {
         threshold: threshold("admin", bounds, Phase::Closing),
@@ -148,23 +147,21 @@ pub async fn run<S: Store + 'static>(
     let end = finish(&tasks, bounds.drain_time).await;
     upkeep.end().await;
     lead.enter(Phase::Closing);
-    close(&changes, &admin_tasks, by).await;
-    match end {
-        End::Drained => info!("drained"),
-        End::Cut(connections) => warn!(connections, "cut connections that did not finish"),
-    }
-    end
+    let cut = changes::close(&changes, &admin_tasks, by).await;
+    all_in_all(end, cut)
 }
 
-/// Closes the admin door. What an administrator has begun comes to its end, and is written down, in the
-/// time that is left for draining.
-async fn close(changes: &Tasks, connections: &Tasks, by: Instant) {
-    let left = by.saturating_duration_since(Instant::now());
-    if let End::Cut(changes) = finish(changes, left.max(ADMIN_CLOSE_TIME)).await {
-        warn!(changes, "cut changes of administrators that did not finish");
+/// How serving ended, with so many changes that were cut.
+fn all_in_all(end: End, changes: usize) -> End {
+    match end {
+        End::Drained if changes == 0 => info!("drained"),
+        End::Drained => return End::Cut(changes),
+        End::Cut(connections) => {
+            warn!(connections, "cut connections that did not finish");
+            return End::Cut(connections.saturating_add(changes));
+        }
     }
-    // Nothing is lost with a probe that is cut.
-    let _probes = finish(connections, ADMIN_CLOSE_TIME).await;
+    end
 }
 
 /// Waits for `tasks` to finish, and ends those that do not.

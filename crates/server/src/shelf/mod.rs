@@ -71,13 +71,15 @@ pub(crate) struct Version(pub(crate) String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Trouble(pub(crate) String);
 
-/// Why nothing was written.
+/// Why nothing was written, as far as anybody knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum WriteError {
     /// Somebody else changed it meanwhile.
     Conflict,
-    /// It cannot be reached, or does not take it. Whether it was written may be unknown.
+    /// It cannot be reached, or does not take it: nothing was written.
     Away(String),
+    /// Nobody knows whether it was written.
+    Doubtful(String),
 }
 
 /// The shelf that `settings` name, or what is wrong with them. Asks nobody yet. Each answer is waited
@@ -171,7 +173,7 @@ impl fmt::Display for WriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Conflict => f.write_str("somebody else changed it meanwhile"),
-            Self::Away(why) => f.write_str(why),
+            Self::Away(why) | Self::Doubtful(why) => f.write_str(why),
         }
     }
 }

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use std::time::Duration;
 use tidegate::redis::{CallError, Connection};
 use tidegate_policy::config::StoreSettings;
-use tidegate_redis::Changed;
+use tidegate_redis::{Changed, Class};
 
 /// A hash of Redis.
 #[derive(Debug)]
@@ -65,7 +65,10 @@ impl RedisShelf {
         match made.await {
             Ok(Changed::To(version)) => Ok(Version(version)),
             Ok(Changed::Conflict(_)) => Err(WriteError::Conflict),
-            Err(error) => Err(WriteError::Away(error.to_string())),
+            Err(error) if error.class() == Class::NotExecuted => {
+                Err(WriteError::Away(error.to_string()))
+            }
+            Err(error) => Err(WriteError::Doubtful(error.to_string())),
         }
     }
 }

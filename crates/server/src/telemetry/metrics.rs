@@ -8,6 +8,7 @@ use super::durations::Durations;
 use super::gateway::GatewayMetrics;
 use super::grpc::GrpcMetrics;
 use super::guards::{GuardMetrics, Lists};
+use super::instances::InstanceMetrics;
 use super::plain;
 use super::plans::{self, PlanMetrics};
 use super::redis::{Nodes, Page};
@@ -30,6 +31,7 @@ use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
 use std::sync::Arc;
 use tidegate::Limiter;
+use tidegate::redis::{Heard, Heartbeat};
 use tidegate_policy::Policy;
 
 /// The metrics of one server.
@@ -51,6 +53,8 @@ pub(crate) struct Metrics {
     pub(crate) alerts: AlertMetrics,
     pub(crate) traces: TraceMetrics,
     nodes: Option<Arc<Nodes>>,
+    /// The instances that share the store, where they hear of each other.
+    pub(crate) instances: Option<Heard>,
     pub(crate) admin: AdminMetrics,
     connections: Family<DoorLabel, Gauge>,
     accepted: Family<DoorLabel, Counter>,
@@ -125,6 +129,7 @@ impl Metrics {
                 .store()
                 .connection()
                 .map(|connection| Arc::new(Nodes::new(connection.clone()))),
+            instances: limiter.store().heartbeat().map(Heartbeat::heard),
             admin: AdminMetrics::default(),
             connections: Family::default(),
             accepted: Family::default(),
@@ -183,6 +188,9 @@ impl Metrics {
         registry.register_collector(Box::new(WaitingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(CountingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(StoreMetrics::new(limiter)));
+        if let Some(heard) = &self.instances {
+            registry.register_collector(Box::new(InstanceMetrics(heard.clone())));
+        }
         if let Some(nodes) = &self.nodes {
             registry.register_collector(Box::new(Page(Arc::clone(nodes))));
         }

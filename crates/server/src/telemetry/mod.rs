@@ -14,6 +14,7 @@
 //! | `grpc` | what the gRPC door does |
 //! | `guards` | what guards do, and how it stands with their lists |
 //! | `health` | how it all stands, in one document |
+//! | `instances` | who shares the store, and whether all of them serve the same |
 //! | `plain` | the page in Prometheus' older format |
 //! | `plans` | what plans answer, and how it stands with their sources |
 //! | `masked` | keys in logs |
@@ -40,6 +41,7 @@ pub(crate) mod gateway;
 pub(crate) mod grpc;
 pub(crate) mod guards;
 pub(crate) mod health;
+pub(crate) mod instances;
 pub mod logs;
 pub(crate) mod masked;
 pub(crate) mod metrics;

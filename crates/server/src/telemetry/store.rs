@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use std::fmt::{self, Debug};
-use tidegate::redis::{Connection, Stats as RedisStats};
+use tidegate::redis::{Connection, Heartbeat, Stats as RedisStats};
 use tidegate::{AnyStore, Clock, Limiter, MemoryStats, Store, StoreHealth};
 
 /// A store that can be served: it may have figures of its own.
@@ -22,6 +22,11 @@ pub trait StoreStats: Store + Debug + 'static {
 
     /// How Redis is reached, if it lives there.
     fn connection(&self) -> Option<&Connection> {
+        None
+    }
+
+    /// Who else shares it, if that is heard of.
+    fn heartbeat(&self) -> Option<&Heartbeat> {
         None
     }
 }
@@ -44,6 +49,13 @@ impl<C: Clock + Debug + 'static> StoreStats for AnyStore<C> {
     fn connection(&self) -> Option<&Connection> {
         match self {
             Self::Redis(shared) => Some(shared.store.connection()),
+            _ => None,
+        }
+    }
+
+    fn heartbeat(&self) -> Option<&Heartbeat> {
+        match self {
+            Self::Redis(shared) => shared.heartbeat.as_ref(),
             _ => None,
         }
     }

@@ -3,7 +3,7 @@
 use super::info::Version;
 use crate::commands::bucket::{escape_glob, glob};
 
-use tidegate_policy::config::{Layout, LocalShare, RedisMode, RedisSettings};
+use tidegate_policy::config::{Layout, RedisMode, RedisSettings};
 use tidegate_policy::guard::{Effect, Origin};
 use tidegate_policy::{Config, KeyPart};
 use tidegate_redis::beside;
@@ -34,7 +34,8 @@ const fn need(name: &'static str, whose: Whose, probe: &'static [&'static str]) 
 
 use Whose::{Comfort, Decisions, Operator};
 
-const INSTANCES: Whose = Comfort("counting the instances, for `local_share: auto`");
+const INSTANCES: Whose =
+    Comfort("hearing of the other instances, and counting them for `local_share: auto`");
 const LISTS: Whose = Comfort("reading the lists of guards");
 const ADDRESSES: Whose = Comfort("counting addresses");
 const BANS: Whose = Comfort("banning addresses");
@@ -76,8 +77,8 @@ const ALWAYS: [Need; 11] = [
     ),
 ];
 
-/// With `local_share: auto`.
-const COUNTED: [Need; 4] = [
+/// So that instances hear of each other.
+const LISTED_INSTANCES: [Need; 5] = [
     need("zadd", INSTANCES, &["ZADD", "KEY", "XX", "1", "x"]),
     need("zcard", INSTANCES, &["ZCARD", "KEY"]),
     need(
@@ -86,6 +87,7 @@ const COUNTED: [Need; 4] = [
         &["ZREMRANGEBYSCORE", "KEY", "1", "0"],
     ),
     need("pexpire", INSTANCES, &["PEXPIRE", "KEY", "1"]),
+    need("zrange", INSTANCES, &["ZRANGE", "KEY", "0", "0"]),
 ];
 
 /// With guards whose lists are sets in the store's Redis.
@@ -176,9 +178,7 @@ pub(super) fn needs(
     if redis.layout == Layout::Open {
         needs.extend(OPEN);
     }
-    if config.store.local_share == LocalShare::Auto {
-        needs.extend(COUNTED);
-    }
+    needs.extend(LISTED_INSTANCES);
     if sets(config).next().is_some() {
         needs.extend(LISTED);
     }
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(
             lines.limiter,
             "ACL SETUSER ann reset on >PASSWORD ~tg:* +evalsha +script|load +time +get +mget +set +del \
-             +ping +role +info +client|setname"
+             +ping +role +info +client|setname +zadd +zcard +zremrangebyscore +pexpire +zrange"
         );
         assert_eq!(
             lines.operator,
@@ -392,7 +392,7 @@ policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]
     }
 
     /// Words in the scripts' sources that look like commands and are none.
-    const NO_COMMANDS: [&str; 10] = [
+    const NO_COMMANDS: [&str; 11] = [
         "COUNT",
         "EX",
         "GT",
@@ -400,6 +400,7 @@ policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]
         "NX",
         "PX",
         "PXAT",
+        "WITHSCORES",
         "WITHVALUES",
         "WRONGTYPE",
         "XX",
@@ -416,7 +417,6 @@ policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]
             if path.is_dir() && !path.ends_with("tests") {
                 names.extend(called(&path));
             } else if path.extension().is_some_and(|it| it == "lua")
-                || path.ends_with("heartbeat.rs")
                 || path.ends_with("script/mod.rs")
             {
                 let text = std::fs::read_to_string(&path).unwrap();
@@ -486,10 +486,7 @@ policies:
         let database = lines_of("url: 'redis://a/3'", "");
         assert!(database.limiter.contains("+select"));
         assert!(!database.limiter.contains("setinfo"));
-        let counted = lines_of("url: 'redis://a', local_share: auto", "");
-        let commands = "+zadd +zcard +zremrangebyscore +pexpire";
-        assert!(counted.limiter.ends_with(commands), "{}", counted.limiter);
-        let open = lines_of("url: 'redis://a', layout: open, local_share: auto", "");
+        let open = lines_of("url: 'redis://a', layout: open", "");
         assert!(
             open.limiter.contains(" ~ratelimit:l:* ~tg:* "),
             "{}",

@@ -51,8 +51,8 @@ pub struct ServeArgs {
     /// about to stop: as long as balancers take to notice
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     pub notice: u32,
-    /// How many seconds requests may take to finish after SIGTERM or Ctrl-C; a second one ends at
-    /// once
+    /// How many seconds requests, and changes by administrators, may take to finish after SIGTERM or
+    /// Ctrl-C; a second one ends at once
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub drain: u32,
     /// Read the files again only on SIGHUP, and not by themselves when they have changed
@@ -196,8 +196,8 @@ async fn serve(
     tokio::select! {
         end = served => match end {
             End::Drained => Ok(()),
-            End::Cut(connections) => Err(Failure::runtime(format!(
-                "{connections} connections had not finished after {:?}, and were cut",
+            End::Cut(count) => Err(Failure::runtime(format!(
+                "{count} connections or changes had not finished after {:?}, and were cut",
                 bounds.drain_time
             ))),
         },

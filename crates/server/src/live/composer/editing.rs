@@ -26,7 +26,10 @@ impl Composer {
             let source = source.as_deref();
             this.edit_now(source, &expected, &edits).await
         });
-        edited.await.unwrap_or_else(|| Err(lost().into()))
+        // What broke off may have written.
+        edited
+            .await
+            .unwrap_or_else(|| Err(EditError::Doubtful(lost().to_string())))
     }
 
     async fn edit_now(
@@ -66,10 +69,11 @@ impl Composer {
                 let own = refused.into_iter().find(|(which, _)| is_of(which, &kept));
                 match own {
                     None => Ok(self.view()),
-                    Some((_, why)) => Err(why.into()),
+                    Some((_, why)) => Err(EditError::Unserved(why)),
                 }
             }
             Err(WriteError::Away(why)) => Err(EditError::Away(why)),
+            Err(WriteError::Doubtful(why)) => Err(EditError::Doubtful(why)),
             Err(WriteError::Conflict) => {
                 drop(state);
                 // Whatever comes of it is told where it belongs.

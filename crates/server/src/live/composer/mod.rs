@@ -33,6 +33,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::fmt;
 use std::sync::Arc;
+use tidegate::AnyStore;
 use tidegate_policy::Config;
 use tidegate_policy::source::DocumentKind;
 use tokio::sync::{Mutex, watch};
@@ -88,7 +89,17 @@ impl Composer {
         if let Ok(state) = composer.inner.state.try_lock() {
             composer.hang(&state);
         }
+        composer.announce();
         composer
+    }
+
+    /// Lets the instances that share the store know what is served here.
+    fn announce(&self) {
+        if let AnyStore::Redis(shared) = self.serving().decider().limiter().store()
+            && let Some(heartbeat) = &shared.heartbeat
+        {
+            heartbeat.tell(&self.view().version, env!("CARGO_PKG_VERSION"));
+        }
     }
 
     /// What people call the files.

@@ -110,6 +110,7 @@ impl Composer {
         let served = self.inner.serving.try_reload(config);
         served.map_err(|failure| Refused::Unservable(failure.to_string()))?;
         self.inner.view.store(Arc::new(view));
+        self.announce();
         Ok(())
     }
 

@@ -75,8 +75,9 @@ impl EtcdShelf {
         }
         let responses = answer.get("responses").and_then(Value::as_array);
         let range = responses.and_then(|it| it.last()?.get("response_range"));
-        let range = range.ok_or_else(|| WriteError::Away("etcd told no version".to_owned()))?;
-        let (version, _) = self.read_pairs(range).map_err(WriteError::Away)?;
+        let silent = || WriteError::Doubtful("etcd told no version".to_owned());
+        let range = range.ok_or_else(silent)?;
+        let (version, _) = self.read_pairs(range).map_err(WriteError::Doubtful)?;
         let (revision, _) = parts(&Version(version));
         // As many as there were, as far as we knew, and what came of ours. Where somebody removed one
         // by hand meanwhile, which no revision tells, there are fewer: then this is the version of
@@ -100,7 +101,7 @@ impl EtcdShelf {
         let asked = json!({ "key": self.key(COUNT) });
         let unknown = |_| {
             let message = format!("it is not known whether it was changed: {why}");
-            WriteError::Away(message)
+            WriteError::Doubtful(message)
         };
         let answer = self.call(|it| &it.range, &asked).await.map_err(unknown)?;
         let pairs = answer.get("kvs").and_then(Value::as_array);

@@ -12,8 +12,10 @@ mod store;
 
 use crate::decider::{Decider, Standing};
 use crate::server::phase::Phase;
+use crate::telemetry::instances;
 use serde_json::{Map, Value, json};
 use tidegate::Store;
+use tidegate::redis::Heard;
 
 /// How it stands, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +59,7 @@ impl Document {
         let standing = decider.standing().await;
         document.store(decider, standing);
         document.configuration(decider);
+        document.instances(decider);
         document.sources(decider);
         document.loaded(decider);
         document.gateway(decider);
@@ -138,6 +141,29 @@ impl Document {
                 "reloads": { "applied": applied, "refused": refused },
             }),
         );
+    }
+
+    /// Who shares the store, as last heard. That they differ for a moment is how every change begins, and
+    /// so it is told here and is no reason for anything: that it lasts is for whoever watches over time.
+    fn instances<S: Store>(&mut self, decider: &Decider<S>) {
+        let heard = decider.metrics().instances.as_ref();
+        let Some(roll) = heard.and_then(Heard::roll) else {
+            return;
+        };
+        let each = roll.instances.iter().map(|it| {
+            let serves = it.serves.as_ref();
+            json!({
+                "name": it.name,
+                "this": it.is_this,
+                "version": serves.map(|it| &it.version),
+                "program": serves.map(|it| &it.program),
+                "heard_seconds": it.heard.as_secs(),
+                "applied_seconds": serves.map(|it| it.since.as_secs()),
+            })
+        });
+        let each: Vec<Value> = each.collect();
+        let agree = instances::agree(&roll);
+        self.part("instances", json!({ "versions_agree": agree, "all": each }));
     }
 
     /// Where policy comes from.

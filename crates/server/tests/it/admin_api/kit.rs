@@ -56,7 +56,13 @@ pub(super) struct Writable {
 
 impl Administered {
     pub(super) async fn start(file: &str) -> Self {
-        let mut process = Process::start(tidegate(&["serve", "--config", file]));
+        Self::draining_for(file, "10").await
+    }
+
+    /// The same, with so many seconds to drain.
+    pub(super) async fn draining_for(file: &str, seconds: &str) -> Self {
+        let serve = tidegate(&["serve", "--config", file, "--drain", seconds]);
+        let mut process = Process::start(serve);
         let http = process.address("http").await;
         let address = process.address("admin").await;
         Self {
@@ -148,6 +154,20 @@ policies:
         Administered::start(&file).await
     }
 
+    /// One more, whose file says `to` where that of the others says `from`.
+    pub(super) async fn differing(&self, from: &str, to: &str) -> Administered {
+        assert!(self.config.contains(from), "{}", self.config);
+        let file = self
+            .folder
+            .write("differing.yaml", self.config.replace(from, to));
+        Administered::start(&file).await
+    }
+
+    /// Lets the file of that one say what those of the others do.
+    pub(super) fn agree(&self) {
+        self.folder.write("differing.yaml", &self.config);
+    }
+
     /// The lines of the audit so far.
     pub(super) fn audit(&self) -> Vec<Value> {
         let text = fs::read_to_string(&self.audit_file).unwrap();
@@ -193,11 +213,16 @@ impl Call {
     }
 
     pub(super) async fn send(self) -> Reply {
+        self.begin().await.reply().await
+    }
+
+    /// The same, without waiting for the reply.
+    pub(super) async fn begin(self) -> Client {
         let mut client = Client::connect(self.address).await;
         let text = self.text();
         // Who is refused early may not read all of it.
         client.try_send(&text).await.ok();
-        client.reply().await
+        client
     }
 
     /// All that comes back until the server closes.

@@ -14,10 +14,14 @@ mod certificates;
 mod consumers;
 /// Policies, limits, guards and routes: made, changed, assigned, removed.
 mod documents;
+/// Instances that share a store, and what each of them serves.
+mod instances;
 /// Who is on the list of a guard.
 mod members;
 /// Guards and routes: turned off and on, and shown as they are.
 mod modes;
+/// What came of changes that did not come out as they were meant, written down.
+mod outcomes;
 /// What the subjects of plans have.
 mod plans;
 /// What cannot be changed from here.
@@ -28,8 +32,12 @@ mod refusals;
 mod schemathesis;
 /// Secrets in what is shown and written down, and what is written down beside changes.
 mod secrets;
+/// A source that can be made slow and deaf.
+mod slow;
 /// How the server is.
 mod status;
+/// Changes that are under way when the server is told to stop.
+mod stopping;
 /// `tidegate token`.
 mod token;
 /// What was seen, and has changed since.

@@ -29,12 +29,12 @@ mod route;
 mod table;
 
 use crate::bounds::Bounds;
+use crate::changes::Changes;
 use crate::decider::Decider;
 use crate::doors::body::{self, BodyError};
 use crate::doors::respond::{Answer, closing};
 use crate::live::Composer;
 use crate::server::session::Visit;
-use crate::tasks::Tasks;
 use arc_swap::ArcSwapOption;
 use audit::{Book, Change, Entry, Outcome};
 use call::Call;
@@ -75,12 +75,12 @@ pub(crate) struct Api {
     denials: Failures,
     walks: Semaphore,
     /// Changes under way, which are finished even if their callers go.
-    changes: Arc<Tasks>,
+    changes: Arc<Changes>,
 }
 
 impl Api {
-    /// The API of the server whose policies `composer` keeps. Changes run as tasks among `changes`.
-    pub(crate) fn new(composer: Composer, bounds: Bounds, changes: Arc<Tasks>) -> Self {
+    /// The API of the server whose policies `composer` keeps. Changes run among `changes`.
+    pub(crate) fn new(composer: Composer, bounds: Bounds, changes: Arc<Changes>) -> Self {
         let serving = composer.serving();
         Self {
             admin: Arc::clone(serving.admin()),
@@ -291,7 +291,15 @@ impl Api {
     ) -> Result<T, Refusal> {
         let admin = self.admin.load_full().ok_or_else(Refusal::unauthorized)?;
         let page = self.book.open(&admin.audit).await?;
-        let (worked, told) = match work.await {
+        if self.changes.is_over() {
+            return Err(Refusal::away("this server stops: nothing was done"));
+        }
+        let worked = tokio::select! {
+            biased;
+            worked = work => worked,
+            () = self.changes.over() => Err(cut(call)),
+        };
+        let (worked, told) = match worked {
             Ok((done, change)) => (Ok(done), change.map(|it| (Outcome::Done, it))),
             Err(mut refusal) => {
                 let told = refusal.take_told();
@@ -311,6 +319,18 @@ impl Api {
         }
         worked
     }
+}
+
+/// The server stops, and there is no time left to find out what comes of a call. What was asked for may
+/// be a secret that only those know who were asked, and so it is not told.
+fn cut(call: &Call) -> Refusal {
+    let change = Change {
+        target: call.route.target(&call.params),
+        before: Value::Null,
+        after: Value::Null,
+    };
+    let detail = "this server stops, and it is not known whether that was done";
+    Refusal::away(detail).told(Outcome::Unknown, change)
 }
 
 /// Whether a body says that it is JSON.

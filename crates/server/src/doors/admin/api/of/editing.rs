@@ -8,7 +8,7 @@ use crate::doors::admin::api::audit::{Change, Outcome};
 use crate::doors::admin::api::call::Call;
 use crate::doors::admin::api::etag::ETag;
 use crate::doors::admin::api::respond::Refusal;
-use crate::live::{Edit, EditError, PartView, Raw, Standing, View};
+use crate::live::{Edit, EditError, PartView, Raw, Refused, View};
 use crate::wire::fault::quote;
 use serde_json::Value;
 use std::sync::Arc;
@@ -253,29 +253,15 @@ async fn submit(
     (source, edit): (Option<&str>, Edit),
     change: Change,
 ) -> Result<Option<(Arc<View>, Option<Change>)>, Refusal> {
-    let before = standing(api, view, source);
     let edited = api.composer.edit(source, &view.version, vec![edit]).await;
     let error = match edited {
         Ok(now) => return Ok(Some((now, Some(change)))),
         Err(EditError::Stale { .. }) => return Ok(None),
         Err(error) => error,
     };
-    let was_reached = before.as_ref().is_some_and(|it| it.age.is_some());
-    let is_refused = |it: &Option<Standing>| it.as_ref().is_some_and(|it| it.is_refused);
     let outcome = match error {
-        // It may have been written, and only the answer was lost.
-        EditError::Away(_) => was_reached.then_some(Outcome::Unknown),
-        // What a source says is refused once it is written there, and not before. Where it was refused
-        // all along, nobody can tell.
-        EditError::Invalid(_) | EditError::Refused(_)
-            if is_refused(&standing(api, view, source)) =>
-        {
-            Some(if is_refused(&before) {
-                Outcome::Unknown
-            } else {
-                Outcome::RefusedAfterWriting
-            })
-        }
+        EditError::Doubtful(_) => Some(Outcome::Unknown),
+        EditError::Unserved(_) => Some(Outcome::RefusedAfterWriting),
         _ => None,
     };
     let refusal = refusal(view, error);
@@ -283,14 +269,6 @@ async fn submit(
         Some(outcome) => refusal.told(outcome, change),
         None => refusal,
     })
-}
-
-/// How it stands with the source that is written to.
-fn standing(api: &Api, view: &View, source: Option<&str>) -> Option<Standing> {
-    let first = || view.parts.iter().find(|part| part.is_writable);
-    let name = source.or_else(|| first().map(|part| part.name.as_str()))?;
-    let mut standings = api.composer.standings().into_iter();
-    standings.find(|it| it.name == name)
 }
 
 /// Something cannot go while others use it.
@@ -338,7 +316,14 @@ fn refusal(view: &View, error: EditError) -> Refusal {
             by.iter()
                 .fold(refusal, |refusal, user| refusal.with("used_by", user))
         }
-        EditError::Away(why) => Refusal::away(why),
+        EditError::Away(why) | EditError::Doubtful(why) => Refusal::away(why),
+        EditError::Unserved(why) => {
+            let refusal = match why {
+                Refused::Invalid(errors) => Refusal::unsound(&errors),
+                why => Refusal::senseless("body", why.to_string()),
+            };
+            refusal.with("source", "it was written there, and is not served")
+        }
     }
 }
 

@@ -9,10 +9,12 @@ use crate::doors::admin::api::call::Call;
 use crate::doors::admin::api::etag::ETag;
 use crate::doors::admin::api::openapi;
 use crate::doors::admin::api::respond::{Done, Refusal};
-use crate::live::{Refused, Standing, View};
+use crate::live::{Refused, Standing};
+use crate::telemetry::instances::agree;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use tidegate::AnyStore;
+use tidegate::redis::{Heartbeat, Instance};
 use tidegate_policy::source::DocumentKind;
 
 /// Everything at a glance.
@@ -26,7 +28,7 @@ pub(in super::super) async fn status(api: &Api, _: &Call) -> Result<Done, Refusa
         .collect();
     served.insert("limits".to_owned(), limits::count_by_mode(&view));
     Ok(Done::seen(json!({
-        "version": ETag::of_text(&view.version).as_str(),
+        "version": view.version,
         "program": env!("CARGO_PKG_VERSION"),
         "served": served,
         "sources": sources.iter().map(source).collect::<Vec<_>>(),
@@ -52,9 +54,9 @@ pub(in super::super) fn openapi() -> Done {
 /// Reads the file and all sources again, and serves what they say.
 pub(in super::super) async fn reload(api: &Api, call: &Call) -> Result<Done, Refusal> {
     let reload = async {
-        let before = version(&api.composer.view());
+        let before = api.composer.view().version.clone();
         let reloaded = api.composer.reload().await;
-        let after = version(&api.composer.view());
+        let after = api.composer.view().version.clone();
         let change = Change {
             target: "configuration".to_owned(),
             before: json!({ "version": before }),
@@ -80,10 +82,6 @@ pub(in super::super) async fn reload(api: &Api, call: &Call) -> Result<Done, Ref
         "version": version,
         "sources": sources.iter().map(source).collect::<Vec<_>>(),
     })))
-}
-
-fn version(view: &View) -> String {
-    ETag::of_text(&view.version).as_str().to_owned()
 }
 
 fn source(standing: &Standing) -> Value {
@@ -122,20 +120,40 @@ async fn store(api: &Api) -> Value {
     json!({ "kind": kind, "standing": standing, "nodes": nodes })
 }
 
-/// Who shares the store, as far as the heartbeat knows.
+/// Who shares the store, and what each of them serves, as far as the heartbeat knows.
 async fn instances(api: &Api) -> Value {
     let heartbeat = match api.decider.limiter().store() {
         AnyStore::Redis(shared) => shared.heartbeat.as_ref(),
         _ => None,
     };
-    let Some(heartbeat) = heartbeat else {
-        return json!({ "counted": false, "this": null, "live": 1, "others": [] });
+    // While Redis is away, the number is what was last known, and those are named who were heard of.
+    let roll = match heartbeat {
+        Some(heartbeat) => {
+            let asked = heartbeat.call().await.ok();
+            asked.or_else(|| heartbeat.heard().roll())
+        }
+        None => None,
     };
-    let this = heartbeat.id();
-    // While Redis is away, the number is what was last known, and nobody is named.
-    let others = heartbeat.instances().await.unwrap_or_default();
-    let others: Vec<String> = others.into_iter().filter(|id| id != this).collect();
-    json!({ "counted": true, "this": this, "live": heartbeat.live(), "others": others })
+    let all = roll.iter().flat_map(|roll| &roll.instances);
+    json!({
+        "counted": roll.is_some(),
+        "this": heartbeat.map(Heartbeat::id),
+        "live": heartbeat.map_or(1, Heartbeat::live),
+        "versions_agree": roll.as_ref().map(agree),
+        "all": all.map(instance).collect::<Vec<_>>(),
+    })
+}
+
+fn instance(instance: &Instance) -> Value {
+    let serves = instance.serves.as_ref();
+    json!({
+        "name": instance.name,
+        "this": instance.is_this,
+        "version": serves.map(|it| &it.version),
+        "program": serves.map(|it| &it.program),
+        "heard_ms": millis(instance.heard),
+        "applied_ms": serves.map(|it| millis(it.since)),
+    })
 }
 
 fn lists(api: &Api) -> Vec<Value> {

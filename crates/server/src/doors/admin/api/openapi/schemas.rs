@@ -193,7 +193,15 @@ fn status() -> Value {
         })),
         "instances": object(json!({
             "counted": flag(), "this": or_null(&text()), "live": whole(),
-            "others": { "type": "array", "items": text() },
+            "versions_agree": or_null(&flag()),
+            "all": {
+                "type": "array",
+                "items": object(json!({
+                    "name": text(), "this": flag(),
+                    "version": or_null(&text()), "program": or_null(&text()),
+                    "heard_ms": whole(), "applied_ms": or_null(&whole()),
+                })),
+            },
         })),
         "lists": {
             "type": "array",

@@ -66,8 +66,9 @@ pub(super) async fn submit(
                 return Ok((Saved { entries, etag }, Some(change)));
             }
             Err(WriteError::Conflict) => {}
+            Err(WriteError::Away(why)) => return Err(Refusal::away(why)),
             // It may have been written, and only the answer was lost.
-            Err(WriteError::Away(why)) => {
+            Err(WriteError::Doubtful(why)) => {
                 return Err(Refusal::away(why).told(Outcome::Unknown, change));
             }
         }

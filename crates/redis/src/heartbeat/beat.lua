@@ -1,0 +1,37 @@
+-- Enters us and what we serve, drops those that are gone, counts, and tells who was there. All by the
+-- server's clock: nobody is told a time, but for how many seconds we have served what we serve.
+--
+-- KEYS[1]  the sorted set of those that live: NAME, or NAME VERSION PROGRAM SINCE, by when each was heard
+-- ARGV     our name; after how many seconds somebody is gone; 'stay' or 'leave'; VERSION PROGRAM or
+--          nothing; for how many seconds that has been so; the most that are read
+--
+-- An instance of before knows names alone. It counts members, and so each instance is one of them
+-- whatever it says: what it said before goes in the same step in which it says something else.
+local now = tonumber(redis.call('TIME')[1])
+local me, gone, word, serves = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local there = redis.pcall('ZRANGE', KEYS[1], 0, ARGV[6] - 1, 'WITHSCORES')
+local said = me
+if there.err then
+  -- Whoever may not read cannot find what it said before, and says as little as an instance of before.
+  there = {}
+elseif serves ~= '' then
+  said = string.format('%s %s %d', me, serves, now - ARGV[5])
+end
+-- Since when does not change while the rest does not, however the seconds are rounded.
+local same = me .. ' ' .. serves .. ' '
+for i = 1, #there, 2 do
+  local it = there[i]
+  if string.sub(it, 1, #me) == me then
+    if serves ~= '' and string.sub(it, 1, #same) == same then said = it end
+    redis.call('ZADD', KEYS[1], 0, it)
+  end
+end
+-- Whoever leaves was last heard of at the beginning of time: that needs no further rights.
+if word == 'leave' then
+  redis.call('ZADD', KEYS[1], 0, me)
+else
+  redis.call('ZADD', KEYS[1], now, said)
+end
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - gone)
+redis.call('PEXPIRE', KEYS[1], 2000 * gone)
+return { now, redis.call('ZCARD', KEYS[1]), said, there }

@@ -1,0 +1,255 @@
+//! Tells the other instances that we live and what we serve, counts them, and hears the same of them.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | this one | the beat, every few seconds and whenever we serve something else |
+//! | `beat.lua` | what it does there, in one step |
+//! | `roll` | who lives, and what each of them serves |
+//! | `peak` | how many there were at most, of late |
+
+mod peak;
+mod roll;
+
+pub use roll::{Instance, Roll, Serves};
+
+use crate::connection::pace::{jittered, random};
+use crate::connection::{Connection, WeakConnection};
+use crate::error::CallError;
+use crate::script::Script;
+use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
+use peak::Peak;
+use roll::{Answer, Called, PROGRAM_MAX, VERSION_MAX, is_word};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep_until};
+use tracing::warn;
+
+const EVERY: Duration = Duration::from_secs(5);
+/// An instance that was not heard of for so long is gone.
+const GONE: Duration = Duration::from_secs(15);
+/// The most instances that are named. Where there are more of them, one that says something else may be
+/// counted twice until it is gone: rather one too many than one too few.
+const INSTANCES_MAX: usize = 1_000;
+
+/// Keeps this instance in the sorted set `<prefix>instances` until it is dropped or closed.
+#[derive(Debug)]
+pub struct Heartbeat {
+    connection: Connection,
+    beat: Arc<Beat>,
+    task: Option<AbortHandle>,
+}
+
+impl Heartbeat {
+    /// Starts at once, and goes on every 5 s, give or take a quarter.
+    pub fn start(connection: &Connection, prefix: &str) -> Self {
+        let beat = Arc::new(Beat {
+            script: Script::new("heartbeat", include_str!("beat.lua").to_owned()),
+            key: format!("{prefix}instances"),
+            id: format!("{:016x}{:016x}", random(), random()),
+            live: Arc::new(AtomicU32::new(0)),
+            peak: Mutex::default(),
+            told: Mutex::new(None),
+            news: Notify::new(),
+            heard: Heard::default(),
+            turn: tokio::sync::Mutex::new(()),
+            is_closed: AtomicBool::new(false),
+            has_warned: AtomicBool::new(false),
+        });
+        let task = forever(connection.downgrade(), Arc::clone(&beat));
+        Self {
+            connection: connection.clone(),
+            beat,
+            task: connection.tasks().spawn(task),
+        }
+    }
+
+    /// How many instances live: the most seen in the last ten minutes in which Redis answered, at
+    /// least 1.
+    pub fn live(&self) -> u32 {
+        self.beat.live.load(Ordering::Relaxed).max(1)
+    }
+
+    /// What this instance is called in the list.
+    pub fn id(&self) -> &str {
+        &self.beat.id
+    }
+
+    /// Lets the others know what we serve from now on: the configuration `version`, of which the first 16
+    /// characters are told, by this version of a `program`. Both are letters, digits, `.`, `_`, `+` and
+    /// `-`; anything else is not told.
+    pub fn tell(&self, version: &str, program: &str) {
+        let version: String = version.chars().take(VERSION_MAX).collect();
+        if !is_word(&version, VERSION_MAX) || !is_word(program, PROGRAM_MAX) {
+            return;
+        }
+        let what = format!("{version} {program}");
+        let mut told = self.beat.told.lock();
+        if told.as_ref().is_none_or(|it| it.what != what) {
+            let at = Instant::now();
+            *told = Some(Told { what, at });
+            self.beat.news.notify_one();
+        }
+    }
+
+    /// Who lives and what each serves, asked now.
+    pub async fn call(&self) -> Result<Roll, CallError> {
+        let answer = self.beat.send(&self.connection, Word::Extra).await?;
+        Ok(answer.roll)
+    }
+
+    /// Where it is kept who lives and what each serves, for those who do not want to wait.
+    pub fn heard(&self) -> Heard {
+        self.beat.heard.clone()
+    }
+
+    /// Where the number of those that live is kept up to date; 0 while nobody knows.
+    pub fn count(&self) -> Arc<AtomicU32> {
+        Arc::clone(&self.beat.live)
+    }
+
+    /// Ends it and takes us from the list.
+    pub async fn close(&self) -> Result<(), CallError> {
+        self.stop();
+        self.beat.is_closed.store(true, Ordering::Relaxed);
+        self.beat
+            .send(&self.connection, Word::Leave)
+            .await
+            .map(drop)
+    }
+
+    fn stop(&self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+impl Drop for Heartbeat {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What was last heard of those who share a store. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Heard(Arc<ArcSwapOption<Called>>);
+
+impl Heard {
+    /// Who lives and what each serves, as far as it was heard of in the last 15 s; nothing while Redis is
+    /// away.
+    pub fn roll(&self) -> Option<Roll> {
+        self.0.load().as_ref()?.now()
+    }
+}
+
+/// What we serve, and since when.
+#[derive(Debug)]
+struct Told {
+    what: String,
+    at: Instant,
+}
+
+/// Which beat it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Word {
+    /// One of those that come every so often: what they count is remembered.
+    Regular,
+    /// One between them.
+    Extra,
+    /// The last.
+    Leave,
+}
+
+/// What a heartbeat says, and what it has heard.
+#[derive(Debug)]
+struct Beat {
+    script: Script,
+    key: String,
+    id: String,
+    live: Arc<AtomicU32>,
+    peak: Mutex<Peak>,
+    told: Mutex<Option<Told>>,
+    /// Something else is served.
+    news: Notify,
+    heard: Heard,
+    /// One at a time, so that none says what an earlier one knew after a later one.
+    turn: tokio::sync::Mutex<()>,
+    is_closed: AtomicBool,
+    has_warned: AtomicBool,
+}
+
+impl Beat {
+    async fn send(&self, connection: &Connection, word: Word) -> Result<Answer, CallError> {
+        let _turn = self.turn.lock().await;
+        // Whoever has left is not to come back because somebody asks.
+        let leaves = word == Word::Leave || self.is_closed.load(Ordering::Relaxed);
+        let stay = if leaves { "leave" } else { "stay" };
+        let (what, seconds) = match &*self.told.lock() {
+            Some(told) => (told.what.clone(), told.at.elapsed().as_secs()),
+            None => (String::new(), 0),
+        };
+        let args = [
+            &self.id,
+            &GONE.as_secs().to_string(),
+            stay,
+            &what,
+            &seconds.to_string(),
+            &INSTANCES_MAX.to_string(),
+        ];
+        let sent = connection.evalsha(&self.script, &[&self.key], &args).await;
+        let answer = sent
+            .inspect_err(|error| self.complain(error))
+            .and_then(|reply| Answer::read(reply, &self.id))?;
+        let (roll, at) = (answer.roll.clone(), Instant::now());
+        self.heard.0.store(Some(Arc::new(Called { roll, at })));
+        self.count(word, answer.count);
+        Ok(answer)
+    }
+
+    fn count(&self, word: Word, count: u32) {
+        if word == Word::Regular {
+            let most = self.peak.lock().add(count);
+            self.live.store(most, Ordering::Relaxed);
+        } else {
+            // Until the next regular one: a count too low would let too much through.
+            self.live.fetch_max(count, Ordering::Relaxed);
+        }
+    }
+
+    /// That Redis is away is told by others. That it refuses this alone is told by nobody else.
+    fn complain(&self, error: &CallError) {
+        let is_refused = matches!(error.code(), Some("NOPERM" | "WRONGTYPE"));
+        if is_refused && !self.has_warned.swap(true, Ordering::Relaxed) {
+            warn!(%error, key = self.key, "the instances that share this Redis cannot hear of each other");
+        }
+    }
+}
+
+async fn forever(weak: WeakConnection, beat: Arc<Beat>) {
+    // Held only while it is needed, or it would never end.
+    while let Some(connection) = weak.upgrade() {
+        // If Redis is away, which others tell, what was seen before still counts.
+        beat.send(&connection, Word::Regular).await.ok();
+        drop(connection);
+        let next = Instant::now() + jittered(EVERY);
+        while news_before(next, &beat.news).await {
+            let Some(connection) = weak.upgrade() else {
+                return;
+            };
+            // Where it fails, the next one says it.
+            beat.send(&connection, Word::Extra).await.ok();
+        }
+    }
+}
+
+/// Waits for `next`, or news. Tells whether those came first.
+async fn news_before(next: Instant, news: &Notify) -> bool {
+    tokio::select! {
+        () = sleep_until(next) => false,
+        () = news.notified() => true,
+    }
+}

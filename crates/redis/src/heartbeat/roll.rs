@@ -1,0 +1,232 @@
+//! Who lives, and what each of them serves, as the server told it.
+
+use super::GONE;
+use crate::error::CallError;
+use redis::Value;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The most that is read of a name that somebody else has written.
+const NAME_MAX: usize = 64;
+/// The most that is said of a version of a configuration: enough that no two are ever the same among
+/// instances that live at one time.
+pub(super) const VERSION_MAX: usize = 16;
+/// The most that is said of the version of a program.
+pub(super) const PROGRAM_MAX: usize = 32;
+
+/// What an instance serves, by its own word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Serves {
+    /// Which configuration: the first 16 characters of a name that is the same wherever the same is
+    /// served.
+    pub version: String,
+    /// The version of the program.
+    pub program: String,
+    /// For how long it has served that, by the clock of Redis.
+    pub since: Duration,
+}
+
+/// An instance that was heard of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// What it is called, by chance.
+    pub name: String,
+    /// Whether it is this one.
+    pub is_this: bool,
+    /// How long ago it was heard of, in whole seconds of the clock of Redis and since then.
+    pub heard: Duration,
+    /// What it serves; nothing where it says nothing of it: a program that only uses the library, or one
+    /// of before instances said so.
+    pub serves: Option<Serves>,
+}
+
+/// The instances that share a store: this one first, and then by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roll {
+    /// Each of them, a thousand at most.
+    pub instances: Vec<Instance>,
+}
+
+impl Roll {
+    /// How it is `passed` later, if nobody was heard of since.
+    fn later(&self, passed: Duration) -> Self {
+        let mut roll = self.clone();
+        for instance in &mut roll.instances {
+            instance.heard = instance.heard.saturating_add(passed);
+            if let Some(serves) = &mut instance.serves {
+                serves.since = serves.since.saturating_add(passed);
+            }
+        }
+        roll
+    }
+}
+
+/// What a beat was answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    /// How many there are.
+    pub(super) count: u32,
+    pub(super) roll: Roll,
+}
+
+/// A roll, and when it was called.
+#[derive(Debug)]
+pub(super) struct Called {
+    pub(super) roll: Roll,
+    pub(super) at: Instant,
+}
+
+impl Called {
+    /// How it is now; nothing once everybody on it may have gone since.
+    pub(super) fn now(&self) -> Option<Roll> {
+        let passed = self.at.elapsed();
+        (passed < GONE).then(|| self.roll.later(passed))
+    }
+}
+
+/// The server's seconds, the count, what we said, and all members there were with their scores.
+type Reply = (u64, u32, Vec<u8>, Vec<Vec<u8>>);
+
+impl Answer {
+    /// Reads what the script answered to the instance `this`.
+    pub(super) fn read(reply: Value, this: &str) -> Result<Self, CallError> {
+        let read = redis::from_redis_value::<Reply>(reply);
+        let (now, count, said, there) =
+            read.map_err(|error| CallError::malformed(error.to_string()))?;
+        let mut instances = vec![instance(&said, now, now)];
+        for pair in there.chunks_exact(2) {
+            let [member, heard] = pair else { continue };
+            let heard = crate::typed::number(heard).unwrap_or(0);
+            // Those that went in this very step, and what this one said before.
+            let is_gone = heard.saturating_add(GONE.as_secs()) <= now;
+            let other = instance(member, heard, now);
+            if !is_gone && other.name != this {
+                instances.push(other);
+            }
+        }
+        if let Some(first) = instances.first_mut() {
+            first.is_this = true;
+        }
+        // Of one that says two things at once, the later counts.
+        instances.sort_by(|a, b| {
+            let place = |it: &Instance| (!it.is_this, it.name.clone(), it.heard);
+            place(a).cmp(&place(b))
+        });
+        instances.dedup_by(|later, earlier| later.name == earlier.name);
+        Ok(Self {
+            count,
+            roll: Roll { instances },
+        })
+    }
+}
+
+/// What a member says. Whoever can write to Redis may have written it: what is not as we say it says
+/// nothing.
+fn instance(member: &[u8], heard: u64, now: u64) -> Instance {
+    let member = String::from_utf8_lossy(member);
+    let mut words = member.split(' ');
+    let name = words.next().unwrap_or_default();
+    let serves = match (words.next(), words.next(), words.next()) {
+        (Some(version), Some(program), Some(since)) => {
+            let since: Option<u64> = since.parse().ok();
+            let is_sound = is_word(version, VERSION_MAX) && is_word(program, PROGRAM_MAX);
+            since.filter(|_| is_sound).map(|since| Serves {
+                version: version.to_owned(),
+                program: program.to_owned(),
+                since: Duration::from_secs(now.saturating_sub(since)),
+            })
+        }
+        _ => None,
+    };
+    Instance {
+        name: name.chars().take(NAME_MAX).collect(),
+        is_this: false,
+        heard: Duration::from_secs(now.saturating_sub(heard)),
+        serves,
+    }
+}
+
+/// Whether this can be one of the words that an instance says.
+pub(super) fn is_word(text: &str, max: usize) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
+    !text.is_empty() && text.len() <= max && text.bytes().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(said: &str, there: &[(&str, &str)]) -> Roll {
+        let text = |text: &str| Value::BulkString(text.as_bytes().to_vec());
+        let there = there.iter().flat_map(|(it, at)| [text(it), text(at)]);
+        let reply = vec![
+            Value::Int(1_000),
+            Value::Int(3),
+            text(said),
+            Value::Array(there.collect()),
+        ];
+        let answer = Answer::read(Value::Array(reply), "me").unwrap();
+        assert_eq!(answer.count, 3);
+        answer.roll
+    }
+
+    #[test]
+    fn this_one_is_the_first_and_whoever_has_gone_is_not_there() {
+        let roll = answer(
+            "me aa 0.1.0 990",
+            &[
+                ("gone", "985"),
+                ("me bb 0.1.0 1", "995"),
+                ("z", "986"),
+                ("b aa 0.1.0 400", "998"),
+            ],
+        );
+        let names: Vec<&str> = roll.instances.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["me", "b", "z"]);
+        let told: Vec<_> = roll.instances.iter().map(|it| it.serves.as_ref()).collect();
+        let since: Vec<_> = told
+            .iter()
+            .map(|it| it.map(|it| it.since.as_secs()))
+            .collect();
+        assert_eq!(since, [Some(10), Some(600), None]);
+        assert_eq!(roll.instances[2].heard, Duration::from_secs(14));
+        assert!(roll.instances[0].is_this && !roll.instances[1].is_this);
+    }
+
+    #[test]
+    fn what_is_not_as_we_say_it_says_nothing() {
+        let long = format!("a {} 0.1.0 1", "a".repeat(17));
+        for member in [
+            "a",
+            "a b",
+            "a b c",
+            "a b c d",
+            "a b c -1",
+            "a b\n c 1",
+            "a  c 1",
+            &long,
+        ] {
+            let roll = answer("me", &[(member, "999")]);
+            assert_eq!(roll.instances[1].name, "a", "{member}");
+            assert_eq!(roll.instances[1].serves, None, "{member}");
+        }
+        // One of a later version may say more.
+        let roll = answer("me", &[("a b c 1 more", "999")]);
+        assert!(roll.instances[1].serves.is_some());
+    }
+
+    #[test]
+    fn of_one_that_says_two_things_the_later_counts() {
+        let roll = answer("me", &[("a x 1 1", "990"), ("a y 1 1", "995")]);
+        assert_eq!(roll.instances.len(), 2);
+        assert_eq!(roll.instances[1].serves.as_ref().unwrap().version, "y");
+    }
+
+    #[test]
+    fn what_a_roll_says_grows_older_with_it() {
+        let roll = answer("me aa 1 990", &[]);
+        let later = roll.later(Duration::from_secs(3)).instances.remove(0);
+        assert_eq!(later.heard, Duration::from_secs(3));
+        assert_eq!(later.serves.unwrap().since, Duration::from_secs(13));
+    }
+}

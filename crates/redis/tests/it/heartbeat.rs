@@ -1,0 +1,161 @@
+//! Instances that hear of each other: what each serves, in words that one of before understands too.
+
+use crate::world::{self, address};
+use std::time::Duration;
+use tidegate_redis::{CallError, Connection, Heartbeat, Mode, Roll, Settings};
+use tidegate_testkit::redis::{Acl, Login, Server, until};
+
+const KEY: &str = "tg:instances";
+
+/// What instances of before send: enters us, drops those that are gone, and counts.
+const BEFORE: &str = "\
+local now = tonumber(redis.call('TIME')[1])
+local gone = tonumber(ARGV[2])
+redis.call('ZADD', KEYS[1], ARGV[3] == 'leave' and 0 or now, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - gone)
+redis.call('PEXPIRE', KEYS[1], 2000 * gone)
+return redis.call('ZCARD', KEYS[1])";
+
+fn settings(server: &Server) -> Settings {
+    world::patient(Settings::new(Mode::Standalone, vec![address(server)]))
+}
+
+fn connect(settings: Settings) -> Connection {
+    let opened = world::runtime().block_on(Connection::open(settings, Vec::new()));
+    opened.expect("it is there")
+}
+
+fn start(connection: &Connection) -> Heartbeat {
+    let _context = world::runtime().enter();
+    Heartbeat::start(connection, "tg:")
+}
+
+fn call(heartbeat: &Heartbeat) -> Roll {
+    let called: Result<Roll, CallError> = world::runtime().block_on(heartbeat.call());
+    called.expect("Redis is there")
+}
+
+fn members(server: &Server) -> i64 {
+    server.command(&["ZCARD", KEY]).int()
+}
+
+/// Name and version of each.
+fn told(roll: &Roll) -> Vec<(&str, Option<&str>)> {
+    let each = roll.instances.iter();
+    each.map(|it| {
+        let version = it.serves.as_ref().map(|it| it.version.as_str());
+        (it.name.as_str(), version)
+    })
+    .collect()
+}
+
+#[test]
+fn instances_hear_what_each_of_them_serves() {
+    let server = Server::start();
+    let connection = connect(settings(&server));
+    let (one, two) = (start(&connection), start(&connection));
+    one.tell("0123456789abcdef0123456789abcdef", "0.1.0");
+    two.tell("0123456789abcdefthe-rest-is-not-told", "0.2.0-rc.1+7");
+    until("both say so by themselves", || {
+        let all = server.command(&["ZRANGE", KEY, "0", "-1"]).texts();
+        all.len() == 2 && all.iter().all(|it| it.contains(" 0123456789abcdef 0."))
+    });
+    let roll = call(&one);
+    let version = Some("0123456789abcdef");
+    assert_eq!(told(&roll), [(one.id(), version), (two.id(), version)]);
+    assert!(roll.instances[0].is_this && !roll.instances[1].is_this);
+    let other = roll.instances[1].serves.as_ref().expect("it was told");
+    assert_eq!(other.program, "0.2.0-rc.1+7");
+    assert!(other.since < Duration::from_mins(5), "{other:?}");
+    // What it says next takes the place of what it said, and nobody is there twice.
+    two.tell("another", "0.2.0");
+    until("it says so by itself", || {
+        let all = server.command(&["ZRANGE", KEY, "0", "-1"]).texts();
+        assert_eq!(all.len(), 2, "{all:?}");
+        all.iter().any(|it| it.contains(" another 0.2.0 "))
+    });
+    assert_eq!(told(&call(&one))[1], (two.id(), Some("another")));
+    assert_eq!(call(&two).instances.len(), 2);
+}
+
+#[test]
+fn since_when_does_not_change_while_the_same_is_served() {
+    let server = Server::start();
+    let connection = connect(settings(&server));
+    let one = start(&connection);
+    one.tell("same", "1");
+    let entry = || server.command(&["ZRANGE", KEY, "0", "-1"]).texts();
+    call(&one);
+    let first = entry();
+    assert!(first[0].contains(" same 1 "), "{first:?}");
+    for _ in 0..5 {
+        one.tell("same", "1");
+        call(&one);
+        assert_eq!(entry(), first);
+    }
+    // What cannot be said is not, and what was said stays.
+    one.tell("with a blank", "1");
+    one.tell("same", "a\nline");
+    call(&one);
+    assert_eq!(entry(), first);
+}
+
+#[test]
+fn instances_of_before_and_these_count_each_other() {
+    let server = Server::start();
+    let connection = connect(settings(&server));
+    let before = |word: &str| {
+        let args = ["before", "15", word];
+        let sent = connection.eval(BEFORE, &[KEY], &args);
+        format!("{:?}", world::runtime().block_on(sent).expect("it counts"))
+    };
+    assert_eq!(before("stay"), "int(1)");
+    let one = start(&connection);
+    for version in ["a", "b", "c"] {
+        one.tell(version, "1");
+        let roll = call(&one);
+        let expected = [(one.id(), Some(version)), ("before", None)];
+        assert_eq!(told(&roll), expected);
+        assert_eq!(before("stay"), "int(2)", "nobody is counted twice");
+    }
+    assert_eq!(one.live(), 2);
+    assert_eq!(before("leave"), "int(1)");
+    assert_eq!(told(&call(&one)), [(one.id(), Some("c"))]);
+}
+
+#[test]
+fn whoever_leaves_is_gone_at_once_and_does_not_come_back() {
+    let server = Server::start();
+    let connection = connect(settings(&server));
+    let (one, two) = (start(&connection), start(&connection));
+    two.tell("a", "1");
+    call(&two);
+    assert_eq!(call(&one).instances.len(), 2);
+    world::runtime().block_on(two.close()).expect("it leaves");
+    assert_eq!(members(&server), 1);
+    two.tell("b", "1");
+    call(&two);
+    assert_eq!(members(&server), 1);
+    assert_eq!(told(&call(&one)), [(one.id(), None)]);
+}
+
+#[test]
+fn who_may_not_read_the_list_is_counted_and_counts_as_before() {
+    let rules = "~tg:* resetchannels -@all +@connection +evalsha +script|load +time +info +role \
+                 +zadd +zremrangebyscore +zcard +pexpire";
+    let server = Server::builder().acl(Acl::limiter(rules)).start();
+    let login = Login::limiter();
+    let settings = settings(&server).user(login.user).password(login.password);
+    let connection = connect(settings);
+    let (one, two) = (start(&connection), start(&connection));
+    for version in ["a", "b"] {
+        one.tell(version, "1");
+        call(&one);
+        call(&two);
+        assert_eq!(members(&server), 2);
+    }
+    assert_eq!((one.live(), two.live()), (2, 2));
+    assert_eq!(told(&call(&one)), [(one.id(), None)]);
+    world::runtime().block_on(one.close()).expect("it leaves");
+    assert_eq!(members(&server), 1);
+}

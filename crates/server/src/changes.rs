@@ -1,0 +1,180 @@
+//! Changes that administrators have begun: finished although their callers go, and waited for when the
+//! server stops.
+
+use crate::tasks::Tasks;
+use std::future::Future;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
+use tracing::warn;
+
+/// How long what is left may take once the time to drain is over: changes to be written down as they
+/// stand, and connections to be told.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Changes under way.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    tasks: Tasks,
+    /// Whether there is no time left for any of them.
+    is_over: watch::Sender<bool>,
+}
+
+impl Changes {
+    /// Makes a change, beside whoever asked for it.
+    pub(crate) fn spawn(&self, change: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(change);
+    }
+
+    /// Whether there is no time left, and nothing is to begin any more.
+    pub(crate) fn is_over(&self) -> bool {
+        *self.is_over.borrow()
+    }
+
+    /// Waits until there is no time left: whoever is in the middle of something writes down that it was.
+    pub(crate) async fn over(&self) {
+        let mut is_over = self.is_over.subscribe();
+        // The sender lives as long as this does.
+        is_over.wait_for(|is_over| *is_over).await.ok();
+    }
+
+    /// Waits until none is left, until `by` at the latest; and from then on only for last words. Tells how
+    /// many did not come to their end.
+    async fn finish(&self, by: Instant) -> usize {
+        if timeout_at(by, self.tasks.finished()).await.is_ok() {
+            return 0;
+        }
+        let changes = self.tasks.count();
+        warn!(changes, "cut changes of administrators that did not finish");
+        self.is_over.send_replace(true);
+        if timeout(LAST_WORDS, self.tasks.finished()).await.is_err() {
+            self.tasks.abort();
+            self.tasks.finished().await;
+        }
+        changes
+    }
+}
+
+/// Closes the admin door, whose `connections` have been told to end. What an administrator has begun comes
+/// to its end, is written down and answered, in the time that is left for draining, until `by`. Tells how
+/// much of that did not.
+pub(crate) async fn close(changes: &Changes, connections: &Tasks, by: Instant) -> usize {
+    let by = by.max(Instant::now() + LAST_WORDS);
+    let mut cut = 0;
+    loop {
+        cut += changes.finish(by).await;
+        // They bring the answers. A call that was still being read may begin something yet.
+        let ended = timeout(LAST_WORDS, connections.finished()).await.is_ok();
+        if changes.tasks.count() == 0 || ended || Instant::now() >= by {
+            break;
+        }
+    }
+    // Nothing is lost with a probe that is cut.
+    connections.abort();
+    connections.finished().await;
+    // Nobody begins anything any more, but somebody may just have.
+    cut + changes.finish(by).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+    use std::sync::Arc;
+    use tokio::sync::oneshot;
+    use tokio::time::sleep;
+
+    const DRAIN: Duration = Duration::from_secs(10);
+
+    /// A change that takes so long, and whether it came to its end.
+    fn change(
+        changes: &Changes,
+        length: Duration,
+    ) -> (oneshot::Receiver<()>, oneshot::Receiver<()>) {
+        let (done, is_done) = oneshot::channel();
+        let (told, is_told) = oneshot::channel();
+        changes.spawn(async move {
+            sleep(length).await;
+            done.send(()).ok();
+            told.send(()).ok();
+        });
+        (is_done, is_told)
+    }
+
+    /// Closes, and tells how long that took, and how much was cut.
+    async fn closed(changes: &Changes, connections: &Tasks) -> (Duration, usize) {
+        let begun = Instant::now();
+        let cut = close(changes, connections, begun + DRAIN).await;
+        (begun.elapsed(), cut)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_that_has_begun_is_waited_for_and_no_longer() {
+        let (changes, connections) = (Changes::default(), Tasks::new());
+        let length = Duration::from_secs(7);
+        let (is_done, _) = change(&changes, length);
+        let (took, cut) = closed(&changes, &connections).await;
+        is_done.await.unwrap();
+        assert!(took >= length && took < DRAIN, "{took:?}");
+        assert_eq!(cut, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn its_answer_is_waited_for_too() {
+        let (changes, connections) = (Changes::default(), Tasks::new());
+        let (_, is_told) = change(&changes, Duration::from_secs(7));
+        let (answered, is_answered) = oneshot::channel();
+        connections.spawn(async move {
+            is_told.await.unwrap();
+            sleep(LAST_WORDS / 2).await;
+            answered.send(()).unwrap();
+        });
+        assert_eq!(closed(&changes, &connections).await.1, 0);
+        is_answered.await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_being_read_when_the_door_closed_was_begun_and_forgotten() {
+        let (changes, connections) = (Arc::new(Changes::default()), Tasks::new());
+        let (answered, is_answered) = oneshot::channel();
+        let these = Arc::clone(&changes);
+        connections.spawn(async move {
+            sleep(LAST_WORDS / 2).await;
+            let (is_done, _told) = change(&these, Duration::from_secs(5));
+            is_done.await.unwrap();
+            answered.send(()).unwrap();
+        });
+        let (took, cut) = closed(&changes, &connections).await;
+        is_answered.await.unwrap();
+        assert!(took < DRAIN, "{took:?}");
+        assert_eq!(cut, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_has_no_time_left_may_still_write_that_down() {
+        let (changes, connections) = (Arc::new(Changes::default()), Tasks::new());
+        let (wrote, has_written) = oneshot::channel();
+        let these = Arc::clone(&changes);
+        changes.spawn(async move {
+            these.over().await;
+            sleep(LAST_WORDS / 2).await;
+            wrote.send(()).unwrap();
+        });
+        // Whoever does not heed it is cut.
+        changes.spawn(pending());
+        connections.spawn(pending());
+        let (took, cut) = closed(&changes, &connections).await;
+        has_written.await.unwrap();
+        assert!(took >= DRAIN && took <= DRAIN + 4 * LAST_WORDS, "{took:?}");
+        assert_eq!(cut, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_without_a_change_hold_nothing_up() {
+        let (changes, connections) = (Changes::default(), Tasks::new());
+        connections.spawn(pending());
+        let (took, cut) = closed(&changes, &connections).await;
+        assert!(took <= 2 * LAST_WORDS, "{took:?}");
+        assert_eq!(cut, 0);
+    }
+}

@@ -1,0 +1,124 @@
+//! The instances that share the store, and whether all of them serve the same.
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::gauge::ConstGauge;
+use std::fmt;
+use tidegate::redis::{Heard, Instance, Roll};
+
+/// What one instance serves, beside what this one does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    Same,
+    Other,
+    /// It says nothing of it, or this one does not.
+    Unknown,
+}
+
+impl Beside {
+    const ALL: [Self; 3] = [Self::Same, Self::Other, Self::Unknown];
+
+    fn of(roll: &Roll, instance: &Instance) -> Self {
+        let own = roll.instances.iter().find(|it| it.is_this);
+        match (own.and_then(version), version(instance)) {
+            (Some(own), Some(its)) if own == its => Self::Same,
+            (Some(_), Some(_)) => Self::Other,
+            _ => Self::Unknown,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Other => "other",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Which configuration an instance says that it serves.
+pub(crate) fn version(instance: &Instance) -> Option<&str> {
+    instance.serves.as_ref().map(|it| it.version.as_str())
+}
+
+/// Whether all who say what they serve say the same.
+pub(crate) fn agree(roll: &Roll) -> bool {
+    let mut told = roll.instances.iter().filter_map(version);
+    let first = told.next();
+    told.all(|it| Some(it) == first)
+}
+
+/// How many instances serve what this one does, and how many something else: as last heard, and nothing
+/// while nobody can hear of the others.
+#[derive(Debug)]
+pub(super) struct InstanceMetrics(pub(super) Heard);
+
+impl Collector for InstanceMetrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let Some(roll) = self.0.roll() else {
+            return Ok(());
+        };
+        let help =
+            "Instances that share the store, this one among them, by what they serve beside it.";
+        let mut family = encoder.encode_descriptor("instances", help, None, MetricType::Gauge)?;
+        for beside in Beside::ALL {
+            let such = roll.instances.iter();
+            let such = such.filter(|it| Beside::of(&roll, it) == beside).count();
+            let labels = [("configuration", beside.word())];
+            let such = i64::try_from(such).unwrap_or(i64::MAX);
+            ConstGauge::new(such).encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tidegate::redis::Serves;
+
+    /// This one, and then others.
+    fn roll(versions: &[Option<&str>]) -> Roll {
+        let instances = versions.iter().enumerate().map(|(nth, version)| Instance {
+            name: nth.to_string(),
+            is_this: nth == 0,
+            heard: Duration::ZERO,
+            serves: version.map(|version| Serves {
+                version: version.to_owned(),
+                program: "0.1.0".to_owned(),
+                since: Duration::ZERO,
+            }),
+        });
+        Roll {
+            instances: instances.collect(),
+        }
+    }
+
+    #[test]
+    fn who_says_nothing_contradicts_nobody() {
+        for (versions, agrees, beside) in [
+            (&[Some("a")][..], true, &["same"][..]),
+            (
+                &[Some("a"), Some("a"), None],
+                true,
+                &["same", "same", "unknown"],
+            ),
+            (
+                &[Some("a"), None, Some("b")],
+                false,
+                &["same", "unknown", "other"],
+            ),
+            (&[None, Some("a"), Some("a")], true, &["unknown"; 3]),
+            (&[None, Some("a"), Some("b")], false, &["unknown"; 3]),
+            (&[], true, &[]),
+        ] {
+            let roll = roll(versions);
+            assert_eq!(agree(&roll), agrees, "{versions:?}");
+            let each = roll.instances.iter();
+            let each: Vec<&str> = each.map(|it| Beside::of(&roll, it).word()).collect();
+            assert_eq!(each, beside, "{versions:?}");
+        }
+    }
+}

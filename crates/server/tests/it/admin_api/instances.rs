@@ -1,0 +1,236 @@
+use super::kit::{Administered, Writable, admin};
+use crate::admin::samples;
+use crate::kit::folder::Folder;
+use crate::kit::{get, post};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tidegate_testkit::redis::{Acl, Server};
+use tokio::time::timeout;
+
+/// How long anything may take before it counts as never.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The status of a server, once its word on all instances is as `is_so` wants it.
+async fn once(server: &Administered, is_so: impl Fn(&Value) -> bool) -> Value {
+    let mut last = Value::Null;
+    let asked = async {
+        loop {
+            last = server.get("/status").await.json();
+            if is_so(&last["instances"]) {
+                return;
+            }
+        }
+    };
+    let asked = timeout(PATIENCE, asked).await;
+    assert!(asked.is_ok(), "never so, but {last}");
+    last
+}
+
+/// Which versions the instances serve, with an empty text for one that does not say.
+fn versions(instances: &Value) -> Vec<&str> {
+    let all = instances["all"].as_array().unwrap();
+    all.iter()
+        .map(|it| it["version"].as_str().unwrap_or_default())
+        .collect()
+}
+
+/// Whether so many instances are there, and all serve `version`.
+fn all_serve(instances: &Value, count: usize, version: &str) -> bool {
+    let versions = versions(instances);
+    let is_it = |it: &&str| !it.is_empty() && version.starts_with(*it);
+    versions.len() == count && versions.iter().all(is_it)
+}
+
+/// How many instances are shown on the page of metrics: which serve the same, something else, and do not
+/// say.
+async fn counted(server: &Administered) -> [Option<f64>; 3] {
+    let page = get(server.address, "/metrics").await.body;
+    let samples = samples(&page);
+    ["same", "other", "unknown"].map(|word| {
+        let name = format!("tidegate_instances{{configuration=\"{word}\"}}");
+        samples.get(&name).copied()
+    })
+}
+
+/// Waits until the page of metrics shows so many.
+async fn until_counted(server: &Administered, expected: [f64; 3]) {
+    let expected = expected.map(Some);
+    let mut last = [None; 3];
+    let asked = async {
+        while last != expected {
+            last = counted(server).await;
+        }
+    };
+    let asked = timeout(PATIENCE, asked).await;
+    assert!(asked.is_ok(), "never {expected:?}, but {last:?}");
+}
+
+#[tokio::test]
+async fn a_change_through_one_instance_is_seen_to_have_reached_all() {
+    let writable = Writable::start().await;
+    let one = &writable.server;
+    let (two, three) = (writable.another().await, writable.another().await);
+    let servers = [one, &two, &three];
+    let before = one.get("/status").await.json()["version"].clone();
+    for server in servers {
+        let is_so = |it: &Value| all_serve(it, 3, before.as_str().unwrap());
+        let status = once(server, is_so).await;
+        assert_eq!(status["version"], before);
+        assert_eq!(status["instances"]["versions_agree"], true, "{status}");
+        let first = &status["instances"]["all"][0];
+        assert_eq!(first["this"], true);
+        assert_eq!(first["name"], status["instances"]["this"]);
+        assert_eq!(first["program"], env!("CARGO_PKG_VERSION"));
+        assert_eq!(first["version"].as_str().unwrap().len(), 16);
+        until_counted(server, [3.0, 0.0, 0.0]).await;
+    }
+
+    let policy = json!({ "name": "api", "limits": [{ "name": "all", "rate": "1/s" }] });
+    let made = one.change("POST", "/policies", &policy).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let after = one.get("/status").await.json()["version"].clone();
+    assert_ne!(after, before);
+    for server in servers {
+        let is_so = |it: &Value| all_serve(it, 3, after.as_str().unwrap());
+        let status = once(server, is_so).await;
+        assert_eq!(status["version"], after);
+        assert_eq!(status["instances"]["versions_agree"], true, "{status}");
+    }
+    // How it all stands says the same, of what was heard last.
+    let asked = async {
+        loop {
+            let status = get(two.address, "/status").await.json();
+            if all_serve(&status["instances"], 3, after.as_str().unwrap()) {
+                return status["instances"].clone();
+            }
+        }
+    };
+    let instances = timeout(PATIENCE, asked).await.unwrap();
+    assert_eq!(instances["versions_agree"], true, "{instances}");
+    assert!(instances["all"][1]["heard_seconds"].as_u64().unwrap() < 15);
+    assert!(instances["all"][1]["applied_seconds"].is_u64());
+}
+
+#[tokio::test]
+async fn an_instance_whose_file_differs_is_told_as_differing() {
+    let writable = Writable::start().await;
+    let one = &writable.server;
+    let other = writable.differing("burst 5", "burst 6").await;
+    for server in [one, &other] {
+        let status = once(server, |it| it["versions_agree"] == false).await;
+        let instances = &status["instances"];
+        let versions = versions(instances);
+        assert_ne!(versions[0], versions[1]);
+        assert!(status["version"].as_str().unwrap().starts_with(versions[0]));
+        until_counted(server, [1.0, 1.0, 0.0]).await;
+    }
+    let whole = get(one.address, "/status").await.json();
+    assert_eq!(whole["instances"]["versions_agree"], false, "{whole}");
+    assert_eq!(whole["status"], "UP", "a change under way is no trouble");
+
+    writable.agree();
+    for server in [one, &other] {
+        let is_so = |it: &Value| it["versions_agree"] == true && versions(it).len() == 2;
+        once(server, is_so).await;
+        until_counted(server, [2.0, 0.0, 0.0]).await;
+    }
+}
+
+#[tokio::test]
+async fn instances_that_have_gone_or_been_killed_are_told_no_more_and_those_of_before_are() {
+    let writable = Writable::start().await;
+    let one = &writable.server;
+    let (leaves, dies) = (writable.another().await, writable.another().await);
+    // One of before says no more than its name.
+    let now = writable.redis.command(&["TIME"]).texts().remove(0);
+    let enter = ["ZADD", "tg:instances", &now, "one-of-before"];
+    assert_eq!(writable.redis.command(&enter).int(), 1);
+    let status = once(one, |it| it["all"].as_array().unwrap().len() == 4).await;
+    let all = status["instances"]["all"].as_array().unwrap();
+    let before = all.iter().find(|it| it["name"] == "one-of-before").unwrap();
+    assert_eq!(
+        (
+            &before["version"],
+            &before["program"],
+            &before["applied_ms"]
+        ),
+        (&Value::Null, &Value::Null, &Value::Null)
+    );
+    assert!(before["heard_ms"].as_u64().unwrap() < 15_000, "{before}");
+    assert_eq!(status["instances"]["versions_agree"], true, "{status}");
+    assert_eq!(status["instances"]["live"], 4);
+
+    let name = leaves.get("/status").await.json()["instances"]["this"].clone();
+    assert!(all.iter().any(|it| it["name"] == name), "{status}");
+    leaves.process.signal("TERM").await;
+    assert!(leaves.process.ended().await.status.success());
+    // It said so itself, and nobody had to wait for it.
+    let left = one.get("/status").await.json();
+    let mut all = left["instances"]["all"].as_array().unwrap().iter();
+    assert!(all.all(|it| it["name"] != name), "{left}");
+    drop(dies);
+    let gone = |it: &Value| it["all"].as_array().unwrap().len() == 1;
+    let status = once(one, gone).await;
+    assert_eq!(status["instances"]["all"][0]["this"], true);
+    until_counted(one, [1.0, 0.0, 0.0]).await;
+}
+
+/// The user that was made for a version before instances told each other anything.
+#[tokio::test]
+async fn a_user_who_may_not_hear_of_others_decides_all_the_same() {
+    let rules = "~tg:* -@all +evalsha +script|load +time +get +mget +set +del +ping +role +info \
+                 +client|setname";
+    let redis = Server::builder().acl(Acl::limiter(rules)).start();
+    let folder = Folder::make();
+    let config = format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+store: {{ url: '{}', timeout: 10s }}
+policies: [{{ name: api, limits: [{{ name: all, rate: 1/h }}] }}]
+{}",
+        redis.url(),
+        admin("")
+    );
+    let file = folder.write("tidegate.yaml", &config);
+    let mut server = Administered::start(&file).await;
+    assert!(post(server.http, "{}").await.is_allowed());
+    assert!(!post(server.http, "{}").await.is_allowed());
+    let status = server.get("/status").await.json();
+    let instances = &status["instances"];
+    assert_eq!(
+        (&instances["counted"], &instances["live"]),
+        (&false.into(), &1.into()),
+        "{status}"
+    );
+    assert_eq!(instances["versions_agree"], Value::Null);
+    assert_eq!(status["store"]["standing"], "sound", "{status}");
+    let told = "the instances that share this Redis cannot hear of each other";
+    let key = ("key", "tg:instances");
+    // It may have been read over while the doors were waited for.
+    let process = &mut server.process;
+    if !process.logged.iter().any(|line| line.contains(told)) {
+        process.logs(told, key).await;
+    }
+}
+
+#[tokio::test]
+async fn with_buckets_in_this_process_nobody_is_heard_of() {
+    let folder = Folder::make();
+    let config = format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]
+{}",
+        admin("")
+    );
+    let file = folder.write("tidegate.yaml", &config);
+    let server = Administered::start(&file).await;
+    let status = server.get("/status").await.json();
+    let expected = json!({
+        "counted": false, "this": null, "live": 1, "versions_agree": null, "all": [],
+    });
+    assert_eq!(status["instances"], expected);
+    assert_eq!(counted(&server).await, [None; 3]);
+    let whole = get(server.address, "/status").await.json();
+    assert_eq!(whole["instances"], Value::Null, "{whole}");
+}
