@@ -14,6 +14,7 @@ pub(super) fn all() -> Map<String, Value> {
     all.extend(items());
     all.extend(lists());
     all.extend(questions());
+    all.extend(entries());
     all
 }
 
@@ -305,12 +306,6 @@ fn questions() -> Map<String, Value> {
             object(json!({ "mode": { "enum": OF_ROUTES } })),
         ),
         (
-            "ModeOfEntry",
-            object(json!({ "mode": { "enum": OF_ENTRIES } })),
-        ),
-        ("PlanOfEntry", object(json!({ "plan": or_null(&policy) }))),
-        ("NewEntry", new_entry()),
-        (
             "Assignment",
             object(json!({ "policy": { "anyOf": [policy, policies, { "type": "null" }] } })),
         ),
@@ -330,6 +325,19 @@ fn questions() -> Map<String, Value> {
                 "additionalProperties": false,
             }),
         ),
+    ])
+}
+
+/// What is sent of entries of plans.
+fn entries() -> Map<String, Value> {
+    let plan = json!({ "type": "string", "minLength": 1 });
+    named([
+        (
+            "ModeOfEntry",
+            object(json!({ "mode": { "enum": OF_ENTRIES } })),
+        ),
+        ("PlanOfEntry", object(json!({ "plan": or_null(&plan) }))),
+        ("NewEntry", new_entry()),
     ])
 }
 
