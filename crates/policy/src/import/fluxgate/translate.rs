@@ -268,7 +268,7 @@ fn rates(bands: &[Band], place: (&str, usize), notes: &mut Notes) -> Vec<RateDra
     let unlabelled = bands.iter().filter(|band| band.label.is_none()).count();
     if unlabelled > 1 {
         let text = "several bands of a rule have no label, and share one bucket there: here each has its own";
-        notes.add(place, text);
+        notes.warn(place, text);
     }
     let longest = longest_unlabelled(bands);
     let mut names = Names::default();

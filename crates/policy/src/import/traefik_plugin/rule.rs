@@ -77,7 +77,7 @@ fn header(document: &mut Document<'_>, map: &Map<'_>) -> Result<Option<(String, 
             };
             let there = key.or(value).map_or(String::new(), |it| it.name());
             let text = format!("{there} without `{missing}` says nothing, and is left out");
-            document.note(map.value.node.place, text);
+            document.warn(map.value.node.place, text);
             return Ok(None);
         }
     };

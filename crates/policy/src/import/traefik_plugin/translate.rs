@@ -22,7 +22,7 @@ pub(super) fn policy(
     let limits = found.0.iter().zip(names);
     let mut limits: Vec<LimitDraft> = limits.map(|(limit, name)| draft(limit, name)).collect();
     if limits.is_empty() {
-        notes.add(
+        notes.warn(
             (file, line),
             "there are no limits here: every request passes",
         );
