@@ -30,6 +30,8 @@ type Config struct {
 	KeeperURL              string `json:"keeperURL,omitempty"`
 	KeeperReqTimeout       string `json:"keeperReqTimeout,omitempty"`
 	KeeperAdminPassword    string `json:"keeperAdminPassword,omitempty"`
+	KeeperUsername         string `json:"keeperUsername,omitempty"`
+	KeeperPassword         string `json:"keeperPassword,omitempty"`
 	KeeperReloadInterval   string `json:"keeperReloadInterval,omitempty"`
 	KeeperSettingsEndpoint string `json:"keeperSettingsEndpoint,omitempty"`
 	RatelimitData          string `json:"ratelimitData,omitempty"`

@@ -51,6 +51,8 @@ func (k Keeper) set() []string {
 	add("keeperURL", k.config.KeeperURL)
 	add("keeperReqTimeout", k.config.KeeperReqTimeout)
 	add("keeperAdminPassword", k.config.KeeperAdminPassword)
+	add("keeperUsername", k.config.KeeperUsername)
+	add("keeperPassword", k.config.KeeperPassword)
 	add("keeperReloadInterval", k.config.KeeperReloadInterval)
 	add("keeperSettingsEndpoint", k.config.KeeperSettingsEndpoint)
 	add("ratelimitData", k.config.RatelimitData)

@@ -1,6 +1,7 @@
 package traefik
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -31,6 +32,32 @@ func TestSettingsOfKeeperAreAcceptedAsTheyAre(t *testing.T) {
 	expected := "keeperRateLimitKey keeperURL keeperReqTimeout keeperAdminPassword keeperReloadInterval ratelimitData"
 	if given := strings.Join(config.Keeper().set(), " "); given != expected {
 		t.Errorf("%s", given)
+	}
+}
+
+func TestSettingsOfItsOtherVersionsWereUnknown(t *testing.T) {
+	d := newDoor(t, status(200, nil, ""))
+	config := CreateConfig()
+	decoder := json.NewDecoder(strings.NewReader(`{
+		"keeperURL": "https://keeper.example", "keeperUsername": "reader", "keeperPassword": "hunter2",
+		"keeperSettingsEndpoint": "admin/get", "ratelimitPath": "/limits.json", "ratelimitDebug": "true" }`))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(config); err != nil {
+		t.Fatal(err)
+	}
+	config.TidegateURL = d.URL
+	config.Timeout = "5s"
+	if _, _, reached := through(t, config, request()); !reached {
+		t.Error("the application was not asked")
+	}
+	expected := "keeperURL keeperUsername keeperPassword keeperSettingsEndpoint ratelimitPath ratelimitDebug"
+	if given := strings.Join(config.Keeper().set(), " "); given != expected {
+		t.Errorf("%s", given)
+	}
+	for name, values := range d.asked[0].Header {
+		if strings.Contains(strings.Join(values, " "), "hunter2") {
+			t.Errorf("%s has the password", name)
+		}
 	}
 }
 

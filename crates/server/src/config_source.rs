@@ -3,7 +3,7 @@
 
 use crate::config_file;
 use crate::failure::Failure;
-use crate::live;
+use crate::live::{self, Note};
 use std::fmt;
 use std::iter;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub struct Texts {
     /// What the sources said that the file lists, for those who ask them once.
     told: Vec<Told>,
     /// What there is to know about the translation.
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 /// What a source said that the file lists.
@@ -87,10 +87,9 @@ impl Source<'_> {
             let name = path.display().to_string();
             let folder = config_file::read_all(path)?;
             let imported = envoy(&name, &folder.files, options)?;
-            texts.notes = folder.passed_over;
-            texts
-                .notes
-                .extend(imported.notes().iter().map(ToString::to_string));
+            let passed_over = folder.passed_over.into_iter();
+            texts.notes = passed_over.map(Note::remark).collect();
+            texts.notes.extend(Note::of(&imported));
             texts.translated = Some((format!("{name}, translated"), imported.to_yaml()));
         }
         Ok(texts)
@@ -112,7 +111,8 @@ impl Source<'_> {
     pub fn load(&self, environment: &dyn Environment) -> Result<(Config, Vec<String>), Unusable> {
         let texts = self.read(environment)?;
         let config = texts.parse(environment)?;
-        Ok((config, texts.notes))
+        let notes = texts.notes.into_iter().map(|note| note.text);
+        Ok((config, notes.collect()))
     }
 }
 
@@ -179,7 +179,7 @@ impl Texts {
     }
 
     /// What there is to know about the translation.
-    pub fn notes(&self) -> &[String] {
+    pub(crate) fn notes(&self) -> &[Note] {
         &self.notes
     }
 }

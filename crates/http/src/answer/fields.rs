@@ -5,7 +5,7 @@ use super::facts::{passes_s, reset_epoch, reset_s};
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
 use smallvec::SmallVec;
-use tidegate::{Applied, Decision, KeyPart};
+use tidegate::{Applied, Decision};
 use tidegate_policy::respond::{Dialect, LimitCounts, Reset, Respond, Spoken, XField, XRateLimit};
 
 const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -118,8 +118,7 @@ impl Told<'_> {
 
     /// Whom the limit that is reported looks at.
     fn kind(&self) -> &'static str {
-        let is_consumer = |part: &KeyPart| matches!(part, KeyPart::Attr(name) if name == CONSUMER);
-        if self.binding.key_parts().iter().any(is_consumer) {
+        if self.binding.looks_at_attribute(CONSUMER) {
             "consumer"
         } else {
             "route"

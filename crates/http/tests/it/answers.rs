@@ -193,3 +193,27 @@ fn every_content_type_is_escaped_to_the_letter() {
         check_golden(&format!("body-{name}"), settings);
     }
 }
+
+#[test]
+fn a_limit_that_applies_to_one_consumer_was_told_as_one_of_the_route() {
+    let limiter = limiter(
+        "respond: { profile: gateway }
+policies:
+  - name: consumers
+    limits:
+      - { name: acme, match: [{ attributes: { consumer: acme } }], rate: 1/s }
+      - { name: mixed, match: [{ attributes: { consumer: other } }, { path: /other }], rate: 1/s }
+",
+    );
+    let told = |consumer: &str| {
+        let consumer = [("consumer", consumer)];
+        let request = Request::new().attributes(&consumer);
+        let answer = allowed(&limiter.check_now(&request).unwrap());
+        let mut lines = answer.lines();
+        let told = lines.find_map(|line| line.strip_prefix("x-ratelimit-type: "));
+        told.map(str::to_owned)
+    };
+    assert_eq!(told("acme").as_deref(), Some("consumer"));
+    // Whoever asks for the path is nobody in particular.
+    assert_eq!(told("other").as_deref(), Some("route"));
+}

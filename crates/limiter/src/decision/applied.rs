@@ -51,6 +51,16 @@ impl<'a> Applied<'a> {
         &self.limit.key
     }
 
+    /// Whether the limit looks at this attribute: it is in its key, or the limit applies only to requests
+    /// with certain values of it.
+    pub fn looks_at_attribute(&self, name: &str) -> bool {
+        let mut parts = self.limit.key.iter();
+        let mut conditions = self.limit.conditions.iter();
+        parts.any(|part| matches!(part, KeyPart::Attr(it) if it == name))
+            || (!self.limit.conditions.is_empty()
+                && conditions.all(|it| it.attributes.iter().any(|(it, _)| it == name)))
+    }
+
     /// What refusals of the limit look like, if not as its policy says.
     pub fn refusal(&self) -> Option<&'a Refusal> {
         self.limit.refusal.as_deref()

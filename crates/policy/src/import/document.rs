@@ -82,7 +82,7 @@ impl<'a> Document<'a> {
         for line in std::mem::take(&mut self.scan.loose_commas) {
             let text =
                 "a comma stands before a closing bracket, which is not JSON: it is passed over";
-            self.notes.add((self.file, line), text);
+            self.notes.warn((self.file, line), text);
         }
     }
 
@@ -97,6 +97,11 @@ impl<'a> Document<'a> {
     /// Something is to be known.
     pub(super) fn note(&mut self, place: Place, text: impl Into<String>) {
         self.notes.add((self.file, line(place)), text);
+    }
+
+    /// Something is to be put right.
+    pub(super) fn warn(&mut self, place: Place, text: impl Into<String>) {
+        self.notes.warn((self.file, line(place)), text);
     }
 
     /// The text of a scalar, as it is written; `None` where it says nothing, or is no scalar.

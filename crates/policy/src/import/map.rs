@@ -74,7 +74,7 @@ impl<'v> Map<'v> {
                 Fault::quote(word),
                 known.what
             );
-            document.note(place, text);
+            document.warn(place, text);
         }
     }
 

@@ -7,6 +7,7 @@ use std::fmt;
 pub struct Note {
     file: String,
     line: usize,
+    is_warning: bool,
     text: String,
     /// In how many further places the same holds.
     more: usize,
@@ -24,6 +25,12 @@ impl Note {
         &self.text
     }
 
+    /// Whether something that is written is wrong in a way that can be passed over, or says nothing:
+    /// whoever wrote it meant something else. All others only tell how things are here.
+    pub fn is_warning(&self) -> bool {
+        self.is_warning
+    }
+
     /// The line where it is first so, from 1.
     pub fn line(&self) -> usize {
         self.line
@@ -32,7 +39,8 @@ impl Note {
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: note: {}", self.file, self.line, self.text)?;
+        let word = if self.is_warning { "warning" } else { "note" };
+        write!(f, "{}:{}: {word}: {}", self.file, self.line, self.text)?;
         match self.more {
             0 => Ok(()),
             1 => f.write_str(" (and in one more place)"),
@@ -45,13 +53,22 @@ impl fmt::Display for Note {
 
 impl Notes {
     /// Notes `text`; where it has been noted already, that it holds here as well.
-    pub(super) fn add(&mut self, (file, line): (&str, usize), text: impl Into<String>) {
-        let text = text.into();
+    pub(super) fn add(&mut self, place: (&str, usize), text: impl Into<String>) {
+        self.tell(place, text.into(), false);
+    }
+
+    /// Warns of `text`, which somebody should put right.
+    pub(super) fn warn(&mut self, place: (&str, usize), text: impl Into<String>) {
+        self.tell(place, text.into(), true);
+    }
+
+    fn tell(&mut self, (file, line): (&str, usize), text: String, is_warning: bool) {
         match self.0.iter_mut().find(|note| note.text == text) {
             Some(note) => note.more = note.more.saturating_add(1),
             None => self.0.push(Note {
                 file: file.to_owned(),
                 line,
+                is_warning,
                 text,
                 more: 0,
             }),

@@ -94,7 +94,7 @@ pub enum XField {
     Remaining,
     /// `X-RateLimit-Reset`: when the bucket is as good as new.
     Reset,
-    /// `X-RateLimit-Type`: `consumer` or `route`, by the key of the limit.
+    /// `X-RateLimit-Type`: `consumer` or `route`, by what the limit looks at.
     Type,
 }
 

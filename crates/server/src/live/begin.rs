@@ -5,7 +5,7 @@ use super::ground::{Fingerprint, Ground};
 use super::health::Health;
 use super::origins;
 use super::report;
-use super::source::{Loaded, Trouble};
+use super::source::{Loaded, Note, Trouble};
 use super::state::{Base, Kept, Slot, Sound, State, Whole, Wrong};
 use super::view::View;
 use crate::config_source::{Texts, Told};
@@ -223,7 +223,7 @@ struct Composition {
 
 /// What sources say, for whoever asks once: `tidegate validate`, a simulation. And what there is to know
 /// about it.
-pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<String>), Failure> {
+pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<Note>), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -242,7 +242,8 @@ pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<Str
                 if settings.required {
                     return Err(away(&slot.kept));
                 }
-                notes.push(format!("the source `{}` did not answer", settings.name));
+                let text = format!("the source `{}` did not answer", settings.name);
+                notes.push(Note::warning(text));
                 continue;
             };
             notes.extend(part.notes.iter().cloned());

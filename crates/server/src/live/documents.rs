@@ -1,7 +1,7 @@
 //! A set of named documents: what a source holds that can be written to.
 
 use super::edit::Edit;
-use super::source::{Loaded, Part};
+use super::source::{Loaded, Note, Part};
 use crate::shelf::{Change, Shelved};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ impl Documents {
             text,
             version,
             is_translated: false,
-            notes,
+            notes: notes.into_iter().map(Note::warning).collect(),
             documents: Some(documents),
         })
     }

@@ -51,10 +51,42 @@ struct Told {
     answered: Option<Instant>,
     applied: Option<Instant>,
     version: Option<String>,
-    failing_since: Option<Instant>,
-    refused_since: Option<Instant>,
+    /// That it cannot be asked.
+    failing: Option<Ill>,
+    /// That what it says cannot be served, whether or not it can be asked at present.
+    refused: Option<Ill>,
     is_fallback: bool,
-    trouble: Option<String>,
+}
+
+/// Since when something is wrong, and what it is now.
+#[derive(Debug)]
+struct Ill {
+    since: Instant,
+    why: String,
+}
+
+impl Told {
+    /// What is wrong; that nobody answers comes first.
+    fn ill(&self) -> Option<&Ill> {
+        self.failing.as_ref().or(self.refused.as_ref())
+    }
+}
+
+impl Ill {
+    /// Notes what is wrong now in `ill`. Tells whether nothing was.
+    fn note(ill: &mut Option<Self>, why: String) -> bool {
+        match ill {
+            Some(ill) => {
+                ill.why = why;
+                false
+            }
+            None => {
+                let since = Instant::now();
+                *ill = Some(Self { since, why });
+                true
+            }
+        }
+    }
 }
 
 impl Health {
@@ -72,10 +104,7 @@ impl Health {
     pub(super) fn answered(&self) {
         let mut told = self.told.lock();
         told.answered = Some(Instant::now());
-        told.failing_since = None;
-        if told.refused_since.is_none() {
-            told.trouble = None;
-        }
+        told.failing = None;
     }
 
     /// It said what it said before.
@@ -95,11 +124,8 @@ impl Health {
         let mut told = self.told.lock();
         told.applied = Some(Instant::now());
         told.version = Some(version.to_owned());
-        told.refused_since = None;
+        told.refused = None;
         told.is_fallback = false;
-        if told.failing_since.is_none() {
-            told.trouble = None;
-        }
     }
 
     /// What was written beside its address is served.
@@ -111,29 +137,18 @@ impl Health {
 
     /// What it said cannot be served.
     pub(super) fn refused(&self, why: String) {
-        let mut told = self.told.lock();
-        told.refused_since.get_or_insert_with(Instant::now);
-        told.trouble = Some(why);
-        drop(told);
+        Ill::note(&mut self.told.lock().refused, why);
         self.count(Outcome::Refused);
     }
 
     /// What it said cannot be served still, if for another reason: that is no new refusal.
     pub(super) fn still_refused(&self, why: String) {
-        let mut told = self.told.lock();
-        told.refused_since.get_or_insert_with(Instant::now);
-        if told.failing_since.is_none() {
-            told.trouble = Some(why);
-        }
+        Ill::note(&mut self.told.lock().refused, why);
     }
 
     /// It could not be asked. Tells whether that is news.
     pub(super) fn failed(&self, trouble: &Trouble) -> bool {
-        let mut told = self.told.lock();
-        let is_news = told.failing_since.is_none();
-        told.failing_since.get_or_insert_with(Instant::now);
-        told.trouble = Some(trouble.to_string());
-        drop(told);
+        let is_news = Ill::note(&mut self.told.lock().failing, trouble.to_string());
         self.count(Outcome::Failed);
         is_news
     }
@@ -162,23 +177,23 @@ impl Health {
             version: told.version.clone(),
             age: since(told.answered),
             applied: since(told.applied),
-            is_stale: told.failing_since.is_some(),
-            is_refused: told.refused_since.is_some(),
+            is_stale: told.failing.is_some(),
+            is_refused: told.refused.is_some(),
             is_fallback: told.is_fallback,
-            trouble: told.trouble.clone(),
+            trouble: told.ill().map(|ill| ill.why.clone()),
         }
     }
 
     /// Whether it could not be asked when it last was.
     pub(super) fn is_failing(&self) -> bool {
-        self.told.lock().failing_since.is_some()
+        self.told.lock().failing.is_some()
     }
 
     /// For how long it could not be asked, or what it says could not be served, and why.
     pub(crate) fn trouble(&self) -> Option<(Duration, String)> {
         let told = self.told.lock();
-        let since = told.failing_since.or(told.refused_since)?;
-        Some((since.elapsed(), told.trouble.clone().unwrap_or_default()))
+        let ill = told.ill()?;
+        Some((ill.since.elapsed(), ill.why.clone()))
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -200,5 +215,50 @@ impl Board {
     /// Those that there are.
     pub(crate) fn sources(&self) -> Vec<Arc<Health>> {
         self.0.read().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Health, Outcome};
+    use crate::live::source::Trouble;
+
+    fn away() -> Trouble {
+        Trouble("wants a password".to_owned())
+    }
+
+    fn trouble(health: &Health) -> Option<String> {
+        health.standing().trouble
+    }
+
+    #[test]
+    fn a_source_that_was_back_told_on_why_it_had_been_away() {
+        let health = Health::new("redis", "redis", false);
+        health.answered();
+        health.refused("one rule is wrong".to_owned());
+        assert!(health.failed(&away()), "it is news");
+        assert_eq!(trouble(&health).as_deref(), Some("wants a password"));
+        health.unchanged();
+        let standing = health.standing();
+        assert!(standing.is_refused && !standing.is_stale);
+        assert_eq!(standing.trouble.as_deref(), Some("one rule is wrong"));
+        let (_, why) = health.trouble().expect("it is refused still");
+        assert_eq!(why, "one rule is wrong");
+    }
+
+    #[test]
+    fn what_is_refused_for_another_reason_while_nobody_answers_is_told_once_somebody_does() {
+        let health = Health::new("redis", "redis", false);
+        health.refused("the first".to_owned());
+        health.failed(&away());
+        assert!(!health.failed(&away()), "it is no news");
+        health.still_refused("the second".to_owned());
+        assert_eq!(trouble(&health).as_deref(), Some("wants a password"));
+        health.answered();
+        assert_eq!(trouble(&health).as_deref(), Some("the second"));
+        let refused = health.counts().find(|(it, _)| *it == Outcome::Refused);
+        assert_eq!(refused.map(|(_, count)| count), Some(1));
+        health.serves("2");
+        assert_eq!((trouble(&health), health.trouble()), (None, None));
     }
 }

@@ -39,4 +39,5 @@ pub(crate) use composer::{Composer, Refused};
 pub(crate) use edit::{Edit, EditError, Raw};
 pub(crate) use ground::Ground;
 pub(crate) use health::{Board, Outcome};
+pub(crate) use source::Note;
 pub(crate) use view::{PartView, Standing, View};

@@ -1,7 +1,7 @@
 //! What the log hears of policy that changes.
 
 use super::composer::Refused;
-use super::source::Trouble;
+use super::source::{Note, Trouble};
 use crate::environment::ProcessEnvironment;
 use tidegate_policy::config::Problem;
 use tidegate_policy::{Config, ConfigErrors};
@@ -39,9 +39,13 @@ impl Oddities {
 }
 
 /// Tells what there is to know about a translation.
-pub(super) fn notes(notes: &[String]) {
-    for note in notes {
-        info!("{note}");
+pub(super) fn notes(notes: &[Note]) {
+    for Note { text, is_warning } in notes {
+        if *is_warning {
+            warn!("{text}");
+        } else {
+            info!("{text}");
+        }
     }
 }
 

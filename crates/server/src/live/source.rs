@@ -4,6 +4,7 @@ use super::documents::Documents;
 use super::edit::Edit;
 use futures_util::future::BoxFuture;
 use std::fmt::Debug;
+use tidegate_policy::import::Imported;
 
 pub(crate) use crate::shelf::{Trouble, Version, WriteError};
 
@@ -60,6 +61,41 @@ pub(crate) enum Loaded {
     },
 }
 
+/// Something to know about what a source says, which is served all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(crate) text: String,
+    /// Whether somebody should put something right.
+    pub(crate) is_warning: bool,
+}
+
+impl Note {
+    /// Something that only tells how things are.
+    pub(crate) fn remark(text: String) -> Self {
+        Self {
+            text,
+            is_warning: false,
+        }
+    }
+
+    /// Something that somebody should put right.
+    pub(crate) fn warning(text: String) -> Self {
+        Self {
+            text,
+            is_warning: true,
+        }
+    }
+
+    /// Those of a translation.
+    pub(crate) fn of(imported: &Imported) -> Vec<Self> {
+        let notes = imported.notes().iter().map(|note| Self {
+            text: note.to_string(),
+            is_warning: note.is_warning(),
+        });
+        notes.collect()
+    }
+}
+
 /// What one source says: text in our language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
@@ -68,7 +104,7 @@ pub(crate) struct Part {
     /// Whether it was translated from another language: of that, more than policies may be there.
     pub(crate) is_translated: bool,
     /// What there is to know about the translation.
-    pub(crate) notes: Vec<String>,
+    pub(crate) notes: Vec<Note>,
     /// What of it was not understood, so that what it said of that before stands in the text.
     pub(crate) flaw: Option<String>,
     /// What the text was made of, where it can be written to.

@@ -69,8 +69,12 @@ async fn metrics_count_decisions_by_policy_limit_and_outcome() {
     );
     let samples = samples(&reply.body);
     let decisions = |policy: &str, limit: &str, outcome: &str| {
+        let reason = match outcome {
+            "refused" | "shadow_refused" => "limited",
+            _ => "allowed",
+        };
         let labels = format!(
-            "{{policy=\"{policy}\",limit=\"{limit}\",outcome=\"{outcome}\",decided_by=\"store\"}}"
+            "{{policy=\"{policy}\",limit=\"{limit}\",outcome=\"{outcome}\",decided_by=\"store\",reason=\"{reason}\"}}"
         );
         samples
             .get(&format!("tidegate_decisions_total{labels}"))

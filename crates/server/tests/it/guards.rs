@@ -130,11 +130,11 @@ async fn what_guards_do_and_what_their_lists_hold_is_on_the_page() {
         ("tidegate_list_age_seconds{guard=\"blacklist\"}", 0.0),
         ("tidegate_list_failures_total{guard=\"blacklist\"}", 0.0),
         (
-            "tidegate_decisions_total{policy=\"api\",limit=\"\",outcome=\"refused\",decided_by=\"store\"}",
+            "tidegate_decisions_total{policy=\"api\",limit=\"\",outcome=\"refused\",decided_by=\"store\",reason=\"blacklisted\"}",
             2.0,
         ),
         (
-            "tidegate_decisions_total{policy=\"api\",limit=\"\",outcome=\"exempt\",decided_by=\"store\"}",
+            "tidegate_decisions_total{policy=\"api\",limit=\"\",outcome=\"exempt\",decided_by=\"store\",reason=\"exempt\"}",
             1.0,
         ),
     ] {

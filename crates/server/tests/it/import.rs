@@ -217,7 +217,7 @@ async fn documents_of_other_systems_are_printed_in_our_language_and_are_valid() 
         assert_eq!(ended.status.code(), Some(0), "{system}: {}", ended.stderr);
     }
     let ended = run(tidegate(&["import", "traefik-plugin", &plugin])).await;
-    let said = format!("{plugin}:4: note: a comma stands before a closing bracket");
+    let said = format!("{plugin}:4: warning: a comma stands before a closing bracket");
     assert!(ended.stderr.contains(&said), "{}", ended.stderr);
 }
 

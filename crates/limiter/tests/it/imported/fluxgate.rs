@@ -176,6 +176,60 @@ fn another_amount_keeps_what_is_used() {
 }
 
 #[test]
+fn another_amount_of_one_of_several_bands_without_labels_gave_everybody_a_fresh_burst() {
+    let rule = |capacity: u32| {
+        format!(
+            r#"{{ "id": "a", "scope": "GLOBAL", "bands": [
+                 {{ "windowSeconds": 60, "capacity": {capacity} }}, {{ "windowSeconds": 3600, "capacity": 100 }}] }}"#
+        )
+    };
+    let (limiter, _) = rules(&rule(3));
+    assert!(passes(&limiter, &Request::new().cost(3)));
+    limiter.reload(config(&translated(&rule(4)))).unwrap();
+    let decision = limiter.check_now(&Request::new()).unwrap();
+    assert!(!decision.is_allowed(), "what was used stays used");
+    let remaining: Vec<u64> = decision.applied().map(|it| it.remaining()).collect();
+    assert_eq!(remaining, [0, 97]);
+}
+
+#[test]
+fn a_shorter_band_beside_the_only_one_and_another_order_forgot_what_was_used() {
+    let rule = |bands: &str| format!(r#"{{ "id": "a", "scope": "GLOBAL", "bands": [{bands}] }}"#);
+    let hour = r#"{ "windowSeconds": 3600, "capacity": 100 }"#;
+    let minute = r#"{ "windowSeconds": 60, "capacity": 50 }"#;
+    let (limiter, _) = rules(&rule(hour));
+    assert!(passes(&limiter, &Request::new().cost(100)));
+    for bands in [
+        format!("{minute}, {hour}"),
+        format!("{hour}, {minute}"),
+        hour.to_owned(),
+    ] {
+        let reloaded = limiter.reload(config(&translated(&rule(&bands))));
+        reloaded.unwrap();
+        assert!(!passes(&limiter, &Request::new()), "{bands}");
+    }
+}
+
+#[test]
+fn bands_of_one_period_without_labels_have_each_their_own_bucket() {
+    let (limiter, _) = rules(
+        r#"{ "id": "a", "scope": "GLOBAL", "bands": [
+             { "windowSeconds": 60, "capacity": 5 }, { "windowSeconds": 60, "capacity": 3 },
+             { "windowSeconds": 60, "capacity": 4 }] }"#,
+    );
+    let decision = limiter.check_now(&Request::new()).unwrap();
+    let told = decision.applied().map(|it| (it.label(), it.remaining()));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            (Some("default"), 4),
+            (Some("per-60s"), 2),
+            (Some("per-60s-2"), 3)
+        ]
+    );
+}
+
+#[test]
 fn a_hash_of_redis_is_one_rule_with_one_band() {
     let fields = [
         ("ruleSetId", "api-limits"),

@@ -78,3 +78,19 @@ fn a_route_and_a_consumer_must_both_allow_and_a_refusal_charges_neither() {
     let nobody = [("consumer", "company-b")];
     assert!(passes(&limiter, &elsewhere().attributes(&nobody)));
 }
+
+#[test]
+fn the_limit_of_a_consumer_was_told_as_one_of_the_route() {
+    let consumers = r#"[{ "consumerId": "company-a", "requestsPerSecond": 1, "burstSize": 3 }]"#;
+    let (limiter, _) = files(&[("consumers.json", consumers)]);
+    let company = [("consumer", "company-a")];
+    let decision = limiter
+        .check_now(&client().policy("consumers").attributes(&company))
+        .unwrap();
+    let binding = decision.binding().unwrap();
+    assert!(binding.looks_at_attribute("consumer"));
+    assert!(!binding.looks_at_attribute("project"));
+    let (limiter, _) = policy(10, 3);
+    let decision = limiter.check_now(&client()).unwrap();
+    assert!(!decision.binding().unwrap().looks_at_attribute("consumer"));
+}

@@ -281,6 +281,51 @@ fn a_new_number_keeps_the_counter_and_a_new_limit_before_it_does_too() {
 }
 
 #[test]
+fn its_rules_in_another_order_gave_a_limit_a_fresh_counter() {
+    let text = |rules: &str| format!(r#"{{ "limits": [{{ "rules": [{rules}], "limit": 5 }}] }}"#);
+    let (a, b) = (
+        r#"{ "urlpathpattern": "/a" }"#,
+        r#"{ "urlpathpattern": "/b" }"#,
+    );
+    let (limiter, _) = limits(&text(&format!("{a}, {b}")));
+    assert!(passes(&limiter, &path("/a").cost(5)));
+    for rules in [format!("{b}, {a}"), format!("{b}, {a}, {b}")] {
+        let reloaded = limiter.reload(config(&translated(&text(&rules))));
+        reloaded.unwrap();
+        assert!(!passes(&limiter, &path("/b")), "{rules}");
+    }
+}
+
+#[test]
+fn a_header_in_other_letters_gave_a_limit_a_fresh_counter() {
+    let text = |value: &str| {
+        format!(
+            r#"{{ "limits": [{{ "rules": [{{ "headerkey": "tier", "headerval": "{value}" }}], "limit": 5 }}] }}"#
+        )
+    };
+    let free = [("tier", "free")];
+    let (limiter, _) = limits(&text("free"));
+    assert!(passes(&limiter, &path("/").headers(&free).cost(5)));
+    limiter.reload(config(&translated(&text("Free")))).unwrap();
+    assert!(!passes(&limiter, &path("/").headers(&free)));
+}
+
+#[test]
+fn limits_of_one_name_in_another_order_exchanged_their_counters() {
+    // Both would be called `a-b`.
+    let (slash, dash) = (
+        r#"{ "rules": [{ "urlpathpattern": "/a/b" }], "limit": 5 }"#,
+        r#"{ "rules": [{ "urlpathpattern": "/a-b" }], "limit": 5 }"#,
+    );
+    let (limiter, _) = limits(&format!(r#"{{ "limits": [{slash}, {dash}] }}"#));
+    assert!(passes(&limiter, &path("/a/b").cost(5)));
+    let turned = format!(r#"{{ "limits": [{dash}, {slash}] }}"#);
+    limiter.reload(config(&translated(&turned))).unwrap();
+    assert!(!passes(&limiter, &path("/a/b")));
+    assert!(passes(&limiter, &path("/a-b").cost(5)));
+}
+
+#[test]
 fn no_limits_at_all_is_a_way_to_clear_them() {
     let (limiter, _) =
         limits(r#"{ "limits": [{ "rules": [{ "urlpathpattern": "/" }], "limit": 1 }] }"#);

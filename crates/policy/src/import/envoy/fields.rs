@@ -91,7 +91,7 @@ impl<'v> Map<'v> {
                 document.error(spot, unknown(word, known));
             } else if !known.words.contains(&word) {
                 let what = known.what;
-                document.note(entry.key.place, format!("`{word}` means nothing {what}"));
+                document.warn(entry.key.place, format!("`{word}` means nothing {what}"));
             }
         }
         Some(Self {

@@ -46,7 +46,7 @@ pub(super) fn read(document: &mut Document<'_>, value: &Value<'_>) -> Option<Rat
     let name = map.text(document, "name").map(|(name, _)| name);
     let replaces = replaces(document, &map, name.as_deref());
     if amount.is_none() && !unlimited {
-        document.note(
+        document.warn(
             value.node.place,
             "`requests_per_unit` is missing, so nothing passes, here as there",
         );

@@ -111,7 +111,7 @@ fn limit(found: &Found, name: &str, notes: &mut Notes) -> LimitDraft {
         (true, quota) => {
             if quota {
                 let text = "`quota_mode` beside `shadow_mode` is left out: what is in shadow never refuses, and is no quota";
-                notes.add(spot(found), text);
+                notes.warn(spot(found), text);
             }
             Some("shadow").filter(|_| !rates.is_empty())
         }
@@ -182,7 +182,7 @@ fn replaced(found: &Found, domain: &Domain, names: &[String], notes: &mut Notes)
                 "`{theirs}` is the name of no limit in domain '{}', so it is replaced by none",
                 domain.name
             );
-            notes.add((&found.place.0, *line), text);
+            notes.warn((&found.place.0, *line), text);
         }
         for name in meant {
             if !replaced.contains(name) {

@@ -67,7 +67,7 @@ pub fn fluxgate(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
     wrong.finish(&whole)?;
     if found.rules.is_empty() && found.settings.mongodb.is_none() {
         let text = "there are no rules here: every request passes. Export the collection of rules, and translate it together with the settings";
-        notes.add((&whole, 1), text);
+        notes.warn((&whole, 1), text);
         found.rules.push(rule::Rule::none(&whole));
     }
     finish(found, &whole, notes)

@@ -32,7 +32,7 @@ impl RuleSetRecord {
             (Some(rules), _) => self.read_rules(rules, (notes, wrong), found),
             (None, Some(bands)) if lists_nothing(bands) && self.has_band() => {
                 let text = "`bands` lists none: `capacity` and `windowSeconds` count";
-                notes.add((&self.key, 1), text);
+                notes.warn((&self.key, 1), text);
                 super::read(&self.file(), notes, wrong, found);
             }
             (None, Some(bands)) => self.read_bands(bands, (notes, wrong), found),

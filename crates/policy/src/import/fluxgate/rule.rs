@@ -124,7 +124,7 @@ pub(super) fn read(
         let rule = rule(None);
         let text =
             format!("rule `{id}` has no bands, and is left out: it limits nothing there either");
-        document.note(value.node.place, text);
+        document.warn(value.node.place, text);
         return Some(rule);
     }
     Some(rule(Some(Limit {
@@ -195,7 +195,7 @@ pub(super) fn scope_of(document: &mut Document<'_>, place: Place, strategy: &str
                 "`keyStrategyId` is {}, which counts by address, there as here",
                 Fault::quote(other)
             );
-            document.note(place, text);
+            document.warn(place, text);
             Scope::Ip
         }
     }

@@ -11,6 +11,7 @@ use crate::import::document::{Document, Wrong};
 use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Waiting};
 use crate::import::names::Names;
 use crate::import::note::Notes;
+use std::cmp::Reverse;
 
 /// How keys are named there.
 const TEMPLATE: &str = "fluxgate:{policy}:{limit}:{key}:{band}";
@@ -267,18 +268,23 @@ fn rates(bands: &[Band], place: (&str, usize), notes: &mut Notes) -> Vec<RateDra
     let unlabelled = bands.iter().filter(|band| band.label.is_none()).count();
     if unlabelled > 1 {
         let text = "several bands of a rule have no label, and share one bucket there: here each has its own";
-        notes.add(place, text);
+        notes.warn(place, text);
     }
+    let longest = longest_unlabelled(bands);
     let mut names = Names::default();
     // Labels that are given come first, so that none made up takes one.
     let given: Vec<Option<String>> = bands
         .iter()
         .map(|band| Some(names.take(band.label.as_ref()?)))
         .collect();
-    let labelled = bands.iter().zip(given).map(|(band, given)| {
-        let label = given.unwrap_or_else(|| match unlabelled {
-            1 => names.take(DEFAULT_LABEL),
-            _ => names.take(&format!("{}-per-{}s", band.capacity, band.seconds)),
+    let labelled = bands.iter().zip(given).enumerate();
+    let labelled = labelled.map(|(at, (band, given))| {
+        let label = given.unwrap_or_else(|| {
+            if longest == Some(at) {
+                names.take(DEFAULT_LABEL)
+            } else {
+                names.take(&format!("per-{}s", band.seconds))
+            }
         });
         let written = band.label.as_deref().filter(|written| *written != label);
         if let Some(written) = written {
@@ -298,4 +304,17 @@ fn rates(bands: &[Band], place: (&str, usize), notes: &mut Notes) -> Vec<RateDra
         }
     });
     labelled.collect()
+}
+
+/// The band that is called as there: of those without a label the longest, and of several as long the
+/// first.
+///
+/// A label is what a bucket is known by, and so none has a number in it that may change. Whoever adds
+/// a shorter band beside the only one takes nothing from what is used of that; beside a longer one, what
+/// is forgotten is used up again soon.
+fn longest_unlabelled(bands: &[Band]) -> Option<usize> {
+    let unlabelled = bands.iter().enumerate();
+    let unlabelled = unlabelled.filter(|(_, band)| band.label.is_none());
+    let longest = unlabelled.min_by_key(|(_, band)| Reverse(band.seconds));
+    longest.map(|(at, _)| at)
 }

@@ -107,3 +107,28 @@ fn a_variable_without_a_default_let_everything_pass_without_redis() {
         assert!(translated.contains("is a variable"), "{flag}: {translated}");
     }
 }
+
+#[test]
+fn the_key_of_a_consumer_had_another_name_where_its_limit_had() {
+    let settings = "gateway:\n  ratelimit:\n    redis-key-prefix: ratelimit\n";
+    let consumer = |name: &str| {
+        format!(r#"{{ "consumerId": "{name}", "requestsPerSecond": 1, "burstSize": 1 }}"#)
+    };
+    let names = ["a b", "a-b", "route-2", "route", "_x"];
+    let consumers = names.map(consumer).join(", ");
+    let translated = yaml(&[settings, &format!("[{consumers}]")]);
+    crate::Config::from_yaml(&translated).expect("no two share a key");
+    for (limit, key) in [
+        ("a-b-2", "{limit}"),
+        ("a-b", "{limit}"),
+        ("route-2", "{limit}"),
+        ("route-3", "route"),
+        ("x", "_x"),
+    ] {
+        let after = translated.split_once(&format!("- name: {limit}\n"));
+        let (_, after) = after.unwrap_or_else(|| panic!("{limit}: {translated}"));
+        let template = after.lines().find(|line| line.contains("template: "));
+        let expected = format!("\"ratelimit:consumer:{key}\"");
+        assert!(template.unwrap().ends_with(&expected), "{limit}: {after}");
+    }
+}

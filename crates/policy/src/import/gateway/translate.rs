@@ -20,6 +20,9 @@ const CONSUMERS: &str = "consumers";
 /// The limit of a policy; what is reported of it is of this type.
 const ROUTE: &str = "route";
 
+/// The longest name of a consumer that the gateway takes.
+const CONSUMER_MAX: usize = 64;
+
 /// What names the consumer.
 const HEADER: &str = "X-Consumer-ID";
 
@@ -164,9 +167,15 @@ fn by_route(policy: &Policy, name: String, found: &Found, notes: &mut Notes) -> 
 fn consumers(found: &Found) -> Option<PolicyDraft> {
     // Routes carry both, and no two limits of one decision have the same name.
     let mut names = Names::without(&[ROUTE]);
+    // Names that can stay come first, so that none made up takes one.
+    let given = found.items.consumers.iter();
+    let given: Vec<Option<String>> = given
+        .map(|consumer| is_plain(&consumer.name).then(|| names.take(&consumer.name)))
+        .collect();
     let prefix = found.settings.as_ref().map(Settings::prefix);
-    let limits = found.items.consumers.iter().map(|consumer| {
-        let name = names.take(&consumer.name);
+    let limits = found.items.consumers.iter().zip(given);
+    let limits = limits.map(|(consumer, given)| {
+        let name = given.unwrap_or_else(|| names.take(&consumer.name));
         let condition = ConditionDraft {
             path: None,
             header: None,
@@ -175,8 +184,7 @@ fn consumers(found: &Found) -> Option<PolicyDraft> {
         LimitDraft {
             whom: Whom::Any(vec![condition]),
             rates: rate(&consumer.rate),
-            // The name of the limit is that of the consumer, and nobody else has it.
-            template: prefix.map(|prefix| format!("{prefix}:consumer:{{limit}}")),
+            template: prefix.map(|prefix| template(prefix, &consumer.name, &name)),
             ..LimitDraft::new(name, Counting::Tokens)
         }
     });
@@ -187,6 +195,20 @@ fn consumers(found: &Found) -> Option<PolicyDraft> {
         evaluate: "all",
         limits,
     })
+}
+
+/// How the key of a consumer is named: after the consumer, whose name the limit has wherever it can.
+fn template(prefix: &str, consumer: &str, limit: &str) -> String {
+    if limit != consumer && is_plain(consumer) {
+        return format!("{prefix}:consumer:{consumer}");
+    }
+    format!("{prefix}:consumer:{{limit}}")
+}
+
+/// Whether the name of a consumer is one as the gateway lets them be, which can stand in a key.
+fn is_plain(consumer: &str) -> bool {
+    let belongs = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    consumer.len() <= CONSUMER_MAX && consumer.chars().all(belongs)
 }
 
 /// What a policy looks like, where none is known.

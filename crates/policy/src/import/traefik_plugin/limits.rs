@@ -67,7 +67,7 @@ fn limit(document: &mut Document<'_>, item: &Value<'_>, seen: &mut Seen) -> Opti
             let text = format!(
                 "this rule is the same as the one on line {first}, which comes first: it is left out"
             );
-            document.notes.add((document.file(), rule.line), text);
+            document.notes.warn((document.file(), rule.line), text);
         } else {
             seen.insert(rule.identity(), rule.line);
             own.push(rule);
@@ -78,7 +78,7 @@ fn limit(document: &mut Document<'_>, item: &Value<'_>, seen: &mut Seen) -> Opti
             "no rule of this limit is left: it is left out, for no request would be counted by it";
         document
             .notes
-            .add((document.file(), line(item.node.place)), text);
+            .warn((document.file(), line(item.node.place)), text);
         return None;
     }
     Some(Limit { rules: own, amount })

@@ -77,7 +77,7 @@ fn header(document: &mut Document<'_>, map: &Map<'_>) -> Result<Option<(String, 
             };
             let there = key.or(value).map_or(String::new(), |it| it.name());
             let text = format!("{there} without `{missing}` says nothing, and is left out");
-            document.note(map.value.node.place, text);
+            document.warn(map.value.node.place, text);
             return Ok(None);
         }
     };
@@ -110,11 +110,12 @@ impl Rule {
         parts.join("\n")
     }
 
-    /// A name for it, before it is made to fit, such as `api.any.users.only.tier-free`.
+    /// A name for it, before it is made to fit, such as `api.any.users.only.tier-free`. The same for all
+    /// that are true of the same requests.
     pub(super) fn made_up(&self) -> String {
         let path = self.path.as_ref().map(|path| name_of(&path.spelt()));
         let header = self.header.as_ref();
-        let header = header.map(|(name, value)| format!("{name}-{value}"));
+        let header = header.map(|(name, value)| format!("{name}-{}", value.to_ascii_lowercase()));
         let parts: Vec<String> = path.into_iter().chain(header).collect();
         parts.join(".")
     }

@@ -1,6 +1,6 @@
 //! Documents of others, told in our own language.
 
-use crate::live::source::{Loaded, Part, Version};
+use crate::live::source::{Loaded, Note, Part, Version};
 use tidegate_policy::ConfigErrors;
 use tidegate_policy::import::{Imported, LimitsOptions, fluxgate_rules, traefik_plugin_limits};
 use tidegate_policy::source::Format;
@@ -42,7 +42,7 @@ impl Foreign<'_> {
                 text: imported.to_part(),
                 version,
                 is_translated: true,
-                notes: imported.notes().iter().map(ToString::to_string).collect(),
+                notes: Note::of(&imported),
                 flaw: None,
                 documents: None,
             }),

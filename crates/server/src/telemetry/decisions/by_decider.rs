@@ -4,7 +4,16 @@ use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::counter::ConstCounter;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use tidegate::DecidedBy;
+use tidegate::{DecidedBy, Reason};
+
+/// What is counted, but for who decided.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Of<'a> {
+    pub(super) policy: &'a str,
+    pub(super) limit: &'a str,
+    pub(super) outcome: &'static str,
+    pub(super) reason: Reason,
+}
 
 /// In the order of [`DECIDERS`].
 #[derive(Debug, Default)]
@@ -24,23 +33,38 @@ impl ByDecider {
         self.0.iter().all(|counter| counter.load(Relaxed) == 0)
     }
 
-    pub(super) fn encode(
+    /// Shows it from the beginning: what the store decides starts at zero, so that a rate over its
+    /// first increase is right. Series of a store that never failed would be noise.
+    pub(super) fn encode(&self, encoder: &mut MetricEncoder<'_>, of: &Of<'_>) -> fmt::Result {
+        self.encode_those(encoder, of, |by, count| count > 0 || by == DecidedBy::Store)
+    }
+
+    /// Shows what there was.
+    pub(super) fn encode_counted(
         &self,
         encoder: &mut MetricEncoder<'_>,
-        (policy, limit, outcome): (&str, &str, &str),
+        of: &Of<'_>,
+    ) -> fmt::Result {
+        self.encode_those(encoder, of, |_, count| count > 0)
+    }
+
+    fn encode_those(
+        &self,
+        encoder: &mut MetricEncoder<'_>,
+        of: &Of<'_>,
+        is_shown: impl Fn(DecidedBy, u64) -> bool,
     ) -> fmt::Result {
         for (by, counter) in DECIDERS.iter().zip(&self.0) {
             let count = counter.load(Relaxed);
-            // Series of a store that never failed would be noise; the others start at zero, so
-            // that a rate over their first increase is right.
-            if count == 0 && *by != DecidedBy::Store {
+            if !is_shown(*by, count) {
                 continue;
             }
             let labels = [
-                ("policy", policy),
-                ("limit", limit),
-                ("outcome", outcome),
+                ("policy", of.policy),
+                ("limit", of.limit),
+                ("outcome", of.outcome),
                 ("decided_by", by.as_str()),
+                ("reason", of.reason.as_str()),
             ];
             ConstCounter::new(count).encode(encoder.encode_family(&labels)?)?;
         }

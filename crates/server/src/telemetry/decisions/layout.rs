@@ -1,13 +1,14 @@
 //! A counter for every name of a configuration.
 
-use super::by_decider::ByDecider;
+use super::by_decider::{ByDecider, Of};
+use super::by_reason::{ByReason, OF_GUARDS, OF_LIMITS};
 use crate::telemetry::durations::Durations;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Decision, Mode};
+use tidegate::{Decision, Mode, Reason};
 use tidegate_policy::{Limit, Policy};
 
 /// The counters of one configuration, by its names.
@@ -37,7 +38,7 @@ struct PolicyCounts {
 
 #[derive(Debug, Default)]
 struct Guarded {
-    refused: ByDecider,
+    refused: ByReason<{ OF_GUARDS.len() }>,
     exempt: ByDecider,
 }
 
@@ -53,7 +54,9 @@ struct LimitCounts {
 #[derive(Debug, Default)]
 struct Outcomes {
     allowed: ByDecider,
-    refused: ByDecider,
+    refused: ByReason<{ OF_LIMITS.len() }>,
+    /// What is only watched refuses for one reason: nobody is asked where an identity or a plan is
+    /// missing.
     shadow_refused: ByDecider,
 }
 
@@ -87,12 +90,15 @@ impl Layout {
         }
         let by = decision.decided_by();
         match decision.limit() {
-            None if decision.is_barred() => policy.guarded.refused.add(by),
+            None if decision.is_barred() => {
+                let refused = &policy.guarded.refused;
+                refused.add(&OF_GUARDS, decision.reason(), by);
+            }
             None if decision.guard().is_some() => policy.guarded.exempt.add(by),
             None => policy.unlimited.add(by),
             Some(limit) => match policy.outcomes(limit) {
                 Some(outcomes) if decision.is_allowed() => outcomes.allowed.add(by),
-                Some(outcomes) => outcomes.refused.add(by),
+                Some(outcomes) => outcomes.refused.add(&OF_LIMITS, decision.reason(), by),
                 None => {}
             },
         }
@@ -103,9 +109,13 @@ impl Layout {
 
     pub(super) fn encode(&self, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
         for (policy, counts) in &self.policies {
-            counts
-                .unlimited
-                .encode(encoder, (policy, "", "unlimited"))?;
+            let unlimited = Of {
+                policy,
+                limit: "",
+                outcome: "unlimited",
+                reason: Reason::Allowed,
+            };
+            counts.unlimited.encode(encoder, &unlimited)?;
             counts.guarded.encode(encoder, policy)?;
             for (limit, counts) in &counts.limits {
                 counts.encode(encoder, (policy, limit))?;
@@ -185,9 +195,9 @@ impl PolicyCounts {
         if allowed.is_zero() && refused.is_zero() {
             return Ok(());
         }
-        let limit = Policy::override_name();
-        allowed.encode(encoder, (policy, limit, "allowed"))?;
-        refused.encode(encoder, (policy, limit, "refused"))
+        let of = of_limit(policy, Policy::override_name());
+        allowed.encode(encoder, &of("allowed", Reason::Allowed))?;
+        refused.encode(&OF_LIMITS, encoder, &of("refused", Reason::Limited))
     }
 
     fn current_limits(&self) -> impl Iterator<Item = (&Box<str>, &LimitCounts)> {
@@ -216,12 +226,14 @@ impl PolicyCounts {
 impl Guarded {
     /// Only once there was one: where there are no guards it would be noise.
     fn encode(&self, encoder: &mut MetricEncoder<'_>, policy: &str) -> fmt::Result {
-        for (outcome, counts) in [("refused", &self.refused), ("exempt", &self.exempt)] {
-            if !counts.is_zero() {
-                counts.encode(encoder, (policy, "", outcome))?;
-            }
+        let of = of_limit(policy, "");
+        // No reason of theirs, so that each is shown once there was one.
+        let refused = of("refused", Reason::Limited);
+        self.refused.encode(&OF_GUARDS, encoder, &refused)?;
+        if self.exempt.is_zero() {
+            return Ok(());
         }
-        Ok(())
+        self.exempt.encode(encoder, &of("exempt", Reason::Exempt))
     }
 }
 
@@ -254,15 +266,26 @@ impl LimitCounts {
             refused,
             shadow_refused,
         } = &*self.outcomes;
-        for (outcome, counts, is_possible) in [
-            ("allowed", allowed, !self.is_shadow),
-            ("refused", refused, !self.is_shadow),
-            ("shadow_refused", shadow_refused, self.is_shadow),
-        ] {
-            if is_possible || !counts.is_zero() {
-                counts.encode(encoder, (policy, limit, outcome))?;
-            }
+        let of = of_limit(policy, limit);
+        if !self.is_shadow || !allowed.is_zero() {
+            allowed.encode(encoder, &of("allowed", Reason::Allowed))?;
+        }
+        if !self.is_shadow || !refused.is_zero() {
+            refused.encode(&OF_LIMITS, encoder, &of("refused", Reason::Limited))?;
+        }
+        if self.is_shadow || !shadow_refused.is_zero() {
+            shadow_refused.encode(encoder, &of("shadow_refused", Reason::Limited))?;
         }
         Ok(())
+    }
+}
+
+/// What is counted of a limit, by outcome and reason.
+fn of_limit<'a>(policy: &'a str, limit: &'a str) -> impl Fn(&'static str, Reason) -> Of<'a> {
+    move |outcome, reason| Of {
+        policy,
+        limit,
+        outcome,
+        reason,
     }
 }

@@ -1,12 +1,14 @@
-//! Decisions, counted by policy, limit, outcome and who decided.
+//! Decisions, counted by policy, limit, outcome, who decided and why.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `layout` | a counter for every name of a configuration |
 //! | `by_decider` | one count, by who decided |
+//! | `by_reason` | one count of refusals, by why they are |
 //! | `timing` | how long decisions take |
 
 mod by_decider;
+mod by_reason;
 mod layout;
 mod timing;
 
@@ -65,8 +67,8 @@ impl Decisions {
 
 impl Collector for Decisions {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Decisions by policy, limit and outcome; shadow_refused counts what a watched \
-                    limit would have refused, beside the decision itself.";
+        let help = "Decisions by policy, limit, outcome and reason; shadow_refused counts what a \
+                    watched limit would have refused, beside the decision itself.";
         // Held for as long as the page takes, and so not as a guard, of which there are few.
         let layout = self.layout.load_full();
         let mut family = encoder.encode_descriptor("decisions", help, None, MetricType::Counter)?;

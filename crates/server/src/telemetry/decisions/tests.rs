@@ -13,7 +13,10 @@ struct Counted {
 
 impl Counted {
     fn new(policies: &str) -> Self {
-        let config = config(policies);
+        Self::of(config(policies))
+    }
+
+    fn of(config: Config) -> Self {
         let decisions = Arc::new(Decisions::new(&config.policies));
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Arc::clone(&decisions)));
@@ -51,11 +54,20 @@ impl Counted {
 
     /// The count of a series, if it is shown.
     fn shown(&self, policy: &str, limit: &str, outcome: &str) -> Option<u64> {
+        let reason = match outcome {
+            "refused" | "shadow_refused" => "limited",
+            _ => "allowed",
+        };
+        self.shown_for(policy, limit, outcome, reason)
+    }
+
+    /// The same, for this reason.
+    fn shown_for(&self, policy: &str, limit: &str, outcome: &str, reason: &str) -> Option<u64> {
         let mut page = String::new();
         text::encode(&mut page, &self.registry).unwrap();
         let series = format!(
             "decisions_total{{policy=\"{policy}\",limit=\"{limit}\",outcome=\"{outcome}\",\
-             decided_by=\"store\"}} "
+             decided_by=\"store\",reason=\"{reason}\"}} "
         );
         let mut lines = page.lines();
         let count = lines.find_map(|line| line.strip_prefix(series.as_str()))?;
@@ -209,4 +221,50 @@ fn in_this_process_one_of_many_is_timed() {
     });
     assert_eq!(timed.join().unwrap(), 100);
     assert!(Timing::start(true).is_timed());
+}
+
+#[test]
+fn whoever_is_blocked_or_says_no_name_looked_as_if_refused_by_the_rate() {
+    let config = Config::from_yaml(
+        "guards:
+  - { name: staff, exempt: user, list: [ann] }
+  - { name: closed, refuse: user, list: [eve] }
+  - { name: banned, refuse: ip, list: [192.0.2.1] }
+policies:
+  - name: api
+    limits:
+      - { name: named, key: user, missing: refuse, rate: 1/h }
+",
+    );
+    let it = Counted::of(config.unwrap());
+    let shown =
+        |limit: &str, outcome: &str, reason: &str| it.shown_for("api", limit, outcome, reason);
+    // A rate over the first of what a limit is there for is right.
+    assert_eq!(shown("named", "refused", "limited"), Some(0));
+    for reason in ["no-identity", "no-plan", "no-store", "blocked"] {
+        assert_eq!(shown("named", "refused", reason), None, "{reason}");
+    }
+    let banned = "192.0.2.1".parse().unwrap();
+    for request in [
+        Request::new().user("bob"),
+        Request::new().user("bob"),
+        Request::new(),
+        Request::new().user("eve"),
+        Request::new().user("carl").ip(banned),
+        Request::new().user("ann"),
+    ] {
+        let decision = it.limiter.check_now(&request).unwrap();
+        it.decisions.count(&decision, Timing::start(true));
+    }
+    for (limit, outcome, reason, count) in [
+        ("named", "allowed", "allowed", 1),
+        ("named", "refused", "limited", 1),
+        ("named", "refused", "no-identity", 1),
+        ("", "refused", "blocked", 1),
+        ("", "refused", "blacklisted", 1),
+        ("", "exempt", "exempt", 1),
+    ] {
+        let found = shown(limit, outcome, reason);
+        assert_eq!(found, Some(count), "{limit} {outcome} {reason}");
+    }
 }

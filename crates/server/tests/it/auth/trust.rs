@@ -49,7 +49,7 @@ async fn decisions_are_counted_as_decisions_and_only_the_rest_as_bad() {
         .at(server.http)
         .await;
     let samples = metrics(&server).await;
-    let refused = "tidegate_decisions_total{policy=\"api\",limit=\"per-client\",outcome=\"refused\",decided_by=\"store\"}";
+    let refused = "tidegate_decisions_total{policy=\"api\",limit=\"per-client\",outcome=\"refused\",decided_by=\"store\",reason=\"limited\"}";
     assert_eq!(samples.get(refused), Some(&2.0));
     let bad = |status: u16| {
         let name = format!("tidegate_bad_requests_total{{door=\"http\",status=\"{status}\"}}");

@@ -146,7 +146,7 @@ async fn metrics_of_names_that_stay_go_on() {
     it.get("/").await;
     let after = it.metrics().await;
     for series in [
-        "tidegate_decisions_total{policy=\"api\",limit=\"all\",outcome=\"allowed\",decided_by=\"store\"}",
+        "tidegate_decisions_total{policy=\"api\",limit=\"all\",outcome=\"allowed\",decided_by=\"store\",reason=\"allowed\"}",
         "tidegate_gateway_requests_total{route=\"all\",route_path=\"/\",status=\"200\"}",
     ] {
         let counted = [&before, &after].map(|page| page.get(series));

@@ -117,7 +117,7 @@ routes:
     for (name, by) in [("a", &course.by_a), ("b", &course.by_b)] {
         let series = format!(
             "tidegate_decisions_total{{policy=\"api\",limit=\"limit-{name}\",outcome=\"allowed\",\
-             decided_by=\"store\"}}"
+             decided_by=\"store\",reason=\"allowed\"}}"
         );
         let count = u32::try_from(by.load(SeqCst)).unwrap();
         assert!(count > 0, "{name} was served");

@@ -137,6 +137,51 @@ async fn an_answer_that_is_no_document_is_trouble_and_not_a_change() {
     assert_eq!(program.loads("keeper", "applied").await, 1);
 }
 
+/// The levels of what was logged and has this in it.
+fn levels(program: &Program, text: &str) -> Vec<String> {
+    let told = program.process.logged.iter().filter(|it| it.contains(text));
+    let level = |line: &String| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["level"].as_str().unwrap().to_owned()
+    };
+    told.map(level).collect()
+}
+
+#[tokio::test]
+async fn what_should_be_put_right_in_a_document_was_logged_as_if_it_were_well() {
+    let keeper = Double::away().await;
+    keeper.say(None, &document(40, 1, 1));
+    let mut program = Program::start(&config(&keeper, "")).await;
+    let limits = r#"{ "limits": [{ "rules": [
+        { "urlpathpattern": "/pay", "headerkey": "tier" },
+        { "urlpathpattern": "/pay" },
+    ], "limit": 41 }] }"#;
+    let document = json!({ "value": limits, "version": 1, "mod_revision": 2 });
+    keeper.say(None, &document.to_string());
+    program.serves("keeper", "1/2").await;
+    assert_eq!(band(&program).await, "41/s");
+    for text in [
+        "warning: a comma stands before a closing bracket",
+        "without `headerval` says nothing, and is left out",
+        "this rule is the same as the one on line 2",
+    ] {
+        assert_eq!(levels(&program, text), ["WARN"], "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_only_otherwise_here_is_no_warning() {
+    let keeper = Double::away().await;
+    let rules = json!([
+        { "id": "a", "name": "all", "scope": "GLOBAL", "bands": [{ "windowSeconds": 1, "capacity": 5 }] },
+        { "id": "b", "scope": "GLOBAL", "bands": [] }
+    ]);
+    keeper.say(None, &json!({ "value": rules.to_string() }).to_string());
+    let program = Program::start(&config(&keeper, ", format: fluxgate")).await;
+    assert_eq!(levels(&program, "`name` is left out"), ["INFO"]);
+    assert_eq!(levels(&program, "rule `b` has no bands"), ["WARN"]);
+}
+
 #[tokio::test]
 async fn a_keeper_with_a_document_of_nothing_lifted_every_limit() {
     let keeper = Double::away().await;

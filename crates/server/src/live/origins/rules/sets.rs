@@ -1,6 +1,6 @@
 //! What was last understood of each rule set.
 
-use crate::live::source::{Loaded, Part, Version};
+use crate::live::source::{Loaded, Note, Part, Version};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::slice;
@@ -19,7 +19,7 @@ pub(super) type Translate<T> = fn(&str, &[T]) -> Result<Imported, ConfigErrors>;
 pub(super) struct Sets<T> {
     good: Mutex<BTreeMap<String, T>>,
     /// What was noted of them last, so that nobody hears the same with every change.
-    noted: Mutex<Vec<String>>,
+    noted: Mutex<Vec<Note>>,
 }
 
 impl<T> Default for Sets<T> {
@@ -86,7 +86,7 @@ impl<T: Clone> Sets<T> {
     }
 
     /// Leaves out what was noted before.
-    fn leave_out_known(&self, notes: &mut Vec<String>) {
+    fn leave_out_known(&self, notes: &mut Vec<Note>) {
         let before = std::mem::replace(&mut *self.noted.lock(), notes.clone());
         notes.retain(|note| !before.contains(note));
     }
@@ -96,10 +96,7 @@ fn part<T>(source: &str, sets: &[T], version: Version, translate: Translate<T>) 
     let (text, notes) = match (sets, translate(source, sets)) {
         // To translate nothing makes a policy that limits nothing, which nobody has asked for.
         ([], _) => (String::new(), Vec::new()),
-        (_, Ok(imported)) => {
-            let notes = imported.notes().iter().map(ToString::to_string);
-            (imported.to_part(), notes.collect())
-        }
+        (_, Ok(imported)) => (imported.to_part(), Note::of(&imported)),
         (_, Err(errors)) => {
             let why = errors.to_string();
             return Loaded::Wrong { version, why };

@@ -1,0 +1,61 @@
+//! One count of refusals, by why they are and by who decided.
+
+use super::by_decider::{ByDecider, Of};
+use prometheus_client::encoding::MetricEncoder;
+use std::array;
+use std::fmt;
+use tidegate::{DecidedBy, Reason};
+
+/// In the order of `REASONS` of whoever refuses.
+#[derive(Debug)]
+pub(super) struct ByReason<const N: usize>([ByDecider; N]);
+
+/// Why limits refuse; what they are there for comes first.
+pub(super) const OF_LIMITS: [Reason; 4] = [
+    Reason::Limited,
+    Reason::NoIdentity,
+    Reason::NoPlan,
+    Reason::NoStore,
+];
+
+/// Why guards refuse.
+pub(super) const OF_GUARDS: [Reason; 2] = [Reason::Blocked, Reason::Blacklisted];
+
+impl<const N: usize> Default for ByReason<N> {
+    fn default() -> Self {
+        Self(array::from_fn(|_| ByDecider::default()))
+    }
+}
+
+impl<const N: usize> ByReason<N> {
+    /// Counts a refusal; for a reason that is not among `reasons`, as the first of them.
+    pub(super) fn add(&self, reasons: &[Reason; N], reason: Reason, by: DecidedBy) {
+        let mut counters = reasons.iter().zip(&self.0);
+        let known = counters.find(|(it, _)| **it == reason);
+        if let Some(counter) = known.map(|(_, counter)| counter).or(self.0.first()) {
+            counter.add(by);
+        }
+    }
+
+    pub(super) fn is_zero(&self) -> bool {
+        self.0.iter().all(ByDecider::is_zero)
+    }
+
+    /// Shows those of the first reason from the beginning, and others once there was one. `of` is for
+    /// that reason.
+    pub(super) fn encode(
+        &self,
+        reasons: &[Reason; N],
+        encoder: &mut MetricEncoder<'_>,
+        of: &Of<'_>,
+    ) -> fmt::Result {
+        for (&reason, counter) in reasons.iter().zip(&self.0) {
+            if reason == of.reason {
+                counter.encode(encoder, of)?;
+            } else {
+                counter.encode_counted(encoder, &Of { reason, ..*of })?;
+            }
+        }
+        Ok(())
+    }
+}
