@@ -71,6 +71,13 @@ fn two_versions_never_let_more_pass_than_the_larger_allows() {
                     "rate: 60/d, algorithm: sliding-window",
                 ],
             ),
+            (
+                "packed",
+                [
+                    "rate: 40/d, algorithm: bucketed-window",
+                    "rate: 60/d, algorithm: bucketed-window",
+                ],
+            ),
             ("open", ["rate: 40/d", "rate: 60/d"]),
             (
                 "open",
@@ -84,6 +91,13 @@ fn two_versions_never_let_more_pass_than_the_larger_allows() {
                 [
                     "rate: 40/d, algorithm: sliding-log",
                     "rate: 60/d, algorithm: sliding-log",
+                ],
+            ),
+            (
+                "open",
+                [
+                    "rate: 40/d, algorithm: bucketed-window",
+                    "rate: 60/d, algorithm: bucketed-window",
                 ],
             ),
         ] {
@@ -104,7 +118,12 @@ fn two_versions_that_reset_count_apart() {
     let server = Server::start();
     runtime().block_on(async {
         for layout in ["packed", "open"] {
-            for algorithm in ["token-bucket", "fixed-window", "sliding-log"] {
+            for algorithm in [
+                "token-bucket",
+                "fixed-window",
+                "sliding-log",
+                "bucketed-window",
+            ] {
                 server.client().command(&["FLUSHALL"]);
                 let versions = [40, 60].map(|amount| {
                     format!("rate: {amount}/d, algorithm: {algorithm}, on_change: reset")
