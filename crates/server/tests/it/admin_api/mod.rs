@@ -29,5 +29,7 @@ mod secrets;
 mod status;
 /// `tidegate token`.
 mod token;
+/// What something else needs, and so stays.
+mod used;
 /// What was seen, and has changed since.
 mod versions;
