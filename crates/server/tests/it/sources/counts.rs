@@ -3,6 +3,7 @@
 use super::kit::Program;
 use super::origin::{Origin, Rate};
 use crate::kit::Client;
+use futures_util::future::join_all;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,7 +72,8 @@ fn refilled(rate: Rate, span: Duration) -> u64 {
     u64::try_from(refilled).unwrap()
 }
 
-/// Lets them ask while `rate` is in force, for so long that the number `before`, had it stayed, would show.
+/// Lets them ask while `rate` is in force, for so long that half of it, or twice, would show, and so would
+/// the number `before`, had it stayed.
 async fn hold(counts: &watch::Sender<Counts>, nth: u64, rate: Rate, before: Option<Rate>) {
     let mut seen = counts.subscribe();
     let began = Instant::now();
@@ -96,13 +98,16 @@ async fn hold(counts: &watch::Sender<Counts>, nth: u64, rate: Rate, before: Opti
                 counts.allowed,
                 counts.asked
             );
+            let back = refilled(rate, span);
             let shows = match before {
-                Some(before) if before.amount < rate.amount => counts.allowed > most(before, span),
+                Some(before) if before.amount < rate.amount => {
+                    counts.allowed > most(before, span).max(back / 2)
+                }
                 Some(before) => refilled(before, span) > 2 * most_now,
                 None => true,
             };
             // They ask for far more than there is, so that it is the limit that says how many pass.
-            if shows && counts.asked > 2 * most_now {
+            if shows && back > 2 * rate.amount && counts.asked > 2 * most_now {
                 return;
             }
         }
@@ -119,7 +124,7 @@ async fn hold(counts: &watch::Sender<Counts>, nth: u64, rate: Rate, before: Opti
 }
 
 async fn follows(origin: &Origin) {
-    let rates = [20, 100, 10].map(Rate::a_second);
+    let rates = [10, 50, 5].map(Rate::a_second);
     let mut program: Program = origin.start(rates[0], "").await;
     let counts = Arc::new(watch::Sender::new(Counts::default()));
     let tasks = Tasks::new();
@@ -140,7 +145,6 @@ async fn follows(origin: &Origin) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_passes_follows_the_number_from_its_change_on_whichever_source_it_comes_from() {
-    for origin in Origin::all().await {
-        follows(&origin).await;
-    }
+    let origins = Origin::all().await;
+    join_all(origins.iter().map(follows)).await;
 }

@@ -88,6 +88,7 @@ impl Origin {
         self.say(nth, rate).await;
         if let Self::File = self {
             program.write(&format!("{}\n{more}", self.config(rate)));
+            program.process.signal("HUP").await;
         }
         while program.band(self.name()).await != rate.to_string() {
             if let Self::File = self {
