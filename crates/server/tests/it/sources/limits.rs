@@ -30,7 +30,7 @@ async fn ask(program: &Program, path: &str) -> Value {
 }
 
 #[tokio::test]
-async fn limits_are_lifted_by_a_list_of_none_and_come_back_with_what_was_used() {
+async fn limits_are_lifted_by_a_list_of_none_and_come_back_with_the_next() {
     let limited = r#"{"limits": [{"rules": [{"urlpathpattern": "/pay"}], "limit": 5}]}"#;
     let keeper = Double::away().await;
     say(&keeper, 1, limited);
