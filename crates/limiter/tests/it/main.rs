@@ -22,6 +22,8 @@ mod failure;
 mod guards;
 /// Documents of other limiters, request by request.
 mod imported;
+/// How little it matters how many limits there are.
+mod many;
 /// Rates that come from plans.
 mod plans;
 /// What the builder was told, when another configuration comes.

@@ -36,58 +36,29 @@ async fn in_turns(server: &Server, layout: &str, versions: [&str; 2]) -> [u64; 2
     passed
 }
 
+/// How buckets are kept, and what else the two versions of a limit say.
+const LIMITS: [(&str, [&str; 2]); 11] = [
+    ("packed", ["", ""]),
+    ("packed", [", on_change: scale"; 2]),
+    ("packed", ["", ", refundable: true"]),
+    ("packed", [", algorithm: fixed-window"; 2]),
+    ("packed", [", algorithm: fixed-window, on_change: scale"; 2]),
+    ("packed", [", algorithm: sliding-window"; 2]),
+    ("packed", [", algorithm: bucketed-window"; 2]),
+    ("open", ["", ""]),
+    ("open", [", algorithm: fixed-window"; 2]),
+    ("open", [", algorithm: sliding-log"; 2]),
+    ("open", [", algorithm: bucketed-window"; 2]),
+];
+
 #[test]
 fn two_versions_never_let_more_pass_than_the_larger_allows() {
     let server = Server::start();
     runtime().block_on(async {
-        for (layout, versions) in [
-            ("packed", ["rate: 40/d", "rate: 60/d"]),
-            (
-                "packed",
-                [
-                    "rate: 40/d, on_change: scale",
-                    "rate: 60/d, on_change: scale",
-                ],
-            ),
-            ("packed", ["rate: 40/d", "rate: 60/d, refundable: true"]),
-            (
-                "packed",
-                [
-                    "rate: 40/d, algorithm: fixed-window",
-                    "rate: 60/d, algorithm: fixed-window",
-                ],
-            ),
-            (
-                "packed",
-                [
-                    "rate: 40/d, algorithm: fixed-window, on_change: scale",
-                    "rate: 60/d, algorithm: fixed-window, on_change: scale",
-                ],
-            ),
-            (
-                "packed",
-                [
-                    "rate: 40/d, algorithm: sliding-window",
-                    "rate: 60/d, algorithm: sliding-window",
-                ],
-            ),
-            ("open", ["rate: 40/d", "rate: 60/d"]),
-            (
-                "open",
-                [
-                    "rate: 40/d, algorithm: fixed-window",
-                    "rate: 60/d, algorithm: fixed-window",
-                ],
-            ),
-            (
-                "open",
-                [
-                    "rate: 40/d, algorithm: sliding-log",
-                    "rate: 60/d, algorithm: sliding-log",
-                ],
-            ),
-        ] {
+        for (layout, [one, other]) in LIMITS {
             server.client().command(&["FLUSHALL"]);
+            let versions = [format!("rate: 40/d{one}"), format!("rate: 60/d{other}")];
+            let versions = versions.each_ref().map(String::as_str);
             let passed = in_turns(&server, layout, versions).await;
             let sum: u64 = passed.iter().sum();
             assert!(
@@ -104,7 +75,12 @@ fn two_versions_that_reset_count_apart() {
     let server = Server::start();
     runtime().block_on(async {
         for layout in ["packed", "open"] {
-            for algorithm in ["token-bucket", "fixed-window", "sliding-log"] {
+            for algorithm in [
+                "token-bucket",
+                "fixed-window",
+                "sliding-log",
+                "bucketed-window",
+            ] {
                 server.client().command(&["FLUSHALL"]);
                 let versions = [40, 60].map(|amount| {
                     format!("rate: {amount}/d, algorithm: {algorithm}, on_change: reset")

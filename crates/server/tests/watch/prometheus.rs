@@ -1,7 +1,7 @@
 //! Prometheus and promtool at work on the page and on the rules that are shipped.
 
 use crate::kit::programs::Program;
-use crate::kit::{Client, Folder, Gate, Upstream, eventually};
+use crate::kit::{Client, Collector, Folder, Gate, Upstream, eventually};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,16 +15,69 @@ use tokio::process::{Child, Command};
 
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/prometheus");
 
-/// Everything that has figures, in one configuration.
-fn config(folder: &Folder, upstream: &Upstream, store: &str) -> String {
-    let list = folder.write("list.txt", "192.0.2.200\n");
-    format!(
-        "store: {{ {store} }}\n\
-         guards: [{{ name: closed, refuse: ip, file: '{list}' }}]\n\
-         routes: [{{ id: orders, match: {{ path: /api/orders }}, upstreams: ['http://{}'], policy: api }}]\n\
-         policies: [{{ name: api, limits: [{{ name: per-client, key: ip, rate: 5/h }}] }}]\n",
-        upstream.address
-    )
+/// Everything that has figures, in one configuration, and what it needs around it.
+struct World {
+    folder: Folder,
+    upstream: Upstream,
+    collector: Collector,
+    /// Where policy comes from, and buckets may be.
+    redis: Server,
+}
+
+/// Figures that are there only with what the configuration says of them.
+const SOMETIMES: [&str; 7] = [
+    "tidegate_source_loads_total{source=\"redis\"",
+    "tidegate_source_age_seconds{source=\"redis\"",
+    "tidegate_source_version_info{source=\"redis\"",
+    "tidegate_plan_lookups_total{plan=\"events\"",
+    "tidegate_plan_age_seconds{plan=\"events\"",
+    "tidegate_waiting{policy=\"slow\"",
+    "tidegate_spans_total{",
+];
+/// And only with buckets in Redis.
+const SHARED: &str = "tidegate_addresses_counted_total";
+
+impl World {
+    async fn start() -> Self {
+        Self {
+            folder: Folder::make(),
+            upstream: Upstream::start().await,
+            collector: Collector::start().await,
+            redis: Server::start(),
+        }
+    }
+
+    /// With buckets in Redis, where addresses are counted too.
+    fn shared(&self) -> String {
+        let url = self.redis.url();
+        let store = format!("store: {{ url: '{url}', timeout: 5s }}");
+        self.config(&format!("{store}\naddresses: {{ threshold: 1000000 }}"))
+    }
+
+    /// With buckets in the process.
+    fn alone(&self) -> String {
+        self.config("store: { max_keys: 1000 }")
+    }
+
+    fn config(&self, store: &str) -> String {
+        let list = self.folder.write("list.txt", "192.0.2.200\n");
+        let plans = "{ subjects: { p1: { N: 5, T: 3600 }, p2: {} } }";
+        let plans = self.folder.write("plans.yaml", plans);
+        let (upstream, url) = (self.upstream.address, self.redis.url());
+        format!(
+            "{store}\n\
+             sources: [{{ redis: {{ url: '{url}', key: 'tidegate:policies' }} }}]\n\
+             plans: [{{ name: events, from: {{ file: '{plans}' }} }}]\n\
+             {traces}\
+             guards: [{{ name: closed, refuse: ip, file: '{list}' }}]\n\
+             routes: [{{ id: orders, match: {{ path: /api/orders }}, upstreams: ['http://{upstream}'], policy: api }}]\n\
+             policies:\n\
+             - {{ name: api, limits: [{{ name: per-client, key: ip, rate: 5/h }}] }}\n\
+             - {{ name: events, limits: [{{ name: per-project, key: attr:project, rate: {{ plan: events, subject: attr:project, default: refuse }} }}] }}\n\
+             - {{ name: slow, limits: [{{ name: waits, rate: 100/s burst 1, on_refusal: wait, max_wait: 5s }}] }}\n",
+            traces = self.collector.traces("100%"),
+        )
+    }
 }
 
 /// A page in the format that whoever takes anything gets.
@@ -45,6 +98,17 @@ async fn ask(gate: &Gate) {
         client
             .ask("GET /api/orders/7 HTTP/1.1\r\nhost: a\r\n\r\n")
             .await;
+    }
+    let mut client = Client::connect(gate.http).await;
+    for question in [
+        r#"{"policy": "events", "attributes": {"project": "p1"}}"#,
+        r#"{"policy": "events", "attributes": {"project": "p2"}}"#,
+        r#"{"policy": "events", "attributes": {"project": "nobody"}}"#,
+        r#"{"policy": "slow"}"#,
+        r#"{"policy": "slow"}"#,
+    ] {
+        let reply = client.post(question).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
     }
 }
 
@@ -71,14 +135,16 @@ async fn promtool_has_nothing_to_say_about_the_page() {
     let Some(promtool) = Program::Promtool.find() else {
         return;
     };
-    let (folder, upstream, redis) = (Folder::make(), Upstream::start().await, Server::start());
-    for store in [
-        "max_keys: 1000".to_owned(),
-        format!("url: '{}', timeout: 5s", redis.url()),
-    ] {
-        let gate = Gate::start(&config(&folder, &upstream, &store)).await;
+    let world = World::start().await;
+    for (config, more) in [(world.alone(), None), (world.shared(), Some(SHARED))] {
+        let gate = Gate::start(&config).await;
         ask(&gate).await;
         let page = plain(gate.admin).await;
+        for series in SOMETIMES.into_iter().chain(more) {
+            let mut lines = page.lines();
+            let is_there = lines.any(|line| line.starts_with(series));
+            assert!(is_there, "{series}: {page}");
+        }
         let said = run(&promtool, &["check", "metrics"], &page).await;
         assert_eq!(said, "", "{page}");
     }
@@ -189,10 +255,9 @@ async fn prometheus_reads_the_page_and_finds_what_its_rules_ask_for() {
     let Some(program) = Program::Prometheus.find() else {
         return;
     };
-    let (folder, upstream, redis) = (Folder::make(), Upstream::start().await, Server::start());
-    let store = format!("url: '{}', timeout: 5s", redis.url());
-    let shared = Gate::start(&config(&folder, &upstream, &store)).await;
-    let alone = Gate::start(&config(&folder, &upstream, "max_keys: 1000")).await;
+    let world = World::start().await;
+    let shared = Gate::start(&world.shared()).await;
+    let alone = Gate::start(&world.alone()).await;
     let prometheus = Prometheus::start(&program, &[shared.admin, alone.admin]);
     eventually("both are scraped", async || {
         let up = prometheus.query("up == 1").await;

@@ -2,8 +2,9 @@
 
 use crate::kit::{Client, Gate, Reply, Upstream, eventually, get};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use tidegate_testkit::redis::{FaultProxy, Faults, Server};
+use tidegate_testkit::redis::{Cluster, FaultProxy, Faults, SentinelGroup, Server};
 
 fn redis(url: &str, on_failure: &str) -> String {
     format!(
@@ -113,6 +114,43 @@ async fn what_is_away_is_named_and_nothing_secret_is() {
         (status["status"] == "UP").then_some(())
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_cluster_or_behind_sentinels_every_master_is_told_by_its_address() {
+    let (cluster, sentinels) = (Cluster::start(3, 0), SentinelGroup::start());
+    for (url, mode, masters) in [
+        (cluster.url(), "cluster", cluster.masters()),
+        (sentinels.url(), "sentinel", vec![sentinels.master()]),
+    ] {
+        let address = |it: &Server| format!("127.0.0.1:{}", it.port());
+        let masters: BTreeSet<String> = masters.into_iter().map(address).collect();
+        let gate = Gate::start(&redis(&url, "local").replace("500ms", "5s")).await;
+        ask(&gate).await;
+        let store = eventually("all of them have told how they are", async || {
+            let (_, status) = status(gate.admin).await;
+            let nodes = status["store"]["nodes"].as_array().unwrap();
+            let have_told = nodes.iter().filter(|node| node["role"] == "master");
+            let is_well = have_told.count() == masters.len() && status["status"] == "UP";
+            is_well.then(|| status["store"].clone())
+        })
+        .await;
+        assert_eq!(store["mode"], mode, "{store}");
+        let nodes = store["nodes"].as_array().unwrap();
+        let told: Vec<&str> = nodes
+            .iter()
+            .map(|it| it["address"].as_str().unwrap())
+            .collect();
+        assert_eq!(told.len(), masters.len(), "each once: {store}");
+        assert!(told.iter().all(|it| masters.contains(*it)), "{store}");
+        for node in nodes {
+            assert_eq!(
+                (&node["status"], &node["trusted"]),
+                (&"UP".into(), &true.into()),
+                "{store}"
+            );
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

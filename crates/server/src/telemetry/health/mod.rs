@@ -172,7 +172,8 @@ impl Document {
         for source in decider.metrics().sources.sources() {
             let standing = source.standing();
             let word = match &standing {
-                it if it.is_stale => "STALE",
+                // Where a fallback is served, nothing of it was ever heard that could be old.
+                it if it.is_stale && !it.is_fallback => "STALE",
                 it if it.is_refused => "REFUSED",
                 it if it.is_fallback => "FALLBACK",
                 _ => "UP",

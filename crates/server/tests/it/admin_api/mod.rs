@@ -40,5 +40,7 @@ mod status;
 mod stopping;
 /// `tidegate token`.
 mod token;
+/// What something else needs, and so stays.
+mod used;
 /// What was seen, and has changed since.
 mod versions;

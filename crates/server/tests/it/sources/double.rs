@@ -86,6 +86,11 @@ impl Double {
         heads.await.unwrap().last().unwrap().clone()
     }
 
+    /// How often it was asked so far.
+    pub(super) fn times(&self) -> usize {
+        self.script.asked.borrow().len()
+    }
+
     /// The last that was asked.
     pub(super) fn last(&self) -> String {
         self.script.asked.borrow().last().unwrap().clone()

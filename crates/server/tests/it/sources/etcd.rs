@@ -1,5 +1,6 @@
 //! Keys of a real etcd.
 
+use super::admin::{admin, administrate};
 use super::kit::{AWAY, Program, REFUSED, SERVED, nth_rate, policy, under_load};
 use crate::kit::folder::Folder;
 use base64::Engine;
@@ -8,13 +9,17 @@ use serde_json::{Value, json};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Stdio;
-use tidegate_policy::admin::Sha256;
+use std::time::Duration;
 use tidegate_server::tasks::Tasks;
 use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// Within what all instances are to serve a change that one of them has made.
+const SOON: Duration = Duration::from_secs(5);
 
 /// An etcd of one member, which ends when this does.
-struct Etcd {
+pub(super) struct Etcd {
     client: SocketAddr,
     peer: SocketAddr,
     folder: Folder,
@@ -29,7 +34,7 @@ impl Etcd {
         clippy::print_stderr,
         reason = "whoever runs tests is to know what was not"
     )]
-    async fn start() -> Option<Self> {
+    pub(super) async fn start() -> Option<Self> {
         let Some(path) = find() else {
             let missing = "etcd is not installed: ./scripts/test installs it, or set TIDEGATE_TEST_ETCD to its path";
             let in_ci = std::env::var_os("CI")
@@ -104,7 +109,7 @@ impl Etcd {
     }
 
     /// Sets a document, and tells the version that makes.
-    async fn set(&self, name: &str, document: &str) -> String {
+    pub(super) async fn set(&self, name: &str, document: &str) -> String {
         let key = STANDARD.encode(format!("/tidegate/{name}"));
         let put = json!({ "key": key, "value": STANDARD.encode(document) });
         let put = self.call("kv/put", &put).await.unwrap();
@@ -121,7 +126,7 @@ impl Etcd {
         assert_eq!(gone.unwrap()["deleted"], "1");
     }
 
-    fn config(&self, refresh: &str) -> String {
+    pub(super) fn config(&self, refresh: &str) -> String {
         let url = format!("http://{}", self.client);
         format!(
             "sources: [{{ etcd: {{ endpoints: ['http://127.0.0.1:1', '{url}'], refresh: {refresh} }} }}]"
@@ -181,33 +186,6 @@ async fn an_etcd_that_goes_away_leaves_what_it_said_and_is_read_again_when_it_is
     assert_eq!(program.band("api").await, "6/s");
 }
 
-/// Asks the admin API of a program to make or change something.
-async fn administrate(program: &Program, verb: &str, path: &str, body: &Value) -> (u16, Value) {
-    let head = format!(
-        "{verb} /admin/v1{path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {TOKEN}\r\nif-match: *\r\n",
-        program.admin
-    );
-    let request = if body.is_null() {
-        format!("{head}\r\n")
-    } else {
-        let (kind, body) = ("content-type: application/json", body.to_string());
-        let length = body.len();
-        format!("{head}{kind}\r\ncontent-length: {length}\r\n\r\n{body}")
-    };
-    let mut client = crate::kit::Client::connect(program.admin).await;
-    let reply = client.ask(&request).await;
-    let said = serde_json::from_str(&reply.body).unwrap_or(Value::Null);
-    (reply.status, said)
-}
-
-const TOKEN: &str = "tga_of-one-who-changes";
-
-/// What lets them in.
-fn admin() -> String {
-    let hash = Sha256::of(TOKEN.as_bytes());
-    format!("admin: {{ tokens: [{{ name: ann, role: admin, hash: '{hash}' }}] }}")
-}
-
 fn limits(rate: &str) -> Value {
     json!({ "limits": [{ "name": "all", "rate": rate }] })
 }
@@ -227,9 +205,13 @@ async fn changes_through_a_server_are_written_to_etcd_and_served_by_all() {
     assert_eq!(status, 200, "{said}");
     let (status, said) = administrate(&a, "DELETE", "/policies/web", &Value::Null).await;
     assert!(status < 300, "{status} {said}");
-    while b.band("api").await != "6/s" {
-        b.process.logs(SERVED, ("source", "etcd")).await;
-    }
+    let heard = async {
+        while b.band("api").await != "6/s" {
+            b.process.logs(SERVED, ("source", "etcd")).await;
+        }
+    };
+    let heard = timeout(SOON, heard).await;
+    assert!(heard.is_ok(), "the other has not heard within {SOON:?}");
     // The other changes it in its turn, from what the first made.
     let (status, said) = administrate(&b, "PATCH", "/policies/api", &limits("7/s")).await;
     assert_eq!(status, 200, "{said}");

@@ -4,20 +4,36 @@
 //! |---|---|
 //! | `kit` | the program with a source, and questions to it under load |
 //! | `double` | a server that says what it is told to, for what is only ever a document over HTTP |
+//! | `admin` | asking the admin API of the program |
+//! | `origin` | any source, made to say one rate after the other |
 //! | `file` | the file itself, watched |
 //! | `keeper` | a key of a keeper |
+//! | `limits` | limits of the Traefik plugin, as a keeper tells them |
 //! | `http` | a document at a URL |
 //! | `redis` | a hash of a real Redis |
+//! | `rules` | rule sets of FluxGate, in hashes of a real Redis |
 //! | `lives` | instances that come and go while it changes, and buckets that do not |
 //! | `etcd` | keys of a real etcd |
+//! | `bursts` | nobody gets what they have used once more by a change |
+//! | `counts` | what passes follows the number that is in force |
+//! | `standing` | what is told of a source that is not as it should be |
+//! | `read_only` | sources that are not written to through a server |
 //! | `several` | sources together: their order, and what one refuses to another |
 
+mod admin;
+mod bursts;
+mod counts;
 mod double;
 mod etcd;
 mod file;
 mod http;
 mod keeper;
 mod kit;
+mod limits;
 mod lives;
+mod origin;
+mod read_only;
 mod redis;
+mod rules;
 mod several;
+mod standing;

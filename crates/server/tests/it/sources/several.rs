@@ -93,6 +93,10 @@ async fn a_source_that_the_file_no_longer_lists_is_served_no_longer_and_a_new_on
     assert_eq!(program.band("of-b").await, "9/s");
     let stale = "tidegate_source_stale{source=\"a\"}";
     assert_eq!(program.sample(stale).await, None);
+    // Nobody is left who would ask it.
+    let before = a.times();
+    b.asked(10).await;
+    assert_eq!(a.times(), before);
 }
 
 #[tokio::test]

@@ -124,6 +124,41 @@ async fn a_rule_that_is_wrong_leaves_its_set_as_it_was_and_the_others_change() {
 }
 
 #[tokio::test]
+async fn a_rule_that_moves_to_another_set_leaves_the_one_and_is_in_the_other() {
+    let of = |set: &str| {
+        vec![
+            rule("a", "one", 1_i32),
+            rule(set, "two", 2_i32),
+            rule("b", "three", 3_i32),
+        ]
+    };
+    let double = double(of("a")).await;
+    let source = source(&double.url());
+    let halves = |text: &str| {
+        let (a, b) = text.split_once("- name: b\n").expect("two rule sets");
+        [a, b]
+            .map(|set| ["one", "two", "three"].map(|rule| set.contains(&format!("name: {rule}\n"))))
+    };
+    let (text, first) = load(&source).await;
+    assert_eq!(
+        halves(&text),
+        [[true, true, false], [false, false, true]],
+        "{text}"
+    );
+    double.store(COLLECTION, of("b"));
+    let Ok(Loaded::Part(part)) = ask(&source, Some(&first)).await else {
+        panic!("both have changed");
+    };
+    assert_eq!(part.flaw, None);
+    let text = part.text;
+    assert_eq!(
+        halves(&text),
+        [[true, false, false], [false, true, true]],
+        "{text}"
+    );
+}
+
+#[tokio::test]
 async fn what_may_not_be_read_or_is_not_there_is_told_without_the_password() {
     let other = Double::start(Stored::from([("others", Vec::new())])).await;
     let Err(Trouble(why)) = ask(&source(&other.url()), None).await else {

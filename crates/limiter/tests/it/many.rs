@@ -1,0 +1,103 @@
+//! A decision does not mind how many limits there are.
+
+use std::fmt::Write;
+use std::hint::black_box;
+use std::time::Duration;
+use tidegate::{Limiter, Request};
+use tokio::time::Instant;
+
+const FEW: usize = 10;
+const MANY: usize = 10_000;
+
+/// How much longer a decision may take among many than among few. Looking at each would take thousands of
+/// times as long; what is between is left to machines that have other things to do.
+const TIMES_MAX: u32 = 4;
+
+/// How often both are measured, by turns, and how many decisions that is each time.
+const ROUNDS: usize = 21;
+const DECISIONS: usize = 300;
+
+/// How many of the limits are asked for, spread over all of them.
+const ASKED: usize = 10;
+
+/// How limits are told apart.
+#[derive(Clone, Copy, Debug)]
+enum Apart {
+    Path,
+    Header,
+    /// Ten to a policy, which requests name.
+    Policy,
+}
+
+impl Apart {
+    fn limiter(self, limits: usize) -> Limiter {
+        let mut text = "policies:\n".to_owned();
+        for nth in 0..limits {
+            if nth == 0 || matches!(self, Self::Policy) && nth.is_multiple_of(10) {
+                writeln!(text, "  - name: p{}\n    limits:", nth / 10).expect("text takes all");
+            }
+            let matched = match (self, nth % 3) {
+                (Self::Header, _) => format!("headers: {{ X-Tenant: t{nth} }}"),
+                (_, 0) => format!("path: /api/r{nth}/**"),
+                (_, 1) => format!("path: /api/r{nth}/*"),
+                _ => format!("path: /api/r{nth}/items$"),
+            };
+            writeln!(
+                text,
+                "      - {{ name: l{nth}, match: {{ {matched} }}, key: ip, rate: 1000000/s }}"
+            )
+            .expect("text takes all");
+        }
+        Limiter::from_yaml(&text).expect("it is right")
+    }
+
+    /// Asks as often as is measured, and tells how long that took.
+    fn ask(self, limiter: &Limiter, limits: usize) -> Duration {
+        let asked: Vec<[String; 4]> = (0..ASKED)
+            .map(|nth| nth * limits / ASKED)
+            .map(|nth| {
+                let policy = if let Self::Policy = self { nth / 10 } else { 0 };
+                [
+                    format!("p{policy}"),
+                    format!("/api/r{nth}/items"),
+                    format!("t{nth}"),
+                    format!("l{nth}"),
+                ]
+            })
+            .collect();
+        let ip = "192.0.2.1".parse().expect("an address");
+        let began = Instant::now();
+        for nth in 0..DECISIONS {
+            let [policy, path, tenant, limit] = &asked[nth % ASKED];
+            let headers = [("x-tenant", tenant.as_str())];
+            let request = Request::new().policy(policy).path(path).ip(ip);
+            let decision = limiter.check_now(&request.headers(&headers));
+            let decision = black_box(decision).expect("it is decided");
+            assert_eq!(decision.limit(), Some(limit.as_str()));
+        }
+        began.elapsed()
+    }
+}
+
+fn median(mut all: Vec<Duration>) -> Duration {
+    all.sort_unstable();
+    all[all.len() / 2]
+}
+
+#[test]
+fn a_decision_takes_as_long_among_ten_thousand_limits_as_among_ten() {
+    for apart in [Apart::Path, Apart::Header, Apart::Policy] {
+        let (few, many) = (apart.limiter(FEW), apart.limiter(MANY));
+        let (mut by_few, mut by_many) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            // By turns, so that whatever else the machine does befalls both alike.
+            by_few.push(apart.ask(&few, FEW));
+            by_many.push(apart.ask(&many, MANY));
+        }
+        let (by_few, by_many) = (median(by_few), median(by_many));
+        assert!(
+            by_many <= by_few * TIMES_MAX,
+            "{apart:?}: {DECISIONS} take {by_many:?} among {MANY} limits, and {by_few:?} among {FEW}"
+        );
+    }
+}
