@@ -14,7 +14,10 @@ mod json;
 mod texts;
 mod write;
 
-use super::{Change, Shelf, Shelved, Trouble, Version, WriteError};
+#[cfg(test)]
+mod tests;
+
+use super::{Change, Gone, Shelf, Shelved, Trouble, Version, WriteError};
 use crate::sources::mongodb::{connect, shown};
 use futures_util::future::BoxFuture;
 use mongodb::bson::{Document as Fields, doc};
@@ -59,7 +62,7 @@ impl MongoShelf {
             .await?
             .unwrap_or_default()
             .shelved(seen)
-            .ok_or_else(|| self.wrong("it is gone, and its version with it"))
+            .map_err(|Gone| self.wrong("it is gone, and its version with it"))
     }
 
     /// All of the document, if it is there.

@@ -10,7 +10,7 @@
 //! people keep in it stays as it is.
 
 use super::json;
-use crate::shelf::{Change, Shelved, Version};
+use crate::shelf::{Change, Gone, Shelved, Version};
 use mongodb::bson::{Bson, Document as Fields, doc, oid::ObjectId};
 use std::collections::BTreeSet;
 
@@ -88,9 +88,9 @@ impl Stored {
         })
     }
 
-    /// What is on the shelf, unless it is at `seen` still; `None` as an error where it is gone.
-    pub(super) fn shelved(self, seen: Option<&Version>) -> Option<Option<Shelved>> {
-        Shelved::new(&self.version.to_string(), self.texts, seen).ok()
+    /// What is on the shelf, unless it is at `seen` still. The error is that it is gone.
+    pub(super) fn shelved(self, seen: Option<&Version>) -> Result<Option<Shelved>, Gone> {
+        Shelved::new(&self.version.to_string(), self.texts, seen)
     }
 
     /// Whether this is what was seen at a version.

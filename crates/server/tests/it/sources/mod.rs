@@ -10,6 +10,7 @@
 //! | `redis` | a hash of a real Redis |
 //! | `lives` | instances that come and go while it changes, and buckets that do not |
 //! | `etcd` | keys of a real etcd |
+//! | `mongodb` | documents in a MongoDB, rules there, and plans, with the feature of that name |
 //! | `several` | sources together: their order, and what one refuses to another |
 
 mod double;
@@ -19,5 +20,7 @@ mod http;
 mod keeper;
 mod kit;
 mod lives;
+#[cfg(feature = "mongodb")]
+mod mongodb;
 mod redis;
 mod several;
