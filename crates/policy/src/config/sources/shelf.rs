@@ -72,7 +72,9 @@ pub(in crate::config) fn mongodb(
     usual: &str,
 ) -> Option<Shelf> {
     let (url, database) = mongodb_database(reader, fields);
-    let collection = reader.parse(said, |text| sound(text, &format!("`{usual}`")));
+    let collection = reader.parse(said, |text| {
+        not_empty(text, &format!("a collection, for example `{usual}`"))
+    });
     let place = url
         .zip(database)
         .zip(collection)
