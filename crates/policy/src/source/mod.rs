@@ -79,6 +79,8 @@ pub enum ShelfPlace {
     },
     /// In etcd, a text in each key.
     Etcd(Box<Etcd>),
+    /// In a document of `MongoDB`, all texts in it.
+    MongoDb(Box<MongoDocuments>),
 }
 
 /// A keeper: documents by key, each with a version, over HTTP.
@@ -124,6 +126,17 @@ pub struct MongoRules {
     pub collection: String,
 }
 
+/// Texts of ours in `MongoDB`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MongoDocuments {
+    /// `mongodb://` or `mongodb+srv://`.
+    pub url: Secret,
+    /// The database.
+    pub database: String,
+    /// The collection that has the document with all of them.
+    pub collection: String,
+}
+
 /// etcd, as its JSON gateway is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Etcd {
@@ -152,7 +165,8 @@ pub enum Format {
 impl PolicySource {
     /// How often a source is asked unless told.
     pub const REFRESH: Duration = Duration::from_secs(30);
-    /// The same for sources that tell when they have changed, and are asked in case that was lost.
+    /// The same for sources that tell when they have changed, and are asked in case that was lost; and
+    /// for those that tell nothing, and of which a version alone is asked.
     pub const REFRESH_TOLD: Duration = Duration::from_secs(5);
     /// How long one answer may take unless told.
     pub const TIMEOUT: Duration = Duration::from_secs(5);
@@ -188,6 +202,7 @@ impl Shelf {
         match self.place {
             ShelfPlace::Redis { .. } => "redis",
             ShelfPlace::Etcd(_) => "etcd",
+            ShelfPlace::MongoDb(_) => "mongodb",
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Sources that hold rules of `FluxGate`: how they are written.
+//! Sources that hold rules of `FluxGate`, or documents of ours where rules could be: how they are written.
 
 use std::time::Duration;
 use tidegate_policy::config::NoEnvironment;
-use tidegate_policy::source::{Named, PolicyOrigin, PolicySource};
+use tidegate_policy::source::{Named, PolicyOrigin, PolicySource, Shelf, ShelfPlace};
 use tidegate_policy::{Config, ConfigErrors};
 
 fn sources(text: &str) -> Result<Vec<PolicySource>, ConfigErrors> {
@@ -66,6 +66,33 @@ fn a_collection_is_named_by_its_database() {
 }
 
 #[test]
+fn documents_of_ours_are_told_from_rules_and_can_be_written_to() {
+    let text = "sources: [{ mongodb: { url: 'mongodb://ann:hunter2@db', database: limits, documents: ours } },
+                          { name: b, mongodb: { url: 'mongodb://db', database: c, documents: d, writable: false, refresh: 1s } }]";
+    let sources = sources(text).expect("it is right");
+    let PolicyOrigin::Shelf(Shelf {
+        place: ShelfPlace::MongoDb(place),
+        ..
+    }) = &sources[0].origin
+    else {
+        panic!("{sources:?}");
+    };
+    let named = (place.database.as_str(), place.collection.as_str());
+    assert_eq!(named, ("limits", "ours"));
+    assert_eq!(
+        (sources[0].kind(), sources[0].is_writable()),
+        ("mongodb", true)
+    );
+    assert_eq!(
+        (sources[1].kind(), sources[1].is_writable()),
+        ("mongodb", false)
+    );
+    let refreshes = [sources[0].refresh, sources[1].refresh];
+    assert_eq!(refreshes, [Duration::from_secs(5), Duration::from_secs(1)]);
+    assert!(!format!("{sources:?}").contains("hunter2"), "{sources:?}");
+}
+
+#[test]
 fn what_is_wrong_is_told_with_what_would_be_right() {
     for (text, expected) in [
         (
@@ -94,6 +121,18 @@ fn what_is_wrong_is_told_with_what_would_be_right() {
             "needs `database`",
         ),
         ("sources: [{ mongodb: { database: b } }]", "needs `url`"),
+        (
+            "sources: [{ mongodb: { url: 'mongodb://a', database: b, documents: c, collection: d } }]",
+            "`collection` and `documents` are both there",
+        ),
+        (
+            "sources: [{ mongodb: { url: 'mongodb://a', database: b, writable: true } }]",
+            "`writable` is for documents of ours",
+        ),
+        (
+            "sources: [{ mongodb: { url: 'mongodb://a', database: b, documents: '' } }]",
+            "there is nothing here; expected a collection, for example `tidegate_policies`",
+        ),
     ] {
         let errors = sources(text).expect_err(text).to_string();
         assert!(errors.contains(expected), "{text}: {errors}");

@@ -7,10 +7,13 @@
 //! | this one | what a shelf is, and whichever a configuration names |
 //! | `redis` | a hash of Redis with a text in each field |
 //! | `etcd` | keys of etcd with a text in each |
+//! | `mongodb` | a document of `MongoDB` with all texts in it, with the feature of that name |
 //! | `channel` | a channel of Redis on which changes are told |
 
 mod channel;
 mod etcd;
+#[cfg(feature = "mongodb")]
+mod mongodb;
 mod redis;
 
 pub(crate) use channel::Channel;
@@ -91,6 +94,10 @@ pub(crate) fn open(
     Ok(match &settings.place {
         ShelfPlace::Redis { redis, key } => Box::new(redis::RedisShelf::new(redis, key, time_max)?),
         ShelfPlace::Etcd(etcd) => Box::new(etcd::EtcdShelf::new(etcd, time_max)?),
+        #[cfg(feature = "mongodb")]
+        ShelfPlace::MongoDb(place) => Box::new(mongodb::MongoShelf::new(place, time_max)),
+        #[cfg(not(feature = "mongodb"))]
+        ShelfPlace::MongoDb(_) => return Err(crate::sources::WITHOUT_MONGODB.to_owned()),
     })
 }
 

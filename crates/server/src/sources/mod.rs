@@ -18,6 +18,7 @@ use std::future::Future;
 use std::sync::Arc;
 use tidegate::plan::{Origin, PlanSource};
 use tidegate::{FilePlans, LoadPlans, LoadedPlans};
+use tidegate_policy::source::ShelfPlace;
 
 /// Loads plans from whatever a configuration names. Clones are cheap and share what is kept.
 #[derive(Clone, Debug, Default)]
@@ -88,10 +89,12 @@ impl Plans {
 
 /// What is said of a source that this program was built without; `None` where it can load it.
 pub(crate) fn missing(source: &PlanSource) -> Option<&'static str> {
-    match source.origin {
-        Origin::MongoDb { .. } if cfg!(not(feature = "mongodb")) => Some(WITHOUT_MONGODB),
-        _ => None,
-    }
+    let is_mongodb = match &source.origin {
+        Origin::MongoDb { .. } => true,
+        Origin::Shelf(shelf) => matches!(shelf.place, ShelfPlace::MongoDb(_)),
+        _ => false,
+    };
+    (is_mongodb && cfg!(not(feature = "mongodb"))).then_some(WITHOUT_MONGODB)
 }
 
 pub(crate) const WITHOUT_MONGODB: &str = "this program was built without MongoDB; build it with \

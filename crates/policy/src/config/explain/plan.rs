@@ -22,6 +22,10 @@ pub(super) fn source(source: &PlanSource) -> String {
         Origin::Shelf(shelf) => match &shelf.place {
             ShelfPlace::Redis { key, .. } => format!("the hash `{key}` of Redis"),
             ShelfPlace::Etcd(etcd) => format!("the keys below `{}` of etcd", etcd.prefix),
+            ShelfPlace::MongoDb(there) => format!(
+                "the collection `{}` of the database `{}` in MongoDB",
+                there.collection, there.database
+            ),
         },
         Origin::Program => "the program itself".to_owned(),
     };

@@ -15,6 +15,7 @@ pub(super) fn explain(sources: &[PolicySource]) -> Option<String> {
             "http" => "a URL",
             "redis" => "Redis",
             "etcd" => "etcd",
+            "mongodb" => "MongoDB",
             kind => kind,
         };
         let refresh = words::time(source.refresh);

@@ -17,7 +17,7 @@ use super::rate;
 use super::reader::{Reader, Value};
 use super::secret::Secret;
 use super::secret_setting::secret;
-use super::sources::shelf;
+use super::sources::shelf::{self, DOCUMENTS};
 use super::store::StoreSettings;
 use super::syntax::Kind;
 use super::table::Fields;
@@ -140,18 +140,29 @@ pub(crate) fn http_url(text: &str) -> Result<String, Fault> {
     }
 }
 
+/// What is said of collections of others, and never of documents of ours.
+const OF_COLLECTIONS: [&str; 10] = [
+    "plans",
+    "groups",
+    "subjects",
+    "settings",
+    "amount",
+    "period",
+    "quota",
+    "plan_of_group",
+    "group_of_subject",
+    "subject_id",
+];
+
 fn mongodb(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Origin> {
     let fields = reader.fields(value, &MONGODB)?;
-    let url = secret(reader, &fields, "url", "url_file");
-    let url = url.and_then(|url| match mongodb_url(&url) {
-        Ok(()) => Some(url),
-        Err(fault) => {
-            let value = fields.get("url").or_else(|| fields.get("url_file"))?;
-            reader.error(value.key_spot(), fault);
-            None
-        }
-    });
-    let database = reader.setting(&fields, "database", |text| not_empty(text, "a name"));
+    if let Some(said) = fields.get(DOCUMENTS) {
+        shelf::nothing_else(reader, &fields, OF_COLLECTIONS);
+        let shelf = shelf::mongodb(reader, &fields, &said, "tidegate_plans");
+        return shelf.map(Origin::Shelf);
+    }
+    shelf::nothing_written(reader, &fields);
+    let (url, database) = shelf::mongodb_database(reader, &fields);
     let collections = collections(reader, &fields);
     Some(Origin::MongoDb {
         url: url?,

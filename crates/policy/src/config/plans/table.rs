@@ -1,6 +1,7 @@
 //! What may be said of sources of plans.
 
 use crate::config::fields::{optional, required};
+use crate::config::sources::shelf::DOCUMENTS;
 use crate::config::sources::{
     ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, USER, WRITABLE,
 };
@@ -24,7 +25,7 @@ pub(in crate::config) static PLANS: Table = Table {
         optional(
             "refresh",
             Text("30s"),
-            "How often it is asked, 100ms to 24h; 30s unless told, or 2s in `redis` and `etcd`.",
+            "How often it is asked, 100ms to 24h; 30s unless told, or 2s in `redis`, `etcd` and `documents` of MongoDB.",
         ),
         optional(
             "timeout",
@@ -50,7 +51,11 @@ pub(super) static FROM: Table = Table {
             Either(&[Text("https://plans.internal/v1/plans"), Map(&HTTP)]),
             "A URL that answers in JSON or YAML, or a map.",
         ),
-        optional("mongodb", Map(&MONGODB), "Collections of MongoDB."),
+        optional(
+            "mongodb",
+            Map(&MONGODB),
+            "Collections of MongoDB; or documents of ours, which can be changed through the admin API.",
+        ),
         optional(
             "redis",
             Map(&REDIS),
@@ -153,6 +158,12 @@ pub(super) static MONGODB: Table = Table {
             Text("_id"),
             "The field that requests know a subject by; `_id` unless told.",
         ),
+        optional(
+            DOCUMENTS,
+            Text("tidegate_plans"),
+            "Reads documents of ours in place of these collections: the collection that has them.",
+        ),
+        WRITABLE,
     ],
     exactly_one: &["url", "url_file"],
 };

@@ -1,13 +1,13 @@
-//! Where rules of `FluxGate` are: its rule sets in Redis, and its collection of rules in `MongoDB`.
+//! Where rules of `FluxGate` are: its rule sets in Redis, and its collection of rules in `MongoDB`, where
+//! documents of ours may be instead.
 
 use super::origin::{Asked, asked};
-use super::shelf::sound;
-use super::table::{REFRESH, TIMEOUT};
+use super::shelf::{self, DOCUMENTS, sound};
+use super::table::{TIMEOUT, WRITABLE};
 use crate::config::fault::Fault;
 use crate::config::fields::{optional, required};
-use crate::config::plans::{mongodb_url, not_empty};
+use crate::config::plans::not_empty;
 use crate::config::reader::{Reader, Value};
-use crate::config::secret_setting::secret;
 use crate::config::store::StoreSettings;
 use crate::config::table::Shape::Text;
 use crate::config::table::{Field, Fields, Table};
@@ -27,7 +27,7 @@ pub(super) const CHANNEL: Field = optional(
     "With `rulesets`: where changes are told; what keys begin with and `:rule-reload` unless told.",
 );
 
-/// A collection of rules.
+/// A collection of rules, or one of documents of ours.
 pub(super) static MONGODB: Table = Table {
     what: "`sources.mongodb`",
     fields: &[
@@ -45,9 +45,19 @@ pub(super) static MONGODB: Table = Table {
         optional(
             "collection",
             Text("rate_limit_rules"),
-            "The collection, a rule in each document; `rate_limit_rules` unless told.",
+            "FluxGate's collection, a rule in each document; `rate_limit_rules` unless told.",
         ),
-        REFRESH,
+        optional(
+            DOCUMENTS,
+            Text("tidegate_policies"),
+            "Reads documents of ours in place of FluxGate's rules: the collection that has them.",
+        ),
+        WRITABLE,
+        optional(
+            "refresh",
+            Text("5s"),
+            "How often it is asked, 100ms to 24h; 30s unless told, or 5s with `documents`.",
+        ),
         TIMEOUT,
     ],
     exactly_one: &["url", "url_file"],
@@ -95,19 +105,17 @@ pub(super) fn rule_sets(
     asked(reader, fields, usual, origin)
 }
 
-/// Reads where a collection of rules is.
+/// Reads where a collection of rules is, or one of documents of ours.
 pub(super) fn mongodb(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
     let fields = reader.fields(value, &MONGODB)?;
-    let url = secret(reader, &fields, "url", "url_file");
-    let url = url.and_then(|url| match mongodb_url(&url) {
-        Ok(()) => Some(url),
-        Err(fault) => {
-            let spot = fields.get("url").or_else(|| fields.get("url_file"));
-            reader.error(spot.map_or_else(|| value.spot(), |it| it.spot()), fault);
-            None
-        }
-    });
-    let database = reader.setting(&fields, "database", |text| not_empty(text, "a database"));
+    if let Some(said) = fields.get(DOCUMENTS) {
+        shelf::nothing_else(reader, &fields, ["collection"]);
+        let shelf = shelf::mongodb(reader, &fields, &said, "tidegate_policies");
+        let usual = (PolicySource::REFRESH_TOLD, PolicySource::TIMEOUT);
+        return asked(reader, &fields, usual, shelf.map(PolicyOrigin::Shelf));
+    }
+    shelf::nothing_written(reader, &fields);
+    let (url, database) = shelf::mongodb_database(reader, &fields);
     let collection = reader.setting(&fields, "collection", |text| {
         not_empty(text, "a collection")
     });

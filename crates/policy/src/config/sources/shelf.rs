@@ -1,15 +1,17 @@
-//! Where texts are kept by name: a hash of Redis, or keys of etcd.
+//! Where texts are kept by name: a hash of Redis, keys of etcd, or a document of `MongoDB`.
 //!
 //! The same for whatever is kept there, policies or plans.
 
+use super::table::WRITABLE;
 use crate::config::fault::Fault;
-use crate::config::plans::{http_url, not_empty};
-use crate::config::reader::Reader;
+use crate::config::plans::{http_url, mongodb_url, not_empty};
+use crate::config::reader::{Reader, Value};
+use crate::config::secret::Secret;
 use crate::config::secret_setting::secret;
 use crate::config::store::StoreSettings;
 use crate::config::table::Fields;
 use crate::config::words::FLAG;
-use crate::source::{Etcd, Shelf, ShelfPlace};
+use crate::source::{Etcd, MongoDocuments, Shelf, ShelfPlace};
 
 /// The longest key, prefix or path.
 const KEY_MAX: usize = 512;
@@ -59,8 +61,80 @@ pub(in crate::config) fn etcd(
     shelf(reader, fields, place)
 }
 
+/// The field that has texts of ours read, in place of collections of others.
+pub(in crate::config) const DOCUMENTS: &str = "documents";
+
+/// Reads which collection of which `MongoDB`, as `said` names it; `usual` is what one could be called.
+pub(in crate::config) fn mongodb(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    said: &Value<'_>,
+    usual: &str,
+) -> Option<Shelf> {
+    let (url, database) = mongodb_database(reader, fields);
+    let collection = reader.parse(said, |text| {
+        not_empty(text, &format!("a collection, for example `{usual}`"))
+    });
+    let place = url
+        .zip(database)
+        .zip(collection)
+        .map(|((url, database), collection)| {
+            ShelfPlace::MongoDb(Box::new(MongoDocuments {
+                url,
+                database,
+                collection,
+            }))
+        });
+    shelf(reader, fields, place)
+}
+
+/// Reads which database of which `MongoDB`.
+pub(in crate::config) fn mongodb_database(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+) -> (Option<Secret>, Option<String>) {
+    let url = secret(reader, fields, "url", "url_file");
+    let url = url.and_then(|url| match mongodb_url(&url) {
+        Ok(()) => Some(url),
+        Err(fault) => {
+            let value = fields.get("url").or_else(|| fields.get("url_file"))?;
+            reader.error(value.key_spot(), fault);
+            None
+        }
+    });
+    let database = reader.setting(fields, "database", |text| not_empty(text, "a database"));
+    (url, database)
+}
+
+/// Says what is wrong with `fields` of `MongoDB` that name `others` beside documents of ours.
+pub(in crate::config) fn nothing_else<'a>(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    others: impl IntoIterator<Item = &'a str>,
+) {
+    for name in others {
+        if let Some(value) = fields.get(name) {
+            let fault = Fault::new(format!(
+                "`{name}` and `{DOCUMENTS}` are both there, and each says what is read"
+            ));
+            reader.error(value.key_spot(), fault.help("write one of the two"));
+        }
+    }
+}
+
+/// Says what is wrong with `fields` of `MongoDB` that would write to what is not ours.
+pub(in crate::config) fn nothing_written(reader: &mut Reader<'_>, fields: &Fields<'_>) {
+    if let Some(value) = fields.get(WRITABLE.name) {
+        let fault = Fault::new(format!("`{}` is for documents of ours", WRITABLE.name));
+        let fault = fault.help(format!(
+            "collections of others are only ever read; write `{DOCUMENTS}` as well, or leave it out"
+        ));
+        reader.error(value.key_spot(), fault);
+    }
+}
+
 fn shelf(reader: &mut Reader<'_>, fields: &Fields<'_>, place: Option<ShelfPlace>) -> Option<Shelf> {
-    let writable = reader.setting(fields, "writable", |word| FLAG.parse(word));
+    let writable = reader.setting(fields, WRITABLE.name, |word| FLAG.parse(word));
     Some(Shelf {
         place: place?,
         writable: writable.unwrap_or(true),

@@ -30,7 +30,7 @@ pub(in crate::config) static SOURCE: Table = Table {
         optional(
             "mongodb",
             Map(&MONGODB),
-            "A collection of FluxGate's rules in MongoDB.",
+            "Documents in MongoDB, which can be written to; or a collection of FluxGate's rules.",
         ),
         optional(
             "etcd",
@@ -167,7 +167,7 @@ pub(super) static ETCD: Table = Table {
     exactly_one: &[],
 };
 
-pub(super) const REFRESH: Field = optional(
+const REFRESH: Field = optional(
     "refresh",
     Text("30s"),
     "How often it is asked, 100ms to 24h; 30s unless told.",

@@ -5,7 +5,7 @@
 //! | this one | whichever a configuration names |
 //! | `keeper` | a key of a keeper: a document with a version, over HTTP |
 //! | `http` | a document at a URL, fetched only if it has changed |
-//! | `shelved` | documents on a shelf: a hash of Redis, keys of etcd |
+//! | `shelved` | documents on a shelf: a hash of Redis, keys of etcd, a document of `MongoDB` |
 //! | `rules` | rules of `FluxGate`, in Redis and in `MongoDB` |
 //! | `translate` | documents of others, told in our own language |
 //! | `steady` | a source that had something to say is not believed when it has nothing |

@@ -227,4 +227,6 @@ fn value(document: &RawDocument, field: &str) -> Option<String> {
 #[cfg(test)]
 pub(crate) mod double;
 #[cfg(test)]
+pub(crate) mod real;
+#[cfg(test)]
 mod tests;

@@ -186,7 +186,7 @@ async fn an_etcd_that_goes_away_leaves_what_it_said_and_is_read_again_when_it_is
     assert_eq!(program.band("api").await, "6/s");
 }
 
-fn limits(rate: &str) -> Value {
+pub(super) fn limits(rate: &str) -> Value {
     json!({ "limits": [{ "name": "all", "rate": rate }] })
 }
 

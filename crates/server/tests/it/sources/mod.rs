@@ -18,6 +18,7 @@
 //! | `counts` | what passes follows the number that is in force |
 //! | `standing` | what is told of a source that is not as it should be |
 //! | `read_only` | sources that are not written to through a server |
+//! | `mongodb` | documents in a MongoDB, rules there, and plans, with the feature of that name |
 //! | `several` | sources together: their order, and what one refuses to another |
 
 mod admin;
@@ -31,6 +32,8 @@ mod keeper;
 mod kit;
 mod limits;
 mod lives;
+#[cfg(feature = "mongodb")]
+mod mongodb;
 mod origin;
 mod read_only;
 mod redis;

@@ -1,8 +1,7 @@
-//! Against a server of the tests' own that speaks just enough of the protocol, and, where
-//! `TIDEGATE_TEST_MONGODB_URL` is set, against a real one.
+//! Against a server of the tests' own that speaks just enough of the protocol, and against a real one.
 
 use super::double::{Double, Stored};
-use super::{Clients, Place};
+use super::{Clients, Place, real};
 use mongodb::Client;
 use mongodb::bson::oid::ObjectId;
 use mongodb::bson::{Bson, Decimal128, Document as Fields, doc};
@@ -125,10 +124,9 @@ async fn collections_are_read_to_their_ends_whatever_their_numbers_and_ids_are()
 
 #[tokio::test]
 async fn a_real_server_tells_the_same() {
-    let Some(url) = std::env::var_os("TIDEGATE_TEST_MONGODB_URL") else {
+    let Some(url) = real::url() else {
         return;
     };
-    let url = url.into_string().expect("text");
     let client = Client::with_uri_str(&url).await.expect("a server");
     let name = format!("tidegate_test_{}", ObjectId::new().to_hex());
     let database = client.database(&name);

@@ -88,8 +88,8 @@ impl Place {
     fn elsewhere(&self) -> Refusal {
         let (name, kind) = (quote(&self.source.name), self.source.kind());
         let detail = format!("what the plans {name} say stands in {kind}, and is not changed here");
-        let help = "plans in `redis` or `etcd` can be listed, and changed here unless they say \
-                    `writable: false`";
+        let help = "plans in `redis`, in `etcd` and as `documents` in MongoDB can be listed, and \
+                    changed here unless they say `writable: false`";
         Refusal::new(409, detail).with_help("source", "read-only", Some(help))
     }
 

@@ -1,0 +1,317 @@
+//! A shelf in a real `MongoDB`.
+
+mod relay;
+
+use super::MongoShelf;
+use crate::shelf::{Change, Shelf, Shelved, Trouble, Version, WriteError};
+use crate::sources::mongodb::double::{Double, Stored};
+use crate::sources::mongodb::real;
+use futures_util::future::join_all;
+use mongodb::bson::{Document as Fields, doc};
+use mongodb::{Client, Collection};
+use relay::{Loses, Relay};
+use std::time::Duration;
+use tidegate_policy::config::Secret;
+use tidegate_policy::source::MongoDocuments;
+use tokio::net::TcpListener;
+
+const COLLECTION: &str = "tidegate_policies";
+const LONG: Duration = Duration::from_secs(20);
+
+/// A database of a test's own.
+struct There {
+    url: String,
+    database: String,
+    client: Client,
+}
+
+impl There {
+    async fn make() -> Option<Self> {
+        let url = real::url()?;
+        let client = Client::with_uri_str(&url).await.expect("a server");
+        let database = real::database();
+        Some(Self {
+            url,
+            database,
+            client,
+        })
+    }
+
+    fn shelf(&self) -> MongoShelf {
+        shelf(&self.url, &self.database, LONG)
+    }
+
+    fn collection(&self) -> Collection<Fields> {
+        self.client.database(&self.database).collection(COLLECTION)
+    }
+
+    async fn document(&self) -> Option<Fields> {
+        let found = self.collection().find_one(doc! {}).await;
+        found.expect("it is read")
+    }
+
+    /// Changes the document as people do.
+    async fn by_hand(&self, update: Fields) {
+        let updated = self.collection().update_one(doc! {}, update).await;
+        assert_eq!(updated.expect("it is updated").matched_count, 1);
+    }
+
+    async fn over(self) {
+        let database = self.client.database(&self.database);
+        database.drop().await.expect("it is gone");
+    }
+}
+
+fn shelf(url: &str, database: &str, time_max: Duration) -> MongoShelf {
+    let place = MongoDocuments {
+        url: Secret::new(url),
+        database: database.to_owned(),
+        collection: COLLECTION.to_owned(),
+    };
+    MongoShelf::new(&place, time_max)
+}
+
+fn set(name: &str, text: &str) -> Change {
+    Change {
+        key: name.to_owned(),
+        text: Some(text.to_owned()),
+    }
+}
+
+fn remove(name: &str) -> Change {
+    Change {
+        key: name.to_owned(),
+        text: None,
+    }
+}
+
+async fn read(shelf: &MongoShelf) -> Shelved {
+    let read = shelf.read(None).await.expect("it answers");
+    read.expect("nothing was seen")
+}
+
+fn own(texts: &[(&str, &str)]) -> Vec<(String, String)> {
+    let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+    texts.iter().map(own).collect()
+}
+
+fn nothing() -> Version {
+    Version("0".to_owned())
+}
+
+#[tokio::test]
+async fn what_is_written_is_read_by_others_and_by_people() {
+    let Some(there) = There::make().await else {
+        return;
+    };
+    let (one, other) = (there.shelf(), there.shelf());
+    assert_eq!(
+        (read(&one).await.version, read(&one).await.texts.len()),
+        (nothing(), 0)
+    );
+    let api = r#"{"name": "api", "limits": [{"name": "all", "rate": "5/s", "burst": 7}]}"#;
+    let changes = [set("policy/api", api), set("plan/free", "100/min")];
+    let first = one.write(&nothing(), &changes).await.expect("it is made");
+    let seen = read(&other).await;
+    let expected = own(&[("plan/free", "100/min"), ("policy/api", api)]);
+    assert_eq!((&seen.version, seen.texts), (&first, expected));
+    assert_eq!(other.read(Some(&first)).await, Ok(None));
+
+    // Somebody changes one in a shell, and keeps a note beside.
+    let entry = "texts.0.document.limits.0.burst";
+    there
+        .by_hand(doc! { "$set": { entry: 9.0, "note": "mine" }, "$inc": { "version": 1 } })
+        .await;
+    let seen = other.read(Some(&first)).await.expect("it answers");
+    let seen = seen.expect("it has changed");
+    assert_eq!(seen.texts[1].1, api.replace('7', "9"));
+
+    let changes = [remove("plan/free"), set("policy/web", r#"{"name": "web"}"#)];
+    let second = other.write(&seen.version, &changes).await;
+    let second = second.expect("it is made");
+    let names = |it: Shelved| it.texts.into_iter().map(|(name, _)| name);
+    let names: Vec<String> = names(read(&one).await).collect();
+    assert_eq!(names, ["policy/api", "policy/web"]);
+    let document = there.document().await.expect("it is there");
+    assert_eq!(
+        document.get_i64("version").ok().map(|it| it.to_string()),
+        Some(second.0)
+    );
+    assert_eq!(document.get_str("note").ok(), Some("mine"));
+    there.over().await;
+}
+
+#[tokio::test]
+async fn of_those_who_write_at_once_one_has_written_and_the_others_know_it() {
+    let Some(there) = There::make().await else {
+        return;
+    };
+    let shelves: Vec<MongoShelf> = (0..8).map(|_| there.shelf()).collect();
+    let mut seen = nothing();
+    // First the document is made, then changed.
+    for _ in 0..3 {
+        let changes: Vec<[Change; 1]> = (0..8)
+            .map(|nth| [set("policy/api", &format!(r#"{{"nth": {nth}}}"#))])
+            .collect();
+        let writes = shelves.iter().zip(&changes);
+        let made = join_all(writes.map(|(shelf, change)| shelf.write(&seen, change))).await;
+        let winners: Vec<usize> = (0..8).filter(|nth| made[*nth].is_ok()).collect();
+        let [winner] = winners[..] else {
+            panic!("{made:?}");
+        };
+        let lost = |it: &&Result<Version, WriteError>| **it == Err(WriteError::Conflict);
+        assert_eq!(made.iter().filter(lost).count(), 7, "{made:?}");
+        let now = read(&shelves[0]).await;
+        assert_eq!(
+            now.texts,
+            own(&[("policy/api", &format!(r#"{{"nth": {winner}}}"#))])
+        );
+        assert_eq!(made[winner], Ok(now.version.clone()));
+        seen = now.version;
+    }
+    there.over().await;
+}
+
+#[tokio::test]
+async fn a_change_whose_answer_was_lost_is_found_and_one_that_was_lost_is_not_made_twice() {
+    let Some(there) = There::make().await else {
+        return;
+    };
+    let relay = Relay::to(&there.url).await;
+    let shelf = shelf(&relay.url(&there.url), &there.database, LONG);
+    let mut seen = nothing();
+    // First by making the document, then by changing it.
+    for rate in ["1/s", "2/s"] {
+        relay.lose(Loses::Write);
+        let made = shelf.write(&seen, &[set("plan/free", rate)]).await;
+        let Err(WriteError::Away(why)) = made else {
+            panic!("{made:?}");
+        };
+        assert!(
+            why.contains("it is not known whether it was changed"),
+            "{why}"
+        );
+        assert!(relay.has_lost());
+        assert_eq!(read(&shelf).await.version, seen, "and it was not");
+
+        relay.lose(Loses::Answer);
+        let made = shelf.write(&seen, &[set("plan/free", rate)]).await;
+        assert!(relay.has_lost());
+        let now = read(&shelf).await;
+        assert_eq!(made, Ok(now.version.clone()));
+        assert_eq!(now.texts, own(&[("plan/free", rate)]));
+        seen = now.version;
+    }
+    there.over().await;
+}
+
+#[tokio::test]
+async fn what_is_gone_or_malformed_is_trouble_and_no_word_of_anybodys() {
+    let Some(there) = There::make().await else {
+        return;
+    };
+    let shelf = there.shelf();
+    let changes = [set("policy/api", r#"{"name": "api"}"#)];
+    let seen = shelf.write(&nothing(), &changes).await.expect("it is made");
+    let again = || async {
+        let read = shelf.read(Some(&seen)).await;
+        read.map_err(|Trouble(why)| why)
+    };
+    there
+        .by_hand(doc! { "$set": { "texts.0.document": "odd" }, "$inc": { "version": 1 } })
+        .await;
+    let why = again().await.expect_err("it is malformed");
+    let expected =
+        "document `tidegate` of collection `tidegate_policies`: `texts.0` has a `document`";
+    assert!(why.contains(expected), "{why}");
+    let made = shelf.write(&seen, &changes).await;
+    assert!(matches!(made, Err(WriteError::Away(_))), "{made:?}");
+    there.by_hand(doc! { "$set": { "version": "odd" } }).await;
+    let why = again().await.expect_err("it is malformed");
+    assert!(why.contains("`version` is not a whole number"), "{why}");
+
+    there.collection().drop().await.expect("it is gone");
+    let why = again().await.expect_err("it is gone");
+    assert!(why.contains("it is gone, and its version with it"), "{why}");
+    let made = shelf.write(&seen, &changes).await;
+    assert_eq!(made, Err(WriteError::Conflict));
+    there.over().await;
+}
+
+#[tokio::test]
+async fn what_people_wrote_without_counting_is_noticed_and_counted_from_the_next_change_on() {
+    let Some(there) = There::make().await else {
+        return;
+    };
+    let shelf = there.shelf();
+    let texts = |rate: &str| vec![doc! { "name": "plan/free", "text": rate }];
+    let document = doc! { "_id": "tidegate", "texts": texts("1/s") };
+    let inserted = there.collection().insert_one(document).await;
+    inserted.expect("it is there");
+    let first = read(&shelf).await.version;
+    assert_eq!(shelf.read(Some(&first)).await, Ok(None));
+    there
+        .by_hand(doc! { "$set": { "texts": texts("2/s") } })
+        .await;
+    let changes = [set("plan/pro", "9/s")];
+    let made = shelf.write(&first, &changes).await;
+    assert_eq!(made, Err(WriteError::Conflict), "it is not what was seen");
+    let second = read(&shelf).await.version;
+    let third = shelf.write(&second, &changes).await.expect("it is made");
+    let now = read(&shelf).await;
+    assert!(
+        third.is_counted() && third == now.version,
+        "{third} {now:?}"
+    );
+    assert_eq!(now.texts, own(&[("plan/free", "2/s"), ("plan/pro", "9/s")]));
+    there.over().await;
+}
+
+#[tokio::test]
+async fn a_look_asks_for_the_version_alone_and_for_what_a_majority_has() {
+    let document = doc! { "_id": "tidegate", "version": 7, "texts": [] };
+    let double = Double::start(Stored::from([(COLLECTION, vec![document])])).await;
+    let seen = Version("7".to_owned());
+    let local = format!(
+        "{}&readConcernLevel=local&readPreference=secondary",
+        double.url()
+    );
+    for (url, level) in [(double.url(), "majority"), (local, "local")] {
+        let shelf = shelf(&url, "db", LONG);
+        assert_eq!(shelf.read(Some(&seen)).await, Ok(None));
+        let asked = double.asked();
+        let find = asked.iter().rfind(|it| it.contains_key("find"));
+        let find = find.expect("it was asked");
+        assert_eq!(
+            find.get_document("projection").ok(),
+            Some(&doc! { "version": 1 })
+        );
+        assert_eq!(
+            find.get_document("filter").ok(),
+            Some(&doc! { "_id": "tidegate" })
+        );
+        assert_eq!(
+            find.get_document("readConcern").ok(),
+            Some(&doc! { "level": level })
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_says_nothing_is_not_waited_for_longer_than_told() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = silent.local_addr().expect("it listens");
+    // The driver itself would wait for half a minute.
+    let url = format!(
+        "mongodb://ann:hunter2@{address}/?directConnection=true&serverSelectionTimeoutMS=30000"
+    );
+    let shelf = shelf(&url, "db", Duration::from_millis(50));
+    let read = tokio::time::timeout(LONG, shelf.read(None)).await;
+    let Err(Trouble(why)) = read.expect("it ends") else {
+        panic!("nobody answers");
+    };
+    assert!(
+        why.contains("no answer within 50ms") && !why.contains("hunter2"),
+        "{why}"
+    );
+}

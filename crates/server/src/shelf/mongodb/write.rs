@@ -1,0 +1,112 @@
+//! Changes to the document: one write each, and never made twice.
+//!
+//! Where the driver asks again by itself, which it does of replica sets unless the URL says otherwise,
+//! both go by one number, and the server makes the change once. Whoever is left without an answer looks
+//! whether the change is there.
+
+use super::texts::{CHANGE, ID, Planned, VERSION, version};
+use super::{MongoShelf, shown};
+use crate::shelf::{Change, Version, WriteError};
+use mongodb::bson::{Bson, doc};
+use mongodb::error::{Error, ErrorKind, RETRYABLE_WRITE_ERROR, WriteFailure};
+use tidegate::{Clock, SystemClock};
+use tokio::time::timeout;
+
+/// What a server says where a document of that id is there already.
+const DUPLICATE: i32 = 11_000;
+
+/// What a server says that was interrupted, or is no longer the one to ask: it may have done it before.
+const INTERRUPTED: [i32; 15] = [
+    6, 7, 50, 64, 89, 91, 189, 262, 9_001, 10_107, 11_600, 11_601, 11_602, 13_435, 13_436,
+];
+
+/// Why a change has no answer that says it was made.
+enum Failed {
+    /// It is none of the version that was expected any more.
+    Conflict,
+    /// It was not made.
+    Refused(String),
+    /// Nobody knows whether it was.
+    Lost(String),
+}
+
+impl MongoShelf {
+    pub(super) async fn change(
+        &self,
+        expected: &Version,
+        changes: &[Change],
+    ) -> Result<Version, WriteError> {
+        let stored = self.stored().await.map_err(|it| WriteError::Away(it.0))?;
+        let is_there = stored.is_some();
+        let now = i64::try_from(SystemClock::new().now().as_micros()).unwrap_or(i64::MAX);
+        let planned = stored.unwrap_or_default().with(expected, changes, now);
+        let planned = planned.map_err(|why| WriteError::Away(self.wrong(&why).0))?;
+        let planned = planned.ok_or(WriteError::Conflict)?;
+        let asked = timeout(self.time_max, self.ask_for(&planned, is_there)).await;
+        match asked.unwrap_or_else(|_| Err(Failed::Lost(self.too_slow()))) {
+            Ok(()) => Ok(Version(planned.version.to_string())),
+            Err(Failed::Conflict) => Err(WriteError::Conflict),
+            Err(Failed::Refused(why)) => Err(WriteError::Away(why)),
+            Err(Failed::Lost(why)) => self.look_back(&planned, &why).await,
+        }
+    }
+
+    async fn ask_for(&self, planned: &Planned, is_there: bool) -> Result<(), Failed> {
+        let collection = self.collection().await.map_err(Failed::Refused)?;
+        if !is_there {
+            let mut first = doc! { "_id": ID };
+            first.extend(planned.set.clone());
+            return match collection.insert_one(first).await {
+                Ok(_) => Ok(()),
+                Err(error) => Err(failed(error)),
+            };
+        }
+        let set = doc! { "$set": planned.set.clone() };
+        match collection.update_one(planned.filter.clone(), set).await {
+            Ok(done) if done.matched_count == 1 => Ok(()),
+            Ok(_) => Err(Failed::Conflict),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Whether a change was made whose answer was lost: it is not asked for twice.
+    async fn look_back(&self, planned: &Planned, why: &str) -> Result<Version, WriteError> {
+        let found = self.find(&[VERSION, CHANGE]).await.ok().flatten();
+        let is_made = found.is_some_and(|it| {
+            version(&it) == Ok(planned.version)
+                && it.get(CHANGE) == Some(&Bson::ObjectId(planned.change))
+        });
+        if is_made {
+            return Ok(Version(planned.version.to_string()));
+        }
+        // It may still come to pass.
+        let message = format!("it is not known whether it was changed: {why}");
+        Err(WriteError::Away(message))
+    }
+}
+
+fn failed(error: Error) -> Failed {
+    let is_lost = match &*error.kind {
+        ErrorKind::Write(WriteFailure::WriteError(wrong)) if wrong.code == DUPLICATE => {
+            return Failed::Conflict;
+        }
+        // Nobody was asked, or who was asked will not.
+        ErrorKind::Write(WriteFailure::WriteError(_))
+        | ErrorKind::ServerSelection { .. }
+        | ErrorKind::Authentication { .. }
+        | ErrorKind::DnsResolve { .. }
+        | ErrorKind::InvalidTlsConfig { .. }
+        | ErrorKind::InvalidArgument { .. }
+        | ErrorKind::IncompatibleServer { .. } => false,
+        ErrorKind::Command(wrong) => {
+            error.contains_label(RETRYABLE_WRITE_ERROR) || INTERRUPTED.contains(&wrong.code)
+        }
+        _ => true,
+    };
+    let why = shown(error);
+    if is_lost {
+        Failed::Lost(why)
+    } else {
+        Failed::Refused(why)
+    }
+}
