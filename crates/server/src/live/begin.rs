@@ -1,8 +1,9 @@
 //! The first composition, before anything is served.
 
 use super::composer::Refused;
-use super::ground::{Fingerprint, Ground};
+use super::ground::Ground;
 use super::health::Health;
+use super::looked::{Looked, Named};
 use super::origins;
 use super::report;
 use super::source::{Loaded, Trouble};
@@ -32,7 +33,7 @@ pub(crate) struct Begun {
     pub(super) state: State,
     pub(super) view: View,
     pub(super) file: Arc<Health>,
-    pub(super) looked: Fingerprint,
+    pub(super) looked: Looked,
     variables: Vec<String>,
 }
 
@@ -45,11 +46,14 @@ impl Begun {
 
 /// Reads the file and asks all of its sources; what they say together, or everything that is wrong.
 pub(crate) async fn begin(ground: Ground) -> Result<(Config, Begun), Failure> {
-    let looked = ground.look().await;
+    let looked = Looked::new(ground.look(Named::new()).await);
     let texts = ground.read().await.map_err(Failure::from)?;
     report::notes(texts.notes());
-    let state = load(&ground, texts).await?;
-    let (Composition { sound, variables }, state) = settle(&ground, state).await?;
+    let (state, named) = load(&ground, texts).await?;
+    looked.begin(named);
+    let (composition, state) = settle(&ground, state).await?;
+    let (sound, variables) = (composition.sound, composition.variables);
+    looked.add(composition.named);
     let file = Health::new("file", "file", false);
     file.answered();
     file.applied(&sound.view.version);
@@ -76,10 +80,9 @@ pub(super) fn kept(settings: PolicySource) -> Result<Kept, String> {
     })
 }
 
-/// Asks the sources of the file for the first time.
-async fn load(ground: &Ground, texts: Texts) -> Result<State, Failure> {
-    let environment = ground.environment();
-    let settings = texts.sources(&environment).map_err(Failure::input)?;
+/// Asks the sources of the file for the first time. Tells which files were read for that.
+async fn load(ground: &Ground, texts: Texts) -> Result<(State, Named), Failure> {
+    let (settings, named) = listed(ground, &texts)?;
     let mut order = Vec::new();
     for settings in settings {
         order.push(Arc::new(opened(settings)?));
@@ -89,7 +92,13 @@ async fn load(ground: &Ground, texts: Texts) -> Result<State, Failure> {
         .map(|kept| first(Arc::clone(kept), Duration::MAX));
     let pool = join_all(asked).await;
     let texts = Arc::new(texts);
-    Ok(State::new(Base { texts, order }, pool))
+    Ok((State::new(Base { texts, order }, pool), named))
+}
+
+fn listed(ground: &Ground, texts: &Texts) -> Result<(Vec<PolicySource>, Named), Failure> {
+    let environment = ground.environment();
+    let settings = texts.sources(&environment).map_err(Failure::input)?;
+    Ok((settings, environment.files()))
 }
 
 /// What a source says at first: its own word, or for want of that what is to be served until then. It is
@@ -207,8 +216,11 @@ async fn composed(ground: &Ground, whole: Whole) -> Result<Result<Composition, F
     let composed = blocking(move || {
         let environment = ground.environment();
         let sound = whole.compose(&environment)?;
-        let variables = environment.taken();
-        Ok(Composition { sound, variables })
+        Ok(Composition {
+            sound,
+            variables: environment.taken(),
+            named: environment.files(),
+        })
     });
     let lost = || Failure::runtime("reading the configuration came to no end");
     let composed = composed.await.ok_or_else(lost)?;
@@ -219,6 +231,7 @@ async fn composed(ground: &Ground, whole: Whole) -> Result<Result<Composition, F
 struct Composition {
     sound: Sound,
     variables: Vec<String>,
+    named: Named,
 }
 
 /// What sources say, for whoever asks once: `tidegate validate`, a simulation. And what there is to know

@@ -22,8 +22,9 @@ use refused::lost;
 
 use crate::live::begin::Begun;
 use crate::live::edit::Raw;
-use crate::live::ground::{Fingerprint, Ground};
+use crate::live::ground::Ground;
 use crate::live::health::{Board, Health};
+use crate::live::looked::Looked;
 use crate::live::state::State;
 use crate::live::view::{Standing, View};
 use crate::serving::Serving;
@@ -55,7 +56,7 @@ struct Inner {
     /// One reading of the file at a time, which asks sources that are new.
     reading: Mutex<()>,
     /// How the files looked when they were last read.
-    looked: parking_lot::Mutex<Fingerprint>,
+    looked: Looked,
     /// Rises whenever there are other sources to be kept.
     sources: watch::Sender<u64>,
 }
@@ -81,7 +82,7 @@ impl Composer {
                 file,
                 state: Mutex::new(state),
                 reading: Mutex::new(()),
-                looked: parking_lot::Mutex::new(looked),
+                looked,
                 sources: watch::Sender::new(0),
             }),
         };
@@ -175,8 +176,8 @@ impl Composer {
     }
 
     async fn reload_now(&self) -> Result<(), Refused> {
-        let looked = self.inner.ground.look().await;
-        *self.inner.looked.lock() = looked;
+        let looked = &self.inner.looked;
+        looked.see(self.inner.ground.look(looked.last().named).await);
         self.ask_all().await;
         let read = self.read_file_now(true).await;
         // A file that is not even read keeps nothing from being served that sources have said.

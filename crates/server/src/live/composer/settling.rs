@@ -124,11 +124,16 @@ impl Composer {
         let ground = self.inner.ground.clone();
         let composed = blocking(move || {
             let environment = ground.environment();
-            let sound = whole.compose(&environment)?;
-            let oddities = Oddities::of(&sound.config, &environment);
-            Ok((sound, oddities))
+            let sound = whole.compose(&environment);
+            let sound = sound.map(|sound| {
+                let oddities = Oddities::of(&sound.config, &environment);
+                (sound, oddities)
+            });
+            (sound, environment.files())
         });
-        let composed = composed.await.ok_or_else(lost)?;
+        let (composed, files) = composed.await.ok_or_else(lost)?;
+        // Whatever came of it: a file that is not there may be tomorrow.
+        self.inner.looked.add(files);
         let (sound, oddities) = composed.map_err(Refused::Invalid)?;
         oddities.tell();
         Ok((sound.config, sound.view))

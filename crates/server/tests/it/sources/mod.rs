@@ -5,6 +5,7 @@
 //! | `kit` | the program with a source, and questions to it under load |
 //! | `double` | a server that says what it is told to, for what is only ever a document over HTTP |
 //! | `file` | the file itself, watched |
+//! | `named` | files that it names, and that are read with it |
 //! | `keeper` | a key of a keeper |
 //! | `http` | a document at a URL |
 //! | `redis` | a hash of a real Redis |
@@ -19,5 +20,6 @@ mod http;
 mod keeper;
 mod kit;
 mod lives;
+mod named;
 mod redis;
 mod several;
