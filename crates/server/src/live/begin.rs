@@ -6,7 +6,7 @@ use super::health::Health;
 use super::looked::{Looked, Named};
 use super::origins;
 use super::report;
-use super::source::{Loaded, Trouble};
+use super::source::{Loaded, Part, Trouble};
 use super::state::{Base, Kept, Slot, Sound, State, Whole, Wrong};
 use super::view::View;
 use crate::config_source::{Texts, Told};
@@ -89,7 +89,7 @@ async fn load(ground: &Ground, texts: Texts) -> Result<(State, Named), Failure> 
     }
     let asked = order
         .iter()
-        .map(|kept| first(Arc::clone(kept), Duration::MAX));
+        .map(|kept| first(Arc::clone(kept), None, Duration::MAX));
     let pool = join_all(asked).await;
     let texts = Arc::new(texts);
     Ok((State::new(Base { texts, order }, pool), named))
@@ -101,14 +101,18 @@ fn listed(ground: &Ground, texts: &Texts) -> Result<(Vec<PolicySource>, Named), 
     Ok((settings, environment.files()))
 }
 
-/// What a source says at first: its own word, or for want of that what is to be served until then. It is
+/// What a source says at first: its own word, or for want of that what is to be served until then: what
+/// it said `before`, when somebody else asked it, rather than what was written beside its address. It is
 /// waited for as long as its settings say, and never longer than `most`.
-pub(super) async fn first(kept: Arc<Kept>, most: Duration) -> Slot {
+pub(super) async fn first(kept: Arc<Kept>, before: Option<Arc<Part>>, most: Duration) -> Slot {
     let mut slot = Slot::new(Arc::clone(&kept));
-    match kept.source.fallback() {
-        Some(Ok(part)) => slot.good = Some(Arc::new(part)),
-        Some(Err(trouble)) => warn!(source = kept.settings.name, %trouble, "the fallback is none"),
-        None => {}
+    let goes_on = before.is_some();
+    match before {
+        Some(part) => {
+            kept.health.serves(&part.version.to_string());
+            slot.good = Some(part);
+        }
+        None => slot.good = fallback(&kept),
     }
     let patience = if kept.can_be_away() {
         kept.settings.timeout.min(PATIENCE)
@@ -127,16 +131,30 @@ pub(super) async fn first(kept: Arc<Kept>, most: Duration) -> Slot {
             report::refused(&kept.settings.name, &kept.settings.name, &refused);
             kept.health.refused(report::in_short(&refused));
             slot.wrong = Some(Wrong { version, why });
-            if slot.good.is_some() {
+            if slot.good.is_some() && !goes_on {
                 kept.health.falls_back();
             }
         }
         // There is nothing that it could be unchanged from.
         Ok(Ok(Loaded::Unchanged)) => kept.health.answered(),
-        Ok(Err(trouble)) => failed(&kept, &slot, &trouble),
-        Err(_) => failed(&kept, &slot, &Trouble("no answer in time".to_owned())),
+        Ok(Err(trouble)) => failed(&kept, &slot, goes_on, &trouble),
+        Err(_) => {
+            let trouble = Trouble("no answer in time".to_owned());
+            failed(&kept, &slot, goes_on, &trouble);
+        }
     }
     slot
+}
+
+/// What is written beside its address, to be served until it answers.
+fn fallback(kept: &Kept) -> Option<Arc<Part>> {
+    match kept.source.fallback()? {
+        Ok(part) => Some(Arc::new(part)),
+        Err(trouble) => {
+            warn!(source = kept.settings.name, %trouble, "the fallback is none");
+            None
+        }
+    }
 }
 
 /// Asks a source: once, or for as long as somebody waits where nothing goes on without it.
@@ -153,12 +171,14 @@ async fn asked(kept: &Kept) -> Result<Loaded, Trouble> {
     }
 }
 
-fn failed(kept: &Kept, slot: &Slot, trouble: &Trouble) {
+fn failed(kept: &Kept, slot: &Slot, goes_on: bool, trouble: &Trouble) {
     let source = kept.settings.name.as_str();
     if !kept.health.is_failing() {
         kept.health.failed(trouble);
     }
-    if slot.good.is_some() {
+    if goes_on {
+        report::failed(source, trouble);
+    } else if slot.good.is_some() {
         kept.health.falls_back();
         warn!(source, error = %trouble, "this source of policy is away: its fallback is served until it answers");
     } else if !kept.settings.required {
@@ -247,7 +267,7 @@ pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<Str
         for settings in sources {
             order.push(Arc::new(opened(settings)?));
         }
-        let pool = join_all(order.into_iter().map(|it| first(it, Duration::MAX))).await;
+        let pool = join_all(order.into_iter().map(|it| first(it, None, Duration::MAX))).await;
         let (mut told, mut notes) = (Vec::new(), Vec::new());
         for slot in pool {
             let settings = &slot.kept.settings;

@@ -5,7 +5,7 @@ use super::refused::{Refused, lost};
 use crate::config_source::Texts;
 use crate::live::begin::{PATIENCE, first, kept};
 use crate::live::report;
-use crate::live::state::{Slot, State, Which};
+use crate::live::state::{Kept, Slot, State, Which};
 use crate::tasks::{blocking, undisturbed};
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -72,16 +72,19 @@ impl Composer {
         self.inner.looked.begin(files);
         let listed = listed.map_err(Refused::Invalid)?;
         // Nobody else adds to them.
-        let known = self.inner.state.lock().await.kept();
+        let known = self.inner.state.lock().await.known();
         let mut new = Vec::new();
         for settings in &listed {
-            if known.iter().any(|kept| kept.settings == *settings) {
+            if known.iter().any(|(kept, _)| kept.settings == *settings) {
                 continue;
             }
             let opened = kept(settings.clone());
             let name = &settings.name;
             let opened = opened.map_err(|why| Refused::Unservable(format!("{name}: {why}")))?;
-            new.push(first(Arc::new(opened), PATIENCE));
+            // Whoever only has another password is no stranger.
+            let is_it = |(kept, _): &&(Arc<Kept>, _)| kept.settings.is_same_place(settings);
+            let before = known.iter().find(is_it).and_then(|(_, part)| part.clone());
+            new.push(first(Arc::new(opened), before, PATIENCE));
         }
         Ok((listed, join_all(new).await))
     }

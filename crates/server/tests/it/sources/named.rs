@@ -1,7 +1,7 @@
 //! Files that the configuration names, and that are read with it.
 
 use super::double::Double;
-use super::kit::{Program, REFUSED, policies};
+use super::kit::{AWAY, Program, REFUSED, SERVED, policies};
 use crate::kit::folder::Folder;
 use std::fs;
 use std::time::Duration;
@@ -9,6 +9,8 @@ use tokio::time::timeout;
 
 /// How long what is looked at each second may take to be noticed before it counts as never.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+const RELOADED: &str = "the configuration was reloaded";
 
 /// Waits until a server was asked by somebody who presents `credentials`.
 async fn presented(server: &Double, credentials: &str) {
@@ -85,8 +87,35 @@ async fn what_a_policy_is_made_of_beside_the_file_is_looked_at_too() {
     );
     let mut program = Program::start(&text).await;
     folder.write("secret", "y".repeat(32));
-    let reloaded = "the configuration was reloaded";
-    program.process.logs(reloaded, ("level", "INFO")).await;
+    program.process.logs(RELOADED, ("level", "INFO")).await;
     // The same once more is none: it is looked at, and not read.
     assert_eq!(program.loads("file", "applied").await, 2);
+}
+
+#[tokio::test]
+async fn a_keeper_that_was_away_while_its_password_changed_was_stood_in_for_by_its_fallback() {
+    let (keeper, folder) = (Double::away().await, Folder::make());
+    let value = policies("api", "5/s");
+    keeper.say(None, &serde_json::json!({ "value": value }).to_string());
+    let password = folder.write("password", "one");
+    let fallback = folder.write("fallback.yaml", policies("api", "1/s"));
+    let text = format!(
+        "sources: [{{ keeper: {{ url: 'http://{}', key: k, password_file: '{password}', \
+         fallback_file: '{fallback}', format: tidegate, refresh: 100ms, timeout: 5s }} }}]",
+        keeper.address
+    );
+    let mut program = Program::start(&text).await;
+    assert_eq!(program.band("api").await, "5/s");
+    keeper.hang_up();
+    program.process.logs(AWAY, ("source", "keeper")).await;
+    folder.write("password", "two");
+    program.process.logs(RELOADED, ("level", "INFO")).await;
+    // What it said before is its own word still.
+    assert_eq!(program.band("api").await, "5/s");
+    assert!(program.is_stale("keeper").await);
+    let value = policies("api", "6/s");
+    keeper.say(None, &serde_json::json!({ "value": value }).to_string());
+    program.process.logs(SERVED, ("source", "keeper")).await;
+    assert!(keeper.last().contains("Basic YWRtaW46dHdv"));
+    assert_eq!(program.band("api").await, "6/s");
 }
