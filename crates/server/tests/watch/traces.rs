@@ -174,6 +174,44 @@ async fn an_upstream_is_told_whose_child_it_is() {
     );
 }
 
+/// The whole internet may ask at a gateway, and does not decide what is recorded there, nor behind it.
+#[tokio::test]
+async fn a_stranger_who_said_so_had_every_request_recorded() {
+    let collector = Collector::start().await;
+    let upstream = Upstream::start().await;
+    let config = |sample| {
+        let route = format!(
+            "routes: [{{ id: a, match: {{ path: / }}, upstreams: ['http://{}'] }}]\n",
+            upstream.address
+        );
+        collector.traces(sample) + "client: { trusted_proxies: [] }\n" + &route + POLICIES
+    };
+    let get = |flags| format!("GET / HTTP/1.1\r\nhost: a\r\n{}\r\n", traceparent(flags));
+    let none = Gate::start(&config("0%")).await;
+    let mut client = Client::connect(none.gateway.unwrap()).await;
+    assert_eq!(client.ask(&get("01")).await.status, 200);
+    // Upstreams believe the gateway, which does not say that somebody records it.
+    let told = format!("00-{TRACE}-{CALLER}-00");
+    assert_eq!(upstream.last("traceparent"), Some(told));
+
+    let all = Gate::start(&config("100%")).await;
+    let mut client = Client::connect(all.gateway.unwrap()).await;
+    assert_eq!(client.ask(&get("00")).await.status, 200);
+    // Nor can a stranger hide; which trace it is stays the stranger's word.
+    let request = collector.span("GET /").await;
+    assert_eq!((request.trace(), request.parent()), (TRACE, Some(CALLER)));
+    let told = upstream.last("traceparent").unwrap();
+    assert!(told.starts_with(&format!("00-{TRACE}-")), "{told}");
+    assert!(told.ends_with("-01"), "{told}");
+    for gate in [none, all] {
+        gate.process.signal("TERM").await;
+        assert!(gate.process.ended().await.status.success());
+    }
+    // All that there was is sent by now.
+    let requests = collector.spans().into_iter();
+    assert_eq!(requests.filter(|span| span.name() == "GET /").count(), 1);
+}
+
 /// Envoy's questions and reservations are decisions like any other.
 #[tokio::test]
 async fn every_way_to_ask_is_recorded() {
