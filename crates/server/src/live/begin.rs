@@ -5,7 +5,7 @@ use super::ground::Ground;
 use super::health::Health;
 use super::looked::{Looked, Named};
 use super::origins;
-use super::report;
+use super::report::{self, Oddities};
 use super::source::{Loaded, Part, Trouble};
 use super::state::{Base, Kept, Slot, Sound, State, Whole, Wrong};
 use super::view::View;
@@ -34,13 +34,14 @@ pub(crate) struct Begun {
     pub(super) view: View,
     pub(super) file: Arc<Health>,
     pub(super) looked: Looked,
-    variables: Vec<String>,
+    /// What whoever begins tells.
+    pub(super) told: Oddities,
 }
 
 impl Begun {
     /// The variables that took effect, by name.
     pub(crate) fn variables(&self) -> &[String] {
-        &self.variables
+        &self.told.variables
     }
 }
 
@@ -52,7 +53,7 @@ pub(crate) async fn begin(ground: Ground) -> Result<(Config, Begun), Failure> {
     let (state, named) = load(&ground, texts).await?;
     looked.begin(named);
     let (composition, state) = settle(&ground, state).await?;
-    let (sound, variables) = (composition.sound, composition.variables);
+    let sound = composition.sound;
     looked.add(composition.named);
     let file = Health::new("file", "file", false);
     file.answered();
@@ -63,7 +64,7 @@ pub(crate) async fn begin(ground: Ground) -> Result<(Config, Begun), Failure> {
         view: sound.view,
         file,
         looked,
-        variables,
+        told: composition.oddities,
     };
     Ok((sound.config, begun))
 }
@@ -237,8 +238,8 @@ async fn composed(ground: &Ground, whole: Whole) -> Result<Result<Composition, F
         let environment = ground.environment();
         let sound = whole.compose(&environment)?;
         Ok(Composition {
+            oddities: Oddities::of(&sound.config, &environment),
             sound,
-            variables: environment.taken(),
             named: environment.files(),
         })
     });
@@ -250,7 +251,7 @@ async fn composed(ground: &Ground, whole: Whole) -> Result<Result<Composition, F
 /// What was composed, and on whose word.
 struct Composition {
     sound: Sound,
-    variables: Vec<String>,
+    oddities: Oddities,
     named: Named,
 }
 

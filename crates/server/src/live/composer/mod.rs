@@ -25,6 +25,7 @@ use crate::live::edit::Raw;
 use crate::live::ground::Ground;
 use crate::live::health::{Board, Health};
 use crate::live::looked::Looked;
+use crate::live::report::Oddities;
 use crate::live::state::State;
 use crate::live::view::{Standing, View};
 use crate::serving::Serving;
@@ -57,6 +58,8 @@ struct Inner {
     reading: Mutex<()>,
     /// How the files looked when they were last read.
     looked: Looked,
+    /// What was told of the last composition.
+    told: parking_lot::Mutex<Oddities>,
     /// Rises whenever there are other sources to be kept.
     sources: watch::Sender<u64>,
 }
@@ -70,7 +73,7 @@ impl Composer {
             view,
             file,
             looked,
-            ..
+            told,
         } = begun;
         let board = Arc::clone(&serving.decider().metrics().sources);
         let composer = Self {
@@ -83,6 +86,7 @@ impl Composer {
                 state: Mutex::new(state),
                 reading: Mutex::new(()),
                 looked,
+                told: parking_lot::Mutex::new(told),
                 sources: watch::Sender::new(0),
             }),
         };
@@ -178,6 +182,7 @@ impl Composer {
     async fn reload_now(&self) -> Result<(), Refused> {
         let looked = &self.inner.looked;
         looked.see(self.inner.ground.look(looked.last().named).await);
+        self.inner.told.lock().forget_warnings();
         self.ask_all().await;
         let read = self.read_file_now(true).await;
         // A file that is not even read keeps nothing from being served that sources have said.

@@ -135,7 +135,10 @@ impl Composer {
         // Whatever came of it: a file that is not there may be tomorrow.
         self.inner.looked.add(files);
         let (sound, oddities) = composed.map_err(Refused::Invalid)?;
-        oddities.tell();
+        let mut told = self.inner.told.lock();
+        oddities.tell_since(&told);
+        *told = oddities;
+        drop(told);
         Ok((sound.config, sound.view))
     }
 

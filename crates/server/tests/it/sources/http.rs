@@ -63,6 +63,45 @@ async fn a_document_that_is_wrong_is_told_by_the_name_of_its_source_and_its_line
 }
 
 #[tokio::test]
+async fn what_is_odd_about_the_file_was_told_again_with_every_change_of_a_source() {
+    let server = Double::away().await;
+    server.say(Some("\"1\""), &policies("api", "5/s"));
+    let own = "policies: [{ name: own, limits: [{ name: '${NAME}', rate: 1/s, missing: skip }] }]";
+    let text = format!("{own}\n{}", config(&server));
+    let mut program = Program::start_with(&text, &[("NAME", "all"), ("MORE", "x")]).await;
+    for nth in 2..5 {
+        let tag = format!("\"{nth}\"");
+        server.say(Some(&tag), &policies("api", &nth_rate(nth)));
+        program.serves("central", &tag).await;
+    }
+    let told = |program: &Program, what: &str| {
+        let logged = program.process.logged.iter();
+        logged.filter(|line| line.contains(what)).count()
+    };
+    let (variables, odd) = (
+        "environment variables took effect",
+        "`missing` has no effect",
+    );
+    let log = program.process.logged.join("\n");
+    assert_eq!(told(&program, variables), 1, "{log}");
+    assert_eq!(told(&program, odd), 1, "{log}");
+    // Whoever asks for all of it hears what is still odd.
+    program.process.signal("HUP").await;
+    program
+        .process
+        .logs("the configuration was reloaded", ("level", "INFO"))
+        .await;
+    assert_eq!(told(&program, odd), 2);
+    assert_eq!(told(&program, variables), 1);
+    // And what is new is told by itself.
+    program.write(&text.replace("${NAME}", "${NAME}-${MORE}"));
+    program
+        .process
+        .logs(variables, ("variables", "MORE, NAME"))
+        .await;
+}
+
+#[tokio::test]
 async fn a_document_that_said_nothing_any_more_lifted_every_limit_of_its_source() {
     let server = Double::away().await;
     server.say(None, &policies("api", "5/s"));
