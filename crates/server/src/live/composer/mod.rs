@@ -30,14 +30,13 @@ use crate::live::state::State;
 use crate::live::view::{Standing, View};
 use crate::serving::Serving;
 use crate::tasks::{blocking, undisturbed};
-use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::fmt;
 use std::sync::Arc;
 use tidegate_policy::Config;
 use tidegate_policy::source::DocumentKind;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, RwLock, watch};
 
 /// Keeps the file and its sources, and serves what is composed of them. Clones share it.
 #[derive(Clone)]
@@ -48,7 +47,8 @@ pub(crate) struct Composer {
 struct Inner {
     ground: Ground,
     serving: Serving,
-    view: ArcSwap<View>,
+    /// What is served, for those who look. Locked while it changes.
+    view: RwLock<Arc<View>>,
     board: Arc<Board>,
     file: Arc<Health>,
     /// One change at a time. Nobody who holds it waits for strangers, but for what is bounded: a write,
@@ -80,7 +80,7 @@ impl Composer {
             inner: Arc::new(Inner {
                 ground,
                 serving,
-                view: ArcSwap::from_pointee(view),
+                view: RwLock::new(Arc::new(view)),
                 board,
                 file,
                 state: Mutex::new(state),
@@ -106,9 +106,10 @@ impl Composer {
         !self.inner.ground.is_built_in()
     }
 
-    /// What is served now.
-    pub(crate) fn view(&self) -> Arc<View> {
-        self.inner.view.load_full()
+    /// What is served now: whoever asks from here on is decided by it, or by what comes after it, and
+    /// nobody was by what comes after it so far. Where that changes just now, it is waited for.
+    pub(crate) async fn view(&self) -> Arc<View> {
+        Arc::clone(&*self.inner.view.read().await)
     }
 
     /// How it stands with each source, the file first.
@@ -198,7 +199,6 @@ impl fmt::Debug for Composer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Composer")
             .field("ground", &self.inner.ground)
-            .field("version", &self.view().version)
             .finish_non_exhaustive()
     }
 }

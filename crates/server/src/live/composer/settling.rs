@@ -22,7 +22,7 @@ impl Composer {
         let until = Instant::now() + AHEAD;
         let mut refusals = Vec::new();
         match (self.attempt(state.latest(), until).await, state.waiting()) {
-            (Ok(()), _) => self.promote_all(state),
+            (Ok(()), _) => self.promote_all(state).await,
             (Err(refused), waiting) => match waiting.as_slice() {
                 [only] => refusals.push((only.clone(), refused)),
                 _ => refusals = self.settle_each(state, until).await,
@@ -40,7 +40,7 @@ impl Composer {
         let mut refusals = Vec::new();
         if state.wanted.is_some() {
             match self.attempt(state.with(&Which::File), until).await {
-                Ok(()) => self.promote(state, &Which::File),
+                Ok(()) => self.promote(state, &Which::File).await,
                 Err(refused) => refusals.push((Which::File, refused)),
             }
         }
@@ -50,7 +50,7 @@ impl Composer {
                 continue;
             }
             match self.attempt(state.with(&which), until).await {
-                Ok(()) => self.promote(state, &which),
+                Ok(()) => self.promote(state, &which).await,
                 Err(refused) => refusals.push((which, refused)),
             }
         }
@@ -58,19 +58,19 @@ impl Composer {
     }
 
     /// Notes that all that waits is served now: the file first, for the sources that come with it.
-    fn promote_all(&self, state: &mut State) {
+    async fn promote_all(&self, state: &mut State) {
         if state.wanted.is_some() {
-            self.promote(state, &Which::File);
+            self.promote(state, &Which::File).await;
         }
         for which in state.waiting() {
-            self.promote(state, &which);
+            self.promote(state, &which).await;
         }
     }
 
-    fn promote(&self, state: &mut State, which: &Which) {
+    async fn promote(&self, state: &mut State, which: &Which) {
         let promoted = state.promote(which);
         if matches!(which, Which::File) {
-            self.inner.file.applied(&self.view().version);
+            self.inner.file.applied(&self.view().await.version);
         }
         for kept in promoted {
             let version = kept.health.standing().version.unwrap_or_default();
@@ -107,9 +107,13 @@ impl Composer {
         let ahead = self.inner.serving.read_ahead(&config);
         // What was not read in time is read by whoever keeps it.
         timeout_at(until, ahead).await.ok();
+        // What decides and what is shown are two things, and cannot be replaced in one step. Whoever
+        // looks meanwhile waits until both are: either order alone would show what is not served yet, or
+        // not show what somebody has been refused by.
+        let mut shown = self.inner.view.write().await;
         let served = self.inner.serving.try_reload(config);
         served.map_err(|failure| Refused::Unservable(failure.to_string()))?;
-        self.inner.view.store(Arc::new(view));
+        *shown = Arc::new(view);
         Ok(())
     }
 
@@ -149,5 +153,27 @@ impl Composer {
         self.inner
             .board
             .hang(std::iter::once(file).chain(sources).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Composer;
+    use crate::live::begin::begin;
+    use crate::live::ground::Ground;
+    use crate::serving::Serving;
+    use futures_util::FutureExt;
+
+    #[tokio::test]
+    async fn whoever_looked_while_a_change_took_effect_was_shown_what_was_served_before() {
+        let (config, begun) = begin(Ground::default()).await.unwrap();
+        let serving = Serving::start(config).await.unwrap();
+        let composer = Composer::new(begun, serving);
+        let before = composer.view().await.version.clone();
+        // As while it is served, and not shown yet.
+        let changing = composer.inner.view.write().await;
+        assert!(composer.view().now_or_never().is_none());
+        drop(changing);
+        assert_eq!(composer.view().await.version, before);
     }
 }

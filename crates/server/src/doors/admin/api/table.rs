@@ -189,7 +189,7 @@ pub(super) static ROUTES: &[Route] = &[
         gives: Gives::versioned(200, "Limits"),
         is_versioned: false,
         refuses: &[],
-        handler: |api, call| Box::pin(ready(Ok(limits::list(api, call)))),
+        handler: |api, call| Box::pin(async move { Ok(limits::list(api, call).await) }),
     },
     Route {
         verb: Verb::Get,
@@ -203,7 +203,7 @@ pub(super) static ROUTES: &[Route] = &[
         gives: Gives::versioned(200, "Limits"),
         is_versioned: false,
         refuses: &[],
-        handler: |api, call| Box::pin(ready(limits::list_of(api, call))),
+        handler: |api, call| Box::pin(limits::list_of(api, call)),
     },
     Route {
         verb: Verb::Post,
@@ -231,7 +231,7 @@ pub(super) static ROUTES: &[Route] = &[
         gives: Gives::versioned(200, "LimitItem"),
         is_versioned: false,
         refuses: &[],
-        handler: |api, call| Box::pin(ready(limits::get(api, call))),
+        handler: |api, call| Box::pin(limits::get(api, call)),
     },
     Route {
         verb: Verb::Patch,

@@ -17,7 +17,7 @@ use tidegate_policy::source::DocumentKind;
 
 /// Everything at a glance.
 pub(in super::super) async fn status(api: &Api, _: &Call) -> Result<Done, Refusal> {
-    let view = api.composer.view();
+    let view = api.composer.view().await;
     let sources = api.composer.standings();
     let counts = DocumentKind::ALL.map(|kind| (kind.section(), of(&view, kind).count()));
     let mut served: Map<String, Value> = counts
@@ -52,9 +52,9 @@ pub(in super::super) fn openapi() -> Done {
 /// Reads the file and all sources again, and serves what they say.
 pub(in super::super) async fn reload(api: &Api, call: &Call) -> Result<Done, Refusal> {
     let reload = async {
-        let before = version(&api.composer.view());
+        let before = version(&*api.composer.view().await);
         let reloaded = api.composer.reload().await;
-        let after = version(&api.composer.view());
+        let after = version(&*api.composer.view().await);
         let change = Change {
             target: "configuration".to_owned(),
             before: json!({ "version": before }),
