@@ -19,6 +19,7 @@ pub use compose::{Composed, Named, Part, digest, has_documents};
 pub use document::{Document, DocumentKind};
 
 use crate::config::{Secret, StoreSettings};
+use crate::route::UpstreamTls;
 use std::time::Duration;
 
 /// A source of policy, as `sources` names it.
@@ -49,6 +50,8 @@ pub enum PolicyOrigin {
         token: Option<Secret>,
         /// Whose language it speaks.
         format: Format,
+        /// How TLS is spoken to it.
+        tls: UpstreamTls,
     },
     /// In a hash of Redis, a document in each field.
     Redis {
@@ -86,6 +89,8 @@ pub struct Keeper {
     pub fallback: Option<String>,
     /// Whose language it speaks.
     pub format: Format,
+    /// How TLS is spoken to it.
+    pub tls: UpstreamTls,
 }
 
 /// Rule sets of `FluxGate`: a set of their ids, and a hash for each.
@@ -123,6 +128,8 @@ pub struct Etcd {
     pub password: Option<Secret>,
     /// Whether it may be written to from here.
     pub writable: bool,
+    /// How TLS is spoken to its members.
+    pub tls: UpstreamTls,
 }
 
 /// Whose language a document is written in.

@@ -1,15 +1,17 @@
 //! Where a source is.
 
 use super::rules;
-use super::table::{ETCD, HTTP, KEEPER, REDIS};
+use super::table::{ETCD, HTTP, KEEPER, REDIS, SOURCE_TLS};
 use crate::config::fault::Fault;
 use crate::config::plans::{http_url, not_empty, within};
 use crate::config::reader::{Reader, Value};
+use crate::config::route::tls_in;
 use crate::config::scalar;
 use crate::config::secret_setting::secret;
 use crate::config::store::StoreSettings;
 use crate::config::table::Fields;
 use crate::config::words::{FLAG, FORMAT};
+use crate::route::UpstreamTls;
 use crate::source::{Etcd, Format, Keeper, PolicyOrigin, PolicySource};
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -83,6 +85,7 @@ fn keeper(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
     let policy = reader.setting(&fields, "policy", scalar::name);
     let format = reader.setting(&fields, "format", |word| FORMAT.parse(word));
     let fallback = fallback(reader, &fields);
+    let tls = tls(reader, &fields, url.as_slice());
     let or = |told: Option<String>, usual: &str| told.unwrap_or_else(|| usual.to_owned());
     let keeper = url.zip(key).map(|(url, key)| Keeper {
         url: url.trim_end_matches('/').to_owned(),
@@ -93,6 +96,7 @@ fn keeper(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
         policy: or(policy, "traefik"),
         fallback,
         format: format.unwrap_or(Format::TraefikPlugin),
+        tls,
     });
     let usual = (PolicySource::REFRESH, PolicySource::KEEPER_TIMEOUT);
     let origin = keeper.map(|keeper| PolicyOrigin::Keeper(Box::new(keeper)));
@@ -120,10 +124,12 @@ fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
     let url = reader.setting(&fields, "url", http_url);
     let token = secret(reader, &fields, "token", "token_file");
     let format = reader.setting(&fields, "format", |word| FORMAT.parse(word));
+    let tls = tls(reader, &fields, url.as_slice());
     let origin = url.map(|url| PolicyOrigin::Http {
         url,
         token,
         format: format.unwrap_or_default(),
+        tls,
     });
     let usual = (PolicySource::REFRESH, PolicySource::TIMEOUT);
     asked(reader, &fields, usual, origin)
@@ -185,6 +191,7 @@ fn etcd(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
     let user = reader.setting(&fields, "user", |text| not_empty(text, "a name"));
     let password = secret(reader, &fields, "password", "password_file");
     let writable = reader.setting(&fields, "writable", |word| FLAG.parse(word));
+    let tls = tls(reader, &fields, &endpoints);
     let usual = (PolicySource::REFRESH, PolicySource::TIMEOUT);
     let origin = (!endpoints.is_empty()).then(|| {
         let trimmed = |it: &String| it.trim_end_matches('/').to_owned();
@@ -194,9 +201,23 @@ fn etcd(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
             user,
             password,
             writable: writable.unwrap_or(true),
+            tls,
         }))
     });
     asked(reader, &fields, usual, origin)
+}
+
+/// How TLS is spoken to who is at `urls`.
+fn tls(reader: &mut Reader<'_>, fields: &Fields<'_>, urls: &[String]) -> UpstreamTls {
+    let Some(value) = fields.get("tls") else {
+        return UpstreamTls::default();
+    };
+    if !urls.is_empty() && !urls.iter().any(|url| url.starts_with("https://")) {
+        let fault = Fault::new("`tls` has no effect: it is not spoken there");
+        let help = "begin the URL with `https://`, or remove `tls`";
+        reader.error(value.key_spot(), fault.help(help));
+    }
+    tls_in(reader, &value, &SOURCE_TLS)
 }
 
 /// A key, or a part of one: of no length that nobody means, and nothing that breaks a line.

@@ -34,7 +34,8 @@ pub(super) struct HttpSource {
 impl HttpSource {
     pub(super) fn new(
         name: &str,
-        (url, token, format): (&str, Option<&Secret>, Format),
+        (url, tls): (&str, &UpstreamTls),
+        (token, format): (Option<&Secret>, Format),
         time_max: Duration,
         every: Duration,
     ) -> Result<Self, String> {
@@ -49,7 +50,7 @@ impl HttpSource {
         }
         Ok(Self {
             name: name.to_owned(),
-            errand: Errand::to(url, &UpstreamTls::default(), time_max, BYTES_MAX)?,
+            errand: Errand::to(url, tls, time_max, BYTES_MAX)?,
             headers,
             format,
             every,

@@ -1,12 +1,14 @@
 //! A server that says what it is told to.
 
+use crate::kit::certificates::Certificates;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_server::tasks::Tasks;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 /// Says the same to everybody until told otherwise.
 pub(super) struct Double {
@@ -37,6 +39,15 @@ enum Says {
 impl Double {
     /// One that hangs up on everybody.
     pub(super) async fn away() -> Self {
+        Self::open(None).await
+    }
+
+    /// The same, over TLS with the certificate of `localhost`.
+    pub(super) async fn secure(certificates: &Certificates) -> Self {
+        Self::open(Some(certificates.acceptor())).await
+    }
+
+    async fn open(tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let script = Arc::new(Script {
@@ -48,7 +59,15 @@ impl Double {
         tasks.spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                answering.answer(stream).await;
+                match &tls {
+                    None => answering.answer(stream).await,
+                    // Whoever does not like the certificate asks nothing.
+                    Some(tls) => {
+                        if let Ok(stream) = tls.accept(stream).await {
+                            answering.answer(stream).await;
+                        }
+                    }
+                }
             }
         });
         Self {
@@ -86,6 +105,11 @@ impl Double {
         heads.await.unwrap().last().unwrap().clone()
     }
 
+    /// How often it was asked so far.
+    pub(super) fn heard(&self) -> usize {
+        self.script.asked.borrow().len()
+    }
+
     /// The last that was asked.
     pub(super) fn last(&self) -> String {
         self.script.asked.borrow().last().unwrap().clone()
@@ -93,7 +117,7 @@ impl Double {
 }
 
 impl Script {
-    async fn answer(&self, mut stream: TcpStream) {
+    async fn answer(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             match stream.read_buf(&mut head).await {

@@ -11,6 +11,7 @@
 //! | `redis` | a hash of a real Redis |
 //! | `lives` | instances that come and go while it changes, and buckets that do not |
 //! | `etcd` | keys of a real etcd |
+//! | `secured` | sources over TLS, by certificates that no system knows |
 //! | `several` | sources together: their order, and what one refuses to another |
 
 mod double;
@@ -22,4 +23,5 @@ mod kit;
 mod lives;
 mod named;
 mod redis;
+mod secured;
 mod several;

@@ -142,6 +142,7 @@ impl Writer for EtcdSource {
 mod tests {
     use super::*;
     use std::time::Duration;
+    use tidegate_policy::route::UpstreamTls;
     use tidegate_policy::source::{DocumentKind, Etcd};
 
     fn pair(name: &str, revision: u64) -> Value {
@@ -157,6 +158,7 @@ mod tests {
             user: None,
             password: None,
             writable: true,
+            tls: UpstreamTls::default(),
         };
         let source = EtcdSource::new(&etcd, Duration::MAX, Duration::MAX).unwrap();
         let edit = |name: &str, document: Option<&str>| Edit {
