@@ -207,7 +207,12 @@ async fn an_etcd_that_goes_away_leaves_what_it_said_and_is_read_again_when_it_is
 }
 
 /// Asks the admin API of a program to make or change something.
-async fn administrate(program: &Program, verb: &str, path: &str, body: &Value) -> (u16, Value) {
+pub(super) async fn administrate(
+    program: &Program,
+    verb: &str,
+    path: &str,
+    body: &Value,
+) -> (u16, Value) {
     let head = format!(
         "{verb} /admin/v1{path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {TOKEN}\r\nif-match: *\r\n",
         program.admin
@@ -228,12 +233,12 @@ async fn administrate(program: &Program, verb: &str, path: &str, body: &Value) -
 const TOKEN: &str = "tga_of-one-who-changes";
 
 /// What lets them in.
-fn admin() -> String {
+pub(super) fn admin() -> String {
     let hash = Sha256::of(TOKEN.as_bytes());
     format!("admin: {{ tokens: [{{ name: ann, role: admin, hash: '{hash}' }}] }}")
 }
 
-fn limits(rate: &str) -> Value {
+pub(super) fn limits(rate: &str) -> Value {
     json!({ "limits": [{ "name": "all", "rate": rate }] })
 }
 

@@ -9,6 +9,7 @@
 //! | `keeper` | a key of a keeper |
 //! | `http` | a document at a URL |
 //! | `redis` | a hash of a real Redis |
+//! | `spread` | the same behind sentinels, and in a Cluster |
 //! | `lives` | instances that come and go while it changes, and buckets that do not |
 //! | `etcd` | keys of a real etcd |
 //! | `secured` | sources over TLS, by certificates that no system knows |
@@ -25,3 +26,4 @@ mod named;
 mod redis;
 mod secured;
 mod several;
+mod spread;
