@@ -3,13 +3,7 @@
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// An authority, and a server's certificate that it signed. The folder goes when this does.
 pub(crate) struct Certificates {
@@ -38,19 +32,6 @@ impl Certificates {
     /// A file of the folder: `cert.pem`, `key.pem`, `ca.pem`.
     pub(crate) fn path(&self, name: &str) -> String {
         self.folder.join(name).to_str().unwrap().to_owned()
-    }
-
-    /// Speaks TLS as the server of the folder.
-    pub(crate) fn acceptor(&self) -> TlsAcceptor {
-        let cert = CertificateDer::from_pem_file(self.path("cert.pem")).unwrap();
-        let key = PrivateKeyDer::from_pem_file(self.path("key.pem")).unwrap();
-        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![cert], key)
-            .unwrap();
-        TlsAcceptor::from(Arc::new(config))
     }
 
     pub(crate) fn authority_pem(&self) -> String {

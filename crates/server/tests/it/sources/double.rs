@@ -9,6 +9,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// Says the same to everybody until told otherwise.
 pub(super) struct Double {
@@ -44,7 +48,7 @@ impl Double {
 
     /// The same, over TLS with the certificate of `localhost`.
     pub(super) async fn secure(certificates: &Certificates) -> Self {
-        Self::open(Some(certificates.acceptor())).await
+        Self::open(Some(acceptor(certificates))).await
     }
 
     async fn open(tls: Option<TlsAcceptor>) -> Self {
@@ -151,4 +155,17 @@ impl Script {
         stream.shutdown().await.ok();
         self.asked.send_modify(|asked| asked.push(head));
     }
+}
+
+/// Speaks TLS as the server of these certificates.
+fn acceptor(certificates: &Certificates) -> TlsAcceptor {
+    let cert = CertificateDer::from_pem_file(certificates.path("cert.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(certificates.path("key.pem")).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![cert], key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
 }
