@@ -146,13 +146,17 @@ impl Composer {
         Ok((sound.config, sound.view))
     }
 
-    /// Lets everybody see how it stands with these sources.
+    /// Lets everybody see how it stands with these sources: with one by each name. A file that waits may
+    /// list one otherwise that is served as it was listed before, and then it is that one which counts.
     pub(super) fn hang(&self, state: &State) {
-        let sources = state.pool.iter().map(|slot| Arc::clone(&slot.kept.health));
-        let file = Arc::clone(&self.inner.file);
-        self.inner
-            .board
-            .hang(std::iter::once(file).chain(sources).collect());
+        let served = state.served.order.iter().cloned();
+        let mut shown: Vec<Arc<Health>> = vec![Arc::clone(&self.inner.file)];
+        for kept in served.chain(state.kept()) {
+            if shown.iter().all(|it| it.name() != kept.settings.name) {
+                shown.push(Arc::clone(&kept.health));
+            }
+        }
+        self.inner.board.hang(shown);
     }
 }
 
