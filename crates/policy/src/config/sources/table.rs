@@ -196,7 +196,7 @@ pub(super) static ETCD: Table = Table {
 
 /// The TLS of a source that is asked over HTTP.
 pub(super) static SOURCE_TLS: Table = Table {
-    what: "`tls` of a source",
+    what: "`sources.tls`",
     fields: &[
         optional(
             "ca",
