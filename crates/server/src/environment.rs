@@ -1,7 +1,10 @@
-//! The process's environment with flags over it, which remembers the variables that it gave out.
+//! The process's environment with flags over it, which remembers the variables that it gave out, and the
+//! files.
 
+use crate::sight::Sight;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use tidegate_policy::config::Environment;
 
 /// Where a configuration looks up `${NAME}`, overrides and files: flags first, then the process.
@@ -10,6 +13,8 @@ pub struct ProcessEnvironment {
     /// What flags say, under the name of the variable that means the same.
     flags: Vec<(&'static str, String)>,
     taken: RefCell<BTreeSet<String>>,
+    /// The files that were read, each as it looked just before.
+    read: RefCell<BTreeMap<PathBuf, Sight>>,
     process: tidegate::ProcessEnvironment,
 }
 
@@ -29,6 +34,11 @@ impl ProcessEnvironment {
     pub fn taken(&self) -> Vec<String> {
         self.taken.borrow().iter().cloned().collect()
     }
+
+    /// The files that were read so far, or could not be, each as it looked just before.
+    pub(crate) fn files(&self) -> BTreeMap<PathBuf, Sight> {
+        self.read.borrow().clone()
+    }
 }
 
 impl Environment for ProcessEnvironment {
@@ -44,6 +54,10 @@ impl Environment for ProcessEnvironment {
     }
 
     fn file(&self, path: &str) -> Result<String, String> {
+        // Looked at first: whatever changes from here on is seen to differ.
+        let sight = Sight::of(Path::new(path));
+        let mut read = self.read.borrow_mut();
+        read.entry(path.into()).or_insert(sight);
         self.process.file(path)
     }
 
@@ -71,5 +85,22 @@ mod tests {
         assert!(environment.variable("PATH").is_some());
         assert!(environment.variable("TIDEGATE_SURELY_NOT_SET").is_none());
         assert_eq!(environment.taken(), ["PATH"]);
+    }
+
+    #[test]
+    fn a_file_that_was_read_is_remembered_and_so_is_one_that_is_not_there() {
+        let environment = ProcessEnvironment::new();
+        let (there, gone) = (env!("CARGO_MANIFEST_DIR"), "/nowhere/secret");
+        let there = format!("{there}/Cargo.toml");
+        assert!(environment.file(&there).is_ok());
+        assert!(environment.file(gone).is_err());
+        // Lists are read by whoever keeps them.
+        assert!(environment.has_file(file!()).is_err());
+        let files = environment.files();
+        assert_eq!(files.len(), 2);
+        for path in [there.as_str(), gone] {
+            let path = Path::new(path);
+            assert_eq!(files.get(path), Some(&Sight::of(path)));
+        }
     }
 }

@@ -25,6 +25,9 @@ use tokio::time::timeout;
 
 const NO_ANSWER: &str = "no answer in time";
 
+const MAYBE_CUT: &str = "the answer says neither how long it is nor where it ends (`Content-Length`, or \
+                         `Transfer-Encoding: chunked`): it may have been cut off";
+
 /// Where errands go.
 pub(crate) struct Errand {
     dial: Dial,
@@ -47,6 +50,18 @@ pub(crate) struct Answer {
     /// Whether it said itself where it ends. Else it ended with its connection, and nobody can tell
     /// whether that was all of it.
     pub(crate) is_whole: bool,
+}
+
+impl Answer {
+    /// Its body, for those who go by what is in it, or why it is not to be believed: of a list that was
+    /// cut off, what is left may well be read, and limits less.
+    pub(crate) fn document(self) -> Result<Bytes, &'static str> {
+        if self.is_whole {
+            Ok(self.body)
+        } else {
+            Err(MAYBE_CUT)
+        }
+    }
 }
 
 impl Errand {

@@ -5,7 +5,7 @@
 //! | [`cli`] | the command line |
 //! | [`commands`] | what each subcommand does |
 //! | [`failure`] | how the program fails, and with which exit code |
-//! | [`config_file`], [`config_source`], [`environment`] | where a configuration comes from |
+//! | [`config_file`], [`config_source`], [`environment`], `sight` | where a configuration comes from, and how its files look |
 //! | [`server`] | sockets, connections, draining: the same for all doors |
 //! | `doors` | from a protocol to a question, and from a decision back |
 //! | `proxy` | passing requests on to upstreams |
@@ -42,6 +42,7 @@ pub use proxy::http1::whole as answer;
 pub mod server;
 pub mod serving;
 mod shelf;
+mod sight;
 pub mod signals;
 pub mod simulate;
 mod sources;

@@ -19,6 +19,7 @@ pub use compose::{Composed, Named, Part, digest, has_documents};
 pub use document::{Document, DocumentKind};
 
 use crate::config::{Secret, StoreSettings};
+use crate::route::UpstreamTls;
 use std::time::Duration;
 
 /// A source of policy, as `sources` names it.
@@ -49,6 +50,8 @@ pub enum PolicyOrigin {
         token: Option<Secret>,
         /// Whose language it speaks.
         format: Format,
+        /// How TLS is spoken to it.
+        tls: UpstreamTls,
     },
     /// On a shelf, each document by its name.
     Shelf(Shelf),
@@ -102,6 +105,8 @@ pub struct Keeper {
     pub fallback: Option<String>,
     /// Whose language it speaks.
     pub format: Format,
+    /// How TLS is spoken to it.
+    pub tls: UpstreamTls,
 }
 
 /// Rule sets of `FluxGate`: a set of their ids, and a hash for each.
@@ -148,6 +153,8 @@ pub struct Etcd {
     pub user: Option<String>,
     /// The password of who asks.
     pub password: Option<Secret>,
+    /// How TLS is spoken to its members.
+    pub tls: UpstreamTls,
 }
 
 /// Whose language a document is written in.
@@ -184,6 +191,12 @@ impl PolicySource {
         }
     }
 
+    /// Whether it is the same source as `other`: what one said last, the other would have said too. Who
+    /// asks, and how often, may differ.
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        self.name == other.name && self.origin.is_same_place(&other.origin)
+    }
+
     /// Whether it may be written to from here.
     pub fn is_writable(&self) -> bool {
         match &self.origin {
@@ -203,6 +216,147 @@ impl Shelf {
             ShelfPlace::Redis { .. } => "redis",
             ShelfPlace::Etcd(_) => "etcd",
             ShelfPlace::MongoDb(_) => "mongodb",
+        }
+    }
+}
+
+impl ShelfPlace {
+    /// Whether both lead to the same texts, whoever asks.
+    fn is_same_place(&self, other: &Self) -> bool {
+        match (self, other) {
+            (
+                Self::Redis { redis, key },
+                Self::Redis {
+                    redis: other,
+                    key: named,
+                },
+            ) => key == named && is_same_redis(redis, other),
+            (Self::Etcd(one), Self::Etcd(other)) => {
+                one.endpoints == other.endpoints && one.prefix == other.prefix
+            }
+            // Of a URL that is a secret as a whole, nobody knows what else in it is another.
+            (one, other) => one == other,
+        }
+    }
+}
+
+fn is_same_redis(one: &StoreSettings, other: &StoreSettings) -> bool {
+    let both = one.target.redis().zip(other.target.redis());
+    both.is_some_and(|(one, other)| one.is_same_place(other))
+}
+
+impl PolicyOrigin {
+    /// Whether both lead to the same documents, read in the same language, whoever asks.
+    fn is_same_place(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Keeper(one), Self::Keeper(other)) => {
+                let place = |it: &Keeper| (it.url.clone(), it.endpoint.clone(), it.key.clone());
+                let is_same_language = one.format == other.format && one.policy == other.policy;
+                is_same_language && place(one) == place(other)
+            }
+            (
+                Self::Http { url, format, .. },
+                Self::Http {
+                    url: other,
+                    format: spoken,
+                    ..
+                },
+            ) => url == other && format == spoken,
+            (Self::Shelf(one), Self::Shelf(other)) => one.place.is_same_place(&other.place),
+            (Self::RuleSets(one), Self::RuleSets(other)) => {
+                one.prefix == other.prefix && is_same_redis(&one.redis, &other.redis)
+            }
+            // Of a URL that is a secret as a whole, nobody knows what else in it is another.
+            (one, other) => one == other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PolicySource;
+    use crate::Config;
+    use crate::config::NoEnvironment;
+    use crate::source::Named;
+
+    fn source(text: &str) -> PolicySource {
+        let text = format!("sources: [{{ {text} }}]");
+        let own = Named {
+            name: "x",
+            text: &text,
+        };
+        let sources = Config::sources_of(own, &NoEnvironment);
+        let sources = sources.unwrap_or_else(|errors| panic!("{errors}"));
+        sources.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn a_source_stays_what_it_is_whoever_asks_and_how_often() {
+        for (one, other, is_same) in [
+            (
+                "keeper: { url: 'http://k', key: a, password: x }",
+                "keeper: { url: 'http://k', key: a, password: y, refresh: 1s, fallback: '{}' }",
+                true,
+            ),
+            (
+                "keeper: { url: 'http://k', key: a }",
+                "keeper: { url: 'http://k', key: b }",
+                false,
+            ),
+            (
+                "keeper: { url: 'http://k', key: a }",
+                "keeper: { url: 'http://k', key: a, policy: p }",
+                false,
+            ),
+            (
+                "http: { url: 'http://h/a', token: x }",
+                "http: { url: 'http://h/a', token: y }",
+                true,
+            ),
+            (
+                "http: { url: 'http://h/a' }",
+                "http: { url: 'http://h/b' }",
+                false,
+            ),
+            (
+                "http: { url: 'http://h/a' }",
+                "http: { url: 'http://h/a', format: fluxgate }",
+                false,
+            ),
+            (
+                "http: { url: 'http://h/a' }",
+                "name: other, http: { url: 'http://h/a' }",
+                false,
+            ),
+            (
+                "redis: { url: 'redis://:x@r' }",
+                "redis: { url: 'redis://:y@r', writable: false }",
+                true,
+            ),
+            (
+                "redis: { url: 'redis://r' }",
+                "redis: { url: 'redis://r/1' }",
+                false,
+            ),
+            (
+                "redis: { url: 'redis://r' }",
+                "redis: { url: 'redis://r', rulesets: f }",
+                false,
+            ),
+            (
+                "etcd: { endpoints: 'http://e', user: u, password: x }",
+                "etcd: { endpoints: 'http://e', user: u, password: y }",
+                true,
+            ),
+            (
+                "etcd: { endpoints: 'http://e' }",
+                "etcd: { endpoints: 'http://e', prefix: /a/ }",
+                false,
+            ),
+        ] {
+            let (one, other) = (source(one), source(other));
+            assert_eq!(one.is_same_place(&other), is_same, "{one:?} {other:?}");
+            assert!(one.is_same_place(&one));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Sources of policy: how they are written, and what is composed of what they say.
 
 use std::time::Duration;
-use tidegate_policy::config::{NoEnvironment, Problem};
+use tidegate_policy::config::{Environment, NoEnvironment, Problem};
 use tidegate_policy::source::{
     Composed, DocumentKind, Format, Named, Part, PolicyOrigin, PolicySource, Shelf, ShelfPlace,
 };
@@ -283,4 +283,59 @@ routes:
         !json.contains("hunter2") && json.contains("x-debug"),
         "{json}"
     );
+}
+
+#[test]
+fn certificates_are_for_sources_that_speak_tls() {
+    struct Files;
+    impl Environment for Files {
+        fn variable(&self, _: &str) -> Option<String> {
+            None
+        }
+        fn file(&self, path: &str) -> Result<String, String> {
+            Ok(format!("what {path} holds"))
+        }
+    }
+    let read = |text: &str| {
+        let name = "own.yaml";
+        Config::sources_of(Named { name, text }, &Files)
+    };
+    let all = "
+sources:
+  - keeper: { url: 'https://k', key: k, tls: { ca: a } }
+  - http: { url: 'https://h', tls: { ca: a, server_name: b } }
+  - etcd: { endpoints: ['http://one', 'https://two'], tls: { ca: a, cert: c, key: d } }
+";
+    let sources = read(all).unwrap();
+    for source in &sources {
+        let tls = match &source.origin {
+            PolicyOrigin::Keeper(keeper) => &keeper.tls,
+            PolicyOrigin::Http { tls, .. } => tls,
+            PolicyOrigin::Shelf(Shelf {
+                place: ShelfPlace::Etcd(etcd),
+                ..
+            }) => &etcd.tls,
+            origin => panic!("{origin:?}"),
+        };
+        assert_eq!(tls.ca.as_ref().unwrap().expose(), "what a holds");
+        assert_eq!(tls.identity.is_some(), source.name == "etcd");
+        assert_eq!(tls.server_name.is_some(), source.name == "http");
+    }
+    for (text, why) in [
+        (
+            "sources: [{ http: { url: 'http://h', tls: { ca: a } } }]",
+            "`tls` has no effect",
+        ),
+        (
+            "sources: [{ keeper: { url: 'https://k', key: k, tls: { cert: a } } }]",
+            "`cert` needs `key`",
+        ),
+        (
+            "sources: [{ etcd: { endpoints: 'https://e', tls: { certificate: a } } }]",
+            "certificate",
+        ),
+    ] {
+        let errors = read(text).unwrap_err().to_string();
+        assert!(errors.contains(why), "{errors}");
+    }
 }

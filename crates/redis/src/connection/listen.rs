@@ -44,7 +44,7 @@ pub struct Gone;
 
 impl Connection {
     /// Listens to `channel` from here on: to a master, on a connection that is made for it. In a Cluster
-    /// all of them hear what any of them is told.
+    /// all of them hear what any of them is told, and the first that can be reached will do.
     ///
     /// # Examples
     ///
@@ -59,13 +59,18 @@ impl Connection {
     /// ```
     pub async fn listen(&self, channel: &[u8]) -> Result<Listening, ConnectError> {
         let shared = self.shared();
-        let Some(address) = self.masters().into_iter().next() else {
-            let message = "no Redis is known yet";
-            return Err(ConnectError::new(ConnectErrorKind::NotReady, message));
-        };
-        let begun = begin(shared, &address, channel);
-        let begun = timeout(shared.settings.connect_timeout, begun).await;
-        begun.unwrap_or_else(|_| Err(shared.too_slow(&address)))
+        let message = "no Redis is known yet";
+        let mut last = ConnectError::new(ConnectErrorKind::NotReady, message);
+        // One that is away keeps nobody from listening to another.
+        for address in self.masters() {
+            let begun = begin(shared, &address, channel);
+            let begun = timeout(shared.settings.connect_timeout, begun).await;
+            match begun.unwrap_or_else(|_| Err(shared.too_slow(&address))) {
+                Ok(listening) => return Ok(listening),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
     }
 }
 

@@ -194,11 +194,12 @@ impl<S: Store> Decider<S> {
         }
     }
 
-    /// A request with these headers begins: what is recorded of it.
+    /// A request with these headers begins: what is recorded of it. Whether its caller is believed is
+    /// asked only where that matters.
     #[inline]
-    pub(crate) fn trace(&self, headers: &HeaderMap) -> Trace {
+    pub(crate) fn trace(&self, headers: &HeaderMap, is_trusted: impl FnOnce() -> bool) -> Trace {
         match &self.tracer {
-            Some(tracer) => tracer.begin(headers),
+            Some(tracer) => tracer.begin(headers, is_trusted),
             None => Trace::none(),
         }
     }

@@ -1,11 +1,12 @@
 //! The first composition, before anything is served.
 
 use super::composer::Refused;
-use super::ground::{Fingerprint, Ground};
+use super::ground::Ground;
 use super::health::Health;
+use super::looked::{Looked, Named};
 use super::origins;
-use super::report;
-use super::source::{Loaded, Note, Trouble};
+use super::report::{self, Oddities};
+use super::source::{Loaded, Note, Part, Trouble};
 use super::state::{Base, Kept, Slot, Sound, State, Whole, Wrong};
 use super::view::View;
 use crate::config_source::{Texts, Told};
@@ -32,24 +33,28 @@ pub(crate) struct Begun {
     pub(super) state: State,
     pub(super) view: View,
     pub(super) file: Arc<Health>,
-    pub(super) looked: Fingerprint,
-    variables: Vec<String>,
+    pub(super) looked: Looked,
+    /// What whoever begins tells.
+    pub(super) told: Oddities,
 }
 
 impl Begun {
     /// The variables that took effect, by name.
     pub(crate) fn variables(&self) -> &[String] {
-        &self.variables
+        &self.told.variables
     }
 }
 
 /// Reads the file and asks all of its sources; what they say together, or everything that is wrong.
 pub(crate) async fn begin(ground: Ground) -> Result<(Config, Begun), Failure> {
-    let looked = ground.look().await;
+    let looked = Looked::new(ground.look(Named::new()).await);
     let texts = ground.read().await.map_err(Failure::from)?;
     report::notes(texts.notes());
-    let state = load(&ground, texts).await?;
-    let (Composition { sound, variables }, state) = settle(&ground, state).await?;
+    let (state, named) = load(&ground, texts).await?;
+    looked.begin(named);
+    let (composition, state) = settle(&ground, state).await?;
+    let sound = composition.sound;
+    looked.add(composition.named);
     let file = Health::new("file", "file", false);
     file.answered();
     file.applied(&sound.view.version);
@@ -59,7 +64,7 @@ pub(crate) async fn begin(ground: Ground) -> Result<(Config, Begun), Failure> {
         view: sound.view,
         file,
         looked,
-        variables,
+        told: composition.oddities,
     };
     Ok((sound.config, begun))
 }
@@ -76,30 +81,39 @@ pub(super) fn kept(settings: PolicySource) -> Result<Kept, String> {
     })
 }
 
-/// Asks the sources of the file for the first time.
-async fn load(ground: &Ground, texts: Texts) -> Result<State, Failure> {
-    let environment = ground.environment();
-    let settings = texts.sources(&environment).map_err(Failure::input)?;
+/// Asks the sources of the file for the first time. Tells which files were read for that.
+async fn load(ground: &Ground, texts: Texts) -> Result<(State, Named), Failure> {
+    let (settings, named) = listed(ground, &texts)?;
     let mut order = Vec::new();
     for settings in settings {
         order.push(Arc::new(opened(settings)?));
     }
     let asked = order
         .iter()
-        .map(|kept| first(Arc::clone(kept), Duration::MAX));
+        .map(|kept| first(Arc::clone(kept), None, Duration::MAX));
     let pool = join_all(asked).await;
     let texts = Arc::new(texts);
-    Ok(State::new(Base { texts, order }, pool))
+    Ok((State::new(Base { texts, order }, pool), named))
 }
 
-/// What a source says at first: its own word, or for want of that what is to be served until then. It is
+fn listed(ground: &Ground, texts: &Texts) -> Result<(Vec<PolicySource>, Named), Failure> {
+    let environment = ground.environment();
+    let settings = texts.sources(&environment).map_err(Failure::input)?;
+    Ok((settings, environment.files()))
+}
+
+/// What a source says at first: its own word, or for want of that what is to be served until then: what
+/// it said `before`, when somebody else asked it, rather than what was written beside its address. It is
 /// waited for as long as its settings say, and never longer than `most`.
-pub(super) async fn first(kept: Arc<Kept>, most: Duration) -> Slot {
+pub(super) async fn first(kept: Arc<Kept>, before: Option<Arc<Part>>, most: Duration) -> Slot {
     let mut slot = Slot::new(Arc::clone(&kept));
-    match kept.source.fallback() {
-        Some(Ok(part)) => slot.good = Some(Arc::new(part)),
-        Some(Err(trouble)) => warn!(source = kept.settings.name, %trouble, "the fallback is none"),
-        None => {}
+    let goes_on = before.is_some();
+    match before {
+        Some(part) => {
+            kept.health.serves(&part.version.to_string());
+            slot.good = Some(part);
+        }
+        None => slot.good = fallback(&kept),
     }
     let patience = if kept.can_be_away() {
         kept.settings.timeout.min(PATIENCE)
@@ -118,16 +132,30 @@ pub(super) async fn first(kept: Arc<Kept>, most: Duration) -> Slot {
             report::refused(&kept.settings.name, &kept.settings.name, &refused);
             kept.health.refused(report::in_short(&refused));
             slot.wrong = Some(Wrong { version, why });
-            if slot.good.is_some() {
+            if slot.good.is_some() && !goes_on {
                 kept.health.falls_back();
             }
         }
         // There is nothing that it could be unchanged from.
         Ok(Ok(Loaded::Unchanged)) => kept.health.answered(),
-        Ok(Err(trouble)) => failed(&kept, &slot, &trouble),
-        Err(_) => failed(&kept, &slot, &Trouble("no answer in time".to_owned())),
+        Ok(Err(trouble)) => failed(&kept, &slot, goes_on, &trouble),
+        Err(_) => {
+            let trouble = Trouble("no answer in time".to_owned());
+            failed(&kept, &slot, goes_on, &trouble);
+        }
     }
     slot
+}
+
+/// What is written beside its address, to be served until it answers.
+fn fallback(kept: &Kept) -> Option<Arc<Part>> {
+    match kept.source.fallback()? {
+        Ok(part) => Some(Arc::new(part)),
+        Err(trouble) => {
+            warn!(source = kept.settings.name, %trouble, "the fallback is none");
+            None
+        }
+    }
 }
 
 /// Asks a source: once, or for as long as somebody waits where nothing goes on without it.
@@ -144,12 +172,14 @@ async fn asked(kept: &Kept) -> Result<Loaded, Trouble> {
     }
 }
 
-fn failed(kept: &Kept, slot: &Slot, trouble: &Trouble) {
+fn failed(kept: &Kept, slot: &Slot, goes_on: bool, trouble: &Trouble) {
     let source = kept.settings.name.as_str();
     if !kept.health.is_failing() {
         kept.health.failed(trouble);
     }
-    if slot.good.is_some() {
+    if goes_on {
+        report::failed(source, trouble);
+    } else if slot.good.is_some() {
         kept.health.falls_back();
         warn!(source, error = %trouble, "this source of policy is away: its fallback is served until it answers");
     } else if !kept.settings.required {
@@ -207,8 +237,11 @@ async fn composed(ground: &Ground, whole: Whole) -> Result<Result<Composition, F
     let composed = blocking(move || {
         let environment = ground.environment();
         let sound = whole.compose(&environment)?;
-        let variables = environment.taken();
-        Ok(Composition { sound, variables })
+        Ok(Composition {
+            oddities: Oddities::of(&sound.config, &environment),
+            sound,
+            named: environment.files(),
+        })
     });
     let lost = || Failure::runtime("reading the configuration came to no end");
     let composed = composed.await.ok_or_else(lost)?;
@@ -218,7 +251,8 @@ async fn composed(ground: &Ground, whole: Whole) -> Result<Result<Composition, F
 /// What was composed, and on whose word.
 struct Composition {
     sound: Sound,
-    variables: Vec<String>,
+    oddities: Oddities,
+    named: Named,
 }
 
 /// What sources say, for whoever asks once: `tidegate validate`, a simulation. And what there is to know
@@ -234,7 +268,7 @@ pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<Not
         for settings in sources {
             order.push(Arc::new(opened(settings)?));
         }
-        let pool = join_all(order.into_iter().map(|it| first(it, Duration::MAX))).await;
+        let pool = join_all(order.into_iter().map(|it| first(it, None, Duration::MAX))).await;
         let (mut told, mut notes) = (Vec::new(), Vec::new());
         for slot in pool {
             let settings = &slot.kept.settings;

@@ -1,11 +1,12 @@
 //! The file: the first source, which names all the others.
 
+use super::looked::{Fingerprint, Looked, Named};
 use crate::config_source::{Source, Texts, Unusable};
 use crate::environment::ProcessEnvironment;
+use crate::sight::Sight;
 use crate::tasks::blocking;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_policy::import::EnvoyOptions;
 use tokio::time::sleep;
@@ -26,10 +27,6 @@ pub(crate) struct Ground {
     /// Whether the files are looked at by themselves, or only when told.
     pub(crate) is_watched: bool,
 }
-
-/// What is seen of files without reading them: when each was changed, how long it is, and which it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fingerprint(Vec<(PathBuf, Option<[i64; 4]>)>);
 
 impl Ground {
     /// It as commands know it.
@@ -70,56 +67,48 @@ impl Ground {
         read.await.unwrap_or_else(|| Err(lost()))
     }
 
-    /// How the files look now.
-    pub(super) async fn look(&self) -> Fingerprint {
+    /// How the files look now, and those that they name.
+    pub(super) async fn look(&self, named: Named) -> Fingerprint {
         let this = self.clone();
-        blocking(move || this.fingerprint())
+        blocking(move || this.fingerprint(named))
             .await
             .unwrap_or_default()
     }
 
-    fn fingerprint(&self) -> Fingerprint {
-        let mut seen = Vec::new();
-        if let Some(path) = &self.file {
-            seen.push((path.clone(), about(path)));
-        }
+    fn fingerprint(&self, mut named: Named) -> Fingerprint {
+        let mut paths: Vec<PathBuf> = self.file.iter().cloned().collect();
         if let Some((path, _)) = &self.envoy {
-            seen.push((path.clone(), about(path)));
             // A file has no entries, and what cannot be read is told when it is.
             let entries = fs::read_dir(path).into_iter().flatten().flatten();
             let mut entries: Vec<PathBuf> = entries.take(FILES_MAX).map(|it| it.path()).collect();
             entries.sort();
-            seen.extend(entries.into_iter().map(|path| {
-                let about = about(&path);
-                (path, about)
-            }));
+            paths.push(path.clone());
+            paths.extend(entries);
         }
-        Fingerprint(seen)
+        for (path, sight) in &mut named {
+            *sight = Sight::of(path);
+        }
+        let seen = paths.into_iter().map(|path| {
+            let sight = Sight::of(&path);
+            (path, sight)
+        });
+        let own = seen.collect();
+        Fingerprint { own, named }
     }
 
-    /// Comes to an end when the files look otherwise than `seen`, and have looked so twice in a row: half
-    /// a file is not worth reading.
-    pub(super) async fn changed(&self, seen: &Fingerprint) -> Fingerprint {
-        let mut before = seen.clone();
+    /// Comes to an end when the files look otherwise than they did when they were last read, and have
+    /// looked so twice in a row: half a file is not worth reading.
+    pub(super) async fn changed(&self, looked: &Looked) -> Fingerprint {
+        let mut before = looked.last();
         loop {
             sleep(EVERY).await;
-            let now = self.look().await;
-            if now != *seen && now == before {
+            // Somebody else may have read them meanwhile.
+            let last = looked.last();
+            let now = self.look(last.named.clone()).await;
+            if now != last && now == before {
                 return now;
             }
             before = now;
         }
     }
-}
-
-fn about(path: &Path) -> Option<[i64; 4]> {
-    // Links are followed: that is how Kubernetes mounts a `ConfigMap`.
-    let about = fs::metadata(path).ok()?;
-    let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-    Some([
-        about.mtime(),
-        about.mtime_nsec(),
-        whole(about.size()),
-        whole(about.ino()),
-    ])
 }

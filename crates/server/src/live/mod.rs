@@ -14,6 +14,7 @@
 //! | `source` | what a source is, and what it says |
 //! | `origins` | the sources: keeper, HTTP, Redis, etcd |
 //! | `ground` | the file, which is the first of them, and how it is watched |
+//! | `looked` | how it looked when it was last read, and the files that it names |
 //! | `composer` | keeps all of it, and serves what is composed of it |
 //! | `state` | what each says, what of it is served, and what waits to be |
 //! | `begin` | the first composition, before anything is served |
@@ -28,6 +29,7 @@ mod documents;
 mod edit;
 mod ground;
 mod health;
+mod looked;
 mod origins;
 mod report;
 mod source;

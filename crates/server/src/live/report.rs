@@ -13,29 +13,41 @@ const TOLD_MAX: usize = 512;
 /// What took effect that the file does not say, and what is odd: from a composition.
 #[derive(Debug, Default)]
 pub(super) struct Oddities {
-    variables: Vec<String>,
-    warnings: Vec<Problem>,
+    pub(super) variables: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl Oddities {
     pub(super) fn of(config: &Config, environment: &ProcessEnvironment) -> Self {
         Self {
             variables: environment.taken(),
-            warnings: config.warnings().to_vec(),
+            warnings: config.warnings().iter().map(told).collect(),
         }
     }
 
-    pub(super) fn tell(&self) {
-        if !self.variables.is_empty() {
+    /// Tells what was not told `before`: a source may change every minute, and the file beside it is as
+    /// odd as it was.
+    pub(super) fn tell_since(&self, before: &Self) {
+        if !self.variables.is_empty() && self.variables != before.variables {
             info!(
                 variables = self.variables.join(", "),
                 "environment variables took effect"
             );
         }
-        for warning in &self.warnings {
-            warn!("{}", warning.to_string().trim_end());
+        let is_told = |warning: &&String| before.warnings.contains(warning);
+        for warning in self.warnings.iter().filter(|it| !is_told(it)) {
+            warn!("{warning}");
         }
     }
+
+    /// Lets what is odd be told again, for whoever asks once more.
+    pub(super) fn forget_warnings(&mut self) {
+        self.warnings.clear();
+    }
+}
+
+fn told(warning: &Problem) -> String {
+    warning.to_string().trim_end().to_owned()
 }
 
 /// Tells what there is to know about a translation.

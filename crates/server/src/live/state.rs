@@ -244,6 +244,16 @@ impl State {
             .collect()
     }
 
+    /// The same, each with its own word that is served, where there is one.
+    pub(super) fn known(&self) -> Vec<(Arc<Kept>, Option<Arc<Part>>)> {
+        let known = self.pool.iter().map(|slot| {
+            let is_own = !slot.kept.health.standing().is_fallback;
+            let part = slot.good.clone().filter(|_| is_own);
+            (Arc::clone(&slot.kept), part)
+        });
+        known.collect()
+    }
+
     /// Everything as it is served, but for one, which is as it is now.
     pub(super) fn with(&self, which: &Which) -> Whole {
         match which {

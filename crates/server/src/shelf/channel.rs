@@ -1,9 +1,10 @@
 //! A channel on which somebody may say that something has changed.
 
 use std::future::pending;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate::redis::Connection;
-use tidegate_redis::Listening;
+use tidegate_redis::{ConnectError, ConnectErrorKind, Listening};
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
@@ -15,6 +16,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub(crate) struct Channel {
     name: String,
     listening: Mutex<Option<Listening>>,
+    /// How often in a row nobody was there to listen to.
+    failures: AtomicU32,
 }
 
 impl Channel {
@@ -22,6 +25,7 @@ impl Channel {
         Self {
             name: name.into(),
             listening: Mutex::new(None),
+            failures: AtomicU32::new(0),
         }
     }
 
@@ -42,8 +46,14 @@ impl Channel {
                 match connection.listen(self.name.as_bytes()).await {
                     Ok(channel) => {
                         *listening = Some(channel);
+                        self.failures.store(0, Relaxed);
                         // What was said before is not known.
                         return;
+                    }
+                    // Whoever was master may have died: to look is how another is found.
+                    Err(error) if is_passing(&error) => {
+                        let failures = self.failures.fetch_add(1, Relaxed);
+                        return sleep(tidegate::retry_delay(failures)).await;
                     }
                     // The interval goes by anyway.
                     Err(_) => return pending().await,
@@ -56,4 +66,12 @@ impl Channel {
             sleep(PAUSE).await;
         }
     }
+}
+
+/// Whether it may be otherwise in a moment, without anybody doing something about it.
+fn is_passing(error: &ConnectError) -> bool {
+    matches!(
+        error.kind(),
+        ConnectErrorKind::Unreachable | ConnectErrorKind::NotReady
+    )
 }

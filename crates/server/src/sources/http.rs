@@ -91,7 +91,7 @@ fn headers(asked: &Asked<'_>, tag: Option<&str>) -> Result<HeaderMap, String> {
 async fn read(answer: Answer, hides_subjects: bool) -> Result<LoadedPlans, String> {
     let tag = answer.headers.get(ETAG).and_then(|it| it.to_str().ok());
     let tag = tag.filter(|tag| tag.len() <= TAG_MAX).map(str::to_owned);
-    let body = answer.body;
+    let body = answer.document()?;
     let document = blocking(move || {
         let text = std::str::from_utf8(&body).map_err(|_| "it is not text in UTF-8".to_owned())?;
         Document::read(text, hides_subjects).map_err(|errors| errors.to_string())
@@ -136,6 +136,36 @@ mod tests {
     fn plans(body: &str, etag: &str) -> String {
         let length = body.len();
         format!("HTTP/1.1 200 OK\r\netag: {etag}\r\ncontent-length: {length}\r\n\r\n{body}")
+    }
+
+    #[tokio::test]
+    async fn a_document_that_was_cut_off_was_believed_and_whoever_stood_below_had_no_plan() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let url = format!("http://{address}/plans");
+        let asked = Asked {
+            url: &url,
+            token: None,
+            time_max: Duration::from_secs(5),
+            hides_subjects: false,
+        };
+        let fetch = Fetch::default();
+        // Of two subjects, the first half of what there is to say is a document as well.
+        let half = "HTTP/1.1 200 OK\r\n\r\nsubjects:\n  p: 5/s\n";
+        let all = "subjects:\n  p: 5/s\n  q: 1/s\n";
+        let chunk = format!("{:x}\r\n{all}\r\n0\r\n\r\n", all.len());
+        let whole = format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{chunk}");
+        let answers = [half, whole.as_str()];
+        let load = async {
+            let cut = fetch.load(&asked, None).await.expect_err("nobody knows");
+            assert!(cut.contains("may have been cut off"), "{cut}");
+            let Ok(LoadedPlans::Changed { document, .. }) = fetch.load(&asked, None).await else {
+                panic!("there is a document");
+            };
+            let table = document.table(Unset::Unlimited).expect("it is right");
+            assert_eq!(table.subjects(), 2);
+        };
+        tokio::join!(serve(listener, &answers), load);
     }
 
     #[tokio::test]

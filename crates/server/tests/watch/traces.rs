@@ -5,11 +5,18 @@
     reason = "these are counts: whole, and far below 2^53"
 )]
 
+use crate::kit::collector::Span;
 use crate::kit::programs::Program;
 use crate::kit::{Client, Collector, Gate, Upstream, eventually, page};
+use envoy_types::pb::envoy::extensions::common::ratelimit::v3::RateLimitDescriptor;
+use envoy_types::pb::envoy::extensions::common::ratelimit::v3::rate_limit_descriptor::Entry;
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_response::Code;
+use envoy_types::pb::envoy::service::ratelimit::v3::rate_limit_service_client::RateLimitServiceClient;
+use envoy_types::pb::envoy::service::ratelimit::v3::{RateLimitRequest, RateLimitResponse};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
+use tonic::transport::Endpoint;
 
 const POLICIES: &str =
     "policies: [{ name: api, limits: [{ name: per-client, key: ip, rate: 1/h burst 2 }] }]\n";
@@ -174,6 +181,44 @@ async fn an_upstream_is_told_whose_child_it_is() {
     );
 }
 
+/// The whole internet may ask at a gateway, and does not decide what is recorded there, nor behind it.
+#[tokio::test]
+async fn a_stranger_who_said_so_had_every_request_recorded() {
+    let collector = Collector::start().await;
+    let upstream = Upstream::start().await;
+    let config = |sample| {
+        let route = format!(
+            "routes: [{{ id: a, match: {{ path: / }}, upstreams: ['http://{}'] }}]\n",
+            upstream.address
+        );
+        collector.traces(sample) + "client: { trusted_proxies: [] }\n" + &route + POLICIES
+    };
+    let get = |flags| format!("GET / HTTP/1.1\r\nhost: a\r\n{}\r\n", traceparent(flags));
+    let none = Gate::start(&config("0%")).await;
+    let mut client = Client::connect(none.gateway.unwrap()).await;
+    assert_eq!(client.ask(&get("01")).await.status, 200);
+    // Upstreams believe the gateway, which does not say that somebody records it.
+    let told = format!("00-{TRACE}-{CALLER}-00");
+    assert_eq!(upstream.last("traceparent"), Some(told));
+
+    let all = Gate::start(&config("100%")).await;
+    let mut client = Client::connect(all.gateway.unwrap()).await;
+    assert_eq!(client.ask(&get("00")).await.status, 200);
+    // Nor can a stranger hide; which trace it is stays the stranger's word.
+    let request = collector.span("GET /").await;
+    assert_eq!((request.trace(), request.parent()), (TRACE, Some(CALLER)));
+    let told = upstream.last("traceparent").unwrap();
+    assert!(told.starts_with(&format!("00-{TRACE}-")), "{told}");
+    assert!(told.ends_with("-01"), "{told}");
+    for gate in [none, all] {
+        gate.process.signal("TERM").await;
+        assert!(gate.process.ended().await.status.success());
+    }
+    // All that there was is sent by now.
+    let requests = collector.spans().into_iter();
+    assert_eq!(requests.filter(|span| span.name() == "GET /").count(), 1);
+}
+
 /// Envoy's questions and reservations are decisions like any other.
 #[tokio::test]
 async fn every_way_to_ask_is_recorded() {
@@ -204,6 +249,88 @@ async fn every_way_to_ask_is_recorded() {
         let expected = if name == "/v1/check" { 2 } else { 1 };
         assert_eq!(decisions(), expected, "{name}");
     }
+}
+
+/// A call with the trace of its caller, and what it came to.
+async fn call(grpc: SocketAddr, domain: &str) -> Result<RateLimitResponse, tonic::Status> {
+    let endpoint = Endpoint::from_shared(format!("http://{grpc}")).unwrap();
+    let mut client = RateLimitServiceClient::new(endpoint.connect().await.unwrap());
+    let entry = Entry {
+        key: "user".to_owned(),
+        value: "ann-of-hush".to_owned(),
+    };
+    let descriptor = RateLimitDescriptor {
+        entries: vec![entry],
+        ..RateLimitDescriptor::default()
+    };
+    let mut request = tonic::Request::new(RateLimitRequest {
+        domain: domain.to_owned(),
+        descriptors: vec![descriptor],
+        hits_addend: 0,
+    });
+    let parent = format!("00-{TRACE}-{CALLER}-01").parse().unwrap();
+    request.metadata_mut().insert("traceparent", parent);
+    let answer = client.should_rate_limit(request).await;
+    answer.map(tonic::Response::into_inner)
+}
+
+const METHOD: &str = "envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
+
+#[tokio::test]
+async fn a_call_of_grpc_is_a_span_that_says_how_it_ended() {
+    let collector = Collector::start().await;
+    let policies = "policies: [{ name: api, domain: shop, limits: [{ name: per-user, match: { descriptor: [user] }, key: 'descriptor:user', rate: 1/h }] }]\n";
+    let config = collector.traces("0%") + policies;
+    let gate = Gate::with(&config, &["--grpc", "127.0.0.1:0"]).await;
+    let grpc = gate.door("grpc");
+    for code in [Code::Ok, Code::OverLimit] {
+        let answer = call(grpc, "shop").await.unwrap();
+        assert_eq!(answer.overall_code(), code);
+    }
+    // Nobody can say nothing.
+    let wrong = call(grpc, "").await.unwrap_err();
+    assert_eq!(wrong.code(), tonic::Code::InvalidArgument);
+    let calls = eventually("all three", async || {
+        let spans = collector.spans().into_iter();
+        let calls: Vec<_> = spans.filter(|span| span.name() == METHOD).collect();
+        (calls.len() == 3).then_some(calls)
+    });
+    let calls = calls.await;
+    for (span, status) in calls.iter().zip(["0", "0", "3"]) {
+        assert_eq!((span.trace(), span.parent()), (TRACE, Some(CALLER)));
+        assert_eq!((span.kind(), span.is_error()), (2, false));
+        for (name, value) in [
+            ("rpc.system", "grpc"),
+            ("tidegate.door", "grpc"),
+            ("rpc.grpc.status_code", status),
+        ] {
+            assert_eq!(span.says(name).as_deref(), Some(value), "{name}");
+        }
+    }
+    let spans = collector.spans();
+    let outcome = |call: &Span| {
+        let mut within = spans.iter().filter(|it| it.parent() == Some(call.id()));
+        within.next().and_then(|it| it.says("tidegate.outcome"))
+    };
+    let outcomes: Vec<_> = calls.iter().map(outcome).collect();
+    let expected = [Some("allowed"), Some("refused"), None];
+    assert_eq!(outcomes, expected.map(|it| it.map(str::to_owned)));
+    assert!(!collector.bodies().concat().contains("hush"));
+}
+
+#[tokio::test]
+async fn a_call_that_could_not_be_decided_was_no_error_in_its_trace() {
+    let collector = Collector::start().await;
+    let policies = "store: { url: 'redis://127.0.0.1:1', on_failure: error }\n\
+        policies: [{ name: api, domain: shop, limits: [{ name: all, match: { descriptor: [user] }, rate: 1/h }] }]\n";
+    let config = collector.traces("0%") + policies;
+    let gate = Gate::with(&config, &["--grpc", "127.0.0.1:0"]).await;
+    let away = call(gate.door("grpc"), "shop").await.unwrap_err();
+    assert_eq!(away.code(), tonic::Code::Unavailable);
+    let span = collector.span(METHOD).await;
+    assert!(span.is_error());
+    assert_eq!(span.says("rpc.grpc.status_code").as_deref(), Some("14"));
+    assert!(collector.span("decide").await.is_error());
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use crate::config::fields::{optional, required};
 use crate::config::sources::shelf::DOCUMENTS;
 use crate::config::sources::{
-    ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, USER, WRITABLE,
+    ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, TLS, USER, WRITABLE,
 };
 use crate::config::table::Shape::{Either, Map, Text};
 use crate::config::table::Table;
@@ -197,6 +197,7 @@ pub(super) static ETCD: Table = Table {
         USER,
         PASSWORD,
         PASSWORD_FILE,
+        TLS,
         WRITABLE,
     ],
     exactly_one: &[],

@@ -15,6 +15,8 @@ mod reach;
 mod rewrite;
 mod table;
 mod upstream;
+
+pub(super) use upstream::tls_in;
 mod url;
 
 pub(super) use table::ROUTE;

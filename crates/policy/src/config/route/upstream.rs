@@ -7,7 +7,7 @@ use crate::config::host::host_and_port;
 use crate::config::reader::{Reader, Value};
 use crate::config::secret_setting::secret_file;
 use crate::config::syntax::Kind;
-use crate::config::table::Fields;
+use crate::config::table::{Fields, Table};
 use crate::config::words::HTTP2;
 use crate::route::{Http2, Identity, Scheme, Upstream, UpstreamTls};
 
@@ -85,7 +85,16 @@ pub(super) fn tls(
         let help = "begin a URL with `https://`, or remove `tls`";
         reader.error(value.key_spot(), fault.help(help));
     }
-    let Some(fields) = reader.fields(&value, &UPSTREAM_TLS) else {
+    tls_in(reader, &value, &UPSTREAM_TLS)
+}
+
+/// Reads authorities and certificates, where `table` has them: to upstreams, and to whoever else is asked.
+pub(in crate::config) fn tls_in(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    table: &'static Table,
+) -> UpstreamTls {
+    let Some(fields) = reader.fields(value, table) else {
         return UpstreamTls::default();
     };
     let mut pem = |name| secret_file(reader, &fields.get(name)?);

@@ -14,7 +14,7 @@ pub(super) mod shelf;
 mod table;
 
 pub(super) use table::{
-    ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, SOURCE, USER, WRITABLE,
+    ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, SOURCE, TLS, USER, WRITABLE,
 };
 
 use super::environment::Environment;

@@ -1,7 +1,7 @@
 //! Where a source is.
 
 use super::rules;
-use super::shelf::{self, sound};
+use super::shelf::{self, sound, tls};
 use super::table::{ETCD, HTTP, KEEPER, REDIS};
 use crate::config::fault::Fault;
 use crate::config::plans::{http_url, not_empty, within};
@@ -78,6 +78,7 @@ fn keeper(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
     let policy = reader.setting(&fields, "policy", scalar::name);
     let format = reader.setting(&fields, "format", |word| FORMAT.parse(word));
     let fallback = fallback(reader, &fields);
+    let tls = tls(reader, &fields, url.as_slice());
     let or = |told: Option<String>, usual: &str| told.unwrap_or_else(|| usual.to_owned());
     let keeper = url.zip(key).map(|(url, key)| Keeper {
         url: url.trim_end_matches('/').to_owned(),
@@ -88,6 +89,7 @@ fn keeper(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
         policy: or(policy, "traefik"),
         fallback,
         format: format.unwrap_or(Format::TraefikPlugin),
+        tls,
     });
     let usual = (PolicySource::REFRESH, PolicySource::KEEPER_TIMEOUT);
     let origin = keeper.map(|keeper| PolicyOrigin::Keeper(Box::new(keeper)));
@@ -115,10 +117,12 @@ fn http(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Asked> {
     let url = reader.setting(&fields, "url", http_url);
     let token = secret(reader, &fields, "token", "token_file");
     let format = reader.setting(&fields, "format", |word| FORMAT.parse(word));
+    let tls = tls(reader, &fields, url.as_slice());
     let origin = url.map(|url| PolicyOrigin::Http {
         url,
         token,
         format: format.unwrap_or_default(),
+        tls,
     });
     let usual = (PolicySource::REFRESH, PolicySource::TIMEOUT);
     asked(reader, &fields, usual, origin)

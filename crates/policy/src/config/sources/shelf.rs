@@ -2,15 +2,17 @@
 //!
 //! The same for whatever is kept there, policies or plans.
 
-use super::table::WRITABLE;
+use super::table::{SOURCE_TLS, WRITABLE};
 use crate::config::fault::Fault;
 use crate::config::plans::{http_url, mongodb_url, not_empty};
 use crate::config::reader::{Reader, Value};
+use crate::config::route::tls_in;
 use crate::config::secret::Secret;
 use crate::config::secret_setting::secret;
 use crate::config::store::StoreSettings;
 use crate::config::table::Fields;
 use crate::config::words::FLAG;
+use crate::route::UpstreamTls;
 use crate::source::{Etcd, MongoDocuments, Shelf, ShelfPlace};
 
 /// The longest key, prefix or path.
@@ -49,6 +51,7 @@ pub(in crate::config) fn etcd(
     let prefix = reader.setting(fields, "prefix", |text| sound(text, &format!("`{usual}`")));
     let user = reader.setting(fields, "user", |text| not_empty(text, "a name"));
     let password = secret(reader, fields, "password", "password_file");
+    let tls = tls(reader, fields, &endpoints);
     let place = (!endpoints.is_empty()).then(|| {
         let trimmed = |it: &String| it.trim_end_matches('/').to_owned();
         ShelfPlace::Etcd(Box::new(Etcd {
@@ -56,6 +59,7 @@ pub(in crate::config) fn etcd(
             prefix: prefix.unwrap_or_else(|| usual.to_owned()),
             user,
             password,
+            tls,
         }))
     });
     shelf(reader, fields, place)
@@ -166,6 +170,19 @@ pub(super) fn target(
         reader.error(value.spot(), fault);
     }
     target
+}
+
+/// How TLS is spoken to who is at `urls`.
+pub(super) fn tls(reader: &mut Reader<'_>, fields: &Fields<'_>, urls: &[String]) -> UpstreamTls {
+    let Some(value) = fields.get("tls") else {
+        return UpstreamTls::default();
+    };
+    if !urls.is_empty() && !urls.iter().any(|url| url.starts_with("https://")) {
+        let fault = Fault::new("`tls` has no effect: it is not spoken there");
+        let help = "begin the URL with `https://`, or remove `tls`";
+        reader.error(value.key_spot(), fault.help(help));
+    }
+    tls_in(reader, &value, &SOURCE_TLS)
 }
 
 /// A key, or a part of one: of no length that nobody means, and nothing that breaks a line.

@@ -87,6 +87,7 @@ pub(super) static KEEPER: Table = Table {
             Text("/etc/tidegate/ratelimits.json"),
             "The file that holds it.",
         ),
+        TLS,
         REFRESH,
         optional(
             "timeout",
@@ -121,6 +122,7 @@ pub(super) static HTTP: Table = Table {
             Word(&FORMAT),
             "Whose language the document is in; `tidegate` unless told.",
         ),
+        TLS,
         REFRESH,
         TIMEOUT,
     ],
@@ -160,6 +162,7 @@ pub(super) static ETCD: Table = Table {
         USER,
         PASSWORD,
         PASSWORD_FILE,
+        TLS,
         WRITABLE,
         REFRESH,
         TIMEOUT,
@@ -167,7 +170,41 @@ pub(super) static ETCD: Table = Table {
     exactly_one: &[],
 };
 
-const REFRESH: Field = optional(
+/// The TLS of a source that is asked over HTTP.
+pub(super) static SOURCE_TLS: Table = Table {
+    what: "`sources.tls`",
+    fields: &[
+        optional(
+            "ca",
+            Text("/etc/tidegate/keeper-ca.pem"),
+            "Who may have signed its certificate, a PEM file; the system's own authorities unless told.",
+        ),
+        optional(
+            "server_name",
+            Text("keeper.internal"),
+            "The name that its certificate must be for; the host of the URL unless told.",
+        ),
+        optional(
+            "cert",
+            Text("/etc/tidegate/cert.pem"),
+            "The certificate chain to show to it, a PEM file.",
+        ),
+        optional(
+            "key",
+            Text("/etc/tidegate/key.pem"),
+            "Its private key, a PEM file.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+pub(in crate::config) const TLS: Field = optional(
+    "tls",
+    Map(&SOURCE_TLS),
+    "Own authorities and certificates, for `https://`.",
+);
+
+pub(super) const REFRESH: Field = optional(
     "refresh",
     Text("30s"),
     "How often it is asked, 100ms to 24h; 30s unless told.",

@@ -45,7 +45,7 @@ use crate::server::paced::Paced;
 use crate::server::session::Visit;
 use crate::telemetry::traces::{self, Context, TRACEPARENT, TRACESTATE};
 use http::header::{CONNECTION, UPGRADE};
-use http::{HeaderValue, Method, Request, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use std::sync::{Arc, OnceLock};
 use tidegate::{Decision, Policy, Store};
@@ -77,7 +77,8 @@ impl<S: Store + 'static> GatewayDoor<S> {
             _ => None,
         };
         if let Some(way) = way {
-            let trace = self.decider.trace(request.headers());
+            let is_trusted = || table.rules.client().trusts(visit.peer());
+            let trace = self.decider.trace(request.headers(), is_trusted);
             way.describe(&request, &trace);
             let counted = Counted::new(way.lane, way.pattern, trace);
             let way = (&table, way.lane);
@@ -138,13 +139,13 @@ impl<S: Store + 'static> GatewayDoor<S> {
             upgrade: wanted,
         };
         let leg = recorded.leg();
-        if let Some(parent) = recorded.header(&leg) {
-            let headers = request.headers_mut();
-            // What vendors said of a trace that was said wrongly belongs to none.
-            if Context::of(headers).is_none() {
-                headers.remove(TRACESTATE);
+        match recorded.header(&leg) {
+            Some(parent) => belong(request.headers_mut(), parent),
+            // An upstream believes us, and so what we pass on is our word.
+            None if !terms.is_trusted && self.decider.tracer().is_some() => {
+                unrecorded(request.headers_mut());
             }
-            headers.insert(TRACEPARENT, parent);
+            None => {}
         }
         let mut answer = match outbound(*request, terms) {
             Ok(request) => match self.forward(lane, request, upgrade).await {
@@ -198,6 +199,27 @@ impl<S: Store + 'static> GatewayDoor<S> {
         {
             lane.metrics.count_refund();
         }
+    }
+}
+
+/// Tells an upstream that its spans belong to `parent`.
+fn belong(headers: &mut HeaderMap, parent: HeaderValue) {
+    // What vendors said of a trace that was said wrongly belongs to none.
+    if Context::of(headers).is_none() {
+        headers.remove(TRACESTATE);
+    }
+    headers.insert(TRACEPARENT, parent);
+}
+
+/// Tells an upstream that nobody whom it should believe records this.
+fn unrecorded(headers: &mut HeaderMap) {
+    let context = Context::of(headers).filter(|context| context.is_sampled);
+    let context = context.map(|context| Context {
+        is_sampled: false,
+        ..context
+    });
+    if let Some(told) = context.and_then(|context| context.header()) {
+        headers.insert(TRACEPARENT, told);
     }
 }
 

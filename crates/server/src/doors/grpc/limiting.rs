@@ -50,14 +50,25 @@ impl<S: Store + 'static> GrpcDoor<S> {
         purpose: Purpose,
         request: Request<Incoming>,
     ) -> Result<GrpcBody, Status> {
-        let watch = Stopwatch::start();
         let trace = self.begin(&request);
+        let answered = self.limit_in(&trace, purpose, request).await;
+        end(&trace, &answered);
+        answered
+    }
+
+    async fn limit_in(
+        &self,
+        trace: &Trace,
+        purpose: Purpose,
+        request: Request<Incoming>,
+    ) -> Result<GrpcBody, Status> {
+        let watch = Stopwatch::start();
         let body = self.message(request.into_body()).await?;
         let message = frame::only(&body)?;
         let decider = &self.decider;
         let answer = || {
             rls::answer(
-                (decider, &trace),
+                (decider, trace),
                 purpose,
                 message,
                 frame::begin(ANSWER_BYTES),
@@ -74,8 +85,19 @@ impl<S: Store + 'static> GrpcDoor<S> {
         lending: Lending,
         request: Request<Incoming>,
     ) -> Result<GrpcBody, Status> {
-        let watch = Stopwatch::start();
         let trace = self.begin(&request);
+        let answered = self.lend_in(&trace, lending, request).await;
+        end(&trace, &answered);
+        answered
+    }
+
+    async fn lend_in(
+        &self,
+        trace: &Trace,
+        lending: Lending,
+        request: Request<Incoming>,
+    ) -> Result<GrpcBody, Status> {
+        let watch = Stopwatch::start();
         let body = self.message(request.into_body()).await?;
         let message = frame::only(&body)?;
         let decider = &self.decider;
@@ -83,7 +105,7 @@ impl<S: Store + 'static> GrpcDoor<S> {
         let answered = match lending {
             Lending::Reserve => {
                 let out = frame::begin(RESERVED_BYTES);
-                Box::pin(reserving::reserve((decider, &trace), message, out)).await
+                Box::pin(reserving::reserve((decider, trace), message, out)).await
             }
             Lending::Commit => {
                 let out = frame::begin(ANSWER_BYTES);
@@ -94,9 +116,10 @@ impl<S: Store + 'static> GrpcDoor<S> {
         Ok(GrpcBody::Message(frame::finish(answered?)))
     }
 
-    /// What is recorded of a call. Metadata is headers, and a proxy passes its trace on in them.
+    /// What is recorded of a call. Metadata is headers, and a proxy passes its trace on in them. Whoever
+    /// may ask here is believed in everything else, too.
     fn begin(&self, request: &Request<Incoming>) -> Trace {
-        let trace = self.decider.trace(request.headers());
+        let trace = self.decider.trace(request.headers(), || true);
         trace.name(|| request.uri().path().trim_start_matches('/').to_owned());
         trace.note(|| {
             [
@@ -106,6 +129,12 @@ impl<S: Store + 'static> GrpcDoor<S> {
         });
         trace
     }
+}
+
+/// Notes how a call ended.
+fn end(trace: &Trace, answered: &Result<GrpcBody, Status>) {
+    let code = answered.as_ref().err().map(|status| status.code as u16);
+    trace.called(code.unwrap_or_default());
 }
 
 impl From<Unanswered> for Status {

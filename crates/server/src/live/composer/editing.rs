@@ -39,7 +39,7 @@ impl Composer {
         edits: &[Edit],
     ) -> Result<Arc<View>, EditError> {
         let mut state = self.inner.state.lock().await;
-        let view = self.view();
+        let view = self.view().await;
         if view.version != expected {
             let now = view.version.clone();
             return Err(EditError::Stale { now });
@@ -68,7 +68,7 @@ impl Composer {
                 let refused = self.settle(&mut state).await;
                 let own = refused.into_iter().find(|(which, _)| is_of(which, &kept));
                 match own {
-                    None => Ok(self.view()),
+                    None => Ok(self.view().await),
                     Some((_, why)) => Err(EditError::Unserved(why)),
                 }
             }
@@ -78,7 +78,7 @@ impl Composer {
                 drop(state);
                 // Whatever comes of it is told where it belongs.
                 self.refresh(&kept).await.ok();
-                let now = self.view().version.clone();
+                let now = self.view().await.version.clone();
                 Err(EditError::Stale { now })
             }
         }

@@ -5,7 +5,7 @@ use super::refused::{Refused, lost};
 use crate::config_source::Texts;
 use crate::live::begin::{PATIENCE, first, kept};
 use crate::live::report;
-use crate::live::state::{Slot, State, Which};
+use crate::live::state::{Kept, Slot, State, Which};
 use crate::tasks::{blocking, undisturbed};
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -15,15 +15,15 @@ impl Composer {
     /// Looks at the files, and reads them when they have changed.
     pub(super) async fn watch_file(&self) {
         loop {
-            let seen = self.inner.looked.lock().clone();
-            let now = self.inner.ground.changed(&seen).await;
-            *self.inner.looked.lock() = now;
+            let now = self.inner.ground.changed(&self.inner.looked).await;
+            self.inner.looked.see(now);
             // What is wrong with it has been told.
             self.read_file(false).await.ok();
         }
     }
 
-    /// Reads the file, and serves what it says: if it says something else, or else if `always`.
+    /// Reads the file, and serves what it says: if it says something else, or names a file that does, or
+    /// else if `always`.
     async fn read_file(&self, always: bool) -> Result<(), Refused> {
         let this = self.clone();
         let read = undisturbed(async move { this.read_file_now(always).await });
@@ -37,6 +37,7 @@ impl Composer {
             Err(unusable) => return Err(self.refuse_file(unusable.into())),
         };
         self.inner.file.answered();
+        let always = always || self.inner.looked.is_due();
         if !always && self.inner.state.lock().await.has_file(&texts) {
             self.inner.file.unchanged();
             return Ok(());
@@ -63,19 +64,27 @@ impl Composer {
     /// time: all at once, and while everything else goes on.
     async fn listed(&self, texts: &Arc<Texts>) -> Result<(Vec<PolicySource>, Vec<Slot>), Refused> {
         let (ground, texts) = (self.inner.ground.clone(), Arc::clone(texts));
-        let read = blocking(move || texts.sources(&ground.environment()));
-        let listed = read.await.ok_or_else(lost)?.map_err(Refused::Invalid)?;
+        let read = blocking(move || {
+            let environment = ground.environment();
+            (texts.sources(&environment), environment.files())
+        });
+        let (listed, files) = read.await.ok_or_else(lost)?;
+        self.inner.looked.begin(files);
+        let listed = listed.map_err(Refused::Invalid)?;
         // Nobody else adds to them.
-        let known = self.inner.state.lock().await.kept();
+        let known = self.inner.state.lock().await.known();
         let mut new = Vec::new();
         for settings in &listed {
-            if known.iter().any(|kept| kept.settings == *settings) {
+            if known.iter().any(|(kept, _)| kept.settings == *settings) {
                 continue;
             }
             let opened = kept(settings.clone());
             let name = &settings.name;
             let opened = opened.map_err(|why| Refused::Unservable(format!("{name}: {why}")))?;
-            new.push(first(Arc::new(opened), PATIENCE));
+            // Whoever only has another password is no stranger.
+            let is_it = |(kept, _): &&(Arc<Kept>, _)| kept.settings.is_same_place(settings);
+            let before = known.iter().find(is_it).and_then(|(_, part)| part.clone());
+            new.push(first(Arc::new(opened), before, PATIENCE));
         }
         Ok((listed, join_all(new).await))
     }

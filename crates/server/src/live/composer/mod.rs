@@ -22,13 +22,14 @@ use refused::lost;
 
 use crate::live::begin::Begun;
 use crate::live::edit::Raw;
-use crate::live::ground::{Fingerprint, Ground};
+use crate::live::ground::Ground;
 use crate::live::health::{Board, Health};
+use crate::live::looked::Looked;
+use crate::live::report::Oddities;
 use crate::live::state::State;
 use crate::live::view::{Standing, View};
 use crate::serving::Serving;
 use crate::tasks::{blocking, undisturbed};
-use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::fmt;
@@ -36,7 +37,7 @@ use std::sync::Arc;
 use tidegate::AnyStore;
 use tidegate_policy::Config;
 use tidegate_policy::source::DocumentKind;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, RwLock, watch};
 
 /// Keeps the file and its sources, and serves what is composed of them. Clones share it.
 #[derive(Clone)]
@@ -47,7 +48,8 @@ pub(crate) struct Composer {
 struct Inner {
     ground: Ground,
     serving: Serving,
-    view: ArcSwap<View>,
+    /// What is served, for those who look. Locked while it changes.
+    view: RwLock<Arc<View>>,
     board: Arc<Board>,
     file: Arc<Health>,
     /// One change at a time. Nobody who holds it waits for strangers, but for what is bounded: a write,
@@ -56,7 +58,9 @@ struct Inner {
     /// One reading of the file at a time, which asks sources that are new.
     reading: Mutex<()>,
     /// How the files looked when they were last read.
-    looked: parking_lot::Mutex<Fingerprint>,
+    looked: Looked,
+    /// What was told of the last composition.
+    told: parking_lot::Mutex<Oddities>,
     /// Rises whenever there are other sources to be kept.
     sources: watch::Sender<u64>,
 }
@@ -70,35 +74,37 @@ impl Composer {
             view,
             file,
             looked,
-            ..
+            told,
         } = begun;
         let board = Arc::clone(&serving.decider().metrics().sources);
+        let version = view.version.clone();
         let composer = Self {
             inner: Arc::new(Inner {
                 ground,
                 serving,
-                view: ArcSwap::from_pointee(view),
+                view: RwLock::new(Arc::new(view)),
                 board,
                 file,
                 state: Mutex::new(state),
                 reading: Mutex::new(()),
-                looked: parking_lot::Mutex::new(looked),
+                looked,
+                told: parking_lot::Mutex::new(told),
                 sources: watch::Sender::new(0),
             }),
         };
         if let Ok(state) = composer.inner.state.try_lock() {
             composer.hang(&state);
         }
-        composer.announce();
+        composer.announce(&version);
         composer
     }
 
     /// Lets the instances that share the store know what is served here.
-    fn announce(&self) {
+    fn announce(&self, version: &str) {
         if let AnyStore::Redis(shared) = self.serving().decider().limiter().store()
             && let Some(heartbeat) = &shared.heartbeat
         {
-            heartbeat.tell(&self.view().version, env!("CARGO_PKG_VERSION"));
+            heartbeat.tell(version, env!("CARGO_PKG_VERSION"));
         }
     }
 
@@ -112,9 +118,10 @@ impl Composer {
         !self.inner.ground.is_built_in()
     }
 
-    /// What is served now.
-    pub(crate) fn view(&self) -> Arc<View> {
-        self.inner.view.load_full()
+    /// What is served now: whoever asks from here on is decided by it, or by what comes after it, and
+    /// nobody was by what comes after it so far. Where that changes just now, it is waited for.
+    pub(crate) async fn view(&self) -> Arc<View> {
+        Arc::clone(&*self.inner.view.read().await)
     }
 
     /// How it stands with each source, the file first.
@@ -186,8 +193,9 @@ impl Composer {
     }
 
     async fn reload_now(&self) -> Result<(), Refused> {
-        let looked = self.inner.ground.look().await;
-        *self.inner.looked.lock() = looked;
+        let looked = &self.inner.looked;
+        looked.see(self.inner.ground.look(looked.last().named).await);
+        self.inner.told.lock().forget_warnings();
         self.ask_all().await;
         let read = self.read_file_now(true).await;
         // A file that is not even read keeps nothing from being served that sources have said.
@@ -203,7 +211,6 @@ impl fmt::Debug for Composer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Composer")
             .field("ground", &self.inner.ground)
-            .field("version", &self.view().version)
             .finish_non_exhaustive()
     }
 }

@@ -22,7 +22,7 @@ impl Composer {
         let until = Instant::now() + AHEAD;
         let mut refusals = Vec::new();
         match (self.attempt(state.latest(), until).await, state.waiting()) {
-            (Ok(()), _) => self.promote_all(state),
+            (Ok(()), _) => self.promote_all(state).await,
             (Err(refused), waiting) => match waiting.as_slice() {
                 [only] => refusals.push((only.clone(), refused)),
                 _ => refusals = self.settle_each(state, until).await,
@@ -40,7 +40,7 @@ impl Composer {
         let mut refusals = Vec::new();
         if state.wanted.is_some() {
             match self.attempt(state.with(&Which::File), until).await {
-                Ok(()) => self.promote(state, &Which::File),
+                Ok(()) => self.promote(state, &Which::File).await,
                 Err(refused) => refusals.push((Which::File, refused)),
             }
         }
@@ -50,7 +50,7 @@ impl Composer {
                 continue;
             }
             match self.attempt(state.with(&which), until).await {
-                Ok(()) => self.promote(state, &which),
+                Ok(()) => self.promote(state, &which).await,
                 Err(refused) => refusals.push((which, refused)),
             }
         }
@@ -58,19 +58,19 @@ impl Composer {
     }
 
     /// Notes that all that waits is served now: the file first, for the sources that come with it.
-    fn promote_all(&self, state: &mut State) {
+    async fn promote_all(&self, state: &mut State) {
         if state.wanted.is_some() {
-            self.promote(state, &Which::File);
+            self.promote(state, &Which::File).await;
         }
         for which in state.waiting() {
-            self.promote(state, &which);
+            self.promote(state, &which).await;
         }
     }
 
-    fn promote(&self, state: &mut State, which: &Which) {
+    async fn promote(&self, state: &mut State, which: &Which) {
         let promoted = state.promote(which);
         if matches!(which, Which::File) {
-            self.inner.file.applied(&self.view().version);
+            self.inner.file.applied(&self.view().await.version);
         }
         for kept in promoted {
             let version = kept.health.standing().version.unwrap_or_default();
@@ -107,10 +107,14 @@ impl Composer {
         let ahead = self.inner.serving.read_ahead(&config);
         // What was not read in time is read by whoever keeps it.
         timeout_at(until, ahead).await.ok();
+        // What decides and what is shown are two things, and cannot be replaced in one step. Whoever
+        // looks meanwhile waits until both are: either order alone would show what is not served yet, or
+        // not show what somebody has been refused by.
+        let mut shown = self.inner.view.write().await;
         let served = self.inner.serving.try_reload(config);
         served.map_err(|failure| Refused::Unservable(failure.to_string()))?;
-        self.inner.view.store(Arc::new(view));
-        self.announce();
+        *shown = Arc::new(view);
+        self.announce(&shown.version);
         Ok(())
     }
 
@@ -125,22 +129,56 @@ impl Composer {
         let ground = self.inner.ground.clone();
         let composed = blocking(move || {
             let environment = ground.environment();
-            let sound = whole.compose(&environment)?;
-            let oddities = Oddities::of(&sound.config, &environment);
-            Ok((sound, oddities))
+            let sound = whole.compose(&environment);
+            let sound = sound.map(|sound| {
+                let oddities = Oddities::of(&sound.config, &environment);
+                (sound, oddities)
+            });
+            (sound, environment.files())
         });
-        let composed = composed.await.ok_or_else(lost)?;
+        let (composed, files) = composed.await.ok_or_else(lost)?;
+        // Whatever came of it: a file that is not there may be tomorrow.
+        self.inner.looked.add(files);
         let (sound, oddities) = composed.map_err(Refused::Invalid)?;
-        oddities.tell();
+        let mut told = self.inner.told.lock();
+        oddities.tell_since(&told);
+        *told = oddities;
+        drop(told);
         Ok((sound.config, sound.view))
     }
 
-    /// Lets everybody see how it stands with these sources.
+    /// Lets everybody see how it stands with these sources: with one by each name. A file that waits may
+    /// list one otherwise that is served as it was listed before, and then it is that one which counts.
     pub(super) fn hang(&self, state: &State) {
-        let sources = state.pool.iter().map(|slot| Arc::clone(&slot.kept.health));
-        let file = Arc::clone(&self.inner.file);
-        self.inner
-            .board
-            .hang(std::iter::once(file).chain(sources).collect());
+        let served = state.served.order.iter().cloned();
+        let mut shown: Vec<Arc<Health>> = vec![Arc::clone(&self.inner.file)];
+        for kept in served.chain(state.kept()) {
+            if shown.iter().all(|it| it.name() != kept.settings.name) {
+                shown.push(Arc::clone(&kept.health));
+            }
+        }
+        self.inner.board.hang(shown);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Composer;
+    use crate::live::begin::begin;
+    use crate::live::ground::Ground;
+    use crate::serving::Serving;
+    use futures_util::FutureExt;
+
+    #[tokio::test]
+    async fn whoever_looked_while_a_change_took_effect_was_shown_what_was_served_before() {
+        let (config, begun) = begin(Ground::default()).await.unwrap();
+        let serving = Serving::start(config).await.unwrap();
+        let composer = Composer::new(begun, serving);
+        let before = composer.view().await.version.clone();
+        // As while it is served, and not shown yet.
+        let changing = composer.inner.view.write().await;
+        assert!(composer.view().now_or_never().is_none());
+        drop(changing);
+        assert_eq!(composer.view().await.version, before);
     }
 }

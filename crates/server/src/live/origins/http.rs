@@ -34,7 +34,8 @@ pub(super) struct HttpSource {
 impl HttpSource {
     pub(super) fn new(
         name: &str,
-        (url, token, format): (&str, Option<&Secret>, Format),
+        (url, tls): (&str, &UpstreamTls),
+        (token, format): (Option<&Secret>, Format),
         time_max: Duration,
         every: Duration,
     ) -> Result<Self, String> {
@@ -49,7 +50,7 @@ impl HttpSource {
         }
         Ok(Self {
             name: name.to_owned(),
-            errand: Errand::to(url, &UpstreamTls::default(), time_max, BYTES_MAX)?,
+            errand: Errand::to(url, tls, time_max, BYTES_MAX)?,
             headers,
             format,
             every,
@@ -74,17 +75,15 @@ impl HttpSource {
     }
 
     async fn read(&self, answer: Answer, seen: Option<&Version>) -> Result<Loaded, Trouble> {
-        if !answer.is_whole {
-            // Of a list that was cut off, what is left may well be read, and limits less.
-            let why = "the answer says neither how long it is nor where it ends (`Content-Length`, or \
-                       `Transfer-Encoding: chunked`): it may have been cut off";
-            return Err(Trouble(why.to_owned()));
-        }
-        let text = String::from_utf8(answer.body.into());
-        let text = text.map_err(|_| Trouble("it is not text in UTF-8".to_owned()))?;
         let tag = answer.headers.get(ETAG).and_then(|it| it.to_str().ok());
-        let version = match tag.filter(|tag| tag.len() <= TAG_MAX && !tag.starts_with(UNTAGGED)) {
-            Some(tag) => tag.to_owned(),
+        let tag = tag.filter(|tag| tag.len() <= TAG_MAX && !tag.starts_with(UNTAGGED));
+        let tag = tag.map(str::to_owned);
+        let body = answer.document();
+        let body = body.map_err(|why| Trouble(why.to_owned()))?;
+        let text = String::from_utf8(body.into());
+        let text = text.map_err(|_| Trouble("it is not text in UTF-8".to_owned()))?;
+        let version = match tag {
+            Some(tag) => tag,
             None => format!("{UNTAGGED}{}", digest(&text)),
         };
         let version = Version(version);

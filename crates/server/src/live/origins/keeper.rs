@@ -15,7 +15,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::fmt::Write;
 use std::time::Duration;
-use tidegate_policy::route::UpstreamTls;
 use tidegate_policy::source::{Keeper, digest};
 use tokio::time::sleep;
 
@@ -87,7 +86,7 @@ impl KeeperSource {
         }
         Ok(Self {
             keeper: keeper.clone(),
-            errand: Errand::to(&url, &UpstreamTls::default(), time_max, BYTES_MAX)?,
+            errand: Errand::to(&url, &keeper.tls, time_max, BYTES_MAX)?,
             headers,
             every,
         })

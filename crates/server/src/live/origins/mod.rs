@@ -35,15 +35,18 @@ fn origin(settings: &PolicySource) -> Result<Box<dyn Source>, String> {
         PolicyOrigin::Keeper(keeper) => {
             Box::new(keeper::KeeperSource::new(keeper, settings.timeout, every)?)
         }
-        PolicyOrigin::Http { url, token, format } => {
-            let asked = (url.as_str(), token.as_ref(), *format);
-            Box::new(http::HttpSource::new(
-                &settings.name,
-                asked,
-                settings.timeout,
-                every,
-            )?)
-        }
+        PolicyOrigin::Http {
+            url,
+            token,
+            format,
+            tls,
+        } => Box::new(http::HttpSource::new(
+            &settings.name,
+            (url, tls),
+            (token.as_ref(), *format),
+            settings.timeout,
+            every,
+        )?),
         PolicyOrigin::Shelf(shelf) => {
             let time_max = settings.timeout;
             Box::new(shelved::ShelvedSource::new(shelf, time_max, every)?)

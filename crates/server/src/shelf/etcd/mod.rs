@@ -62,10 +62,9 @@ struct Member {
 }
 
 impl Member {
-    fn new(url: &str, time_max: Duration) -> Result<Self, String> {
-        let tls = UpstreamTls::default();
+    fn new(url: &str, tls: &UpstreamTls, time_max: Duration) -> Result<Self, String> {
         let to = |path: &str, time_max| {
-            Errand::to(&format!("{url}/v3/{path}"), &tls, time_max, BYTES_MAX)
+            Errand::to(&format!("{url}/v3/{path}"), tls, time_max, BYTES_MAX)
         };
         Ok(Self {
             range: to("kv/range", time_max)?,
@@ -80,7 +79,7 @@ impl Member {
 impl EtcdShelf {
     pub(super) fn new(etcd: &Etcd, time_max: Duration) -> Result<Self, String> {
         let members = etcd.endpoints.iter();
-        let members = members.map(|url| Member::new(url, time_max));
+        let members = members.map(|url| Member::new(url, &etcd.tls, time_max));
         Ok(Self {
             etcd: etcd.clone(),
             members: members.collect::<Result<_, _>>()?,

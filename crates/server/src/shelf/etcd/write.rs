@@ -134,6 +134,7 @@ fn parts(version: &Version) -> (u64, u64) {
 mod tests {
     use super::*;
     use std::time::Duration;
+    use tidegate_policy::route::UpstreamTls;
     use tidegate_policy::source::Etcd;
 
     fn pair(name: &str, revision: u64) -> Value {
@@ -148,6 +149,7 @@ mod tests {
             prefix: "/t/".to_owned(),
             user: None,
             password: None,
+            tls: UpstreamTls::default(),
         };
         let shelf = EtcdShelf::new(&etcd, Duration::MAX).unwrap();
         let change = |name: &str, text: Option<&str>| Change {

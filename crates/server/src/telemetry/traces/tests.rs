@@ -25,7 +25,7 @@ async fn what_there_is_no_room_for_is_dropped_and_counted() {
     let (spans, metrics) = spans(Sample::ALL);
     let headers = HeaderMap::new();
     for _ in 0..2_050 {
-        drop(spans.begin(&headers));
+        drop(spans.begin(&headers, || true));
     }
     assert_eq!(metrics.counted(), [0, 0, 0, 2]);
     // Nobody takes what waits: it is tried once, and given up.
@@ -37,10 +37,31 @@ async fn what_there_is_no_room_for_is_dropped_and_counted() {
 async fn of_all_requests_the_share_is_recorded_that_was_asked_for() {
     let (spans, _) = spans(Sample::millionths(100_000));
     let headers = HeaderMap::new();
-    let all = (0..10_000).map(|_| spans.begin(&headers));
+    let all = (0..10_000).map(|_| spans.begin(&headers, || true));
     let recorded = all.filter(|trace| trace.header(&trace.leg()).is_some());
     let count = recorded.count();
     assert!((700..1_300).contains(&count), "{count} of 10,000");
+}
+
+#[tokio::test]
+async fn whoever_said_so_was_recorded_whatever_share_was_asked_for() {
+    let (spans, _) = spans(Sample::millionths(100_000));
+    for flag in ["00", "01"] {
+        let mut headers = HeaderMap::new();
+        let parent = format!("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-{flag}");
+        headers.insert(TRACEPARENT, parent.parse().unwrap());
+        let count = |is_trusted: bool| {
+            let all = (0..10_000).map(|_| spans.begin(&headers, || is_trusted));
+            let told = all.filter_map(|trace| trace.header(&trace.leg()));
+            // Whoever it is, the trace is the one that was named.
+            let of_it = |told: &HeaderValue| told.to_str().unwrap().contains("-0af7651916cd43dd8");
+            told.inspect(|told| assert!(of_it(told), "{told:?}"))
+                .count()
+        };
+        let strangers = count(false);
+        assert!((700..1_300).contains(&strangers), "{flag}: {strangers}");
+        assert_eq!(count(true), if flag == "01" { 10_000 } else { 0 });
+    }
 }
 
 #[tokio::test]
@@ -49,12 +70,12 @@ async fn a_request_that_is_not_recorded_says_nothing_to_anybody() {
     let mut headers = HeaderMap::new();
     let unsampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
     headers.insert(TRACEPARENT, HeaderValue::from_static(unsampled));
-    let trace = spans.begin(&headers);
+    let trace = spans.begin(&headers, || true);
     trace.name(|| panic!("nobody reads it"));
     trace.note::<0>(|| panic!("nor this"));
     assert_eq!(trace.header(&trace.leg()), None);
     drop(trace);
-    let forgotten = spans.begin(&HeaderMap::new());
+    let forgotten = spans.begin(&HeaderMap::new(), || true);
     forgotten.forget();
     drop(forgotten);
     spans.finish().await;

@@ -35,9 +35,36 @@ struct Active {
 struct SoFar {
     name: String,
     attributes: Attributes,
-    status: Option<u16>,
+    status: Option<Status>,
     within: Vec<Span>,
     is_forgotten: bool,
+}
+
+/// How a request was answered.
+#[derive(Clone, Copy, Debug)]
+enum Status {
+    Http(u16),
+    /// By the code of gRPC.
+    Grpc(u16),
+}
+
+impl Status {
+    fn attribute(self) -> (&'static str, Value) {
+        match self {
+            Self::Http(status) => ("http.response.status_code", Value::Number(status.into())),
+            Self::Grpc(code) => ("rpc.grpc.status_code", Value::Number(code.into())),
+        }
+    }
+
+    /// Whether it is a fault of the server's, as OpenTelemetry tells them apart: a client that asks
+    /// wrongly is answered rightly.
+    fn is_error(self) -> bool {
+        match self {
+            Self::Http(status) => status >= 500,
+            // Unknown, deadline exceeded, unimplemented, internal, unavailable, data loss.
+            Self::Grpc(code) => matches!(code, 2 | 4 | 12 | 13 | 14 | 15),
+        }
+    }
 }
 
 /// Something that is done for a request and takes a while.
@@ -91,7 +118,14 @@ impl Trace {
     /// How it was answered.
     pub(crate) fn answered(&self, status: u16) {
         if let Some(active) = &self.0 {
-            active.so_far.lock().status = Some(status);
+            active.so_far.lock().status = Some(Status::Http(status));
+        }
+    }
+
+    /// With which code a call of gRPC ended; 0 where it has an answer.
+    pub(crate) fn called(&self, code: u16) {
+        if let Some(active) = &self.0 {
+            active.so_far.lock().status = Some(Status::Grpc(code));
         }
     }
 
@@ -172,10 +206,7 @@ impl Drop for Active {
         if is_forgotten {
             return;
         }
-        if let Some(status) = status {
-            let status = Value::Number(status.into());
-            attributes.push(("http.response.status_code", status));
-        }
+        attributes.extend(status.map(Status::attribute));
         let mut spans = Vec::with_capacity(within.len() + 1);
         spans.push(Span {
             id: self.context.span,
@@ -186,7 +217,7 @@ impl Drop for Active {
             took: self.watch.elapsed(),
             attributes,
             // Without a status the client had gone.
-            is_error: status.is_some_and(|status| status >= 500),
+            is_error: status.is_some_and(Status::is_error),
         });
         spans.extend(within);
         self.tracer.record(Recorded {

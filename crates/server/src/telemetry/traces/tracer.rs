@@ -43,13 +43,19 @@ impl Tracer {
         }))
     }
 
-    /// A request with these headers begins. Where its caller has decided whether it is recorded, it is as
-    /// the caller says.
-    pub(crate) fn begin(self: &Arc<Self>, headers: &HeaderMap) -> Trace {
+    /// A request with these headers begins. Where its caller has decided whether it is recorded, and is
+    /// believed, it is as the caller says. A stranger is heard as to which trace it belongs to, and not
+    /// as to whether it is recorded: else whoever likes could have everything recorded, or nothing. Nor
+    /// is that told by the number of the trace, which is a stranger's to choose.
+    pub(crate) fn begin(
+        self: &Arc<Self>,
+        headers: &HeaderMap,
+        is_trusted: impl FnOnce() -> bool,
+    ) -> Trace {
         let parent = Context::of(headers);
         let is_recorded = match &parent {
-            Some(parent) => parent.is_sampled,
-            None => self.sample.takes(chance()),
+            Some(parent) if is_trusted() => parent.is_sampled,
+            _ => self.sample.takes(chance()),
         };
         if is_recorded {
             Trace::begin(self, parent)

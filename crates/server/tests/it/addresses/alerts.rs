@@ -7,6 +7,7 @@ use crate::kit::process::{Process, tidegate};
 use crate::kit::{Client, get};
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tidegate_server::tasks::Tasks;
 use tidegate_testkit::redis::{FaultProxy, Faults, Server, until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,14 +19,14 @@ use tokio::time::timeout;
 const SECRET: &str = "hush-hush";
 
 /// Somebody to tell, who takes the first only when it comes a second time.
-struct Hook {
+pub(crate) struct Hook {
     address: SocketAddr,
     told: mpsc::Receiver<Value>,
     _tasks: Tasks,
 }
 
 impl Hook {
-    async fn listen() -> Self {
+    pub(crate) async fn listen() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (tell, told) = mpsc::channel(64);
@@ -54,8 +55,19 @@ impl Hook {
         }
     }
 
+    /// What leads alerts here.
+    pub(crate) fn config(&self) -> String {
+        let address = self.address;
+        format!("alerts: {{ webhook: 'http://{address}/{SECRET}/1' }}\n")
+    }
+
     async fn next(&mut self) -> (String, String) {
-        let said = timeout(PATIENCE, self.told.recv()).await;
+        self.next_within(PATIENCE).await
+    }
+
+    /// What is told next, its kind and of whom.
+    pub(crate) async fn next_within(&mut self, patience: Duration) -> (String, String) {
+        let said = timeout(patience, self.told.recv()).await;
         let said = said.expect("nobody tells anything").unwrap();
         let text = |name: &str| said[name].as_str().unwrap().to_owned();
         assert!(!said.to_string().contains(SECRET), "{said}");
@@ -74,7 +86,7 @@ async fn read(stream: &mut TcpStream) -> Value {
     serde_json::from_str(body).unwrap()
 }
 
-fn own(kind: &str, subject: &str) -> (String, String) {
+pub(crate) fn own(kind: &str, subject: &str) -> (String, String) {
     (kind.to_owned(), subject.to_owned())
 }
 
@@ -85,10 +97,7 @@ async fn a_ban_is_told_once_and_a_store_that_goes_and_comes_and_no_log_shows_whe
     let mut hook = Hook::listen().await;
     let url = redis.url_at(wire.port());
     let more = "threshold: 20, ban: { guard: blacklist, for: 1h }";
-    let alerts = format!(
-        "alerts: {{ webhook: 'http://{}/{SECRET}/1' }}\n",
-        hook.address
-    );
+    let alerts = hook.config();
     let text = config(&url, more).replace("timeout: 5s", "timeout: 500ms") + &alerts;
     let folder = Folder::make();
     let file = folder.write("tidegate.yaml", text);

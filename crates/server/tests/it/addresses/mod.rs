@@ -1,7 +1,7 @@
 //! Counting addresses, banning, and telling people, by the program as it runs.
 
 /// Webhooks that are told.
-mod alerts;
+pub(crate) mod alerts;
 /// `tidegate addresses`.
 mod command;
 /// Instances that are killed.

@@ -1,12 +1,18 @@
 //! A server that says what it is told to.
 
+use crate::kit::certificates::Certificates;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tidegate_server::tasks::Tasks;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// Says the same to everybody until told otherwise.
 pub(super) struct Double {
@@ -37,6 +43,15 @@ enum Says {
 impl Double {
     /// One that hangs up on everybody.
     pub(super) async fn away() -> Self {
+        Self::open(None).await
+    }
+
+    /// The same, over TLS with the certificate of `localhost`.
+    pub(super) async fn secure(certificates: &Certificates) -> Self {
+        Self::open(Some(acceptor(certificates))).await
+    }
+
+    async fn open(tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let script = Arc::new(Script {
@@ -48,7 +63,15 @@ impl Double {
         tasks.spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                answering.answer(stream).await;
+                match &tls {
+                    None => answering.answer(stream).await,
+                    // Whoever does not like the certificate asks nothing.
+                    Some(tls) => {
+                        if let Ok(stream) = tls.accept(stream).await {
+                            answering.answer(stream).await;
+                        }
+                    }
+                }
             }
         });
         Self {
@@ -98,7 +121,7 @@ impl Double {
 }
 
 impl Script {
-    async fn answer(&self, mut stream: TcpStream) {
+    async fn answer(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             match stream.read_buf(&mut head).await {
@@ -132,4 +155,17 @@ impl Script {
         stream.shutdown().await.ok();
         self.asked.send_modify(|asked| asked.push(head));
     }
+}
+
+/// Speaks TLS as the server of these certificates.
+fn acceptor(certificates: &Certificates) -> TlsAcceptor {
+    let cert = CertificateDer::from_pem_file(certificates.path("cert.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(certificates.path("key.pem")).unwrap();
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![cert], key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
 }

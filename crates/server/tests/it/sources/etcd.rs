@@ -2,6 +2,7 @@
 
 use super::admin::{admin, administrate};
 use super::kit::{AWAY, Program, REFUSED, SERVED, nth_rate, policy, under_load};
+use crate::kit::certificates::Certificates;
 use crate::kit::folder::Folder;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -25,16 +26,27 @@ pub(super) struct Etcd {
     folder: Folder,
     path: PathBuf,
     process: Option<Child>,
+    secured: Option<Secured>,
+}
+
+/// A second door of etcd, for those alone who have a certificate.
+struct Secured {
+    address: SocketAddr,
+    certificates: Certificates,
 }
 
 impl Etcd {
     /// Nothing where it is not installed, for then a test is passed over; with `CI` set, where nothing
     /// may be passed over, panics instead.
+    pub(super) async fn start() -> Option<Self> {
+        Self::start_with(None).await
+    }
+
     #[expect(
         clippy::print_stderr,
         reason = "whoever runs tests is to know what was not"
     )]
-    pub(super) async fn start() -> Option<Self> {
+    async fn start_with(secured: Option<Secured>) -> Option<Self> {
         let Some(path) = find() else {
             let missing = "etcd is not installed: ./scripts/test installs it, or set TIDEGATE_TEST_ETCD to its path";
             let in_ci = std::env::var_os("CI")
@@ -49,6 +61,7 @@ impl Etcd {
             folder: Folder::make(),
             path,
             process: None,
+            secured,
         };
         etcd.run().await;
         Some(etcd)
@@ -60,13 +73,25 @@ impl Etcd {
             format!("http://{}", self.client),
             format!("http://{}", self.peer),
         );
-        let child = Command::new(&self.path)
+        let mut command = Command::new(&self.path);
+        let mut clients = client.clone();
+        if let Some(Secured {
+            address,
+            certificates,
+        }) = &self.secured
+        {
+            clients = format!("{client},https://{address}");
+            let [cert, key, ca] = ["cert.pem", "key.pem", "ca.pem"].map(|it| certificates.path(it));
+            command.args(["--cert-file", &cert, "--key-file", &key]);
+            command.args(["--client-cert-auth", "--trusted-ca-file", &ca]);
+        }
+        let child = command
             .args(["--name", "one", "--data-dir", &data, "--log-level", "error"])
             .args([
                 "--listen-client-urls",
-                &client,
+                &clients,
                 "--advertise-client-urls",
-                &client,
+                &clients,
             ])
             .args([
                 "--listen-peer-urls",
@@ -281,4 +306,39 @@ async fn a_change_was_asked_for_twice_where_the_first_member_may_have_made_it() 
         "nobody else was asked: {there}"
     );
     assert_eq!(program.band("api").await, "5/s");
+}
+
+#[tokio::test]
+async fn an_etcd_that_wants_a_certificate_is_shown_one() {
+    let certificates = Certificates::make();
+    let (cert, key) = certificates.sign("tidegate");
+    let ca = certificates.path("ca.pem");
+    let address = free();
+    let secured = Secured {
+        address,
+        certificates,
+    };
+    let Some(etcd) = Etcd::start_with(Some(secured)).await else {
+        return;
+    };
+    let cert = etcd.folder.write("cert.pem", cert);
+    let key = etcd.folder.write("key.pem", key);
+    etcd.set("policy/api", &policy("api", "5/s")).await;
+    let tls = format!("ca: '{ca}', server_name: localhost, cert: '{cert}', key: '{key}'");
+    let text = |tls: &str| {
+        format!(
+            "sources: [{{ required: false, etcd: {{ endpoints: 'https://{address}', refresh: 1h, tls: {{ {tls} }} }} }}]\n{}",
+            super::kit::policies("own", "1/s")
+        )
+    };
+    let mut program = Program::start(&text(&tls)).await;
+    assert_eq!(program.band("api").await, "5/s");
+    // What is watched comes by the same way.
+    let version = etcd.set("policy/api", &policy("api", "6/s")).await;
+    program.serves("etcd", &version).await;
+    assert_eq!(program.band("api").await, "6/s");
+    // Whoever has none is not let in.
+    let without = format!("ca: '{ca}', server_name: localhost");
+    let program = Program::start(&text(&without)).await;
+    assert!(program.is_stale("etcd").await);
 }

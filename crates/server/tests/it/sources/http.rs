@@ -2,8 +2,11 @@
 
 use super::double::Double;
 use super::kit::{AWAY, Program, REFUSED, nth_rate, policies, under_load};
+use crate::addresses::alerts::{Hook, own};
 use crate::kit::folder::Folder;
 use crate::kit::process::{run, tidegate};
+use serde_json::json;
+use std::time::Duration;
 
 fn config(server: &Double) -> String {
     format!(
@@ -60,6 +63,98 @@ async fn a_document_that_is_wrong_is_told_by_the_name_of_its_source_and_its_line
     server.fail(500);
     program.process.logs(AWAY, ("source", "central")).await;
     assert_eq!(program.band("api").await, "5/s");
+}
+
+#[tokio::test]
+async fn what_is_odd_about_the_file_was_told_again_with_every_change_of_a_source() {
+    let server = Double::away().await;
+    server.say(Some("\"1\""), &policies("api", "5/s"));
+    let own = "policies: [{ name: own, limits: [{ name: '${NAME}', rate: 1/s, missing: skip }] }]";
+    let text = format!("{own}\n{}", config(&server));
+    let mut program = Program::start_with(&text, &[("NAME", "all"), ("MORE", "x")]).await;
+    for nth in 2..5 {
+        let tag = format!("\"{nth}\"");
+        server.say(Some(&tag), &policies("api", &nth_rate(nth)));
+        program.serves("central", &tag).await;
+    }
+    let told = |program: &Program, what: &str| {
+        let logged = program.process.logged.iter();
+        logged.filter(|line| line.contains(what)).count()
+    };
+    let (variables, odd) = (
+        "environment variables took effect",
+        "`missing` has no effect",
+    );
+    let log = program.process.logged.join("\n");
+    assert_eq!(told(&program, variables), 1, "{log}");
+    assert_eq!(told(&program, odd), 1, "{log}");
+    // Whoever asks for all of it hears what is still odd.
+    program.process.signal("HUP").await;
+    program
+        .process
+        .logs("the configuration was reloaded", ("level", "INFO"))
+        .await;
+    assert_eq!(told(&program, odd), 2);
+    assert_eq!(told(&program, variables), 1);
+    // And what is new is told by itself.
+    program.write(&text.replace("${NAME}", "${NAME}-${MORE}"));
+    program
+        .process
+        .logs(variables, ("variables", "MORE, NAME"))
+        .await;
+}
+
+#[tokio::test]
+async fn a_document_in_the_language_of_fluxgate_is_translated_as_it_changes() {
+    let server = Double::away().await;
+    let rule_set = |capacity: u64| {
+        json!([{
+            "ruleSetId": "checkout",
+            "rules": [{
+                "id": "per-ip",
+                "scope": "PER_IP",
+                "bands": [{ "capacity": capacity, "windowSeconds": 60, "label": "minute" }],
+            }],
+        }])
+        .to_string()
+    };
+    server.say(Some("\"1\""), &rule_set(5));
+    let text = config(&server).replace("token: hush", "format: fluxgate");
+    let mut program = Program::start(&text).await;
+    // Each of another address, so that each has used nothing.
+    let remaining = async |program: &Program, nth: u8| {
+        let asked = json!({ "policy": "checkout", "ip": format!("192.0.2.{nth}") });
+        let reply = crate::kit::post(program.http, &asked.to_string()).await;
+        reply.json()["remaining"].clone()
+    };
+    assert_eq!(remaining(&program, 1).await, 4);
+    server.say(Some("\"2\""), &rule_set(9));
+    program.serves("central", "\"2\"").await;
+    assert_eq!(remaining(&program, 2).await, 8);
+    // What is wrong in their words is told, and changes nothing.
+    server.say(Some("\"3\""), &rule_set(0));
+    program.process.logs(REFUSED, ("source", "central")).await;
+    assert_eq!(remaining(&program, 3).await, 8);
+}
+
+/// Half a minute is what passes before anybody is told, and as much until it is asked once more.
+#[tokio::test]
+async fn people_are_told_of_a_source_that_stays_away_and_that_it_is_back() {
+    let patience = Duration::from_mins(2);
+    let server = Double::away().await;
+    let mut hook = Hook::listen().await;
+    server.say(Some("\"1\""), &policies("api", "5/s"));
+    let mut program = Program::start(&format!("{}{}", hook.config(), config(&server))).await;
+    server.fail(503);
+    program.process.logs(AWAY, ("source", "central")).await;
+    let told = hook.next_within(patience).await;
+    assert_eq!(told, own("stale", "policy of `central`"));
+    assert!(program.is_stale("central").await);
+    assert_eq!(program.band("api").await, "5/s");
+    server.say(Some("\"1\""), &policies("api", "5/s"));
+    let told = hook.next_within(patience).await;
+    assert_eq!(told, own("stale", "policy of `central`, again"));
+    assert!(!program.is_stale("central").await);
 }
 
 #[tokio::test]

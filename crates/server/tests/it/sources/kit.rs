@@ -55,10 +55,16 @@ pub(super) struct Program {
 impl Program {
     /// Serves `text` in a file of its own.
     pub(super) async fn start(text: &str) -> Self {
+        Self::start_with(text, &[]).await
+    }
+
+    /// The same, with variables.
+    pub(super) async fn start_with(text: &str, variables: &[(&str, &str)]) -> Self {
         let folder = Folder::make();
         let file = folder.write("tidegate.yaml", format!("{LISTEN}\n{text}"));
-        let process = Process::start(tidegate(&["serve", "--config", &file]));
-        Self::opened(process, folder).await
+        let mut command = tidegate(&["serve", "--config", &file]);
+        command.envs(variables.iter().copied());
+        Self::opened(Process::start(command), folder).await
     }
 
     async fn opened(mut process: Process, folder: Folder) -> Self {

@@ -7,6 +7,7 @@
 //! | `admin` | asking the admin API of the program |
 //! | `origin` | any source, made to say one rate after the other |
 //! | `file` | the file itself, watched |
+//! | `named` | files that it names, and that are read with it |
 //! | `keeper` | a key of a keeper |
 //! | `limits` | limits of the Traefik plugin, as a keeper tells them |
 //! | `http` | a document at a URL |
@@ -19,6 +20,8 @@
 //! | `standing` | what is told of a source that is not as it should be |
 //! | `read_only` | sources that are not written to through a server |
 //! | `mongodb` | documents in a MongoDB, rules there, and plans, with the feature of that name |
+//! | `spread` | the same behind sentinels, and in a Cluster |
+//! | `secured` | sources over TLS, by certificates that no system knows |
 //! | `several` | sources together: their order, and what one refuses to another |
 
 mod admin;
@@ -34,9 +37,12 @@ mod limits;
 mod lives;
 #[cfg(feature = "mongodb")]
 mod mongodb;
+mod named;
 mod origin;
 mod read_only;
 mod redis;
 mod rules;
+mod secured;
 mod several;
+mod spread;
 mod standing;

@@ -44,7 +44,7 @@ pub(super) enum Origin {
     Http(Double),
     Hash(Redis, Connection),
     RuleSets(Redis),
-    Etcd(Etcd),
+    Etcd(Box<Etcd>),
 }
 
 impl Origin {
@@ -60,7 +60,7 @@ impl Origin {
             Self::Hash(redis, connection),
             Self::RuleSets(Redis::start()),
         ];
-        all.extend(Etcd::start().await.map(Self::Etcd));
+        all.extend(Etcd::start().await.map(|etcd| Self::Etcd(Box::new(etcd))));
         all
     }
 

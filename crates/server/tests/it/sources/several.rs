@@ -215,3 +215,29 @@ async fn what_is_refused_was_complained_of_again_with_every_change_of_another() 
     let refused = "tidegate_source_refused{source=\"b\"}";
     assert_eq!(program.sample(refused).await, Some(1.0));
 }
+
+#[tokio::test]
+async fn a_source_that_a_file_in_vain_listed_elsewhere_was_there_twice() {
+    let (a, b) = (Double::away().await, Double::away().await);
+    a.say(None, &policies("api", "1/s"));
+    let at = |server: &Double| {
+        let url = format!("http://{}/", server.address);
+        format!("sources: [{{ name: a, http: {{ url: '{url}', refresh: 100ms, timeout: 1s }} }}]")
+    };
+    let mut program = Program::start(&at(&a)).await;
+    program.write(&at(&b));
+    program.process.logs(REFUSED, ("source", "file")).await;
+    let page = crate::kit::get(program.admin, "/metrics").await.body;
+    let of_it = page
+        .lines()
+        .filter(|it| it.starts_with("tidegate_source_stale{source=\"a\"}"));
+    // The one that is served answers.
+    assert_eq!(
+        of_it.collect::<Vec<_>>(),
+        ["tidegate_source_stale{source=\"a\"} 0"]
+    );
+    b.say(None, &policies("api", "2/s"));
+    program.process.logs(SERVED, ("source", "a")).await;
+    assert_eq!(program.band("api").await, "2/s");
+    assert_eq!(program.loads("a", "applied").await, 1);
+}

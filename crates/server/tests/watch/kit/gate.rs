@@ -2,6 +2,7 @@
 
 use super::folder::Folder;
 use super::process::{Process, tidegate};
+use serde_json::Value;
 use std::net::SocketAddr;
 
 /// A running program, with a door for everything that the tests ask.
@@ -15,6 +16,14 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
+    /// Where a door is that was opened before the one for operators.
+    pub(crate) fn door(&self, name: &str) -> SocketAddr {
+        let lines = self.process.logged.iter();
+        let mut lines = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let line = lines.find(|line| line["message"] == "listening" && line["door"] == name);
+        line.unwrap()["address"].as_str().unwrap().parse().unwrap()
+    }
+
     /// Serves `config`, which says nothing of doors.
     pub(crate) async fn start(config: &str) -> Self {
         Self::with(config, &[]).await

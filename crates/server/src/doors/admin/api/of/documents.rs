@@ -22,7 +22,7 @@ pub(in super::super) async fn list(
     call: &Call,
     kind: DocumentKind,
 ) -> Result<Done, Refusal> {
-    let view = api.composer.view();
+    let view = api.composer.view().await;
     let found: Vec<&Document> = of(&view, kind)
         .filter(|it| is_wanted(&view, it, call))
         .collect();
@@ -39,7 +39,7 @@ pub(in super::super) async fn get(
     call: &Call,
     kind: DocumentKind,
 ) -> Result<Done, Refusal> {
-    let view = api.composer.view();
+    let view = api.composer.view().await;
     let target = Target::find(&view, kind, call.param(kind.word()))?;
     show(api, &view, &target).await
 }

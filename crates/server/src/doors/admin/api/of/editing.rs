@@ -146,7 +146,7 @@ pub(super) async fn create(
 ) -> Edited {
     refuse_masks(document)?;
     for _ in 0..TRIES_MAX {
-        let view = api.composer.view();
+        let view = api.composer.view().await;
         if let Ok(there) = Target::find(&view, kind, name) {
             let part = there.part.map_or_else(String::new, place);
             let detail = format!(
@@ -182,7 +182,7 @@ pub(super) async fn edit(
     change: impl Fn(&Target<'_>, &mut Value) -> Result<(), Refusal>,
 ) -> Edited {
     for _ in 0..TRIES_MAX {
-        let view = api.composer.view();
+        let view = api.composer.view().await;
         let found = Target::find(&view, kind, name)?;
         let written = Written::of(api, &found).await?;
         let there = written.target(&found);
@@ -217,7 +217,7 @@ pub(super) async fn edit(
 /// Removes a document that nobody uses, of the version that the caller has seen.
 pub(super) async fn remove(api: &Api, call: &Call, (kind, name): Name<'_>) -> Edited {
     for _ in 0..TRIES_MAX {
-        let view = api.composer.view();
+        let view = api.composer.view().await;
         let found = Target::find(&view, kind, name)?;
         let written = Written::of(api, &found).await?;
         let there = written.target(&found);

@@ -46,8 +46,8 @@ impl Found<'_> {
 }
 
 /// All limits that are asked for, in the order in which they count.
-pub(in super::super) fn list(api: &Api, call: &Call) -> Done {
-    let view = api.composer.view();
+pub(in super::super) async fn list(api: &Api, call: &Call) -> Done {
+    let view = api.composer.view().await;
     let wanted = call.query.text("policy");
     let found = of(&view, POLICY).filter(|it| wanted.is_none_or(|name| it.name == name));
     let found = found.flat_map(all);
@@ -58,8 +58,8 @@ pub(in super::super) fn list(api: &Api, call: &Call) -> Done {
 }
 
 /// The limits of one policy.
-pub(in super::super) fn list_of(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let view = api.composer.view();
+pub(in super::super) async fn list_of(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let view = api.composer.view().await;
     let target = Target::find(&view, POLICY, call.param("policy"))?;
     let found = all(target.document).filter(|it| is_wanted(it, call));
     let found: Vec<Found<'_>> = found.collect();
@@ -69,8 +69,8 @@ pub(in super::super) fn list_of(api: &Api, call: &Call) -> Result<Done, Refusal>
 }
 
 /// One limit.
-pub(in super::super) fn get(api: &Api, call: &Call) -> Result<Done, Refusal> {
-    let view = api.composer.view();
+pub(in super::super) async fn get(api: &Api, call: &Call) -> Result<Done, Refusal> {
+    let view = api.composer.view().await;
     show(&view, call.param("policy"), call.param("limit"))
 }
 

@@ -19,7 +19,7 @@ use tidegate_policy::source::DocumentKind;
 
 /// Everything at a glance.
 pub(in super::super) async fn status(api: &Api, _: &Call) -> Result<Done, Refusal> {
-    let view = api.composer.view();
+    let view = api.composer.view().await;
     let sources = api.composer.standings();
     let counts = DocumentKind::ALL.map(|kind| (kind.section(), of(&view, kind).count()));
     let mut served: Map<String, Value> = counts
@@ -54,9 +54,9 @@ pub(in super::super) fn openapi() -> Done {
 /// Reads the file and all sources again, and serves what they say.
 pub(in super::super) async fn reload(api: &Api, call: &Call) -> Result<Done, Refusal> {
     let reload = async {
-        let before = api.composer.view().version.clone();
+        let before = api.composer.view().await.version.clone();
         let reloaded = api.composer.reload().await;
-        let after = api.composer.view().version.clone();
+        let after = api.composer.view().await.version.clone();
         let change = Change {
             target: "configuration".to_owned(),
             before: json!({ "version": before }),

@@ -3,7 +3,6 @@
 use crate::doors::admin::api::of::{limits, modes};
 use crate::doors::admin::api::page::{LIMIT, NAME, OFFSET};
 use crate::doors::admin::api::route::{BodyOf, Gives, Param, ParamKind, Route, Verb};
-use std::future::ready;
 use tidegate_policy::admin::Role;
 
 /// Whose limits.
@@ -33,7 +32,7 @@ pub(super) static ROUTES: &[Route] = &[
         gives: Gives::versioned(200, "Limits"),
         is_versioned: false,
         refuses: &[],
-        handler: |api, call| Box::pin(ready(Ok(limits::list(api, call)))),
+        handler: |api, call| Box::pin(async move { Ok(limits::list(api, call).await) }),
     },
     Route {
         verb: Verb::Get,
@@ -47,7 +46,7 @@ pub(super) static ROUTES: &[Route] = &[
         gives: Gives::versioned(200, "Limits"),
         is_versioned: false,
         refuses: &[],
-        handler: |api, call| Box::pin(ready(limits::list_of(api, call))),
+        handler: |api, call| Box::pin(limits::list_of(api, call)),
     },
     Route {
         verb: Verb::Post,
@@ -75,7 +74,7 @@ pub(super) static ROUTES: &[Route] = &[
         gives: Gives::versioned(200, "LimitItem"),
         is_versioned: false,
         refuses: &[],
-        handler: |api, call| Box::pin(ready(limits::get(api, call))),
+        handler: |api, call| Box::pin(limits::get(api, call)),
     },
     Route {
         verb: Verb::Patch,

@@ -1,0 +1,110 @@
+//! How the files looked when they were last read: those of the configuration, and those that it names.
+
+use crate::sight::Sight;
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Files that a configuration names and that are read with it, each as it looked just before.
+pub(super) type Named = BTreeMap<PathBuf, Sight>;
+
+/// What is seen of files without reading them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Fingerprint {
+    /// The files themselves, and those of a folder.
+    pub(super) own: Vec<(PathBuf, Sight)>,
+    /// Secrets, certificates and documents that they name.
+    pub(super) named: Named,
+}
+
+/// How the files looked when they were last read.
+#[derive(Debug, Default)]
+pub(super) struct Looked(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    last: Fingerprint,
+    /// Whether a file that is named has changed since the configuration was read: its own text may well be
+    /// the same then, and means something else.
+    is_due: bool,
+}
+
+impl Looked {
+    /// The files themselves look so, and are about to be read.
+    pub(super) fn new(last: Fingerprint) -> Self {
+        let is_due = false;
+        Self(Mutex::new(Seen { last, is_due }))
+    }
+
+    /// How they looked.
+    pub(super) fn last(&self) -> Fingerprint {
+        self.0.lock().last.clone()
+    }
+
+    /// Notes that they look so now, and are about to be read.
+    pub(super) fn see(&self, now: Fingerprint) {
+        let mut seen = self.0.lock();
+        seen.is_due |= seen.last.named != now.named;
+        seen.last = now;
+    }
+
+    /// Whether the configuration is to be read again although its own text is the same.
+    pub(super) fn is_due(&self) -> bool {
+        self.0.lock().is_due
+    }
+
+    /// A reading of the configuration begins with these files that it names. What others named is
+    /// forgotten.
+    pub(super) fn begin(&self, named: Named) {
+        let mut seen = self.0.lock();
+        seen.last.named = named;
+        seen.is_due = false;
+    }
+
+    /// It names these as well. Of one that is known the first sight stays: sources were opened by what it
+    /// held then, whatever somebody read there since.
+    pub(super) fn add(&self, named: Named) {
+        let mut seen = self.0.lock();
+        for (path, sight) in named {
+            seen.last.named.entry(path).or_insert(sight);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fingerprint, Looked, Named};
+    use crate::sight::Sight;
+    use std::fs;
+    use std::path::Path;
+
+    fn named(path: &Path) -> Named {
+        Named::from([(path.to_owned(), Sight::of(path))])
+    }
+
+    #[test]
+    fn what_somebody_else_read_of_a_file_does_not_hide_that_it_has_changed() {
+        let name = format!("tidegate-looked-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::write(&path, "one").unwrap();
+        let looked = Looked::new(Fingerprint::default());
+        looked.begin(named(&path));
+        let before = looked.last();
+        fs::write(&path, "another").unwrap();
+        looked.add(named(&path));
+        assert_eq!(looked.last(), before, "a source was opened by `one`");
+        let now = Fingerprint {
+            named: named(&path),
+            ..before
+        };
+        assert!(!looked.is_due());
+        looked.see(now.clone());
+        assert!(looked.is_due());
+        // It is, until it was read, however often somebody looks.
+        looked.see(now);
+        assert!(looked.is_due());
+        looked.begin(named(&path));
+        assert!(!looked.is_due());
+        fs::remove_file(&path).unwrap();
+    }
+}

@@ -1,0 +1,121 @@
+//! Files that the configuration names, and that are read with it.
+
+use super::double::Double;
+use super::kit::{AWAY, Program, REFUSED, SERVED, policies};
+use crate::kit::folder::Folder;
+use std::fs;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long what is looked at each second may take to be noticed before it counts as never.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const RELOADED: &str = "the configuration was reloaded";
+
+/// Waits until a server was asked by somebody who presents `credentials`.
+async fn presented(server: &Double, credentials: &str) {
+    let line = format!("authorization: {credentials}\r\n");
+    let presented = async { while !server.asked(1).await.contains(&line) {} };
+    let presented = timeout(PATIENCE, presented).await;
+    presented.unwrap_or_else(|_| panic!("{}", server.last()));
+}
+
+fn central(server: &Double, token: &str) -> String {
+    let url = format!("http://{}/policies", server.address);
+    format!(
+        "sources: [{{ name: central, http: {{ url: '{url}', token_file: '{token}', refresh: 100ms }} }}]"
+    )
+}
+
+#[tokio::test]
+async fn a_token_whose_file_had_changed_was_presented_until_somebody_sent_a_signal() {
+    let (server, folder) = (Double::away().await, Folder::make());
+    server.say(Some("\"1\""), &policies("api", "5/s"));
+    let token = folder.write("token", "first\n");
+    let program = Program::start(&central(&server, &token)).await;
+    presented(&server, "Bearer first").await;
+    folder.write("token", "second\n");
+    presented(&server, "Bearer second").await;
+    assert_eq!(program.band("api").await, "5/s");
+}
+
+#[tokio::test]
+async fn a_password_whose_file_had_changed_was_presented_until_somebody_sent_a_signal() {
+    let (keeper, folder) = (Double::away().await, Folder::make());
+    let value = policies("api", "5/s");
+    keeper.say(None, &serde_json::json!({ "value": value }).to_string());
+    let password = folder.write("password", "one");
+    let text = format!(
+        "sources: [{{ keeper: {{ url: 'http://{}', key: k, password_file: '{password}', \
+         format: tidegate, refresh: 100ms, timeout: 5s }} }}]",
+        keeper.address
+    );
+    let program = Program::start(&text).await;
+    // `admin:one`, and `admin:two` afterwards.
+    presented(&keeper, "Basic YWRtaW46b25l").await;
+    folder.write("password", "two");
+    presented(&keeper, "Basic YWRtaW46dHdv").await;
+    assert_eq!(program.band("api").await, "5/s");
+}
+
+#[tokio::test]
+async fn a_file_that_goes_is_told_of_once_and_is_read_when_it_is_back() {
+    let (server, folder) = (Double::away().await, Folder::make());
+    server.say(Some("\"1\""), &policies("api", "5/s"));
+    let token = folder.write("token", "first");
+    let mut program = Program::start(&central(&server, &token)).await;
+    fs::remove_file(&token).unwrap();
+    program.process.logs(REFUSED, ("source", "file")).await;
+    let log = program.process.logged.join("\n");
+    assert!(log.contains("cannot be read"), "{log}");
+    assert!(!log.contains("first"), "{log}");
+    // What was served is served on, by whoever could ask.
+    presented(&server, "Bearer first").await;
+    assert_eq!(program.band("api").await, "5/s");
+    folder.write("token", "second");
+    presented(&server, "Bearer second").await;
+    assert_eq!(program.loads("file", "refused").await, 1);
+}
+
+#[tokio::test]
+async fn what_a_policy_is_made_of_beside_the_file_is_looked_at_too() {
+    let folder = Folder::make();
+    let secret = folder.write("secret", "x".repeat(32));
+    let text = format!(
+        "client: {{ jwt: {{ secret_file: '{secret}' }} }}\n{}",
+        policies("api", "5/s")
+    );
+    let mut program = Program::start(&text).await;
+    folder.write("secret", "y".repeat(32));
+    program.process.logs(RELOADED, ("level", "INFO")).await;
+    // The same once more is none: it is looked at, and not read.
+    assert_eq!(program.loads("file", "applied").await, 2);
+}
+
+#[tokio::test]
+async fn a_keeper_that_was_away_while_its_password_changed_was_stood_in_for_by_its_fallback() {
+    let (keeper, folder) = (Double::away().await, Folder::make());
+    let value = policies("api", "5/s");
+    keeper.say(None, &serde_json::json!({ "value": value }).to_string());
+    let password = folder.write("password", "one");
+    let fallback = folder.write("fallback.yaml", policies("api", "1/s"));
+    let text = format!(
+        "sources: [{{ keeper: {{ url: 'http://{}', key: k, password_file: '{password}', \
+         fallback_file: '{fallback}', format: tidegate, refresh: 100ms, timeout: 5s }} }}]",
+        keeper.address
+    );
+    let mut program = Program::start(&text).await;
+    assert_eq!(program.band("api").await, "5/s");
+    keeper.hang_up();
+    program.process.logs(AWAY, ("source", "keeper")).await;
+    folder.write("password", "two");
+    program.process.logs(RELOADED, ("level", "INFO")).await;
+    // What it said before is its own word still.
+    assert_eq!(program.band("api").await, "5/s");
+    assert!(program.is_stale("keeper").await);
+    let value = policies("api", "6/s");
+    keeper.say(None, &serde_json::json!({ "value": value }).to_string());
+    program.process.logs(SERVED, ("source", "keeper")).await;
+    assert!(keeper.last().contains("Basic YWRtaW46dHdv"));
+    assert_eq!(program.band("api").await, "6/s");
+}

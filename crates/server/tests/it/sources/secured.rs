@@ -1,0 +1,77 @@
+//! Sources over TLS, by certificates that no system knows.
+
+use super::double::Double;
+use super::kit::{AWAY, Program, policies};
+use crate::kit::certificates::Certificates;
+use crate::kit::folder::Folder;
+use crate::kit::process::{run, tidegate};
+use serde_json::json;
+
+/// What a keeper says that has one policy.
+fn document(rate: &str) -> String {
+    json!({ "value": policies("api", rate) }).to_string()
+}
+
+fn config(keeper: &Double, tls: &str) -> String {
+    format!(
+        "sources: [{{ keeper: {{ url: 'https://{}', key: k, password: hush, format: tidegate, \
+         refresh: 100ms, timeout: 1s{tls} }} }}]",
+        keeper.address
+    )
+}
+
+#[tokio::test]
+async fn a_keeper_with_a_certificate_of_ones_own_authority_is_believed() {
+    let certificates = Certificates::make();
+    let keeper = Double::secure(&certificates).await;
+    keeper.say(None, &document("5/s"));
+    let ca = certificates.path("ca.pem");
+    let tls = format!(", tls: {{ ca: '{ca}', server_name: localhost }}");
+    let mut program = Program::start(&config(&keeper, &tls)).await;
+    assert_eq!(program.band("api").await, "5/s");
+    keeper.hang_up();
+    program.process.logs(AWAY, ("source", "keeper")).await;
+}
+
+#[tokio::test]
+async fn a_keeper_whose_certificate_somebody_else_signed_hears_no_password() {
+    let (certificates, others) = (Certificates::make(), Certificates::make());
+    let keeper = Double::secure(&certificates).await;
+    keeper.say(None, &document("5/s"));
+    let (ca, other) = (certificates.path("ca.pem"), others.path("ca.pem"));
+    let folder = Folder::make();
+    for tls in [
+        // The system does not know it, another authority has not signed it, and it is not for this name.
+        String::new(),
+        format!(", tls: {{ ca: '{other}', server_name: localhost }}"),
+        format!(", tls: {{ ca: '{ca}', server_name: elsewhere.internal }}"),
+        format!(", tls: {{ ca: '{ca}' }}"),
+    ] {
+        let file = folder.write("tidegate.yaml", config(&keeper, &tls));
+        let ended = run(tidegate(&["validate", &file])).await;
+        assert_eq!(ended.status.code(), Some(1), "{tls}: {}", ended.stderr);
+        assert!(ended.stderr.contains("certificate"), "{}", ended.stderr);
+    }
+    assert_eq!(keeper.times(), 0);
+}
+
+#[tokio::test]
+async fn an_authority_that_is_replaced_is_believed_without_a_signal() {
+    let (certificates, folder) = (Certificates::make(), Folder::make());
+    let keeper = Double::secure(&certificates).await;
+    keeper.say(None, &document("5/s"));
+    let old = Certificates::make().authority_pem();
+    let ca = folder.write("ca.pem", old);
+    let tls = format!(
+        ", fallback: '{}', tls: {{ ca: '{ca}', server_name: localhost }}",
+        policies("api", "1/s")
+    );
+    let mut program = Program::start(&config(&keeper, &tls)).await;
+    assert_eq!(program.band("api").await, "1/s");
+    folder.write("ca.pem", certificates.authority_pem());
+    program
+        .process
+        .logs("policy of this source is served", ("source", "keeper"))
+        .await;
+    assert_eq!(program.band("api").await, "5/s");
+}
