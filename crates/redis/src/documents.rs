@@ -1,15 +1,26 @@
 //! A hash with a document in each field, and a version that counts its changes.
 
 use crate::connection::{Connection, Route};
-use crate::error::CallError;
+use crate::error::{CallError, Class, Kind};
+use crate::sets::{Step, Verb, Walk};
 use crate::typed;
 use redis::Value;
+use std::collections::BTreeMap;
 
 /// The field that counts.
 const VERSION: &str = "version";
 
 /// What a hash is at that is not there.
 const NOTHING: &str = "0";
+
+/// How many fields are read by one command: a few milliseconds of the server's time.
+const AT_ONCE: i64 = 5_000;
+
+/// The most bytes of all documents.
+const BYTES_MAX: usize = 256 << 20;
+
+/// How often many documents are read that change meanwhile.
+const READS_MAX: usize = 5;
 
 /// Changes all of it or nothing: only from the version that is expected.
 ///
@@ -62,23 +73,67 @@ impl Connection {
     }
 
     /// The documents under `key`, by the names of their fields, and the version that they are at.
+    ///
+    /// Many are read piece by piece, so that nobody else waits for the server meanwhile: all of one
+    /// version, or an error where that changes faster than they are read.
     pub async fn documents(
         &self,
         key: &[u8],
     ) -> Result<(String, Vec<(String, String)>), CallError> {
+        let mut command = redis::cmd("HLEN");
+        command.arg(key);
+        let count = self.command(Route::Key(key), &command).await;
+        let count = count.map_err(|error| typed::named(error, key, "hash"))?;
+        if matches!(count, Value::Int(count) if count > AT_ONCE) {
+            return self.many_documents(key).await;
+        }
         let fields = self.hgetall(key).await;
         let fields = fields.map_err(|error| typed::named(error, key, "hash"))?;
-        let mut version = NOTHING.to_owned();
-        let mut documents = Vec::new();
-        for (field, value) in fields {
-            let (field, value) = (utf8(field)?, utf8(value)?);
-            if field == VERSION {
-                version = value;
-            } else {
-                documents.push((field, value));
+        sorted_out(fields)
+    }
+
+    async fn many_documents(
+        &self,
+        key: &[u8],
+    ) -> Result<(String, Vec<(String, String)>), CallError> {
+        for _ in 0..READS_MAX {
+            let before = self.documents_version(key).await?;
+            let fields = self.walk_through(key).await?;
+            if self.documents_version(key).await? == before {
+                return sorted_out(fields);
             }
         }
-        Ok((version, documents))
+        let key = typed::shown(key);
+        let detail = format!("the hash {key} changes faster than it can be read");
+        Err(CallError::new(
+            Class::NotExecuted,
+            Kind::Disconnected,
+            detail,
+        ))
+    }
+
+    /// All fields of a hash, each once.
+    async fn walk_through(&self, key: &[u8]) -> Result<BTreeMap<Vec<u8>, Vec<u8>>, CallError> {
+        let mut walk = Walk::new(self, Verb::Hash, key);
+        let (mut fields, mut bytes) = (BTreeMap::new(), 0_usize);
+        loop {
+            match walk.next().await? {
+                Step::Found(found) => {
+                    let mut found = found.into_iter();
+                    while let (Some(field), Some(value)) = (found.next(), found.next()) {
+                        bytes = bytes.saturating_add(field.len() + value.len());
+                        fields.insert(field, value);
+                    }
+                }
+                Step::Again => (fields, bytes) = (BTreeMap::new(), 0),
+                Step::End => return Ok(fields),
+            }
+            if bytes > BYTES_MAX {
+                let (key, most) = (typed::shown(key), BYTES_MAX >> 20);
+                let detail = format!("the hash {key} holds more than {most} MiB");
+                return Err(CallError::malformed(detail));
+            }
+        }
     }
 
     /// Sets documents under `key`, or removes those without a text, if they are at the version
@@ -121,6 +176,23 @@ impl Connection {
             _ => Changed::To(version),
         })
     }
+}
+
+/// The version, and the documents beside it.
+fn sorted_out(
+    fields: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>,
+) -> Result<(String, Vec<(String, String)>), CallError> {
+    let mut version = NOTHING.to_owned();
+    let mut documents = Vec::new();
+    for (field, value) in fields {
+        let (field, value) = (utf8(field)?, utf8(value)?);
+        if field == VERSION {
+            version = value;
+        } else {
+            documents.push((field, value));
+        }
+    }
+    Ok((version, documents))
 }
 
 fn text(value: Value) -> Result<String, CallError> {

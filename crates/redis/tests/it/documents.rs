@@ -80,3 +80,40 @@ async fn a_version_beyond_the_clock_is_counted_on_to_the_last_digit() {
         .int();
     assert_eq!(change(&connection, beyond).await, "9223372036854775001");
 }
+
+#[tokio::test]
+async fn many_documents_are_read_piece_by_piece_and_all_of_one_version() {
+    let server = Server::start();
+    let (reader, writer) = (open(settings(&server)).await, open(settings(&server)).await);
+    let names: Vec<String> = (0..12_000).map(|nth| format!("subject/{nth}")).collect();
+    let changes: Vec<(&str, Option<&str>)> =
+        names.iter().map(|it| (it.as_str(), Some("0"))).collect();
+    let made = reader.change_documents(KEY, "0", CHANNEL, &changes).await;
+    assert!(matches!(made, Ok(Changed::To(_))), "{made:?}");
+    // The first and the last are changed together, so that whoever reads sees both or neither.
+    let writing = async {
+        for nth in 1..=40 {
+            let text = nth.to_string();
+            let both = ["subject/0", "subject/11999"].map(|it| (it, Some(text.as_str())));
+            let version = writer.documents_version(KEY).await.unwrap();
+            let written = writer.change_documents(KEY, &version, CHANNEL, &both).await;
+            assert!(matches!(written, Ok(Changed::To(_))), "{written:?}");
+            tokio::task::yield_now().await;
+        }
+    };
+    let reading = async {
+        for _ in 0..10 {
+            match reader.documents(KEY).await {
+                Ok((_, documents)) => {
+                    let text = |name: &str| documents.iter().find(|(it, _)| it == name).unwrap();
+                    assert_eq!(documents.len(), names.len());
+                    assert_eq!(text("subject/0").1, text("subject/11999").1);
+                }
+                Err(error) => assert!(error.to_string().contains("changes faster"), "{error}"),
+            }
+        }
+    };
+    tokio::join!(writing, reading);
+    let (_, documents) = reader.documents(KEY).await.unwrap();
+    assert_eq!(documents.len(), names.len());
+}
