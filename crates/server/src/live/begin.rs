@@ -7,7 +7,7 @@ use super::looked::{Looked, Named};
 use super::origins;
 use super::report::{self, Oddities};
 use super::source::{Loaded, Note, Part, Trouble};
-use super::state::{Base, Kept, Slot, Sound, State, Whole, Wrong};
+use super::state::{Base, Kept, Slot, Sound, State, Whole};
 use super::view::View;
 use crate::config_source::{Texts, Told};
 use crate::failure::Failure;
@@ -126,12 +126,12 @@ pub(super) async fn first(kept: Arc<Kept>, before: Option<Arc<Part>>, most: Dura
             report::notes(&part.notes);
             slot.take(part);
         }
-        Ok(Ok(Loaded::Wrong { version, why })) => {
+        Ok(Ok(Loaded::Wrong(wrong))) => {
             kept.health.answered();
-            let refused = Refused::Unread(why.clone());
+            let refused = Refused::Unread(wrong.why.clone());
             report::refused(&kept.settings.name, &kept.settings.name, &refused);
             kept.health.refused(report::in_short(&refused));
-            slot.wrong = Some(Wrong { version, why });
+            slot.wrong = Some(wrong);
             if slot.good.is_some() && !goes_on {
                 kept.health.falls_back();
             }

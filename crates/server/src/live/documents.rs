@@ -1,7 +1,7 @@
 //! A set of named documents: what a source holds that can be written to.
 
 use super::edit::Edit;
-use super::source::{Loaded, Note, Part};
+use super::source::{Loaded, Note, Part, Wrong};
 use crate::shelf::{Change, Shelved};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ impl Documents {
     /// would be to lift whatever limits it had.
     pub(super) fn load(shelved: Shelved) -> Loaded {
         let mut documents = Self::default();
-        let (mut notes, mut wrong) = (Vec::new(), Vec::new());
+        let mut notes = Vec::new();
         for (key, document) in shelved.texts {
             let Some((kind, name)) = named(&key) else {
                 notes.push(format!(
@@ -29,15 +29,15 @@ impl Documents {
                 ));
                 continue;
             };
-            match check(kind, name, &document) {
-                Ok(()) => drop(documents.0.insert((kind, name.to_owned()), document)),
-                Err(why) => wrong.push(format!("`{key}`: {why}")),
-            }
+            documents.0.insert((kind, name.to_owned()), document);
         }
         let version = shelved.version;
-        if !wrong.is_empty() {
-            let why = wrong.join("\n");
-            return Loaded::Wrong { version, why };
+        if let Some(why) = documents.wrong() {
+            return Loaded::Wrong(Wrong {
+                version,
+                why: why.join("\n"),
+                documents: Some(documents),
+            });
         }
         let text = documents.to_text();
         Loaded::Part(Part {
@@ -48,6 +48,22 @@ impl Documents {
             notes: notes.into_iter().map(Note::warning).collect(),
             documents: Some(documents),
         })
+    }
+
+    /// What is wrong with those that are none, if any are.
+    pub(super) fn wrong(&self) -> Option<Vec<String>> {
+        let wrong = self.0.iter().filter_map(|((kind, name), document)| {
+            let why = check(*kind, name, document).err()?;
+            Some(format!("`{}/{name}`: {why}", kind.word()))
+        });
+        let wrong: Vec<String> = wrong.collect();
+        (!wrong.is_empty()).then_some(wrong)
+    }
+
+    /// Whether what stands under this name is a document of that name.
+    pub(super) fn is_sound(&self, kind: DocumentKind, name: &str) -> bool {
+        let document = self.get(kind, name);
+        document.is_some_and(|document| check(kind, name, document).is_ok())
     }
 
     /// Whether there are none.
@@ -219,7 +235,7 @@ mod tests {
             ("policy/e", policy("e", "1/s")),
             ("policy/f", policy("f", "***")),
         ];
-        let Loaded::Wrong { why, .. } = Documents::load(shelved(&found)) else {
+        let Loaded::Wrong(Wrong { why, .. }) = Documents::load(shelved(&found)) else {
             panic!("it is wrong");
         };
         for expected in [
@@ -266,7 +282,7 @@ mod tests {
     #[test]
     fn a_name_with_blanks_around_it_was_another_here_than_where_it_is_read() {
         let found = [("policy/ api ", policy(" api ", "1/s"))];
-        let Loaded::Wrong { why, .. } = Documents::load(shelved(&found)) else {
+        let Loaded::Wrong(Wrong { why, .. }) = Documents::load(shelved(&found)) else {
             panic!("it is wrong");
         };
         assert!(

@@ -1,6 +1,7 @@
 //! Changes to what a source says, asked for by somebody through this server.
 
 use super::composer::Refused;
+use super::documents::Documents;
 use super::source::Part;
 use super::state::{Kept, Slot};
 use super::view::View;
@@ -44,8 +45,8 @@ pub(crate) enum EditError {
     Refused(String),
     /// There is no such document, or no such source.
     Unknown(String),
-    /// It is there already, but not served; or its source says something that is not understood, and
-    /// takes no change until that is put right.
+    /// It is there already, but not served; or its source has something that is no document, and takes
+    /// no other change until that is put right.
     InTheWay(String),
     /// It cannot go: these need it.
     Used { by: Vec<String> },
@@ -115,9 +116,14 @@ pub(super) fn raw(slot: &Slot, kind: DocumentKind, name: &str) -> Option<Raw> {
         let documents = part.documents.as_ref()?;
         documents.get(kind, name).map(str::to_owned)
     };
-    let latest = slot.latest()?;
-    latest.documents.as_ref()?;
-    let text = in_part(latest);
+    let text = match slot.wrong.as_ref().and_then(|it| it.documents.as_ref()) {
+        Some(documents) => documents.get(kind, name).map(str::to_owned),
+        None => {
+            let latest = slot.latest()?;
+            latest.documents.as_ref()?;
+            in_part(latest)
+        }
+    };
     let served = slot.good.as_deref().and_then(in_part);
     let waits = (text != served).then(|| waits(&slot.kept));
     Some(Raw { text, waits })
@@ -133,10 +139,16 @@ fn waits(kept: &Kept) -> String {
 pub(super) fn base(slot: Option<&Slot>, kept: &Kept) -> Result<Arc<Part>, EditError> {
     let name = &kept.settings.name;
     if let Some(wrong) = slot.and_then(|slot| slot.wrong.as_ref()) {
-        let why = &wrong.why;
-        return Err(EditError::InTheWay(format!(
-            "the source `{name}` has what is not understood, and is not changed before that is put \
-             right there: {why}"
+        let Some(documents) = &wrong.documents else {
+            let why = &wrong.why;
+            return Err(EditError::InTheWay(format!(
+                "the source `{name}` has what is not understood, and is not changed before that is \
+                 put right there: {why}"
+            )));
+        };
+        return Ok(Arc::new(Part::unread(
+            wrong.version.clone(),
+            documents.clone(),
         )));
     }
     let latest = slot.and_then(|slot| slot.latest().cloned());
@@ -154,7 +166,7 @@ pub(super) fn edited(
     order: &[Arc<Kept>],
     (kept, latest): (&Arc<Kept>, &Part),
     edits: &[Edit],
-) -> Result<Part, EditError> {
+) -> Result<Edited, EditError> {
     let Some(documents) = &latest.documents else {
         return Err(read_only(order));
     };
@@ -166,7 +178,8 @@ pub(super) fn edited(
         }
         let there = documents.get(kind, name);
         match (&edit.over, there) {
-            (None, Some(_)) => {
+            // What is none is in nobody's way who makes one.
+            (None, Some(_)) if documents.is_sound(kind, name) => {
                 let (word, waits) = (kind.word(), waits(kept));
                 let message = format!("there is a {word} `{name}` already, and {waits}");
                 return Err(EditError::InTheWay(message));
@@ -188,12 +201,33 @@ pub(super) fn edited(
             }
         }
     }
-    let documents = documents.with(edits).map_err(EditError::Refused)?;
-    Ok(Part {
-        text: documents.to_text(),
-        documents: Some(documents),
+    let after = documents.with(edits).map_err(EditError::Refused)?;
+    let count = |wrong: &Option<Vec<String>>| wrong.as_ref().map_or(0, Vec::len);
+    let (wrong, before) = (after.wrong(), documents.wrong());
+    if let Some(why) = &wrong {
+        let why = why.join("\n");
+        if count(&wrong) >= count(&before) {
+            let name = &kept.settings.name;
+            return Err(EditError::InTheWay(format!(
+                "the source `{name}` has what is no document, which is put right or removed first: {why}"
+            )));
+        }
+        return Ok(Edited::Less { after, why });
+    }
+    Ok(Edited::Sound(Part {
+        text: after.to_text(),
+        documents: Some(after),
         ..latest.clone()
-    })
+    }))
+}
+
+/// What a source would say after a change.
+#[derive(Debug)]
+pub(super) enum Edited {
+    /// This, of which everything is a document.
+    Sound(Part),
+    /// Less of it is none than was before, and yet some is: so it is put right one by one.
+    Less { after: Documents, why: String },
 }
 
 /// The routes that go by a policy which is to be removed, and stay as they are.

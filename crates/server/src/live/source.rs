@@ -54,11 +54,7 @@ pub(crate) enum Loaded {
     /// Something else.
     Part(Part),
     /// Something that is not understood, whatever the rest of the configuration says.
-    Wrong {
-        version: Version,
-        /// Everything that is wrong with it.
-        why: String,
-    },
+    Wrong(Wrong),
 }
 
 /// Something to know about what a source says, which is served all the same.
@@ -96,6 +92,27 @@ impl Note {
     }
 }
 
+/// Something that a source said, and is not understood.
+#[derive(Clone, Debug)]
+pub(crate) struct Wrong {
+    pub(crate) version: Version,
+    /// Everything that is wrong with it.
+    pub(crate) why: String,
+    /// What it was made of, where it can be written to: so it can be put right from here.
+    pub(crate) documents: Option<Documents>,
+}
+
+impl Wrong {
+    /// Something of a source that is not written to.
+    pub(crate) fn new(version: Version, why: String) -> Self {
+        Self {
+            version,
+            why,
+            documents: None,
+        }
+    }
+}
+
 /// What one source says: text in our language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
@@ -109,4 +126,18 @@ pub(crate) struct Part {
     pub(crate) flaw: Option<String>,
     /// What the text was made of, where it can be written to.
     pub(crate) documents: Option<Documents>,
+}
+
+impl Part {
+    /// What changes are made to where a source has what is none: nothing of it is served.
+    pub(super) fn unread(version: Version, documents: Documents) -> Self {
+        Self {
+            text: String::new(),
+            version,
+            is_translated: false,
+            notes: Vec::new(),
+            flaw: None,
+            documents: Some(documents),
+        }
+    }
 }

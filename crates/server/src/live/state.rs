@@ -1,7 +1,7 @@
 //! What each source says, what of it is served, and what waits to be.
 
 use super::health::Health;
-use super::source::{Loaded, Part, Source, Trouble, Version};
+use super::source::{Loaded, Part, Source, Trouble, Version, Wrong};
 use super::view::{PartView, View};
 use crate::config_source::Texts;
 use std::borrow::Cow;
@@ -47,14 +47,6 @@ pub(super) struct Slot {
     pub(super) is_told: bool,
     /// Rises with every change, so that whoever asked before it knows that the answer is old.
     pub(super) epoch: u64,
-}
-
-/// Something that a source said, and is not understood.
-#[derive(Debug)]
-pub(super) struct Wrong {
-    pub(super) version: Version,
-    /// Everything that is wrong with it.
-    pub(super) why: String,
 }
 
 impl Slot {

@@ -5,7 +5,7 @@ use super::refused::Refused;
 use crate::live::begin::PATIENCE;
 use crate::live::report;
 use crate::live::source::{Loaded, Trouble};
-use crate::live::state::{Kept, Slot, Which, Wrong};
+use crate::live::state::{Kept, Slot, Which};
 use crate::tasks::undisturbed;
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -127,11 +127,11 @@ impl Composer {
                 health.answered();
                 slot.take(part)
             }
-            Loaded::Wrong { version, why } => {
+            Loaded::Wrong(wrong) => {
                 health.answered();
                 let which = Which::Source(Arc::clone(&slot.kept));
-                self.complain(&which, &Refused::Unread(why.clone()));
-                slot.wrong = Some(Wrong { version, why });
+                self.complain(&which, &Refused::Unread(wrong.why.clone()));
+                slot.wrong = Some(wrong);
                 false
             }
         }

@@ -1,13 +1,14 @@
 //! Changes through this server: checked whole, written, and then served.
 
 use super::Composer;
-use super::refused::lost;
-use crate::live::edit::{self, Edit, EditError};
-use crate::live::source::{Part, WriteError};
-use crate::live::state::{Kept, Which};
+use super::refused::{Refused, lost};
+use crate::live::edit::{self, Edit, EditError, Edited};
+use crate::live::source::{Part, Version, WriteError, Wrong};
+use crate::live::state::{Kept, State, Which};
 use crate::live::view::View;
 use crate::tasks::undisturbed;
 use std::sync::Arc;
+use tokio::sync::MutexGuard;
 
 impl Composer {
     /// Makes all of these changes to a source, or none: to the one that is named, or the first that can
@@ -46,18 +47,35 @@ impl Composer {
         }
         let kept = edit::target(&state.served.order, source)?;
         let latest = edit::base(state.at(&kept), &kept)?;
-        let part = edit::edited(&view, &state.served.order, (&kept, &latest), edits)?;
-        let part = Arc::new(part);
-        let (config, _) = self.compose(state.with_part(&kept, &part)).await?;
-        let checked = self.inner.serving.could_reload(config);
-        checked.map_err(|failure| EditError::Refused(failure.to_string()))?;
-        let Some(writer) = kept.source.writer() else {
-            return Err(EditError::Unknown(format!(
-                "{} is not there",
-                kept.settings.name
-            )));
+        let edited = edit::edited(&view, &state.served.order, (&kept, &latest), edits)?;
+        let part = match edited {
+            Edited::Sound(part) => Arc::new(part),
+            Edited::Less { after, why } => {
+                let version = match write(&kept, &latest.version, edits).await {
+                    Err(EditError::Stale { .. }) => return Err(self.outrun(state, &kept).await),
+                    written => written?,
+                };
+                if let Some(slot) = state.slot(&kept) {
+                    slot.epoch = slot.epoch.wrapping_add(1);
+                    slot.wrong = Some(Wrong {
+                        version,
+                        why: why.clone(),
+                        documents: Some(after),
+                    });
+                }
+                return Err(EditError::Unserved(Refused::Unread(why)));
+            }
         };
-        match writer.write(&latest.version, edits).await {
+        match self.compose(state.with_part(&kept, &part)).await {
+            Ok((config, _)) => {
+                let checked = self.inner.serving.could_reload(config);
+                checked.map_err(|failure| EditError::Refused(failure.to_string()))?;
+            }
+            // It is not served, but neither is what is there, and less is wrong with it.
+            Err(refused) if self.is_less(&refused, &state, (&kept, &latest)).await => {}
+            Err(refused) => return Err(refused.into()),
+        }
+        match write(&kept, &latest.version, edits).await {
             Ok(version) => {
                 let part = Part::clone(&part);
                 if let Some(slot) = state.slot(&kept) {
@@ -72,17 +90,55 @@ impl Composer {
                     Some((_, why)) => Err(EditError::Unserved(why)),
                 }
             }
-            Err(WriteError::Away(why)) => Err(EditError::Away(why)),
-            Err(WriteError::Doubtful(why)) => Err(EditError::Doubtful(why)),
-            Err(WriteError::Conflict) => {
-                drop(state);
-                // Whatever comes of it is told where it belongs.
-                self.refresh(&kept).await.ok();
-                let now = self.view().await.version.clone();
-                Err(EditError::Stale { now })
-            }
+            Err(EditError::Stale { .. }) => Err(self.outrun(state, &kept).await),
+            Err(error) => Err(error),
         }
     }
+
+    /// Whether less is wrong than there would be with what the source holds now, so that it can be put
+    /// right one by one.
+    async fn is_less(
+        &self,
+        refused: &Refused,
+        state: &State,
+        (kept, latest): (&Arc<Kept>, &Arc<Part>),
+    ) -> bool {
+        let Refused::Invalid(errors) = refused else {
+            return false;
+        };
+        let documents = latest.documents.as_ref();
+        if documents.is_some_and(|documents| documents.wrong().is_some()) {
+            return true;
+        }
+        let now = self.compose(state.with_part(kept, latest)).await;
+        matches!(now, Err(Refused::Invalid(earlier)) if errors.count() < earlier.count())
+    }
+
+    /// Somebody else has written to a source: what they wrote is read, for whoever tries again.
+    async fn outrun(&self, state: MutexGuard<'_, State>, kept: &Arc<Kept>) -> EditError {
+        drop(state);
+        // Whatever comes of it is told where it belongs.
+        self.refresh(kept).await.ok();
+        let now = self.view().await.version.clone();
+        EditError::Stale { now }
+    }
+}
+
+/// Writes to a source that is at `expected`, and tells which version that makes.
+async fn write(kept: &Kept, expected: &Version, edits: &[Edit]) -> Result<Version, EditError> {
+    let Some(writer) = kept.source.writer() else {
+        let name = &kept.settings.name;
+        return Err(EditError::Unknown(format!("{name} is not there")));
+    };
+    writer
+        .write(expected, edits)
+        .await
+        .map_err(|error| match error {
+            WriteError::Away(why) => EditError::Away(why),
+            WriteError::Doubtful(why) => EditError::Doubtful(why),
+            // Which version it is at now is not known here.
+            WriteError::Conflict => EditError::Stale { now: String::new() },
+        })
 }
 
 fn is_of(which: &Which, kept: &Arc<Kept>) -> bool {

@@ -155,6 +155,21 @@ impl Composer {
         super::edit::raw(slot, kind, name)
     }
 
+    /// What stands under a name in a source that can be written to, and is not served under any: by the
+    /// name of the source.
+    pub(crate) async fn unserved(
+        &self,
+        kind: DocumentKind,
+        name: &str,
+    ) -> Option<(String, String)> {
+        let state = self.inner.state.lock().await;
+        let mut order = state.served.order.iter();
+        order.find_map(|kept| {
+            let text = super::edit::raw(state.at(kept)?, kind, name)?.text?;
+            Some((kept.settings.name.clone(), text))
+        })
+    }
+
     /// Keeps all sources up to date, for as long as it is polled.
     pub(crate) async fn run(self) {
         let mut changes = self.inner.sources.subscribe();

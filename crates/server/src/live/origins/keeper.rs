@@ -140,7 +140,7 @@ impl Source for KeeperSource {
         let loaded = foreign(&self.keeper, text).load(Version(FALLBACK.to_owned()));
         match loaded {
             Loaded::Part(part) => Some(Ok(part)),
-            Loaded::Wrong { why, .. } => Some(Err(Trouble(why))),
+            Loaded::Wrong(wrong) => Some(Err(Trouble(wrong.why))),
             Loaded::Unchanged => None,
         }
     }

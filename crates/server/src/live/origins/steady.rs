@@ -5,7 +5,7 @@
 //! before stands, and it is told. Whoever means it takes the source out of the file; and where changes
 //! are counted, as in Redis and etcd, a count that goes on says that somebody meant it.
 
-use crate::live::source::{Loaded, Part, Source, Trouble, Version, Writer};
+use crate::live::source::{Loaded, Part, Source, Trouble, Version, Writer, Wrong};
 use crate::tasks::blocking;
 use futures_util::future::BoxFuture;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -42,7 +42,7 @@ impl Steady {
         let (says, part) = read.ok_or_else(|| Trouble("reading it came to no end".to_owned()))?;
         if !says && self.has_said.load(Relaxed) && !is_meant(&part) {
             let (version, why) = (part.version, NOTHING.to_owned());
-            return Ok(Loaded::Wrong { version, why });
+            return Ok(Loaded::Wrong(Wrong::new(version, why)));
         }
         self.has_said.store(says, Relaxed);
         Ok(Loaded::Part(part))

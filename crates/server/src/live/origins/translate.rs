@@ -1,6 +1,6 @@
 //! Documents of others, told in our own language.
 
-use crate::live::source::{Loaded, Note, Part, Version};
+use crate::live::source::{Loaded, Note, Part, Version, Wrong};
 use tidegate_policy::ConfigErrors;
 use tidegate_policy::import::{Imported, LimitsOptions, fluxgate_rules, traefik_plugin_limits};
 use tidegate_policy::source::Format;
@@ -34,10 +34,7 @@ impl Foreign<'_> {
             Format::Fluxgate => fluxgate_rules(self.name, self.text),
         };
         match imported {
-            Err(errors) => Loaded::Wrong {
-                version,
-                why: errors.to_string(),
-            },
+            Err(errors) => Loaded::Wrong(Wrong::new(version, errors.to_string())),
             Ok(imported) => Loaded::Part(Part {
                 text: imported.to_part(),
                 version,

@@ -214,12 +214,80 @@ async fn a_document_that_is_none_was_said_to_be_others_who_keep_changing_somethi
     for expected in ["`redis`", "`policy/odd`: not JSON"] {
         assert!(refused.body.contains(expected), "{}", refused.body);
     }
-    writable
-        .redis
-        .command(&["HDEL", "tidegate:policies", "policy/odd"]);
-    writable
-        .redis
-        .command(&["HINCRBY", "tidegate:policies", "version", "1"]);
-    while server.change("POST", "/policies", &made).await.status == 409 {}
-    assert_eq!(server.get("/policies/api").await.status, 200);
+    // Whoever makes it anew, or removes it, puts it right.
+    let odd = json!({ "name": "odd", "limits": [{ "name": "all", "rate": "1/s" }] });
+    let mended = server.change("POST", "/policies", &odd).await;
+    assert_eq!(mended.status, 201, "{}", mended.body);
+    assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
+    assert_eq!(source(&writable).await["refused"], false);
+}
+
+#[tokio::test]
+async fn documents_that_are_none_could_be_put_right_only_by_hand() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
+    assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
+    put_by_hand(&writable, "policy/odd", "not a document").await;
+    put_by_hand(&writable, "policy/api", "[").await;
+    put_by_hand(
+        &writable,
+        "policy/bad",
+        r#"{"name": "bad", "limits": [{"name": "all", "rate": "fast"}]}"#,
+    )
+    .await;
+    while !source(&writable).await["trouble"]
+        .to_string()
+        .contains("policy/odd")
+    {}
+    let remove = |name: &str| {
+        let call = server.call("DELETE", &format!("/policies/{name}"));
+        call.by(ADMIN).header("if-match", "*")
+    };
+    // It is written, and yet something else is wrong still.
+    let less = remove("odd").send().await;
+    assert_eq!(less.status, 422, "{}", less.body);
+    assert!(
+        less.body.contains("`policy/api`: not JSON"),
+        "{}",
+        less.body
+    );
+    let last = writable.audit().pop().unwrap();
+    assert_eq!(
+        (&last["outcome"], &last["target"]),
+        (&"refused_after_writing".into(), &"policy/odd".into())
+    );
+    assert_eq!(remove("odd").send().await.status, 404);
+    // All are documents again, of which one is unsound.
+    let rate = json!({ "limits": [{ "name": "all", "rate": "20/s" }] });
+    let unsound = server.change("PATCH", "/policies/api", &rate).await;
+    assert_eq!(unsound.status, 422, "{}", unsound.body);
+    assert!(unsound.body.contains("fast"), "{}", unsound.body);
+    assert_eq!(remove("bad").send().await.status, 204);
+    assert_eq!(source(&writable).await["refused"], false);
+    let (item, _) = server.seen("/policies/api").await;
+    assert_eq!(item["document"]["limits"], rate["limits"]);
+}
+
+#[tokio::test]
+async fn several_that_were_unsound_could_not_be_put_right_one_by_one() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    for name in ["one", "two"] {
+        let wrong = json!({ "name": name, "limits": [{ "name": "all", "rate": "fast" }] });
+        put_by_hand(&writable, &format!("policy/{name}"), &wrong.to_string()).await;
+    }
+    while server.get("/policies/own").await.status != 200 {}
+    // Something else is not made beside them.
+    let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
+    let refused = server.change("POST", "/policies", &made).await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    let remove = |name: &str| {
+        let call = server.call("DELETE", &format!("/policies/{name}"));
+        call.by(ADMIN).header("if-match", "*")
+    };
+    let less = remove("one").send().await;
+    assert_eq!(less.status, 422, "{}", less.body);
+    assert_eq!(remove("two").send().await.status, 204);
+    assert_eq!(source(&writable).await["refused"], false);
 }

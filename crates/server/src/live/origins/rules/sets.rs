@@ -1,6 +1,6 @@
 //! What was last understood of each rule set.
 
-use crate::live::source::{Loaded, Note, Part, Version};
+use crate::live::source::{Loaded, Note, Part, Version, Wrong};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::slice;
@@ -67,7 +67,7 @@ impl<T: Clone> Sets<T> {
         if good.is_empty() && !before.is_empty() {
             // Others in place of those that were, and none of them understood.
             let why = in_short(&flaws).unwrap_or_else(|| "all rule sets are gone".to_owned());
-            return Loaded::Wrong { version, why };
+            return Loaded::Wrong(Wrong::new(version, why));
         }
         let sets: Vec<T> = good.values().cloned().collect();
         *self.good.lock() = good;
@@ -99,7 +99,7 @@ fn part<T>(source: &str, sets: &[T], version: Version, translate: Translate<T>) 
         (_, Ok(imported)) => (imported.to_part(), Note::of(&imported)),
         (_, Err(errors)) => {
             let why = errors.to_string();
-            return Loaded::Wrong { version, why };
+            return Loaded::Wrong(Wrong::new(version, why));
         }
     };
     Loaded::Part(Part {

@@ -98,7 +98,8 @@ impl Written {
                 text: Some(text),
                 waits: Some(why),
             }) => {
-                let said: Value = serde_json::from_str(&text).unwrap_or_default();
+                // One that cannot be read is changed from what is served.
+                let said = serde_json::from_str(&text).unwrap_or_else(|_| value(document));
                 // Nobody has seen this one, and so no version of what was seen is its own.
                 let waiting = Document {
                     json: mask::hidden(&said).to_string(),
@@ -218,7 +219,16 @@ pub(super) async fn edit(
 pub(super) async fn remove(api: &Api, call: &Call, (kind, name): Name<'_>) -> Edited {
     for _ in 0..TRIES_MAX {
         let view = api.composer.view().await;
-        let found = Target::find(&view, kind, name)?;
+        let found = match Target::find(&view, kind, name) {
+            Ok(found) => found,
+            Err(unknown) => match api.composer.unserved(kind, name).await {
+                Some(there) => match remove_unserved(api, call, (kind, name), there).await? {
+                    Some(edited) => return Ok(edited),
+                    None => continue,
+                },
+                None => return Err(unknown),
+            },
+        };
         let written = Written::of(api, &found).await?;
         let there = written.target(&found);
         let expected = call.expected.check(&there.etag());
@@ -244,6 +254,30 @@ pub(super) async fn remove(api: &Api, call: &Call, (kind, name): Name<'_>) -> Ed
         }
     }
     Err(outrun())
+}
+
+/// Removes what stands under a name in a source, and is not served: no document, or one that was refused.
+async fn remove_unserved(
+    api: &Api,
+    call: &Call,
+    (kind, name): Name<'_>,
+    (source, text): (String, String),
+) -> Result<Option<(Arc<View>, Option<Change>)>, Refusal> {
+    call.expected.check(&ETag::of_text(&digest(&text)))?;
+    let view = api.composer.view().await;
+    let change = Change {
+        target: target(kind, name),
+        // What cannot be read cannot be masked either.
+        before: serde_json::from_str(&text).unwrap_or_else(|_| "not JSON".into()),
+        after: Value::Null,
+    };
+    let edit = Edit {
+        kind,
+        name: name.to_owned(),
+        document: None,
+        over: Some(text),
+    };
+    submit(api, &view, (Some(&source), edit), change).await
 }
 
 /// Has a change written and served; nothing where others were quicker.
