@@ -50,12 +50,13 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Lets plans say what was built of `draft`; `None` where something came between. `is_still` tells,
-    /// while nobody else can do the same, whether it is still to be.
+    /// while nobody else can do the same, whether it is still to be; `then` hears that it is.
     pub(super) fn settle_plans(
         &self,
         draft: &Draft,
         built: Result<Planned, String>,
         is_still: impl FnOnce() -> bool,
+        then: impl FnOnce(),
     ) -> Option<Result<(), PlansError>> {
         let mut replaced = self.plan_sources().writing.lock();
         if !is_still() {
@@ -70,6 +71,7 @@ impl<S: Store> Limiter<S> {
         Some(match built {
             Ok(planned) => {
                 replaced.add(rules.planned.replace(planned));
+                then();
                 Ok(())
             }
             Err(reason) => Err(PlansError::Rate { reason }),

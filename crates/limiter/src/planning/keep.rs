@@ -51,7 +51,7 @@ impl<S: Store> Limiter<S> {
     pub async fn load_plans(&self, loader: &impl LoadPlans) -> Vec<(String, PlansError)> {
         let rules = self.present();
         let loads = rules.plans.iter().map(async |source| {
-            let outcome = self.load_one(loader, source, &mut None).await;
+            let outcome = self.load_one(loader, source).await;
             Some((source.name.clone(), outcome.err()?))
         });
         join_all(loads).await.into_iter().flatten().collect()
@@ -78,10 +78,11 @@ impl<S: Store> Limiter<S> {
         &self,
         loader: &impl LoadPlans,
         source: &PlanSource,
-        tag: &mut Option<String>,
     ) -> Result<(), PlansError> {
         let hides = hides_subjects(&self.present(), &source.name);
-        let told = self.plan_sources().told(&source.name);
+        let (tag, told) = self.plan_sources().seen(source);
+        // A source that was away from the configuration, and is back, has told nothing to these rules.
+        let tag = tag.filter(|_| self.present().plan_table(&source.name).is_some());
         let loading = loader.load(source, tag.as_deref(), hides);
         let heard = timeout(source.timeout, loading).await;
         let heard = heard.unwrap_or_else(|_| {
@@ -103,17 +104,14 @@ impl<S: Store> Limiter<S> {
                 let made = made.unwrap_or_else(|_| Err(PlanErrors::one("it came to no end")));
                 match made {
                     Ok(table) => {
-                        let (name, table) = (&source.name, Arc::new(table));
-                        self.use_plans_apart(name, table, told).await?;
+                        let table = Arc::new(table);
+                        self.use_plans_apart(source, table, (next, told)).await?;
                     }
                     Err(errors) => {
                         self.note_plans(&source.name, Err(errors.to_string()));
                         return Err(PlansError::Document(errors));
                     }
                 }
-                // What is newer than this is not known by its tag.
-                let is_newest = self.plan_sources().told(&source.name) == told;
-                *tag = next.filter(|_| is_newest);
                 Ok(())
             }
             Err(reason) => {
@@ -154,11 +152,10 @@ async fn keep_one<S: Store>(
     source: &PlanSource,
     loader: &impl LoadPlans,
 ) {
-    let mut tag = None;
     while let Some(shared) = limiter.upgrade() {
         let limiter = Limiter::of_shared(shared);
         // What went wrong is noted, and said where that is due.
-        limiter.load_one(loader, source, &mut tag).await.ok();
+        limiter.load_one(loader, source).await.ok();
         let wait = limiter.plan_sources().wait(source);
         drop(limiter);
         sleep(wait).await;

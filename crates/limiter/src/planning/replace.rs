@@ -119,16 +119,26 @@ impl PlanSources {
         }
     }
 
-    /// How often somebody else than whoever keeps a source has said what it tells.
-    pub(super) fn told(&self, name: &str) -> u64 {
+    /// The version of what a source told last, and how often somebody else than whoever keeps it has said
+    /// what it tells.
+    pub(super) fn seen(&self, source: &PlanSource) -> (Option<String>, u64) {
+        let kept = self.kept.lock();
+        kept.get(&source.name).map_or((None, 0), |kept| {
+            (kept.tag(source).map(str::to_owned), kept.told)
+        })
+    }
+
+    fn told(&self, name: &str) -> u64 {
         self.kept.lock().get(name).map_or(0, |kept| kept.told)
     }
 
-    /// Somebody else says what a source tells.
-    fn note_told(&self, name: &str) {
+    /// Notes of which version it is what a source tells from now on; and that somebody else says so, where
+    /// it is not whoever keeps it.
+    fn see(&self, source: &PlanSource, tag: Option<String>, is_told: bool) {
         let mut kept = self.kept.lock();
-        let kept = kept.entry(name.to_owned()).or_default();
-        kept.told = kept.told.wrapping_add(1);
+        let kept = kept.entry(source.name.clone()).or_default();
+        kept.see(source, tag);
+        kept.told = kept.told.wrapping_add(u64::from(is_told));
     }
 
     /// How long until a source is asked again, every `refresh` while all is well.
@@ -189,25 +199,46 @@ impl<S: Store> Limiter<S> {
     }
 
     /// The same for what is a table already: for those who look into it first.
+    pub fn use_plans(&self, name: &str, table: Arc<Table>) -> Result<(), PlansError> {
+        self.use_plans_of(name, table, None)
+    }
+
+    /// The same for what is known by a `tag`, as [`LoadPlans`](super::LoadPlans) tells it: whoever asks the
+    /// source from now on has seen this.
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "it is theirs no more who hand it over"
+        reason = "they are theirs no more who hand them over"
     )]
-    pub fn use_plans(&self, name: &str, table: Arc<Table>) -> Result<(), PlansError> {
+    pub fn use_plans_of(
+        &self,
+        name: &str,
+        table: Arc<Table>,
+        tag: Option<String>,
+    ) -> Result<(), PlansError> {
+        let unknown = || PlansError::Unknown {
+            name: name.to_owned(),
+        };
+        let rules = self.present();
+        let source = rules.plans.iter().find(|source| source.name == name);
+        let source = source.ok_or_else(unknown)?;
         let replaced = loop {
             let draft = match self.draft_plans(name, &table) {
                 Ok(draft) => draft,
                 Err(error) => break Err(error),
             };
-            let noted = || {
-                self.plan_sources().note_told(name);
-                true
-            };
-            if let Some(settled) = self.settle_plans(&draft, draft.build(), noted) {
+            let see = || self.plan_sources().see(source, tag.clone(), true);
+            if let Some(settled) = self.settle_plans(&draft, draft.build(), || true, see) {
                 break settled;
             }
         };
         self.note_replaced(name, replaced)
+    }
+
+    /// The version of what the source of plans `name` told last, if it is known by any.
+    pub fn plans_tag(&self, name: &str) -> Option<String> {
+        let rules = self.present();
+        let source = rules.plans.iter().find(|source| source.name == name)?;
+        self.plan_sources().seen(source).0
     }
 
     /// Whether the source of plans `name` could tell `table`: changes nothing. It takes as long as
@@ -222,10 +253,11 @@ impl<S: Store> Limiter<S> {
     /// newer, and stays.
     pub(super) async fn use_plans_apart(
         &self,
-        name: &str,
+        source: &PlanSource,
         table: Arc<Table>,
-        told: u64,
+        (tag, told): (Option<String>, u64),
     ) -> Result<(), PlansError> {
+        let name = &source.name;
         let replaced = loop {
             let draft = match self.draft_plans(name, &table) {
                 Ok(draft) => draft,
@@ -235,7 +267,8 @@ impl<S: Store> Limiter<S> {
             let built = tokio::task::spawn_blocking(move || building.build()).await;
             let built = built.unwrap_or_else(|_| Err("it came to no end".to_owned()));
             let is_still = || self.plan_sources().told(name) == told;
-            if let Some(settled) = self.settle_plans(&draft, built, is_still) {
+            let see = || self.plan_sources().see(source, tag.clone(), false);
+            if let Some(settled) = self.settle_plans(&draft, built, is_still, see) {
                 break settled;
             }
         };

@@ -2,7 +2,7 @@
 
 use crate::known::{IN_ALL, delay};
 use std::time::Duration;
-use tidegate_policy::plan::Notes;
+use tidegate_policy::plan::{Notes, PlanSource};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -48,6 +48,8 @@ pub(super) struct Kept {
     is_reported: bool,
     /// Rises whenever somebody else than whoever keeps it says what it tells.
     pub(super) told: u64,
+    /// The version of what it told last, and where that was: a reload leaves it as it is.
+    seen: Option<(PlanSource, String)>,
 }
 
 impl Kept {
@@ -60,6 +62,7 @@ impl Kept {
             loads: self.loads.saturating_add(1),
             failures: self.failures,
             told: self.told,
+            seen: self.seen.take(),
             ..Self::default()
         };
     }
@@ -84,6 +87,19 @@ impl Kept {
             );
         }
         self.error = Some(error);
+    }
+
+    /// The version of what `source` told last, if it told any.
+    pub(super) fn tag(&self, source: &PlanSource) -> Option<&str> {
+        let (last, tag) = self.seen.as_ref()?;
+        // What subjects have of whom nothing is said is part of what is made of it.
+        let is_same = last.is_same_place(source) && last.unset == source.unset;
+        is_same.then_some(tag)
+    }
+
+    /// Notes the version of what `source` tells.
+    pub(super) fn see(&mut self, source: &PlanSource, tag: Option<String>) {
+        self.seen = tag.map(|tag| (source.clone(), tag));
     }
 
     /// How long until it is asked again: soon where it has failed, and after a while no sooner than ever.

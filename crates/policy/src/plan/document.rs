@@ -44,6 +44,8 @@ pub struct Document {
     /// Whether the ids of subjects are secrets, such as API keys.
     pub(super) hides_subjects: bool,
     pub(super) errors: PlanErrors,
+    /// How many subjects were added, whatever became of them.
+    pub(super) seen: usize,
 }
 
 /// One entry, as far as it could be read.
@@ -70,10 +72,10 @@ pub enum Level {
 }
 
 /// What the group of a subject is called, here and elsewhere.
-const GROUP: [&str; 3] = ["group", "workspace", "workspaceId"];
+pub(super) const GROUP: [&str; 3] = ["group", "workspace", "workspaceId"];
 
 /// Whether an entry counts at all.
-const ENABLED: &str = "enabled";
+pub(super) const ENABLED: &str = "enabled";
 
 /// What stands before a field of a quota.
 const QUOTA: &str = "quota.";
@@ -147,6 +149,9 @@ impl Document {
             Level::Group => &mut self.groups,
             Level::Subject => &mut self.subjects,
         };
+        self.seen = self
+            .seen
+            .saturating_add(usize::from(kind == Level::Subject));
         if entry.is_off {
             return;
         }
@@ -160,7 +165,7 @@ impl Document {
     /// Notes what is wrong with an entry, by its name, or by its number where the name is a secret.
     pub(super) fn refuse_entry(&mut self, kind: Level, id: &str, why: &str) {
         let message = if kind == Level::Subject && self.hides_subjects {
-            let number = self.subjects.len().saturating_add(1);
+            let number = self.seen.saturating_add(1);
             format!("subject number {number} (not shown, for it is a secret): {why}")
         } else {
             format!("{} {}: {why}", kind.noun(), Fault::quote(id))

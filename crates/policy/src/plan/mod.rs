@@ -37,6 +37,7 @@ pub use document::{Document, Level};
 pub use error::PlanErrors;
 pub use given::Given;
 pub use limit::{Answer, Of, Plan, Told, Unknown};
+pub use read::{Refers, refers};
 pub use settings::Rate;
 pub use source::{Collections, Origin, PlanSource, Unset};
 pub use table::{Found, Notes, Table, Tables};

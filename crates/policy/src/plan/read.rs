@@ -1,6 +1,7 @@
 //! A document of plans from its text.
 
-use super::document::{Document, Level};
+use super::document::{Document, ENABLED, GROUP, Level};
+use super::settings::flag;
 use super::{PlanErrors, json};
 use crate::config::{self, Entry, Fault, Node, Place, closest, read_syntax_up_to};
 
@@ -91,24 +92,22 @@ impl Document {
     /// # Ok::<(), tidegate_policy::plan::PlanErrors>(())
     /// ```
     pub fn put(&mut self, level: Level, id: &str, text: &str) {
-        let text = text.trim();
-        let node = if text.starts_with(['{', '[', '"']) {
-            match json::read_any(text) {
-                Ok(node) => node,
-                Err(why) => {
-                    // Where its id is a secret, what it says may be as well.
-                    let is_shown = level != Level::Subject || !self.hides_subjects;
-                    let why = if is_shown {
-                        format!(": {why}")
-                    } else {
-                        String::new()
-                    };
-                    self.refuse_entry(level, id, &format!("it is not JSON{why}"));
-                    return;
-                }
+        let node = match entry(text) {
+            Ok(node) => node,
+            Err(why) => {
+                // Where its id is a secret, what it says may be as well.
+                let is_shown = level != Level::Subject || !self.hides_subjects;
+                let why = if is_shown {
+                    format!(": {why}")
+                } else {
+                    String::new()
+                };
+                self.refuse_entry(level, id, &format!("it is not JSON{why}"));
+                self.seen = self
+                    .seen
+                    .saturating_add(usize::from(level == Level::Subject));
+                return;
             }
-        } else {
-            json::text(text)
         };
         self.settings(level, id, &node);
     }
@@ -161,6 +160,65 @@ impl Document {
             .map(|(name, text)| (name.as_str(), *text))
             .collect();
         self.add(kind, id, &fields);
+    }
+}
+
+/// What an entry refers to, as far as its text can be read.
+///
+/// ```
+/// use tidegate_policy::plan::{Level, refers};
+///
+/// let ann = refers(Level::Subject, r#"{"plan": "pro", "workspaceId": "acme", "enabled": "no"}"#);
+/// assert_eq!((ann.plan.as_deref(), ann.group.as_deref()), (Some("pro"), Some("acme")));
+/// assert!(ann.is_off);
+/// assert_eq!(refers(Level::Plan, "100/min"), Default::default());
+/// ```
+pub fn refers(level: Level, text: &str) -> Refers {
+    let mut refers = Refers::default();
+    let Ok(Node {
+        kind: config::Kind::Map(entries),
+        ..
+    }) = entry(text)
+    else {
+        return refers;
+    };
+    let mut fields = Vec::new();
+    for field in &entries {
+        // What is wrong with it is told where it is loaded.
+        flatten(field, "", &mut fields).ok();
+    }
+    for (name, text) in fields {
+        let named = || Some(text.trim()).filter(|it| !it.is_empty());
+        match name.as_str() {
+            "plan" if level != Level::Plan => refers.plan = named().map(str::to_owned),
+            ENABLED => refers.is_off = flag(text) == Ok(false),
+            name if level == Level::Subject && GROUP.contains(&name) => {
+                refers.group = named().map(str::to_owned);
+            }
+            _ => {}
+        }
+    }
+    refers
+}
+
+/// What an entry refers to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refers {
+    /// Its plan.
+    pub plan: Option<String>,
+    /// Its group.
+    pub group: Option<String>,
+    /// Whether it counts as if it were not there.
+    pub is_off: bool,
+}
+
+/// The tree of an entry that is kept by itself: a map in JSON, or a rate.
+fn entry(text: &str) -> serde_json::Result<Node> {
+    let text = text.trim();
+    if text.starts_with(['{', '[', '"']) {
+        json::read_any(text)
+    } else {
+        Ok(json::text(text))
     }
 }
 

@@ -225,7 +225,7 @@ pub(super) fn flag(text: &str) -> Result<bool, String> {
         "true" | "yes" | "1" => Ok(true),
         "false" | "no" | "0" => Ok(false),
         _ => Err(format!(
-            "{} is neither true nor false; write `unlimited: true`",
+            "{} is neither `true` nor `false`",
             Fault::quote(text)
         )),
     }

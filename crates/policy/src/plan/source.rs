@@ -110,6 +110,14 @@ impl PlanSource {
     /// How long one answer may take unless told.
     pub const TIMEOUT: Duration = Duration::from_secs(5);
 
+    /// Whether both lead to the same plans, whoever asks.
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        match (&self.origin, &other.origin) {
+            (Origin::Shelf(one), Origin::Shelf(other)) => one.place.is_same_place(&other.place),
+            (one, other) => one == other,
+        }
+    }
+
     /// Where it can be written to, if anywhere.
     pub fn shelf(&self) -> Option<&Shelf> {
         match &self.origin {

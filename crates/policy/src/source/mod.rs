@@ -222,7 +222,7 @@ impl Shelf {
 
 impl ShelfPlace {
     /// Whether both lead to the same texts, whoever asks.
-    fn is_same_place(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_place(&self, other: &Self) -> bool {
         match (self, other) {
             (
                 Self::Redis { redis, key },

@@ -3,20 +3,30 @@
 
 use crate::shelf::{Change, Shelved, Version};
 use crate::wire::fault::quote;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
-use tidegate::plan::{Document, Level};
-
-/// What a subject calls its group, here and elsewhere.
-const GROUP: [&str; 3] = ["group", "workspace", "workspaceId"];
+use tidegate::plan::{Document, Level, refers};
 
 /// Plans, groups and subjects, each as it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct Entries {
     version: Version,
     texts: BTreeMap<(Level, String), String>,
-    /// The first words of keys that are none of ours.
-    strange: Vec<String>,
+    /// The first words of keys that are none of ours, where they have several.
+    strange: Vec<Option<String>>,
+}
+
+/// Who uses what.
+#[derive(Debug, Default)]
+pub(crate) struct Users(HashMap<String, Vec<(Level, String)>, RandomState>);
+
+impl Users {
+    /// Who uses the entry `id`.
+    pub(crate) fn of(&self, id: &str) -> &[(Level, String)] {
+        self.0.get(id).map_or(&[], Vec::as_slice)
+    }
 }
 
 impl Entries {
@@ -34,8 +44,8 @@ impl Entries {
                 }
                 None => {
                     // What follows may be a secret in a place where nobody expects it.
-                    let word = key.split('/').next().unwrap_or_default();
-                    entries.strange.push(word.to_owned());
+                    let word = key.split_once('/').map(|(word, _)| word.to_owned());
+                    entries.strange.push(word);
                 }
             }
         }
@@ -69,24 +79,28 @@ impl Entries {
         entries
     }
 
-    /// Who goes by a plan, or belongs to a group.
-    pub(crate) fn users(&self, level: Level, id: &str) -> Vec<(Level, &str)> {
-        let is_user = |of: Level, settings: &Map<String, Value>| {
-            let names = |field: &str| settings.get(field).and_then(Value::as_str) == Some(id);
-            match level {
-                Level::Plan => of != Level::Plan && names("plan"),
-                Level::Group => of == Level::Subject && GROUP.iter().any(|field| names(field)),
-                Level::Subject => false,
-            }
-        };
+    /// Whether a shelf has nothing at all, and has not even counted: where it had something, it was lost.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.version.0 == "0" && self.texts.is_empty()
+    }
+
+    /// Who goes by each plan, or belongs to each group. It takes as long as reading all of them does.
+    pub(crate) fn users(&self, level: Level) -> Users {
+        let mut users = Users::default();
         if level == Level::Subject {
-            return Vec::new();
+            return users;
         }
-        let users = self.texts.iter().filter(|((of, _), text)| {
-            // Most name nobody, and need not be read.
-            text.contains(id) && settings(text).is_some_and(|it| is_user(*of, &it))
-        });
-        users.map(|((of, id), _)| (*of, id.as_str())).collect()
+        for ((of, id), text) in self.texts.iter().filter(|((of, _), _)| *of > level) {
+            let refers = refers(*of, text);
+            let named = match level {
+                Level::Plan => refers.plan,
+                _ => refers.group,
+            };
+            if let Some(named) = named {
+                users.0.entry(named).or_default().push((*of, id.clone()));
+            }
+        }
+        users
     }
 
     /// All of it as one document. What is wrong with single entries is told by its table.
@@ -99,9 +113,12 @@ impl Entries {
             document.put(*level, id, text);
         }
         for word in &self.strange {
-            let word = quote(word);
+            let what = match word {
+                Some(word) if !hides_subjects => format!("something under {}", quote(word)),
+                _ => "something of another name (not shown, for it may be a secret)".to_owned(),
+            };
             document.refuse(format!(
-                "there is something under {word}; expected `plan/ID`, `group/ID` or `subject/ID`"
+                "there is {what}; expected `plan/ID`, `group/ID` or `subject/ID`"
             ));
         }
         document
@@ -173,7 +190,11 @@ mod tests {
         ]);
         let wrong = there.document(true).table(Unset::Refuse).unwrap_err();
         let wrong = wrong.to_string();
-        for expected in ["plan `pro`", "subject number 1", "something under `tokens`"] {
+        for expected in [
+            "plan `pro`",
+            "subject number 1",
+            "something of another name",
+        ] {
             assert!(wrong.contains(expected), "{expected}: {wrong}");
         }
         assert!(!wrong.contains("s3cr3t"), "{wrong}");
@@ -189,10 +210,40 @@ mod tests {
             ("subject/bob", r#"{"plan": "pro"}"#),
             ("subject/pro", "1/s"),
         ]);
-        let of_pro = there.users(Level::Plan, "pro");
-        assert_eq!(of_pro, [(Level::Group, "acme"), (Level::Subject, "bob")]);
-        assert_eq!(there.users(Level::Group, "acme"), [(Level::Subject, "ann")]);
-        assert!(there.users(Level::Subject, "ann").is_empty());
+        let own = |users: &[(Level, &str)]| -> Vec<(Level, String)> {
+            users
+                .iter()
+                .map(|(it, id)| (*it, (*id).to_owned()))
+                .collect()
+        };
+        let of_pro = own(&[(Level::Group, "acme"), (Level::Subject, "bob")]);
+        assert_eq!(there.users(Level::Plan).of("pro"), of_pro);
+        let of_acme = own(&[(Level::Subject, "ann")]);
+        assert_eq!(there.users(Level::Group).of("acme"), of_acme);
+        assert!(there.users(Level::Subject).of("ann").is_empty());
+    }
+
+    #[test]
+    fn who_is_named_in_another_way_than_usual_was_no_user() {
+        let there = entries(&[
+            ("plan/7", "1/s"),
+            ("plan/a\"b", "1/s"),
+            ("subject/a", r#"{"plan": 7}"#),
+            ("subject/b", r#"{"plan": "a\"b"}"#),
+            ("subject/c", r#"{"settings": {"plan": " 7 "}}"#),
+        ]);
+        let users = there.users(Level::Plan);
+        assert_eq!(users.of("7").len(), 2, "{users:?}");
+        assert_eq!(users.of("a\"b").len(), 1, "{users:?}");
+    }
+
+    #[test]
+    fn a_key_without_its_level_was_shown_though_it_is_a_secret() {
+        let there = entries(&[("s3cr3t", "1/s")]);
+        for hides in [false, true] {
+            let wrong = there.document(hides).table(Unset::Refuse).unwrap_err();
+            assert!(!wrong.to_string().contains("s3cr3t"), "{wrong}");
+        }
     }
 
     #[test]

@@ -150,7 +150,7 @@ impl LoadPlans for Outrun {
         tag: Option<&str>,
         _: bool,
     ) -> Result<LoadedPlans, String> {
-        assert_eq!(tag, None, "what is newer than it is not known by its tag");
+        assert_eq!(tag, None, "what somebody else says is known by no tag");
         let newer = document("subjects: { p: 4/h }");
         let told = self.0.replace_plans("events", newer);
         told.map_err(|error| error.to_string())?;
@@ -167,6 +167,70 @@ async fn what_was_read_before_somebody_said_otherwise_was_served_after_it() {
     tokio::select! {
         () = limiter.keep_plans(Outrun(limiter.clone())) => panic!("there is a limiter"),
         () = sleep(Duration::from_secs(45)) => {}
+    }
+    assert_eq!(passes(&limiter, "p", 9), 4);
+}
+
+/// A source that is a shelf: it tells by its version whether it has changed, and what was there and is
+/// not any more is gone.
+struct Shelf(parking_lot::Mutex<(&'static str, &'static str)>);
+
+impl LoadPlans for &Shelf {
+    async fn load(
+        &self,
+        _: &PlanSource,
+        tag: Option<&str>,
+        _: bool,
+    ) -> Result<LoadedPlans, String> {
+        let (version, text) = *self.0.lock();
+        match tag {
+            Some(tag) if tag == version => Ok(LoadedPlans::Unchanged),
+            Some(_) if version == "0" => Err("it is gone".to_owned()),
+            _ => Ok(LoadedPlans::Changed {
+                document: document(text),
+                tag: Some(version.to_owned()),
+            }),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn plans_of_a_shelf_that_was_lost_were_wiped_by_the_next_reload() {
+    let (limiter, _) = limiter(EVENTS, "");
+    let shelf = Shelf(parking_lot::Mutex::new(("7", "subjects: { p: 4/h }")));
+    let steps = async {
+        sleep(Duration::from_secs(1)).await;
+        *shelf.0.lock() = ("0", "subjects: {}");
+        sleep(Duration::from_mins(1)).await;
+        limiter.reload(config(EVENTS)).unwrap();
+        sleep(Duration::from_mins(1)).await;
+    };
+    tokio::select! {
+        () = limiter.keep_plans(&shelf) => panic!("there is a limiter"),
+        () = steps => {}
+    }
+    assert_eq!(limiter.plans()[0].error.as_deref(), Some("it is gone"));
+    assert_eq!(passes(&limiter, "p", 9), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_written_first_and_served_last_was_served_for_ever() {
+    let (limiter, _) = limiter(EVENTS, "");
+    let shelf = Shelf(parking_lot::Mutex::new(("6", "subjects: { p: 4/h }")));
+    let steps = async {
+        sleep(Duration::from_secs(1)).await;
+        // Somebody wrote this before, and comes to serve it only now.
+        let table = document("subjects: { p: 2/h }").table(tidegate::plan::Unset::Unlimited);
+        let table = std::sync::Arc::new(table.unwrap());
+        limiter
+            .use_plans_of("events", table, Some("5".to_owned()))
+            .unwrap();
+        assert_eq!(limiter.plans_tag("events").as_deref(), Some("5"));
+        sleep(Duration::from_mins(1)).await;
+    };
+    tokio::select! {
+        () = limiter.keep_plans(&shelf) => panic!("there is a limiter"),
+        () = steps => {}
     }
     assert_eq!(passes(&limiter, "p", 9), 4);
 }

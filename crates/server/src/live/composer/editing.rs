@@ -117,8 +117,9 @@ impl Composer {
     /// Somebody else has written to a source: what they wrote is read, for whoever tries again.
     async fn outrun(&self, state: MutexGuard<'_, State>, kept: &Arc<Kept>) -> EditError {
         drop(state);
-        // Whatever comes of it is told where it belongs.
-        self.refresh(kept).await.ok();
+        if let Err(trouble) = self.refresh(kept).await {
+            return EditError::Away(trouble.0);
+        }
         let now = self.view().await.version.clone();
         EditError::Stale { now }
     }

@@ -298,8 +298,11 @@ async fn entries_that_somebody_broke_by_hand_are_put_right_one_by_one() {
     let (bob, _) = server.seen(&format!("{AT}/subjects/bob")).await;
     assert_eq!(bob["settings"], Value::Null);
     let (at, rate) = (format!("{AT}/subjects/bob"), json!({ "rate": "2/h" }));
-    let mended = server.change("PATCH", &at, &rate).await;
-    assert_eq!(mended.status, 200, "{}", mended.body);
+    let less = server.change("PATCH", &at, &rate).await;
+    assert_eq!(less.status, 422, "{}", less.body);
+    assert!(less.body.contains("subject `carl`"), "{}", less.body);
+    let last = writable.audit().pop().unwrap();
+    assert_eq!(last["outcome"], "refused_after_writing", "{last}");
     let remove = server
         .call("DELETE", &format!("{AT}/subjects/carl"))
         .by(ADMIN);
@@ -356,4 +359,51 @@ async fn plans_that_stand_elsewhere_are_read_only_and_the_answer_says_where() {
         server.get(&format!("{AT}/subjects")).await.json()["total"],
         0
     );
+}
+
+#[tokio::test]
+async fn plans_that_were_lost_were_made_anew_of_whatever_was_changed_next() {
+    let writable = Writable::with(SHOP).await;
+    let server = &writable.server;
+    make(server, "subjects", json!({ "id": "ann", "rate": "100/h" })).await;
+    writable.redis.command(&["DEL", "tidegate:plans"]);
+    let zed = json!({ "id": "zed", "rate": "1/h" });
+    let refused = server.change("POST", &format!("{AT}/subjects"), &zed).await;
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    assert!(refused.body.contains("are gone"), "{}", refused.body);
+    assert_eq!(server.get(&format!("{AT}/subjects")).await.status, 503);
+    assert_eq!(
+        left(server, "ann").await,
+        99,
+        "what was loaded last is served on"
+    );
+    // Whoever means it says so.
+    writable
+        .redis
+        .command(&["HSET", "tidegate:plans", "version", "1"]);
+    make(server, "subjects", zed).await;
+}
+
+#[tokio::test]
+async fn a_subject_whose_plan_is_not_there_could_not_be_switched_off() {
+    let writable = Writable::with(SHOP).await;
+    let server = &writable.server;
+    let ann = r#"{"plan": "gone", "rate": "5/h"}"#;
+    for command in [
+        ["HSET", "tidegate:plans", "subject/ann", ann],
+        ["HSET", "tidegate:plans", "version", "1"],
+    ] {
+        writable.redis.command(&command);
+    }
+    let at = format!("{AT}/subjects/ann");
+    let (_, etag) = server.seen(&at).await;
+    let off = server.call("PUT", &format!("{at}/mode")).by(OPERATE);
+    let off = off.header("if-match", &etag).json(r#"{"mode": "off"}"#);
+    let off = off.send().await;
+    assert_eq!(off.status, 200, "{}", off.body);
+    let etag = off.header("etag").unwrap().to_owned();
+    // What was answered is the version of it.
+    let on = server.call("PUT", &format!("{at}/mode")).by(OPERATE);
+    let on = on.header("if-match", &etag).json(r#"{"mode": "on"}"#);
+    assert_eq!(on.send().await.status, 200);
 }

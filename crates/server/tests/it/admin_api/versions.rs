@@ -291,3 +291,16 @@ async fn several_that_were_unsound_could_not_be_put_right_one_by_one() {
     assert_eq!(remove("two").send().await.status, 204);
     assert_eq!(source(&writable).await["refused"], false);
 }
+
+#[tokio::test]
+async fn policies_that_were_lost_were_said_to_be_others_who_keep_changing_something() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
+    assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
+    writable.redis.command(&["DEL", "tidegate:policies"]);
+    let more = json!({ "name": "web", "limits": [{ "name": "all", "rate": "10/s" }] });
+    let refused = server.change("POST", "/policies", &more).await;
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    assert!(refused.body.contains("is gone"), "{}", refused.body);
+}

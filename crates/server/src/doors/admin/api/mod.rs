@@ -52,7 +52,7 @@ use serde_json::Value;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate_policy::admin::Admin;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Mutex, Semaphore, oneshot};
 use tracing::warn;
 
 /// The most bytes of a body.
@@ -74,6 +74,8 @@ pub(crate) struct Api {
     /// What known callers may not do is written down as often as this says, and no more.
     denials: Failures,
     walks: Semaphore,
+    /// Held by whoever changes what plans say: one at a time.
+    planning: Mutex<()>,
     /// Changes under way, which are finished even if their callers go.
     changes: Arc<Changes>,
 }
@@ -91,6 +93,7 @@ impl Api {
             book: Book::default(),
             denials: Failures::new(),
             walks: Semaphore::new(WALKS_MAX),
+            planning: Mutex::new(()),
             changes,
         }
     }

@@ -95,6 +95,15 @@ impl Done {
         }
     }
 
+    /// The same, new, at `location` from now on.
+    pub(super) fn into_created(self, location: String) -> Self {
+        Self {
+            status: StatusCode::CREATED,
+            location: Some(location),
+            ..self
+        }
+    }
+
     /// Nothing is left to be said.
     pub(super) fn gone() -> Self {
         Self {

@@ -375,7 +375,8 @@ fn writable(view: &View) -> String {
     let writable = view.parts.iter().filter(|part| part.is_writable);
     let names: Vec<String> = writable.map(|part| quote(&part.name)).collect();
     match names.as_slice() {
-        [] => "a source with `writable: true` (Redis, etcd) could be changed here".to_owned(),
+        [] => "a source in Redis, in etcd, or of `documents` in MongoDB could be changed here"
+            .to_owned(),
         names => format!("what stands in {} can be changed here", names.join(", ")),
     }
 }

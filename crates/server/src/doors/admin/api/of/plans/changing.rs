@@ -1,70 +1,57 @@
 //! How an entry is changed: all of them are read, with the change, as a server would; then it is
 //! written where nobody has changed anything meanwhile; and then it is served.
 
-use super::entries::etag;
 use super::place::Place;
 use crate::doors::admin::api::Api;
 use crate::doors::admin::api::audit::{Change, Outcome};
-use crate::doors::admin::api::etag::ETag;
 use crate::doors::admin::api::respond::Refusal;
-use crate::shelf::WriteError;
+use crate::shelf::{Version, WriteError};
 use crate::sources::entries::{self, Entries, settings};
 use crate::tasks::blocking;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use tidegate::plan::{Level, PlanErrors, Table};
+use tidegate::plan::{Level, PlanErrors, Table, refers};
 use tidegate_policy::mask;
 
 /// How often a change is tried that others were quicker with.
 const TRIES_MAX: usize = 8;
 
-/// What was written.
-#[derive(Debug)]
-pub(super) struct Saved {
-    /// All entries, as they are now.
-    pub(super) entries: Entries,
-    /// The version of the one.
-    pub(super) etag: ETag,
-}
-
-/// Changes the entry `id` to what `change` makes of it and of all others: other settings, or none.
+/// Changes the entry `id` to what `change` makes of it, and of who uses it: other settings, or none. What
+/// there is then, and what to write down of it.
 pub(super) async fn submit(
     api: &Api,
     (place, id): (&Place, &str),
-    change: impl Fn(Option<&str>, &Entries) -> Result<Option<Map<String, Value>>, Refusal>,
-) -> Result<(Saved, Option<Change>), Refusal> {
+    change: impl Fn(Option<&str>, &[(Level, String)]) -> Result<Option<Map<String, Value>>, Refusal>,
+) -> Result<(Entries, Option<Change>), Refusal> {
     let shelf = place.writable(api)?;
+    // One at a time, so that what is written last is served last.
+    let _turn = api.planning.lock().await;
     for _ in 0..TRIES_MAX {
-        let there = place.read(&*shelf).await?;
-        let before = there.get(place.level, id).map(str::to_owned);
-        let after = change(before.as_deref(), &there)?;
-        if let Some(settings) = &after {
-            refuse_masks(settings)?;
-            refuse_missing_plan(place, settings, &there)?;
-        }
-        let change = Change {
+        let (there, _walk) = place.read(api, &*shelf).await?;
+        let level = place.level;
+        let read = blocking(move || (there.users(level), there));
+        let (users, there) = read.await.ok_or_else(Refusal::failed)?;
+        let before = there.get(level, id).map(str::to_owned);
+        let after = change(before.as_deref(), users.of(id))?;
+        let text = after.map(|settings| Value::Object(settings).to_string());
+        let is_same = before.as_deref().map(said) == text.as_deref().map(said);
+        let Some(change) = (!is_same).then(|| Change {
             target: place.target(id),
             before: before.as_deref().map_or(Value::Null, said),
-            after: after.clone().map_or(Value::Null, Value::Object),
+            after: text.as_deref().map_or(Value::Null, said),
+        }) else {
+            return Ok((there, None));
         };
-        let text = after.map(|settings| Value::Object(settings).to_string());
-        let version = etag(text.as_deref().unwrap_or_default());
-        if before.as_deref().and_then(settings) == text.as_deref().and_then(settings)
-            && before.is_some() == text.is_some()
-        {
-            let etag = etag(before.as_deref().unwrap_or_default());
-            let entries = there;
-            return Ok((Saved { entries, etag }, None));
+        if let Some(text) = &text {
+            refuse_masks(&said(text))?;
+            refuse_missing_plan(level, (before.as_deref(), text), &there)?;
         }
-        let next = there.with(place.level, id, text.as_deref());
-        let (next, table) = check(api, place, there, next).await?;
-        let changes = [entries::change(place.level, id, text.as_deref())];
-        match shelf.write(next.version(), &changes).await {
-            Ok(_) => {
-                serve(api, place, table).await;
-                let (entries, etag) = (next, version);
-                return Ok((Saved { entries, etag }, Some(change)));
-            }
+        let edit = (id.to_owned(), text);
+        let changes = [entries::change(level, id, edit.1.as_deref())];
+        let version = there.version().clone();
+        let checked = check(api, place, there, edit).await?;
+        match shelf.write(&version, &changes).await {
+            Ok(version) => return serve(api, place, (checked, version), change).await,
             Err(WriteError::Conflict) => {}
             Err(WriteError::Away(why)) => return Err(Refusal::away(why)),
             // It may have been written, and only the answer was lost.
@@ -79,30 +66,72 @@ pub(super) async fn submit(
     ))
 }
 
-/// Whether `next` is sound with all limits that ask; the table of it. Where something was wrong `before`,
-/// which nobody did from here, it is enough that less is wrong: so it can be put right one by one.
+/// What there would be after a change: the table of it; or what would be wrong with it still, where less
+/// would than is.
+type Checked = (Entries, Result<Arc<Table>, PlanErrors>);
+
+/// Whether it is sound with an entry of this text, or without it, and with all limits that ask. Where
+/// something is wrong already, which nobody did from here, it is enough that less is: so it can be put
+/// right one by one.
 async fn check(
     api: &Api,
     place: &Place,
-    before: Entries,
-    next: Entries,
-) -> Result<(Entries, Option<Arc<Table>>), Refusal> {
+    there: Entries,
+    (id, text): (String, Option<String>),
+) -> Result<Checked, Refusal> {
     let limiter = api.decider.limiter().clone();
     let (name, unset, hides) = (place.source.name.clone(), place.source.unset, place.hides);
-    let checked = blocking(move || match next.document(hides).table(unset) {
-        Ok(table) => {
-            let table = Arc::new(table);
+    let level = place.level;
+    let checked = blocking(move || {
+        let next = there.with(level, &id, text.as_deref());
+        let table = |entries: &Entries| {
+            let table = Arc::new(entries.document(hides).table(unset)?);
+            // One that cannot be counted is less than one that cannot be read.
             let could = limiter.could_use_plans(&name, &table);
             could.map_err(|error| PlanErrors::one(error.to_string()))?;
-            Ok((next, Some(table)))
+            Ok(table)
+        };
+        let errors = match table(&next) {
+            Ok(table) => return Ok((next, Ok(table))),
+            Err(errors) => errors,
+        };
+        let unread = |entries: &Entries| {
+            let table = entries.document(hides).table(unset);
+            table.map_or_else(|errors: PlanErrors| errors.count(), |_| 0)
+        };
+        if unread(&next) < unread(&there) {
+            return Ok((next, Err(errors)));
         }
-        Err(errors) => match before.document(hides).table(unset) {
-            Err(earlier) if errors.count() < earlier.count() => Ok((next, None)),
-            _ => Err(errors),
-        },
+        Err(errors)
     });
     let checked = checked.await.ok_or_else(Refusal::failed)?;
     checked.map_err(|errors| unsound(&errors))
+}
+
+/// Goes by what was written as `version`, at once; or says why not.
+async fn serve(
+    api: &Api,
+    place: &Place,
+    ((entries, table), version): (Checked, Version),
+    change: Change,
+) -> Result<(Entries, Option<Change>), Refusal> {
+    let (limiter, name) = (api.decider.limiter().clone(), place.source.name.clone());
+    let served = match table {
+        Ok(table) => {
+            let using = blocking(move || limiter.use_plans_of(&name, table, Some(version.0)));
+            let used = using.await.ok_or_else(Refusal::failed)?;
+            // A reload may have come between.
+            used.map_err(|error| PlanErrors::one(error.to_string()))
+        }
+        Err(errors) => Err(errors),
+    };
+    match served {
+        Ok(()) => Ok((entries, Some(change))),
+        Err(errors) => {
+            let refusal = unsound(&errors).with("source", "it is written, and not served");
+            Err(refusal.told(Outcome::RefusedAfterWriting, change))
+        }
+    }
 }
 
 fn unsound(errors: &PlanErrors) -> Refusal {
@@ -115,26 +144,15 @@ fn unsound(errors: &PlanErrors) -> Refusal {
     messages.fold(refusal, |refusal, message| refusal.with("body", message))
 }
 
-/// Goes by what was written at once. Whoever keeps plans reads it again anyway, a little later.
-async fn serve(api: &Api, place: &Place, table: Option<Arc<Table>>) {
-    let Some(table) = table else {
-        return;
-    };
-    let (limiter, name) = (api.decider.limiter().clone(), place.source.name.clone());
-    // A reload may have come between; then it is noted there why not.
-    blocking(move || limiter.use_plans(&name, table).ok()).await;
-}
-
 /// What an entry says, for the audit.
 fn said(text: &str) -> Value {
     settings(text).map_or_else(|| Value::from(text), Value::Object)
 }
 
 /// What was hidden from the caller, and comes back as it was shown, would be lost.
-fn refuse_masks(settings: &Map<String, Value>) -> Result<(), Refusal> {
-    let is_masked = settings.values().any(mask::is_masked);
+fn refuse_masks(said: &Value) -> Result<(), Refusal> {
     let why = "`***` stands where something is not shown: send it itself, or leave it out";
-    if is_masked {
+    if mask::is_masked(said) {
         return Err(Refusal::senseless("body", why));
     }
     Ok(())
@@ -142,14 +160,15 @@ fn refuse_masks(settings: &Map<String, Value>) -> Result<(), Refusal> {
 
 /// A source may well name plans that are not there; somebody who asks for one means one that is.
 fn refuse_missing_plan(
-    place: &Place,
-    settings: &Map<String, Value>,
+    level: Level,
+    (before, after): (Option<&str>, &str),
     there: &Entries,
 ) -> Result<(), Refusal> {
-    let plan = settings.get("plan").and_then(Value::as_str);
-    match plan.filter(|_| place.level != Level::Plan) {
-        Some(plan) if there.get(Level::Plan, plan).is_none() => {
-            let name = crate::wire::fault::quote(plan);
+    let plan = |text: &str| refers(level, text).plan;
+    let (before, after) = (before.and_then(plan), plan(after));
+    match after {
+        Some(plan) if before.as_ref() != Some(&plan) && there.get(Level::Plan, &plan).is_none() => {
+            let name = crate::wire::fault::quote(&plan);
             Err(Refusal::senseless(
                 "plan",
                 format!("there is no plan {name}"),

@@ -1,7 +1,7 @@
 //! Plans, groups and subjects: looked at, made, changed, removed.
 
 use super::OF_ENTRIES;
-use super::changing::{Saved, submit};
+use super::changing::submit;
 use super::place::Place;
 use crate::doors::admin::api::Api;
 use crate::doors::admin::api::call::Call;
@@ -17,7 +17,7 @@ use crate::sources::entries::{Entries, settings};
 use crate::tasks::blocking;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
-use tidegate::plan::{Found, Given, Level, Table};
+use tidegate::plan::{Found, Given, Level, Table, refers};
 
 /// The most of those that use an entry who are told by name.
 const USERS_MAX: usize = 20;
@@ -31,9 +31,7 @@ pub(in super::super::super) async fn list_entries(api: &Api, call: &Call) -> Res
         return Err(Refusal::bad("query.name", why));
     }
     let shelf = place.shelf(api)?;
-    let busy = || Refusal::away("others are at it: try again");
-    let _walk = api.walks.try_acquire().map_err(|_| busy())?;
-    let entries = place.read(&*shelf).await?;
+    let (entries, _turn) = place.read(api, &*shelf).await?;
     let teller = Teller::new(api, place);
     let query = call.query.clone();
     // There may be many.
@@ -41,8 +39,9 @@ pub(in super::super::super) async fn list_entries(api: &Api, call: &Call) -> Res
         let of_level = entries.of(teller.place.level);
         let prefix = prefix.as_deref().unwrap_or_default();
         let wanted: Vec<(&str, &str)> = of_level.filter(|(id, _)| id.starts_with(prefix)).collect();
+        let users = entries.users(teller.place.level);
         page::of(&wanted, &query, |(id, text)| {
-            teller.item(&entries, id, Some(text))
+            teller.item(id, text, users.of(id))
         })
     });
     Ok(Done::seen(body.await.ok_or_else(Refusal::failed)?))
@@ -56,9 +55,8 @@ pub(in super::super::super) async fn get(api: &Api, call: &Call) -> Result<Done,
         return Teller::new(api, place).known(id);
     }
     let shelf = place.shelf(api)?;
-    let entries = place.read(&*shelf).await?;
-    let teller = Teller::new(api, place);
-    teller.show(&entries, id)
+    let (entries, _turn) = place.read(api, &*shelf).await?;
+    Teller::new(api, place).show(entries, id).await
 }
 
 /// Makes one.
@@ -75,7 +73,7 @@ pub(in super::super::super) async fn create(api: &Api, call: &Call) -> Result<Do
             ));
         }
     };
-    let made = |there: Option<&str>, _: &Entries| match there {
+    let made = |there: Option<&str>, _: &[(Level, String)]| match there {
         Some(_) => {
             let (noun, shown) = (place.level.noun(), place.shown(place.level, &id));
             let name = crate::wire::fault::quote(&shown);
@@ -91,10 +89,8 @@ pub(in super::super::super) async fn create(api: &Api, call: &Call) -> Result<Do
     let shown = place.shown(place.level, &id);
     let location = [place.source.name.as_str(), level, &shown].map(encode);
     let location = format!("{BASE}/plans/{}", location.join("/"));
-    let teller = Teller::new(api, place);
-    let Saved { entries, etag } = saved;
-    let item = teller.item(&entries, &id, entries.get(teller.place.level, &id));
-    Ok(Done::created(item, location).at(etag))
+    let done = Teller::new(api, place).show(saved, &id).await?;
+    Ok(done.into_created(location))
 }
 
 /// Changes what a merge patch says.
@@ -154,10 +150,9 @@ pub(in super::super::super) async fn assign(api: &Api, call: &Call) -> Result<Do
 pub(in super::super::super) async fn remove(api: &Api, call: &Call) -> Result<Done, Refusal> {
     let place = Place::of(api, call).await?;
     let id = call.param("entry");
-    let removed = |there: Option<&str>, entries: &Entries| {
+    let removed = |there: Option<&str>, users: &[(Level, String)]| {
         let text = there.ok_or_else(|| unknown(&place, id))?;
         call.expected.check(&etag(text))?;
-        let users = entries.users(place.level, id);
         if !users.is_empty() {
             let told = users.iter().take(USERS_MAX);
             let told =
@@ -182,7 +177,7 @@ async fn alter(
 ) -> Result<Done, Refusal> {
     let place = Place::of(api, call).await?;
     let id = call.param("entry");
-    let altered = |there: Option<&str>, _: &Entries| {
+    let altered = |there: Option<&str>, _: &[(Level, String)]| {
         let text = there.ok_or_else(|| unknown(&place, id))?;
         call.expected.check(&etag(text))?;
         // One that cannot be read is put right by whatever is said now.
@@ -191,12 +186,12 @@ async fn alter(
         Ok(Some(settings))
     };
     let saved = api.change(call, submit(api, (&place, id), altered)).await?;
-    Teller::new(api, place).show(&saved.entries, id)
+    Teller::new(api, place).show(saved, id).await
 }
 
-/// The version of an entry.
+/// The version of an entry: of what it says, however a store writes that.
 pub(super) fn etag(text: &str) -> ETag {
-    ETag::of_text(text)
+    settings(text).map_or_else(|| ETag::of_text(text), |it| ETag::of(&Value::Object(it)))
 }
 
 fn unknown(place: &Place, id: &str) -> Refusal {
@@ -216,22 +211,20 @@ impl Teller {
         Self { place, table }
     }
 
-    /// An entry as it is told; without a text where it is not known how it is written.
-    fn item(&self, entries: &Entries, id: &str, text: Option<&str>) -> Value {
+    /// An entry as it is told.
+    fn item(&self, id: &str, text: &str, users: &[(Level, String)]) -> Value {
         let place = &self.place;
-        let users = entries.users(place.level, id);
         let told = users
             .iter()
             .take(USERS_MAX)
             .map(|(level, id)| json!({ "kind": level.noun(), "name": place.shown(*level, id) }));
-        self.told(id, text, (told.collect(), users.len()))
+        self.told(id, Some(text), (told.collect(), users.len()))
     }
 
     fn told(&self, id: &str, text: Option<&str>, (used_by, users): (Vec<Value>, usize)) -> Value {
         let place = &self.place;
         let settings = text.and_then(settings);
-        let enabled = settings.as_ref().and_then(|it| it.get("enabled"));
-        let is_off = enabled.is_some_and(|it| *it == Value::Bool(false) || it == "false");
+        let is_off = text.is_some_and(|text| refers(place.level, text).is_off);
         json!({
             "id": place.shown(place.level, id),
             "level": place.level.plural(),
@@ -257,10 +250,16 @@ impl Teller {
     }
 
     /// An entry that is there, as it is told.
-    fn show(&self, entries: &Entries, id: &str) -> Result<Done, Refusal> {
-        let text = entries.get(self.place.level, id);
-        let text = text.ok_or_else(|| unknown(&self.place, id))?;
-        Ok(Done::seen(self.item(entries, id, Some(text))).at(etag(text)))
+    async fn show(self, entries: Entries, id: &str) -> Result<Done, Refusal> {
+        let id = id.to_owned();
+        // There may be many, of which each may use it.
+        let shown = blocking(move || {
+            let text = entries.get(self.place.level, &id);
+            let text = text.ok_or_else(|| unknown(&self.place, &id))?;
+            let users = entries.users(self.place.level);
+            Ok(Done::seen(self.item(&id, text, users.of(&id))).at(etag(text)))
+        });
+        shown.await.unwrap_or_else(|| Err(Refusal::failed()))
     }
 
     /// One of a source whose entries are not kept by name: what is known of it.
@@ -268,8 +267,10 @@ impl Teller {
         if self.table.is_none() {
             return Err(Refusal::away("these plans have never been loaded"));
         }
-        let is_known = self.has(id).is_some();
-        if !is_known {
+        if self.place.level == Level::Plan {
+            return Err(self.place.elsewhere());
+        }
+        if self.has(id).is_none() {
             return Err(unknown(&self.place, id));
         }
         Ok(Done::seen(self.told(id, None, (Vec::new(), 0))))

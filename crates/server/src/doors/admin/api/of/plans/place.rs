@@ -10,11 +10,16 @@ use crate::sources::entries::Entries;
 use crate::tasks::blocking;
 use crate::wire::fault::quote;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate::plan::{Level, PlanSource, Table};
+use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
 /// The levels of plans, as paths call them.
 pub(in super::super::super) const LEVELS: [&str; 3] = ["plans", "groups", "subjects"];
+
+/// How long to wait for others who look through plans.
+const TURN_TIME: Duration = Duration::from_secs(5);
 
 /// A source of plans, and a level of it.
 #[derive(Debug)]
@@ -85,7 +90,7 @@ impl Place {
         }
     }
 
-    fn elsewhere(&self) -> Refusal {
+    pub(super) fn elsewhere(&self) -> Refusal {
         let (name, kind) = (quote(&self.source.name), self.source.kind());
         let detail = format!("what the plans {name} say stands in {kind}, and is not changed here");
         let help = "plans in `redis`, in `etcd` and as `documents` in MongoDB can be listed, and \
@@ -93,14 +98,28 @@ impl Place {
         Refusal::new(409, detail).with_help("source", "read-only", Some(help))
     }
 
-    /// All entries as they are now.
-    pub(super) async fn read(&self, from: &dyn Shelf) -> Result<Entries, Refusal> {
+    /// All entries as they are now, for as long as it is held that not many look through them at once.
+    pub(super) async fn read<'a>(
+        &self,
+        api: &'a Api,
+        from: &dyn Shelf,
+    ) -> Result<(Entries, SemaphorePermit<'a>), Refusal> {
+        let busy = |_| Refusal::away("others are at it: try again");
+        let turn = timeout(TURN_TIME, api.walks.acquire()).await;
+        let turn = turn.map_err(busy)?.map_err(|_| Refusal::failed())?;
         let read = timeout(self.source.timeout, from.read(None)).await;
         let late = || Refusal::away("the plans were not there in time");
         let shelved = read.map_err(|_| late())?;
         let shelved = shelved.map_err(|trouble| Refusal::away(trouble.0))?;
         let shelved = shelved.ok_or_else(Refusal::failed)?;
         let entries = blocking(move || Entries::new(shelved)).await;
-        entries.ok_or_else(Refusal::failed)
+        let entries = entries.ok_or_else(Refusal::failed)?;
+        let known = api.decider.limiter().plans_tag(&self.source.name);
+        if entries.is_nothing() && known.is_some_and(|known| known != "0") {
+            let why = "these plans are gone, and their version with them; what was loaded last is \
+                       served on. To begin anew, set a version where they are kept";
+            return Err(Refusal::away(why));
+        }
+        Ok((entries, turn))
     }
 }
