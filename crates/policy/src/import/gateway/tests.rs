@@ -1,5 +1,6 @@
 use super::gateway;
 use crate::import::SourceFile;
+use crate::import::names::short_hash;
 
 const POLICY: &str =
     r#"[{ "id": "1", "name": "standard", "requestsPerSecond": 10, "burstSize": 50 }]"#;
@@ -114,21 +115,50 @@ fn the_key_of_a_consumer_had_another_name_where_its_limit_had() {
     let consumer = |name: &str| {
         format!(r#"{{ "consumerId": "{name}", "requestsPerSecond": 1, "burstSize": 1 }}"#)
     };
-    let names = ["a b", "a-b", "route-2", "route", "_x"];
+    let names = ["a b", "a-b", "route-2", "route", "_x", "x"];
     let consumers = names.map(consumer).join(", ");
     let translated = yaml(&[settings, &format!("[{consumers}]")]);
     crate::Config::from_yaml(&translated).expect("no two share a key");
+    let hashed = |stem: &str, name: &str| format!("{stem}-{}", short_hash(name));
     for (limit, key) in [
-        ("a-b-2", "{limit}"),
-        ("a-b", "{limit}"),
-        ("route-2", "{limit}"),
-        ("route-3", "route"),
-        ("x", "_x"),
+        (hashed("a-b", "a b"), "{limit}"),
+        ("a-b".to_owned(), "{limit}"),
+        ("route-2".to_owned(), "{limit}"),
+        (hashed("route", "route"), "route"),
+        (hashed("x", "_x"), "_x"),
+        ("x".to_owned(), "{limit}"),
     ] {
         let after = translated.split_once(&format!("- name: {limit}\n"));
         let (_, after) = after.unwrap_or_else(|| panic!("{limit}: {translated}"));
         let template = after.lines().find(|line| line.contains("template: "));
         let expected = format!("\"ratelimit:consumer:{key}\"");
         assert!(template.unwrap().ends_with(&expected), "{limit}: {after}");
+    }
+}
+
+#[test]
+fn a_policy_took_the_name_of_another_that_was_listed_behind_it() {
+    let policy = |id: &str, name: &str, rate: u64| {
+        format!(
+            r#"{{ "id": "{id}", "name": "{name}", "requestsPerSecond": {rate}, "burstSize": 50 }}"#
+        )
+    };
+    let rate_of = |policies: &[String], name: &str| {
+        let translated = yaml(&[&format!("[{}]", policies.join(", "))]);
+        let after = translated.split_once(&format!("- name: {name}\n"));
+        let (_, after) = after.unwrap_or_else(|| panic!("{name}: {translated}"));
+        let rate = after.lines().find(|line| line.contains("rate: "));
+        rate.unwrap().trim().to_owned()
+    };
+    let (spaced, plain) = (policy("1", "gold plan", 7), policy("2", "gold-plan", 8));
+    let both = [spaced, plain];
+    assert_eq!(rate_of(&both, "gold-plan"), "rate: 8/s burst 50");
+    let hashed = format!("gold-plan-{}", short_hash("gold plan"));
+    assert_eq!(rate_of(&both, &hashed), "rate: 7/s burst 50");
+    // Of two that are called the same, neither is called as the other was.
+    let (one, other) = (policy("1", "gold", 1), policy("2", "gold", 2));
+    let of_one = format!("gold-{}", short_hash("gold\n1"));
+    for both in [[one.clone(), other.clone()], [other, one]] {
+        assert_eq!(rate_of(&both, &of_one), "rate: 1/s burst 50");
     }
 }

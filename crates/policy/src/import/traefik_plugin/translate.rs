@@ -3,9 +3,8 @@
 use super::limits::{Found, Limit};
 use super::rule::Rule;
 use crate::import::draft::{Counting, LimitDraft, PolicyDraft, RateDraft, Whom};
-use crate::import::names::Names;
+use crate::import::names::{self, Wanted};
 use crate::import::note::Notes;
-use std::collections::BTreeMap;
 
 /// The policy for the limits of a document.
 ///
@@ -18,7 +17,7 @@ pub(super) fn policy(
     (file, line): (&str, usize),
     notes: &mut Notes,
 ) -> PolicyDraft {
-    let names = names(&found.0);
+    let names = called(&found.0);
     let limits = found.0.iter().zip(names);
     let mut limits: Vec<LimitDraft> = limits.map(|(limit, name)| draft(limit, name)).collect();
     if limits.is_empty() {
@@ -36,23 +35,15 @@ pub(super) fn policy(
     }
 }
 
-/// What each of them is called. Where two would be called the same, the number does not go by their
-/// places either.
-fn names(limits: &[Limit]) -> Vec<String> {
-    let least = |limit: &Limit| {
+/// What each of them is called.
+fn called(limits: &[Limit]) -> Vec<String> {
+    let wanted = limits.iter().map(|limit| {
         let rules = limit.rules.iter();
-        rules.map(|rule| (rule.made_up(), rule.identity())).min()
-    };
-    let mut sorted: Vec<(Option<(String, String)>, usize)> =
-        limits.iter().map(least).zip(0..).collect();
-    sorted.sort_unstable();
-    let mut taken = Names::without(&["none"]);
-    let named = sorted.into_iter().map(|(least, at)| {
-        let made_up = least.map(|(made_up, _)| made_up);
-        (at, taken.take(&made_up.unwrap_or_default()))
+        let least = rules.map(|rule| (rule.made_up(), rule.identity())).min();
+        let (text, of) = least.unwrap_or_default();
+        Wanted::made_up(text, of)
     });
-    let named: BTreeMap<usize, String> = named.collect();
-    named.into_values().collect()
+    names::all(&wanted.collect::<Vec<_>>(), &["none"])
 }
 
 fn draft(limit: &Limit, name: String) -> LimitDraft {
