@@ -70,3 +70,23 @@ fn ids_in_other_letters_were_called_by_their_places() {
         assert!(is_called(&translated, &name, "1/s"), "{translated}");
     }
 }
+
+#[test]
+fn bands_as_long_as_each_other_exchanged_their_buckets_with_their_places() {
+    for label in ["", "both"] {
+        let bands = [(60, 5), (60, 3), (60, 4), (10, 2)];
+        let mut bands = bands.map(|(seconds, capacity)| band(seconds, capacity, label));
+        let labels = match label {
+            "" => ["default", "per-60s", "per-60s-2", "per-10s"],
+            _ => ["both", "both-per-60s", "both-per-60s-2", "both-per-10s"],
+        };
+        for _ in 0..bands.len() {
+            bands.rotate_left(1);
+            let translated = part(&[rule("s", "a", &bands.join(", "))]);
+            for (rate, label) in ["3/min", "4/min", "5/min", "2/10s"].into_iter().zip(labels) {
+                let said = format!("{{ rate: {rate}, label: {label} }}");
+                assert!(translated.contains(&said), "{said}: {translated}");
+            }
+        }
+    }
+}

@@ -288,10 +288,11 @@ fn rates(bands: &[Band], place: (&str, usize), notes: &mut Notes) -> Vec<RateDra
 /// A label is what a bucket is known by, and so none goes by the place of a band, or has a number in it
 /// that may change. Of bands without a label the longest is called as there: whoever adds a shorter
 /// one beside the only one takes nothing from what is used of that; beside a longer one, what is
-/// forgotten is used up again soon. The same goes for bands of one label.
+/// forgotten is used up again soon. The same goes for bands of one label, and of several as long, the
+/// one of which least may come is first.
 fn labels(bands: &[Band]) -> Vec<String> {
     let mut sorted: Vec<(usize, &Band)> = bands.iter().enumerate().collect();
-    sorted.sort_by_key(|(_, band)| Reverse(band.seconds));
+    sorted.sort_by_key(|(_, band)| (Reverse(band.seconds), band.capacity));
     let mut said = BTreeMap::new();
     let mut count = |text: String| {
         let count: &mut usize = said.entry(text).or_default();

@@ -162,3 +162,26 @@ fn a_policy_took_the_name_of_another_that_was_listed_behind_it() {
         assert_eq!(rate_of(&both, &of_one), "rate: 1/s burst 50");
     }
 }
+
+#[test]
+fn a_consumer_had_the_name_of_another_that_was_listed_behind_it() {
+    let consumer = |name: &str, rate: u64| {
+        format!(r#"{{ "consumerId": "{name}", "requestsPerSecond": {rate}, "burstSize": 9 }}"#)
+    };
+    let (odd, plain) = (consumer("_x", 1), consumer("x", 2));
+    for both in [[&odd, &plain], [&plain, &odd]] {
+        let [first, second] = both;
+        let translated = yaml(&[&format!("[{first}, {second}]")]);
+        let (_, after) = translated.split_once("- name: x\n").expect("it is there");
+        let rate = after.lines().find(|line| line.contains("rate: "));
+        assert_eq!(rate.unwrap().trim(), "rate: 2/s burst 9", "{translated}");
+    }
+}
+
+#[test]
+fn nobody_was_told_that_counts_begin_anew_with_a_second_policy() {
+    let settings = "gateway.ratelimit.redis-key-prefix: ratelimit";
+    let second = POLICY.replace("\"1\"", "\"2\"").replace("standard", "gold");
+    assert!(yaml(&[settings, POLICY, &second]).contains("begins anew"));
+    assert!(!yaml(&[settings, POLICY]).contains("begins anew"));
+}

@@ -152,7 +152,7 @@ fn by_route(policy: &Policy, name: String, found: &Found, notes: &mut Notes) -> 
         if is_only {
             return format!("{prefix}:{{route}}:{{ip}}");
         }
-        let text = "with several policies, names of keys have the policy in them, `PREFIX:POLICY:ROUTE:CLIENT`, so that no two can be the same";
+        let text = "with several policies, names of keys have the policy in them, `PREFIX:POLICY:ROUTE:CLIENT`, so that no two can be the same: where keys were named without it, as with one policy alone, what is counted in them begins anew";
         notes.add((&policy.place.0, policy.place.1), text);
         format!("{prefix}:{{policy}}:{{route}}:{{ip}}")
     });
