@@ -1,5 +1,7 @@
 //! What policies and limits are called: names of ours are plainer than those of others.
 
+use crate::mask::is_secret_subject;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names are at most this long, as the language has it.
@@ -162,10 +164,20 @@ pub(super) fn made_up<'a>(entries: impl Iterator<Item = (&'a str, Option<&'a str
         match value {
             None => letters(key),
             Some(value) if is_any(value) => format!("{}-any", letters(key)),
-            Some(value) => format!("{}-{}", letters(key), letters(value)),
+            Some(value) => format!("{}-{}", letters(key), letters(&shown(key, value))),
         }
     });
     parts.collect::<Vec<_>>().join(".")
+}
+
+/// The value of a key as it may stand in a name, which metrics, answers and keys tell anybody: of what
+/// may be a secret, a hash.
+pub(super) fn shown<'t>(key: &str, value: &'t str) -> Cow<'t, str> {
+    if is_secret_subject(key) {
+        Cow::from(short_hash(&format!("{key}\n{value}")))
+    } else {
+        Cow::from(value)
+    }
 }
 
 /// What these keys and values are, to the letter.

@@ -51,6 +51,20 @@ fn a_path_is_a_name_that_can_be_read() {
 }
 
 #[test]
+fn the_value_of_a_header_that_opens_doors_stood_in_a_name() {
+    for key in ["authorization", "X-Api-Key", "cookie", "session", "token"] {
+        let name = |value: &str| made_up([("path", Some("a")), (key, Some(value))].into_iter());
+        let shown = name("Bearer S3cret");
+        let stem = format!("path-a.{key}-");
+        let hash = shown.strip_prefix(&stem).expect("the key is told");
+        assert!(hash.bytes().all(|it| it.is_ascii_hexdigit()), "{shown}");
+        assert_ne!(shown, name("Bearer other"));
+        // Any value is as good as any other.
+        assert_eq!(name("*"), format!("{stem}any"));
+    }
+}
+
+#[test]
 fn a_name_was_taken_by_another_that_was_written_before_it() {
     for text in ["api v1", "_api-v1", "api:v1", "日本"] {
         let alone = given(&[text]);

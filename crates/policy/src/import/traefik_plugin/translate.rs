@@ -56,3 +56,49 @@ fn draft(limit: &Limit, name: String) -> LimitDraft {
         ..LimitDraft::new(name, Counting::Bucketed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::import::{LimitsOptions, traefik_plugin_limits};
+
+    /// What the limits of these headers are called.
+    fn names(headers: &[(&str, &str)]) -> Vec<String> {
+        let limits = headers.iter().map(|(key, value)| {
+            format!(
+                r#"{{ "rules": [{{ "urlpathpattern": "/a", "headerkey": "{key}", "headerval": "{value}" }}], "limit": 1 }}"#
+            )
+        });
+        let limits: Vec<String> = limits.collect();
+        let text = format!(r#"{{ "limits": [{}] }}"#, limits.join(", "));
+        let imported = traefik_plugin_limits("keeper", &text, &LimitsOptions::default());
+        let part = imported.expect("it is right").to_part();
+        let names = part
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("- name: "));
+        names.skip(1).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_token_that_a_rule_looks_for_was_the_name_of_its_limit() {
+        let headers = [
+            ("Authorization", "Bearer S3cretToken"),
+            ("Authorization", "Bearer other"),
+            ("Tier", "Free"),
+        ];
+        let names = names(&headers);
+        let [secret, other, open] = names.as_slice() else {
+            panic!("{names:?}");
+        };
+        assert_eq!(open, "a.tier-free");
+        for name in [secret, other] {
+            let hash = name
+                .strip_prefix("a.authorization-")
+                .expect("the key is told");
+            assert!(hash.len() == 8 && hash.bytes().all(|it| it.is_ascii_hexdigit()));
+        }
+        assert_ne!(secret, other);
+        // Letters of a value do not count, in its hash neither.
+        let loud = self::names(&[("AUTHORIZATION", "BEARER S3CRETTOKEN")]);
+        assert_eq!(loud.first(), Some(secret));
+    }
+}
