@@ -185,3 +185,36 @@ fn nobody_was_told_that_counts_begin_anew_with_a_second_policy() {
     assert!(yaml(&[settings, POLICY, &second]).contains("begins anew"));
     assert!(!yaml(&[settings, POLICY]).contains("begins anew"));
 }
+
+#[test]
+fn a_page_that_was_given_twice_hid_one_that_was_missing() {
+    let consumer = |name: &str| {
+        format!(r#"{{ "consumerId": "{name}", "requestsPerSecond": 1, "burstSize": 1 }}"#)
+    };
+    let page = |names: [&str; 2]| {
+        let [one, other] = names.map(consumer);
+        format!("{{ \"items\": [\n{one},\n{other}], \"total\": 3 }}")
+    };
+    let told = errors(&[&page(["a", "b"]), &page(["a", "b"])]);
+    for said in [
+        "1.yml:2:",
+        "the limit of the consumer `a` is there already",
+        "the first is in 0.yml, line 2",
+        "1.yml:3:",
+        "the limit of the consumer `b` is there already",
+        "there are 3 limits of consumers, and 2 of them are here",
+    ] {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    // Nor is it right where all of them are there.
+    let told = errors(&[&page(["a", "b"]), &page(["b", "c"])]);
+    assert!(told.contains("`b` is there already"), "{told}");
+    assert!(!told.contains("of them are here"), "{told}");
+    let routes = format!("[{}, {}]", route("/a", ""), route("/a", ""));
+    assert!(errors(&[&routes]).contains("the route `r/a` is there already"));
+    assert!(errors(&[POLICY, POLICY]).contains("the policy `1` is there already"));
+    // A route that is no more counts as one that is listed, once.
+    let draft = route("/b", r#", "status": "draft""#);
+    let told = errors(&[&format!(r#"{{ "items": [{draft}, {draft}], "total": 2 }}"#)]);
+    assert!(told.contains("there are 2 routes, and 1 of them"), "{told}");
+}
