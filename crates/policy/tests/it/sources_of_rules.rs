@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 use tidegate_policy::config::NoEnvironment;
-use tidegate_policy::source::{Named, PolicyOrigin, PolicySource, Shelf, ShelfPlace};
+use tidegate_policy::import::fluxgate_rules;
+use tidegate_policy::source::{Named, Part, PolicyOrigin, PolicySource, Shelf, ShelfPlace};
 use tidegate_policy::{Config, ConfigErrors};
 
 fn sources(text: &str) -> Result<Vec<PolicySource>, ConfigErrors> {
@@ -138,4 +139,42 @@ fn what_is_wrong_is_told_with_what_would_be_right() {
         assert!(errors.contains(expected), "{text}: {errors}");
         assert!(!errors.contains("hunter2"), "{errors}");
     }
+}
+
+#[test]
+fn a_rule_set_that_is_called_as_a_policy_of_the_file_is_told_with_both_places() {
+    let rule = |set: &str| {
+        format!(
+            r#"{{ "ruleSetId": "{set}", "id": "a", "bands": [{{ "windowSeconds": 1, "capacity": 5 }}] }}"#
+        )
+    };
+    let own = Named {
+        name: "own.yaml",
+        text: "policies: [{ name: web, limits: [{ name: all, rate: 1/s }] }]",
+    };
+    let compose = |sets: &[&str]| {
+        let rules: Vec<String> = sets.iter().map(|set| rule(set)).collect();
+        let rules = fluxgate_rules("redis", &rules.join("\n")).expect("they are right");
+        let part = Part {
+            named: Named {
+                name: "redis, translated",
+                text: &rules.to_part(),
+            },
+            is_translated: true,
+            is_trusted: false,
+        };
+        Config::compose(own, &[part], &NoEnvironment)
+    };
+    let told = compose(&["shop", "web"]).expect_err("two are called `web`");
+    let told = told.to_string();
+    for said in [
+        "redis, translated:",
+        "there are two policies with the name `web`",
+        "the first is on line 1 of own.yaml",
+    ] {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    // One that is merely written like it has a name of its own.
+    let composed = compose(&["shop", "web ", "Web!"]).expect("no two are called the same");
+    assert_eq!(composed.config.policies.len(), 4);
 }

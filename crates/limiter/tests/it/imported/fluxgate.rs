@@ -222,9 +222,9 @@ fn bands_of_one_period_without_labels_have_each_their_own_bucket() {
     assert_eq!(
         told.collect::<Vec<_>>(),
         [
-            (Some("default"), 4),
-            (Some("per-60s"), 2),
-            (Some("per-60s-2"), 3)
+            (Some("per-60s-2"), 4),
+            (Some("default"), 2),
+            (Some("per-60s"), 3)
         ]
     );
 }

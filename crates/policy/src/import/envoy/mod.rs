@@ -18,7 +18,7 @@ mod rate;
 mod translate;
 
 use super::document::{Document, Wrong, line};
-use super::names::Names;
+use super::names::{self, Wanted};
 use super::note::Notes;
 use super::yaml::ENVOY_BASE;
 use super::{Imported, SourceFile};
@@ -92,10 +92,11 @@ pub fn envoy(
     }
     wrong.finish(from)?;
     check_count(from, &domains)?;
-    let mut names = Names::without(&["none"]);
+    let wanted = domains.iter().map(|domain| Wanted::given(&domain.name));
+    let names = names::all(&wanted.collect::<Vec<_>>(), &["none"]);
     let mut policies = Vec::new();
-    for domain in domains {
-        policies.push(translate::policy(domain, options, &mut names, &mut notes));
+    for (domain, name) in domains.into_iter().zip(names) {
+        policies.push(translate::policy(domain, name, options, &mut notes));
     }
     Ok(Imported {
         from: format!("envoyproxy/ratelimit: {from}"),

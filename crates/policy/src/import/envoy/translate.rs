@@ -6,7 +6,7 @@ use super::{Domain, EnvoyOptions};
 use crate::config::{Fault, KEY_PARTS_MAX, LIMITS_MAX, Value};
 use crate::import::document::Document;
 use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Step, Whom};
-use crate::import::names::{self, Names};
+use crate::import::names::{self, Wanted};
 use crate::import::note::Notes;
 
 /// The name under which limits that requests bring themselves are counted.
@@ -27,8 +27,8 @@ pub(super) fn check(document: &mut Document<'_>, value: &Value<'_>, count: usize
 /// The policy for a domain.
 pub(super) fn policy(
     domain: Domain,
+    name: String,
     options: EnvoyOptions,
-    policies: &mut Names,
     notes: &mut Notes,
 ) -> PolicyDraft {
     let quota = domain.found.iter().find(|found| found.quota);
@@ -64,7 +64,7 @@ pub(super) fn policy(
         limits.push(LimitDraft::nobody());
     }
     PolicyDraft {
-        name: policies.take(&domain.name),
+        name,
         domain: domain.name,
         evaluate: if each { "each" } else { "all" },
         limits,
@@ -75,16 +75,18 @@ fn spot(found: &Found) -> (&str, usize) {
     (&found.place.0, found.place.1)
 }
 
-/// What the limits are called. Names that are given come first, so that none made up takes one.
+/// What the limits are called.
 fn names_of(found: &[Found]) -> Vec<String> {
-    let mut names = Names::without(&[OVERRIDE]);
-    let given: Vec<Option<String>> = found
-        .iter()
-        .map(|found| Some(names.take(found.limit.as_ref()?.name.as_ref()?)))
-        .collect();
-    let all = given.into_iter().zip(found);
-    all.map(|(given, found)| given.unwrap_or_else(|| names.take(&made_up(found))))
-        .collect()
+    let wanted = found.iter().map(|found| {
+        let steps = found.path.iter().map(|level| &level.step);
+        let of = names::of(steps.map(|step| (step.key.as_str(), step.value.as_deref())));
+        let given = found.limit.as_ref().and_then(|it| it.name.as_ref());
+        match given {
+            Some(name) => Wanted::given_to(name, of),
+            None => Wanted::made_up(made_up(found), of),
+        }
+    });
+    names::all(&wanted.collect::<Vec<_>>(), &[OVERRIDE])
 }
 
 /// The path, and whether it lets everything pass.

@@ -20,6 +20,8 @@ mod number;
 mod record;
 mod rule;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod translate;
 
 use super::document::{Document, Wrong};

@@ -9,9 +9,10 @@ use crate::import::SourceFile;
 use crate::import::base::{Base, milliseconds};
 use crate::import::document::{Document, Wrong};
 use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Waiting};
-use crate::import::names::Names;
+use crate::import::names::{self, Wanted};
 use crate::import::note::Notes;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// How keys are named there.
 const TEMPLATE: &str = "fluxgate:{policy}:{limit}:{key}:{band}";
@@ -110,17 +111,19 @@ pub(super) fn policies(
         }
     }
     check(&sets, whole)?;
-    let mut names = Names::without(&["none"]);
-    let sets = sets.into_iter();
-    Ok(sets
-        .map(|set| policy(set, &found.settings, &mut names, notes))
+    let ids: Vec<Wanted> = sets.iter().map(|(id, _)| Wanted::given(id)).collect();
+    let named = names::all(&ids, &["none"]).into_iter().zip(sets);
+    Ok(named
+        .map(|(name, set)| policy(name, set, &found.settings, notes))
         .collect())
 }
 
 fn by_set(rules: Vec<Rule>) -> Vec<Set> {
     let mut sets: Vec<Set> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for rule in rules {
-        match sets.iter_mut().find(|(id, _)| *id == rule.set) {
+        let at = *places.entry(rule.set.clone()).or_insert(sets.len());
+        match sets.get_mut(at) {
             Some((_, rules)) => rules.push(rule),
             None => sets.push((rule.set.clone(), vec![rule])),
         }
@@ -142,7 +145,7 @@ fn check(sets: &[Set], whole: &str) -> Result<(), ConfigErrors> {
             let message = format!("rule set `{set}` has more than {LIMITS_MAX} rules");
             faults.push((rule.place.clone(), Fault::new(message)));
         }
-        let mut seen = std::collections::BTreeMap::new();
+        let mut seen = BTreeMap::new();
         for rule in rules {
             let Some(limit) = &rule.limit else { continue };
             if let Some((file, line)) = seen.insert(&limit.id, &rule.place) {
@@ -168,13 +171,7 @@ fn check(sets: &[Set], whole: &str) -> Result<(), ConfigErrors> {
     wrong.finish(whole)
 }
 
-fn policy(
-    (id, rules): Set,
-    settings: &Settings,
-    policies: &mut Names,
-    notes: &mut Notes,
-) -> PolicyDraft {
-    let name = policies.take(&id);
+fn policy(name: String, (id, rules): Set, settings: &Settings, notes: &mut Notes) -> PolicyDraft {
     if name != id
         && let Some(rule) = rules.first()
     {
@@ -184,18 +181,14 @@ fn policy(
         );
         notes.add((&rule.place.0, rule.place.1), text);
     }
-    let mut names = Names::without(&["none"]);
-    let mut limits: Vec<LimitDraft> = rules
-        .iter()
-        .filter_map(|rule| {
-            Some(draft(
-                rule,
-                rule.limit.as_ref()?,
-                settings,
-                &mut names,
-                notes,
-            ))
-        })
+    let limits = rules.iter();
+    let limits = limits.filter_map(|rule| Some((rule, rule.limit.as_ref()?)));
+    let limits: Vec<(&Rule, &Limit)> = limits.collect();
+    let ids = limits.iter().map(|(_, limit)| Wanted::given(&limit.id));
+    let names = names::all(&ids.collect::<Vec<_>>(), &["none"]);
+    let limits = limits.into_iter().zip(names);
+    let mut limits: Vec<LimitDraft> = limits
+        .map(|(limit, name)| draft(limit, name, settings, notes))
         .collect();
     if limits.is_empty() {
         limits.push(LimitDraft::nobody());
@@ -209,14 +202,12 @@ fn policy(
 }
 
 fn draft(
-    rule: &Rule,
-    limit: &Limit,
+    (rule, limit): (&Rule, &Limit),
+    name: String,
     settings: &Settings,
-    names: &mut Names,
     notes: &mut Notes,
 ) -> LimitDraft {
     let place = (rule.place.0.as_str(), rule.place.1);
-    let name = names.take(&limit.id);
     if name != limit.id {
         let id = Fault::quote(&limit.id);
         notes.add(
@@ -270,22 +261,8 @@ fn rates(bands: &[Band], place: (&str, usize), notes: &mut Notes) -> Vec<RateDra
         let text = "several bands of a rule have no label, and share one bucket there: here each has its own";
         notes.warn(place, text);
     }
-    let longest = longest_unlabelled(bands);
-    let mut names = Names::default();
-    // Labels that are given come first, so that none made up takes one.
-    let given: Vec<Option<String>> = bands
-        .iter()
-        .map(|band| Some(names.take(band.label.as_ref()?)))
-        .collect();
-    let labelled = bands.iter().zip(given).enumerate();
-    let labelled = labelled.map(|(at, (band, given))| {
-        let label = given.unwrap_or_else(|| {
-            if longest == Some(at) {
-                names.take(DEFAULT_LABEL)
-            } else {
-                names.take(&format!("per-{}s", band.seconds))
-            }
-        });
+    let labelled = bands.iter().zip(labels(bands));
+    let labelled = labelled.map(|(band, label)| {
         let written = band.label.as_deref().filter(|written| *written != label);
         if let Some(written) = written {
             let why = match parse_name(written) {
@@ -306,15 +283,44 @@ fn rates(bands: &[Band], place: (&str, usize), notes: &mut Notes) -> Vec<RateDra
     labelled.collect()
 }
 
-/// The band that is called as there: of those without a label the longest, and of several as long the
-/// first.
+/// What bands are called, in order.
 ///
-/// A label is what a bucket is known by, and so none has a number in it that may change. Whoever adds
-/// a shorter band beside the only one takes nothing from what is used of that; beside a longer one, what
-/// is forgotten is used up again soon.
-fn longest_unlabelled(bands: &[Band]) -> Option<usize> {
-    let unlabelled = bands.iter().enumerate();
-    let unlabelled = unlabelled.filter(|(_, band)| band.label.is_none());
-    let longest = unlabelled.min_by_key(|(_, band)| Reverse(band.seconds));
-    longest.map(|(at, _)| at)
+/// A label is what a bucket is known by, and so none goes by the place of a band, or has a number in it
+/// that may change. Of bands without a label the longest is called as there: whoever adds a shorter
+/// one beside the only one takes nothing from what is used of that; beside a longer one, what is
+/// forgotten is used up again soon. The same goes for bands of one label, and of several as long, the
+/// one of which least may come is first.
+fn labels(bands: &[Band]) -> Vec<String> {
+    let mut sorted: Vec<(usize, &Band)> = bands.iter().enumerate().collect();
+    sorted.sort_by_key(|(_, band)| (Reverse(band.seconds), band.capacity));
+    let mut said = BTreeMap::new();
+    let mut count = |text: String| {
+        let count: &mut usize = said.entry(text).or_default();
+        *count = count.saturating_add(1);
+        *count
+    };
+    let wanted = sorted.iter().map(|(_, band)| {
+        let written = band.label.as_deref();
+        let label = written.unwrap_or(DEFAULT_LABEL);
+        let is_first = count(format!("{written:?}")) == 1;
+        if is_first {
+            return match written {
+                Some(label) => Wanted::given(label),
+                None => Wanted::made_up(label.to_owned(), label.to_owned()),
+            };
+        }
+        let mut text = format!("per-{}s", band.seconds);
+        if let Some(label) = written {
+            text = format!("{label}-{text}");
+        }
+        match count(text.clone()) {
+            1 => {}
+            nth => text = format!("{text}-{nth}"),
+        }
+        Wanted::made_up(text.clone(), text)
+    });
+    let named = names::all(&wanted.collect::<Vec<_>>(), &[]);
+    let places = sorted.iter().map(|(at, _)| *at);
+    let named: BTreeMap<usize, String> = places.zip(named).collect();
+    named.into_values().collect()
 }

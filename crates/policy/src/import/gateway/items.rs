@@ -1,6 +1,6 @@
 //! Policies, routes and consumers, as the admin service lists them.
 
-use crate::config::{Fault, Value, closest, parse_band};
+use crate::config::{Fault, Kind, Value, closest, parse_band};
 use crate::import::SourceFile;
 use crate::import::document::{Document, Wrong, bad_value, line};
 use crate::import::map::{AMOUNT_MAX, Known, Map, positive};
@@ -74,7 +74,7 @@ pub(super) struct Items {
 }
 
 /// What an item is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ItemKind {
     Policy,
     Consumer,
@@ -134,7 +134,33 @@ pub(super) fn kind(item: &Value<'_>) -> ItemKind {
     }
 }
 
+/// What an item is known by among others of its kind: of a consumer it is the consumer, of a policy
+/// without an id its name.
+pub(super) fn id<'v>(item: &Value<'v>) -> Option<&'v str> {
+    let fields: &[&str] = match kind(item) {
+        ItemKind::Consumer => &["consumerId"],
+        ItemKind::Route => &["id"],
+        ItemKind::Policy => &["id", "name"],
+    };
+    let mut texts = fields
+        .iter()
+        .filter_map(|field| match &item.node.get(field)?.kind {
+            Kind::Text(text) if !text.is_empty() => Some(text.as_str()),
+            _ => None,
+        });
+    texts.next()
+}
+
 impl ItemKind {
+    /// One of them.
+    pub(super) fn one(self) -> &'static str {
+        match self {
+            Self::Policy => "the policy",
+            Self::Consumer => "the limit of the consumer",
+            Self::Route => "the route",
+        }
+    }
+
     /// Several of them.
     pub(super) fn name(self) -> &'static str {
         match self {

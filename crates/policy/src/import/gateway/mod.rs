@@ -109,8 +109,7 @@ fn read(document: &mut Document<'_>, tree: &Node, found: &mut Found) {
         Some(list) => {
             let listed = document.items(&list);
             let total = pages::total(document, &root);
-            let kind = listed.first().map(items::kind);
-            found.pages.add(kind, listed.len(), total);
+            found.pages.add(document, &listed, total);
             for item in &listed {
                 items::read(document, item, &mut found.items);
             }

@@ -1,9 +1,10 @@
 //! Whether all that there is was listed: the admin service answers in pages.
 
-use super::items::ItemKind;
+use super::items::{self, ItemKind};
 use crate::config::{Fault, Kind, Value};
 use crate::import::SourceFile;
 use crate::import::document::{Document, Wrong, line};
+use std::collections::BTreeMap;
 
 /// How many there are in all, by the word of a page.
 #[derive(Debug)]
@@ -12,9 +13,14 @@ pub(super) struct Total {
     place: (String, usize),
 }
 
-/// What was listed so far, by what it is; of a page without items nobody knows.
+/// What was listed so far.
 #[derive(Debug, Default)]
-pub(super) struct Pages(Vec<Listed>);
+pub(super) struct Pages {
+    /// By what it is; of a page without items nobody knows.
+    listed: Vec<Listed>,
+    /// Where each of them stands first.
+    seen: BTreeMap<(ItemKind, String), (String, usize)>,
+}
 
 #[derive(Debug)]
 struct Listed {
@@ -38,10 +44,19 @@ pub(super) fn total(document: &mut Document<'_>, page: &Value<'_>) -> Option<Tot
 }
 
 impl Pages {
-    /// Takes note of a page.
-    pub(super) fn add(&mut self, kind: Option<ItemKind>, count: usize, total: Option<Total>) {
-        let Some(known) = self.0.iter_mut().find(|it| it.kind == kind) else {
-            return self.0.push(Listed { kind, count, total });
+    /// Takes note of a page, and of what is on it that was there before: whoever gives one page twice
+    /// has another in mind, and counting alone would miss it.
+    pub(super) fn add(
+        &mut self,
+        document: &mut Document<'_>,
+        items: &[Value<'_>],
+        total: Option<Total>,
+    ) {
+        let kind = items.first().map(items::kind);
+        let new = items.iter().filter(|item| self.is_new(document, item));
+        let count = new.count();
+        let Some(known) = self.listed.iter_mut().find(|it| it.kind == kind) else {
+            return self.listed.push(Listed { kind, count, total });
         };
         known.count = known.count.saturating_add(count);
         let told = |total: &Option<Total>| total.as_ref().map(|it| it.count);
@@ -50,11 +65,35 @@ impl Pages {
         }
     }
 
+    /// Whether an item is there for the first time. It is an error that it is not.
+    fn is_new(&mut self, document: &mut Document<'_>, item: &Value<'_>) -> bool {
+        let kind = items::kind(item);
+        let Some(id) = items::id(item) else {
+            // Whoever reads it says that it needs one.
+            return true;
+        };
+        let here = (document.file().to_owned(), line(item.node.place));
+        let Some((file, line)) = self.seen.get(&(kind, id.to_owned())) else {
+            self.seen.insert((kind, id.to_owned()), here);
+            return true;
+        };
+        let fault = Fault::new(format!(
+            "{} {} is there already",
+            kind.one(),
+            Fault::quote(id)
+        ));
+        let help = format!(
+            "the first is in {file}, line {line}; was a page given twice, in place of another?"
+        );
+        document.error(item.spot(), fault.help(help));
+        false
+    }
+
     /// As many are there as there are.
     pub(super) fn check(&self, wrong: &mut Wrong) {
-        for Listed { kind, count, total } in &self.0 {
+        for Listed { kind, count, total } in &self.listed {
             // A page behind the last has none, and whose it is the others tell.
-            let of_all = || self.0.iter().map(|it| it.count).sum();
+            let of_all = || self.listed.iter().map(|it| it.count).sum();
             let listed = kind.map_or_else(of_all, |_| *count);
             let listed = u64::try_from(listed).unwrap_or(u64::MAX);
             let Some(total) = total.as_ref().filter(|total| total.count > listed) else {

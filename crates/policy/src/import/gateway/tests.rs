@@ -1,5 +1,6 @@
 use super::gateway;
 use crate::import::SourceFile;
+use crate::import::names::short_hash;
 
 const POLICY: &str =
     r#"[{ "id": "1", "name": "standard", "requestsPerSecond": 10, "burstSize": 50 }]"#;
@@ -114,16 +115,18 @@ fn the_key_of_a_consumer_had_another_name_where_its_limit_had() {
     let consumer = |name: &str| {
         format!(r#"{{ "consumerId": "{name}", "requestsPerSecond": 1, "burstSize": 1 }}"#)
     };
-    let names = ["a b", "a-b", "route-2", "route", "_x"];
+    let names = ["a b", "a-b", "route-2", "route", "_x", "x"];
     let consumers = names.map(consumer).join(", ");
     let translated = yaml(&[settings, &format!("[{consumers}]")]);
     crate::Config::from_yaml(&translated).expect("no two share a key");
+    let hashed = |stem: &str, name: &str| format!("{stem}-{}", short_hash(name));
     for (limit, key) in [
-        ("a-b-2", "{limit}"),
-        ("a-b", "{limit}"),
-        ("route-2", "{limit}"),
-        ("route-3", "route"),
-        ("x", "_x"),
+        (hashed("a-b", "a b"), "{limit}"),
+        ("a-b".to_owned(), "{limit}"),
+        ("route-2".to_owned(), "{limit}"),
+        (hashed("route", "route"), "route"),
+        (hashed("x", "_x"), "_x"),
+        ("x".to_owned(), "{limit}"),
     ] {
         let after = translated.split_once(&format!("- name: {limit}\n"));
         let (_, after) = after.unwrap_or_else(|| panic!("{limit}: {translated}"));
@@ -131,4 +134,87 @@ fn the_key_of_a_consumer_had_another_name_where_its_limit_had() {
         let expected = format!("\"ratelimit:consumer:{key}\"");
         assert!(template.unwrap().ends_with(&expected), "{limit}: {after}");
     }
+}
+
+#[test]
+fn a_policy_took_the_name_of_another_that_was_listed_behind_it() {
+    let policy = |id: &str, name: &str, rate: u64| {
+        format!(
+            r#"{{ "id": "{id}", "name": "{name}", "requestsPerSecond": {rate}, "burstSize": 50 }}"#
+        )
+    };
+    let rate_of = |policies: &[String], name: &str| {
+        let translated = yaml(&[&format!("[{}]", policies.join(", "))]);
+        let after = translated.split_once(&format!("- name: {name}\n"));
+        let (_, after) = after.unwrap_or_else(|| panic!("{name}: {translated}"));
+        let rate = after.lines().find(|line| line.contains("rate: "));
+        rate.unwrap().trim().to_owned()
+    };
+    let (spaced, plain) = (policy("1", "gold plan", 7), policy("2", "gold-plan", 8));
+    let both = [spaced, plain];
+    assert_eq!(rate_of(&both, "gold-plan"), "rate: 8/s burst 50");
+    let hashed = format!("gold-plan-{}", short_hash("gold plan"));
+    assert_eq!(rate_of(&both, &hashed), "rate: 7/s burst 50");
+    // Of two that are called the same, neither is called as the other was.
+    let (one, other) = (policy("1", "gold", 1), policy("2", "gold", 2));
+    let of_one = format!("gold-{}", short_hash("gold\n1"));
+    for both in [[one.clone(), other.clone()], [other, one]] {
+        assert_eq!(rate_of(&both, &of_one), "rate: 1/s burst 50");
+    }
+}
+
+#[test]
+fn a_consumer_had_the_name_of_another_that_was_listed_behind_it() {
+    let consumer = |name: &str, rate: u64| {
+        format!(r#"{{ "consumerId": "{name}", "requestsPerSecond": {rate}, "burstSize": 9 }}"#)
+    };
+    let (odd, plain) = (consumer("_x", 1), consumer("x", 2));
+    for both in [[&odd, &plain], [&plain, &odd]] {
+        let [first, second] = both;
+        let translated = yaml(&[&format!("[{first}, {second}]")]);
+        let (_, after) = translated.split_once("- name: x\n").expect("it is there");
+        let rate = after.lines().find(|line| line.contains("rate: "));
+        assert_eq!(rate.unwrap().trim(), "rate: 2/s burst 9", "{translated}");
+    }
+}
+
+#[test]
+fn nobody_was_told_that_counts_begin_anew_with_a_second_policy() {
+    let settings = "gateway.ratelimit.redis-key-prefix: ratelimit";
+    let second = POLICY.replace("\"1\"", "\"2\"").replace("standard", "gold");
+    assert!(yaml(&[settings, POLICY, &second]).contains("begins anew"));
+    assert!(!yaml(&[settings, POLICY]).contains("begins anew"));
+}
+
+#[test]
+fn a_page_that_was_given_twice_hid_one_that_was_missing() {
+    let consumer = |name: &str| {
+        format!(r#"{{ "consumerId": "{name}", "requestsPerSecond": 1, "burstSize": 1 }}"#)
+    };
+    let page = |names: [&str; 2]| {
+        let [one, other] = names.map(consumer);
+        format!("{{ \"items\": [\n{one},\n{other}], \"total\": 3 }}")
+    };
+    let told = errors(&[&page(["a", "b"]), &page(["a", "b"])]);
+    for said in [
+        "1.yml:2:",
+        "the limit of the consumer `a` is there already",
+        "the first is in 0.yml, line 2",
+        "1.yml:3:",
+        "the limit of the consumer `b` is there already",
+        "there are 3 limits of consumers, and 2 of them are here",
+    ] {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    // Nor is it right where all of them are there.
+    let told = errors(&[&page(["a", "b"]), &page(["b", "c"])]);
+    assert!(told.contains("`b` is there already"), "{told}");
+    assert!(!told.contains("of them are here"), "{told}");
+    let routes = format!("[{}, {}]", route("/a", ""), route("/a", ""));
+    assert!(errors(&[&routes]).contains("the route `r/a` is there already"));
+    assert!(errors(&[POLICY, POLICY]).contains("the policy `1` is there already"));
+    // A route that is no more counts as one that is listed, once.
+    let draft = route("/b", r#", "status": "draft""#);
+    let told = errors(&[&format!(r#"{{ "items": [{draft}, {draft}], "total": 2 }}"#)]);
+    assert!(told.contains("there are 2 routes, and 1 of them"), "{told}");
 }

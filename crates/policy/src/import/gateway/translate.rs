@@ -8,7 +8,7 @@ use crate::import::base::Base;
 use crate::import::draft::{
     ConditionDraft, Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom,
 };
-use crate::import::names::Names;
+use crate::import::names::{self, Wanted};
 use crate::import::note::Notes;
 use crate::import::text::{escaped, quote};
 use std::cmp::Reverse;
@@ -28,10 +28,12 @@ const HEADER: &str = "X-Consumer-ID";
 
 /// Everything before the policies, and the policies.
 pub(super) fn all(found: &Found, whole: &str, notes: &mut Notes) -> (String, Vec<PolicyDraft>) {
-    let mut names = Names::without(&["none", CONSUMERS]);
     let policies = found.items.policies.iter();
+    let wanted = policies.map(|policy| Wanted::given_to(&policy.name, of(policy)));
+    let names = names::all(&wanted.collect::<Vec<_>>(), &["none", CONSUMERS]);
+    let policies = found.items.policies.iter().zip(names);
     let called: BTreeMap<&str, String> = policies
-        .map(|policy| (policy.id.as_str(), names.take(&policy.name)))
+        .map(|(policy, name)| (policy.id.as_str(), name))
         .collect();
     let mut drafts: Vec<PolicyDraft> = Vec::new();
     for policy in &found.items.policies {
@@ -45,6 +47,11 @@ pub(super) fn all(found: &Found, whole: &str, notes: &mut Notes) -> (String, Vec
         drafts.push(example(found.settings.as_ref()));
     }
     (base(found, &called, notes), drafts)
+}
+
+/// What a policy is: two may have one name, and never one id.
+fn of(policy: &Policy) -> String {
+    format!("{}\n{}", policy.name, policy.id)
 }
 
 fn base(found: &Found, called: &BTreeMap<&str, String>, notes: &mut Notes) -> String {
@@ -85,9 +92,9 @@ fn base(found: &Found, called: &BTreeMap<&str, String>, notes: &mut Notes) -> St
     base.section("respond").field("profile", "gateway");
     if has_routes {
         base.section("routes");
-        let mut ids = Names::default();
-        for it in in_order(&found.items.routes, notes) {
-            let id = ids.take(&it.id);
+        let routes = in_order(&found.items.routes, notes);
+        let ids: Vec<Wanted> = routes.iter().map(|it| Wanted::given(&it.id)).collect();
+        for (it, id) in routes.into_iter().zip(names::all(&ids, &[])) {
             if id != it.id {
                 let text = format!("route {} is called `{id}` here", Fault::quote(&it.id));
                 notes.add((&it.place.0, it.place.1), text);
@@ -145,7 +152,7 @@ fn by_route(policy: &Policy, name: String, found: &Found, notes: &mut Notes) -> 
         if is_only {
             return format!("{prefix}:{{route}}:{{ip}}");
         }
-        let text = "with several policies, names of keys have the policy in them, `PREFIX:POLICY:ROUTE:CLIENT`, so that no two can be the same";
+        let text = "with several policies, names of keys have the policy in them, `PREFIX:POLICY:ROUTE:CLIENT`, so that no two can be the same: where keys were named without it, as with one policy alone, what is counted in them begins anew";
         notes.add((&policy.place.0, policy.place.1), text);
         format!("{prefix}:{{policy}}:{{route}}:{{ip}}")
     });
@@ -165,17 +172,13 @@ fn by_route(policy: &Policy, name: String, found: &Found, notes: &mut Notes) -> 
 
 /// One limit for each consumer that has one.
 fn consumers(found: &Found) -> Option<PolicyDraft> {
+    let wanted = found.items.consumers.iter();
+    let wanted: Vec<Wanted> = wanted.map(|it| Wanted::given(&it.name)).collect();
     // Routes carry both, and no two limits of one decision have the same name.
-    let mut names = Names::without(&[ROUTE]);
-    // Names that can stay come first, so that none made up takes one.
-    let given = found.items.consumers.iter();
-    let given: Vec<Option<String>> = given
-        .map(|consumer| is_plain(&consumer.name).then(|| names.take(&consumer.name)))
-        .collect();
+    let names = names::all(&wanted, &[ROUTE]);
     let prefix = found.settings.as_ref().map(Settings::prefix);
-    let limits = found.items.consumers.iter().zip(given);
-    let limits = limits.map(|(consumer, given)| {
-        let name = given.unwrap_or_else(|| names.take(&consumer.name));
+    let limits = found.items.consumers.iter().zip(names);
+    let limits = limits.map(|(consumer, name)| {
         let condition = ConditionDraft {
             path: None,
             header: None,

@@ -4,7 +4,7 @@ use super::limit::Read;
 use crate::config::{BANDS_MAX, Fault, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, parse_band};
 use crate::import::document::{Document, line};
 use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom};
-use crate::import::names::{self, Names};
+use crate::import::names::{self, Wanted};
 use std::collections::BTreeSet;
 use tidegate_core::{Algorithm, Align};
 
@@ -33,10 +33,13 @@ pub(super) fn policies(document: &mut Document<'_>, limits: Vec<Read<'_>>) -> Ve
     if namespaces.len() > POLICIES_MAX {
         refuse_too_many(document, &namespaces);
     }
-    let mut names = Names::without(&["none"]);
+    let wanted = namespaces
+        .iter()
+        .map(|(namespace, _)| Wanted::given(namespace));
+    let names = names::all(&wanted.collect::<Vec<_>>(), &["none"]);
+    let namespaces = names.into_iter().zip(namespaces);
     namespaces
-        .into_iter()
-        .map(|(namespace, limits)| policy(document, &mut names, namespace, limits))
+        .map(|(name, (namespace, limits))| policy(document, name, namespace, limits))
         .collect()
 }
 
@@ -102,7 +105,7 @@ fn add<'v>(document: &mut Document<'_>, all: &mut Vec<Alike<'v>>, limit: Read<'v
 
 fn policy(
     document: &mut Document<'_>,
-    policies: &mut Names,
+    name: String,
     namespace: String,
     limits: Vec<Alike<'_>>,
 ) -> PolicyDraft {
@@ -113,21 +116,28 @@ fn policy(
         );
         document.error(alike.value.spot(), Fault::new(message));
     }
-    let mut names = Names::without(&["override"]);
-    let given: Vec<Option<String>> = limits
-        .iter()
-        .map(|alike| Some(names.take(alike.iter().find_map(|it| it.name.as_deref())?)))
-        .collect();
-    let limits = limits.into_iter().zip(given);
-    let limits = limits.map(|(alike, given)| {
-        let name = given.unwrap_or_else(|| names.take(&made_up(&alike)));
-        limit(name, alike)
-    });
+    let wanted: Vec<Wanted> = limits.iter().map(|alike| wanted(alike)).collect();
+    let names = names::all(&wanted, &["override"]);
+    let limits = names.into_iter().zip(limits);
+    let limits = limits.map(|(name, alike)| limit(name, alike));
     PolicyDraft {
         limits: limits.collect(),
-        name: policies.take(&namespace),
+        name,
         domain: namespace,
         evaluate: "all",
+    }
+}
+
+fn wanted(alike: &[Read<'_>]) -> Wanted {
+    let of = alike.first().map_or_else(String::new, |first| {
+        let entries = first.entries.iter();
+        let entries = entries.map(|(name, value)| (name.as_str(), value.as_deref()));
+        let variables = first.variables.iter().map(|name| (name.as_str(), None));
+        names::of(entries.chain(variables))
+    });
+    match alike.iter().find_map(|it| it.name.as_deref()) {
+        Some(name) => Wanted::given_to(name, of),
+        None => Wanted::made_up(made_up(alike), of),
     }
 }
 

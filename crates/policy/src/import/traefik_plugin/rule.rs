@@ -4,6 +4,7 @@ use crate::config::{Fault, Value, parse_header_name};
 use crate::import::document::{Document, bad_value, line};
 use crate::import::draft::ConditionDraft;
 use crate::import::map::{Known, Map};
+use crate::import::names;
 use crate::matching::PathPattern;
 
 static RULE: Known = Known {
@@ -114,8 +115,10 @@ impl Rule {
     /// that are true of the same requests.
     pub(super) fn made_up(&self) -> String {
         let path = self.path.as_ref().map(|path| name_of(&path.spelt()));
-        let header = self.header.as_ref();
-        let header = header.map(|(name, value)| format!("{name}-{}", value.to_ascii_lowercase()));
+        let header = self.header.as_ref().map(|(name, value)| {
+            let value = value.to_ascii_lowercase();
+            format!("{name}-{}", names::shown(name, &value))
+        });
         let parts: Vec<String> = path.into_iter().chain(header).collect();
         parts.join(".")
     }

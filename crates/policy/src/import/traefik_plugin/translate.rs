@@ -3,9 +3,8 @@
 use super::limits::{Found, Limit};
 use super::rule::Rule;
 use crate::import::draft::{Counting, LimitDraft, PolicyDraft, RateDraft, Whom};
-use crate::import::names::Names;
+use crate::import::names::{self, Wanted};
 use crate::import::note::Notes;
-use std::collections::BTreeMap;
 
 /// The policy for the limits of a document.
 ///
@@ -18,7 +17,7 @@ pub(super) fn policy(
     (file, line): (&str, usize),
     notes: &mut Notes,
 ) -> PolicyDraft {
-    let names = names(&found.0);
+    let names = called(&found.0);
     let limits = found.0.iter().zip(names);
     let mut limits: Vec<LimitDraft> = limits.map(|(limit, name)| draft(limit, name)).collect();
     if limits.is_empty() {
@@ -36,23 +35,15 @@ pub(super) fn policy(
     }
 }
 
-/// What each of them is called. Where two would be called the same, the number does not go by their
-/// places either.
-fn names(limits: &[Limit]) -> Vec<String> {
-    let least = |limit: &Limit| {
+/// What each of them is called.
+fn called(limits: &[Limit]) -> Vec<String> {
+    let wanted = limits.iter().map(|limit| {
         let rules = limit.rules.iter();
-        rules.map(|rule| (rule.made_up(), rule.identity())).min()
-    };
-    let mut sorted: Vec<(Option<(String, String)>, usize)> =
-        limits.iter().map(least).zip(0..).collect();
-    sorted.sort_unstable();
-    let mut taken = Names::without(&["none"]);
-    let named = sorted.into_iter().map(|(least, at)| {
-        let made_up = least.map(|(made_up, _)| made_up);
-        (at, taken.take(&made_up.unwrap_or_default()))
+        let least = rules.map(|rule| (rule.made_up(), rule.identity())).min();
+        let (text, of) = least.unwrap_or_default();
+        Wanted::made_up(text, of)
     });
-    let named: BTreeMap<usize, String> = named.collect();
-    named.into_values().collect()
+    names::all(&wanted.collect::<Vec<_>>(), &["none"])
 }
 
 fn draft(limit: &Limit, name: String) -> LimitDraft {
@@ -63,5 +54,51 @@ fn draft(limit: &Limit, name: String) -> LimitDraft {
             label: None,
         }],
         ..LimitDraft::new(name, Counting::Bucketed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::{LimitsOptions, traefik_plugin_limits};
+
+    /// What the limits of these headers are called.
+    fn names(headers: &[(&str, &str)]) -> Vec<String> {
+        let limits = headers.iter().map(|(key, value)| {
+            format!(
+                r#"{{ "rules": [{{ "urlpathpattern": "/a", "headerkey": "{key}", "headerval": "{value}" }}], "limit": 1 }}"#
+            )
+        });
+        let limits: Vec<String> = limits.collect();
+        let text = format!(r#"{{ "limits": [{}] }}"#, limits.join(", "));
+        let imported = traefik_plugin_limits("keeper", &text, &LimitsOptions::default());
+        let part = imported.expect("it is right").to_part();
+        let names = part
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("- name: "));
+        names.skip(1).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_token_that_a_rule_looks_for_was_the_name_of_its_limit() {
+        let headers = [
+            ("Authorization", "Bearer S3cretToken"),
+            ("Authorization", "Bearer other"),
+            ("Tier", "Free"),
+        ];
+        let names = names(&headers);
+        let [secret, other, open] = names.as_slice() else {
+            panic!("{names:?}");
+        };
+        assert_eq!(open, "a.tier-free");
+        for name in [secret, other] {
+            let hash = name
+                .strip_prefix("a.authorization-")
+                .expect("the key is told");
+            assert!(hash.len() == 8 && hash.bytes().all(|it| it.is_ascii_hexdigit()));
+        }
+        assert_ne!(secret, other);
+        // Letters of a value do not count, in its hash neither.
+        let loud = self::names(&[("AUTHORIZATION", "BEARER S3CRETTOKEN")]);
+        assert_eq!(loud.first(), Some(secret));
     }
 }

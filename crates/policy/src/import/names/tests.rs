@@ -1,0 +1,144 @@
+use super::{Wanted, all, made_up, short_hash};
+use crate::config::parse_name;
+use std::collections::BTreeSet;
+
+fn given(texts: &[&str]) -> Vec<String> {
+    let wanted: Vec<Wanted> = texts.iter().map(|text| Wanted::given(text)).collect();
+    all(&wanted, &["none"])
+}
+
+fn hashed(stem: &str, of: &str) -> String {
+    format!("{stem}-{}", short_hash(of))
+}
+
+#[test]
+fn a_name_that_can_be_stays_as_it_is() {
+    let names = ["bkthomps", "per_client.v2", "A-1", "0", "trailing-"];
+    assert_eq!(given(&names), names);
+}
+
+#[test]
+fn what_does_not_belong_becomes_a_dash() {
+    for (text, stem) in [
+        ("default/eg/http", "default-eg-http"),
+        ("files/*", "files"),
+        ("/api/v1*end", "api-v1-end"),
+        ("a  b", "a-b"),
+        (":path", "path"),
+        ("_x", "x"),
+        ("日本", "limit"),
+        ("", "limit"),
+        ("--", "limit"),
+        ("none", "none"),
+    ] {
+        assert_eq!(given(&[text]), [hashed(stem, text)], "{text}");
+    }
+}
+
+#[test]
+fn a_path_is_a_name_that_can_be_read() {
+    for (path, name) in [
+        (vec![("kind", Some("sms")), ("to", None)], "kind-sms.to"),
+        (
+            vec![("route", Some("api/*")), ("method", None)],
+            "route-api.method",
+        ),
+        (vec![("path", Some("*"))], "path-any"),
+        (vec![("path", Some("*.png"))], "path-png"),
+    ] {
+        assert_eq!(made_up(path.into_iter()), name);
+    }
+}
+
+#[test]
+fn the_value_of_a_header_that_opens_doors_stood_in_a_name() {
+    for key in ["authorization", "X-Api-Key", "cookie", "session", "token"] {
+        let name = |value: &str| made_up([("path", Some("a")), (key, Some(value))].into_iter());
+        let shown = name("Bearer S3cret");
+        let stem = format!("path-a.{key}-");
+        let hash = shown.strip_prefix(&stem).expect("the key is told");
+        assert!(hash.bytes().all(|it| it.is_ascii_hexdigit()), "{shown}");
+        assert_ne!(shown, name("Bearer other"));
+        // Any value is as good as any other.
+        assert_eq!(name("*"), format!("{stem}any"));
+    }
+}
+
+#[test]
+fn a_name_was_taken_by_another_that_was_written_before_it() {
+    for text in ["api v1", "_api-v1", "api:v1", "日本"] {
+        let alone = given(&[text]);
+        let beside = given(&[text, "api-v1", "中国", "limit"]);
+        assert_eq!(beside.first(), alone.first());
+        assert_eq!(beside.get(1).unwrap(), "api-v1");
+        assert_eq!(beside.get(3).unwrap(), "limit");
+        let after = given(&["api-v1", "中国", "limit", text]);
+        assert_eq!(after.last(), alone.first());
+    }
+    // Not even by one that guesses what it is called.
+    let guessed = hashed("api-v1", "api v1");
+    let names = given(&["api v1", &guessed]);
+    assert_eq!(names.last(), Some(&guessed));
+    assert_ne!(names.first(), Some(&guessed));
+}
+
+#[test]
+fn of_two_that_are_called_the_same_neither_has_the_name_of_the_other() {
+    let a = || Wanted::given_to("same", "one".to_owned());
+    let b = || Wanted::given_to("same", "other".to_owned());
+    let (one, other) = (hashed("same", "one"), hashed("same", "other"));
+    assert_eq!(all(&[a(), b()], &[]), [one.clone(), other.clone()]);
+    assert_eq!(all(&[b(), a()], &[]), [other, one]);
+    // Nor have those that are the same in everything.
+    let names = all(&[a(), a(), a()], &[]);
+    assert_eq!(names.into_iter().collect::<BTreeSet<_>>().len(), 3);
+}
+
+#[test]
+fn a_name_that_is_made_up_stays_as_it_is_unless_another_would_be_called_so() {
+    let made_up = |text: &str, of: &str| Wanted::made_up(text.to_owned(), of.to_owned());
+    let names = all(
+        &[
+            made_up("api-v1", "/api/v1"),
+            made_up("pay", "/pay"),
+            made_up("api-v1", "/api-v1"),
+            made_up("given", "/given"),
+            Wanted::given("given"),
+            made_up("kind-", "kind-日本"),
+            made_up("override", "/override"),
+        ],
+        &["override"],
+    );
+    let expected = [
+        hashed("api-v1", "/api/v1"),
+        "pay".to_owned(),
+        hashed("api-v1", "/api-v1"),
+        hashed("given", "/given"),
+        "given".to_owned(),
+        hashed("kind", "kind-日本"),
+        hashed("override", "/override"),
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn names_of_many_took_time_by_the_square_of_their_number() {
+    // 10,000 took half a minute, and ten times as many an hour; now it is no time to speak of.
+    let texts: Vec<String> = (0..100_000).map(|nth| format!("한국{nth}어")).collect();
+    let wanted: Vec<Wanted> = texts.iter().map(|text| Wanted::given(text)).collect();
+    let names = all(&wanted, &[]);
+    let alike: Vec<Wanted> = texts.iter().map(|_| Wanted::given("한국")).collect();
+    for names in [names, all(&alike, &[])] {
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), texts.len());
+    }
+}
+
+#[test]
+fn a_long_name_is_cut_where_it_stays_one() {
+    let long = ["x".repeat(100), "x".repeat(54) + "-._y" + &"z".repeat(40)];
+    for text in &long {
+        for name in given(&[text, text]) {
+            assert!(parse_name(&name).is_ok(), "{name}");
+        }
+    }
+}
