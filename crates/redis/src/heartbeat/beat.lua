@@ -1,5 +1,6 @@
--- Enters us and what we serve, drops those that are gone, counts, and tells who was there. All by the
--- server's clock: nobody is told a time, but for how many seconds we have served what we serve.
+-- Enters us and what we serve, drops those that are gone, counts, and tells who was there, or nothing
+-- where we may not read that. All by the server's clock: nobody is told a time, but for how many seconds
+-- we have served what we serve.
 --
 -- KEYS[1]  the sorted set of those that live: NAME, or NAME VERSION PROGRAM SINCE, by when each was heard
 -- ARGV     our name; after how many seconds somebody is gone; 'stay' or 'leave'; VERSION PROGRAM or
@@ -13,13 +14,13 @@ local there = redis.pcall('ZRANGE', KEYS[1], 0, ARGV[6] - 1, 'WITHSCORES')
 local said = me
 if there.err then
   -- Whoever may not read cannot find what it said before, and says as little as an instance of before.
-  there = {}
+  there = false
 elseif serves ~= '' then
   said = string.format('%s %s %d', me, serves, now - ARGV[5])
 end
 -- Since when does not change while the rest does not, however the seconds are rounded.
 local same = me .. ' ' .. serves .. ' '
-for i = 1, #there, 2 do
+for i = 1, there and #there or 0, 2 do
   local it = there[i]
   if string.sub(it, 1, #me) == me then
     if serves ~= '' and string.sub(it, 1, #same) == same then said = it end

@@ -58,6 +58,7 @@ impl Heartbeat {
             turn: tokio::sync::Mutex::new(()),
             is_closed: AtomicBool::new(false),
             has_warned: AtomicBool::new(false),
+            has_warned_unread: AtomicBool::new(false),
         });
         let task = forever(connection.downgrade(), Arc::clone(&beat));
         Self {
@@ -95,8 +96,8 @@ impl Heartbeat {
         }
     }
 
-    /// Who lives and what each serves, asked now.
-    pub async fn call(&self) -> Result<Roll, CallError> {
+    /// Who lives and what each serves, asked now; nothing where we may not read it.
+    pub async fn call(&self) -> Result<Option<Roll>, CallError> {
         let answer = self.beat.send(&self.connection, Word::Extra).await?;
         Ok(answer.roll)
     }
@@ -140,7 +141,7 @@ pub struct Heard(Arc<ArcSwapOption<Called>>);
 
 impl Heard {
     /// Who lives and what each serves, as far as it was heard of in the last 15 s; nothing while Redis is
-    /// away.
+    /// away, or where we may not read it.
     pub fn roll(&self) -> Option<Roll> {
         self.0.load().as_ref()?.now()
     }
@@ -180,6 +181,7 @@ struct Beat {
     turn: tokio::sync::Mutex<()>,
     is_closed: AtomicBool,
     has_warned: AtomicBool,
+    has_warned_unread: AtomicBool,
 }
 
 impl Beat {
@@ -204,8 +206,17 @@ impl Beat {
         let answer = sent
             .inspect_err(|error| self.complain(error))
             .and_then(|reply| Answer::read(reply, &self.id))?;
-        let (roll, at) = (answer.roll.clone(), Instant::now());
-        self.heard.0.store(Some(Arc::new(Called { roll, at })));
+        let at = Instant::now();
+        let called = answer.roll.clone().map(|roll| Called { roll, at });
+        if called.is_none() && !self.has_warned_unread.swap(true, Ordering::Relaxed) {
+            let key = &self.key;
+            warn!(
+                key,
+                "the instances that share this Redis are counted, but not compared: its user may not \
+                 read who they are, and needs +zrange"
+            );
+        }
+        self.heard.0.store(called.map(Arc::new));
         self.count(word, answer.count);
         Ok(answer)
     }

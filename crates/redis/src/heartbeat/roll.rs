@@ -66,7 +66,8 @@ impl Roll {
 pub(super) struct Answer {
     /// How many there are.
     pub(super) count: u32,
-    pub(super) roll: Roll,
+    /// Who they are; nothing where we may not read that.
+    pub(super) roll: Option<Roll>,
 }
 
 /// A roll, and when it was called.
@@ -84,8 +85,9 @@ impl Called {
     }
 }
 
-/// The server's seconds, the count, what we said, and all members there were with their scores.
-type Reply = (u64, u32, Vec<u8>, Vec<Vec<u8>>);
+/// The server's seconds, the count, what we said, and all members there were with their scores, where we
+/// may read them.
+type Reply = (u64, u32, Vec<u8>, Option<Vec<Vec<u8>>>);
 
 impl Answer {
     /// Reads what the script answered to the instance `this`.
@@ -93,6 +95,10 @@ impl Answer {
         let read = redis::from_redis_value::<Reply>(reply);
         let (now, count, said, there) =
             read.map_err(|error| CallError::malformed(error.to_string()))?;
+        // Who sees nobody is not alone for that, and agrees with nobody.
+        let Some(there) = there else {
+            return Ok(Self { count, roll: None });
+        };
         let mut instances = vec![instance(&said, now, now)];
         for pair in there.chunks_exact(2) {
             let [member, heard] = pair else { continue };
@@ -115,7 +121,7 @@ impl Answer {
         instances.dedup_by(|later, earlier| later.name == earlier.name);
         Ok(Self {
             count,
-            roll: Roll { instances },
+            roll: Some(Roll { instances }),
         })
     }
 }
@@ -167,7 +173,7 @@ mod tests {
         ];
         let answer = Answer::read(Value::Array(reply), "me").unwrap();
         assert_eq!(answer.count, 3);
-        answer.roll
+        answer.roll.unwrap()
     }
 
     #[test]

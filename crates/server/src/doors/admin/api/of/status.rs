@@ -129,8 +129,8 @@ async fn instances(api: &Api) -> Value {
     // While Redis is away, the number is what was last known, and those are named who were heard of.
     let roll = match heartbeat {
         Some(heartbeat) => {
-            let asked = heartbeat.call().await.ok();
-            asked.or_else(|| heartbeat.heard().roll())
+            let asked = heartbeat.call().await;
+            asked.unwrap_or_else(|_| heartbeat.heard().roll())
         }
         None => None,
     };
@@ -139,7 +139,7 @@ async fn instances(api: &Api) -> Value {
         "counted": roll.is_some(),
         "this": heartbeat.map(Heartbeat::id),
         "live": heartbeat.map_or(1, Heartbeat::live),
-        "versions_agree": roll.as_ref().map(agree),
+        "versions_agree": roll.as_ref().and_then(agree),
         "all": all.map(instance).collect::<Vec<_>>(),
     })
 }
