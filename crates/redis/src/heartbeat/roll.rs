@@ -48,6 +48,13 @@ pub struct Roll {
 }
 
 impl Roll {
+    /// Whether it tells of this instance that it serves `what`, as it is told to others.
+    pub(super) fn says(&self, what: &str) -> bool {
+        let this = self.instances.iter().find(|it| it.is_this);
+        let serves = this.and_then(|it| it.serves.as_ref());
+        serves.is_some_and(|it| format!("{} {}", it.version, it.program) == what)
+    }
+
     /// How it is `passed` later, if nobody was heard of since.
     fn later(&self, passed: Duration) -> Self {
         let mut roll = self.clone();

@@ -165,9 +165,20 @@ async fn instances_that_have_gone_or_been_killed_are_told_no_more_and_those_of_b
     leaves.process.signal("TERM").await;
     assert!(leaves.process.ended().await.status.success());
     // It said so itself, and nobody had to wait for it.
-    let left = one.get("/status").await.json();
-    let mut all = left["instances"]["all"].as_array().unwrap().iter();
-    assert!(all.all(|it| it["name"] != name), "{left}");
+    let left = ["ZRANGE", "tg:instances", "0", "-1"];
+    let left = writable.redis.command(&left).texts();
+    assert!(
+        !left.iter().any(|it| it.starts_with(name.as_str().unwrap())),
+        "{left:?}"
+    );
+    once(one, |it| {
+        it["all"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|it| it["name"] != name)
+    })
+    .await;
     drop(dies);
     let gone = |it: &Value| it["all"].as_array().unwrap().len() == 1;
     let status = once(one, gone).await;
