@@ -36,8 +36,9 @@ const EVERY: Duration = Duration::from_secs(5);
 const GONE: Duration = Duration::from_secs(15);
 /// What was heard so lately need not be asked again.
 const LATELY: Duration = Duration::from_secs(1);
-/// The most instances that are named. Where there are more of them, one that says something else may be
-/// counted twice until it is gone: rather one too many than one too few.
+/// The most instances that are named. Where there are more of them, one that did not hear the answer to
+/// its last beat may be counted twice until what it said before is gone: rather one too many than one too
+/// few.
 const INSTANCES_MAX: usize = 1_000;
 
 /// Keeps this instance in the sorted set `<prefix>instances` until it is dropped or closed.
@@ -59,6 +60,7 @@ impl Heartbeat {
             live: Arc::new(AtomicU32::new(0)),
             peak: Mutex::default(),
             told: Mutex::new(None),
+            said: Mutex::default(),
             news: Notify::new(),
             heard: Heard::default(),
             turn: tokio::sync::Mutex::new(()),
@@ -196,6 +198,8 @@ struct Beat {
     live: Arc<AtomicU32>,
     peak: Mutex<Peak>,
     told: Mutex<Option<Told>>,
+    /// What we are in the list as, by the last answer; nothing before the first.
+    said: Mutex<Vec<u8>>,
     /// Something else is served, or somebody asks.
     news: Notify,
     heard: Heard,
@@ -216,18 +220,22 @@ impl Beat {
             Some(told) => (told.what.clone(), told.at.elapsed().as_secs()),
             None => (String::new(), 0),
         };
+        let last = self.said.lock().clone();
         let args = [
-            &self.id,
-            &GONE.as_secs().to_string(),
-            stay,
-            &what,
-            &seconds.to_string(),
-            &INSTANCES_MAX.to_string(),
-        ];
+            self.id.as_bytes(),
+            GONE.as_secs().to_string().as_bytes(),
+            stay.as_bytes(),
+            what.as_bytes(),
+            seconds.to_string().as_bytes(),
+            INSTANCES_MAX.to_string().as_bytes(),
+            &last,
+        ]
+        .map(<[u8]>::to_vec);
         let sent = connection.evalsha(&self.script, &[&self.key], &args).await;
         let answer = sent
             .inspect_err(|error| self.complain(error))
             .and_then(|reply| Answer::read(reply, &self.id))?;
+        self.said.lock().clone_from(&answer.said);
         let at = Instant::now();
         let called = answer.roll.clone().map(|roll| Called { roll, at });
         if called.is_none() && !self.has_warned_unread.swap(true, Ordering::Relaxed) {

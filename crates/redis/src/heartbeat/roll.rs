@@ -73,6 +73,8 @@ impl Roll {
 pub(super) struct Answer {
     /// How many there are.
     pub(super) count: u32,
+    /// What this one is there as.
+    pub(super) said: Vec<u8>,
     /// Who they are; nothing where we may not read that.
     pub(super) roll: Option<Roll>,
 }
@@ -104,7 +106,8 @@ impl Answer {
             read.map_err(|error| CallError::malformed(error.to_string()))?;
         // Who sees nobody is not alone for that, and agrees with nobody.
         let Some(there) = there else {
-            return Ok(Self { count, roll: None });
+            let roll = None;
+            return Ok(Self { count, said, roll });
         };
         let mut instances = vec![instance(&said, now, now)];
         for pair in there.chunks_exact(2) {
@@ -128,6 +131,7 @@ impl Answer {
         instances.dedup_by(|later, earlier| later.name == earlier.name);
         Ok(Self {
             count,
+            said,
             roll: Some(Roll { instances }),
         })
     }

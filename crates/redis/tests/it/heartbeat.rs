@@ -258,3 +258,41 @@ fn all_who_ask_at_one_time_share_what_is_asked() {
     let asked = calls() - before;
     assert!(asked < 20, "{asked} times");
 }
+
+#[test]
+fn one_of_more_than_are_read_was_there_twice() {
+    let server = Server::start();
+    let connection = connect(settings(&server));
+    let seconds = || -> u64 {
+        let time = server.command(&["TIME"]).texts();
+        time[0].parse().expect("a number")
+    };
+    // All of these are heard of before us, and so we are never among those that are read.
+    let (began, others) = (seconds(), 1_200);
+    let mut enter = vec!["ZADD".to_owned(), KEY.to_owned()];
+    for nth in 0..others {
+        enter.extend([began.to_string(), format!("!{nth}")]);
+    }
+    assert_eq!(server.command(&enter).int(), others);
+    let one = start(&connection);
+    let own = || {
+        let all = server.command(&["ZRANGE", KEY, "0", "-1"]).texts();
+        let own = all.into_iter().filter(|it| it.starts_with(one.id()));
+        own.collect::<Vec<_>>()
+    };
+    for version in ["a", "b"] {
+        one.tell(version, "1");
+        call(&one);
+        let own = own();
+        assert!(own[0].contains(&format!(" {version} 1 ")), "{own:?}");
+        assert_eq!(own.len(), 1, "{own:?}");
+    }
+    // However the seconds are rounded, which are over at another moment here than there.
+    let first = own();
+    while seconds() < began + 3 {
+        call(&one);
+        assert_eq!(own(), first);
+    }
+    world::runtime().block_on(one.close()).expect("it leaves");
+    assert_eq!(own(), Vec::<String>::new());
+}
