@@ -217,8 +217,8 @@ async fn a_list_and_plans_that_are_stale_are_told_to_be_for_as_long_as_they_are(
     let folder = Folder::make();
     let plans = folder.write("plans.json", PLANS);
     let redis = Redis::start();
-    let list = format!("{{ set: out, url: '{}' }}", redis.url());
-    let guards = format!("guards: [{{ name: out, refuse: ip, redis: {list}, refresh: 100ms }}]");
+    let set = format!("{{ set: out, url: '{}' }}", redis.url());
+    let guards = format!("guards: [{{ name: out, refuse: ip, redis: {set}, refresh: 100ms }}]");
     let text = config(&plans, &guards).replace("' } }]", "' }, refresh: 100ms }]");
     let server = Server::start(&text).await;
     let until_stale = async |expected: [f64; 2]| {
