@@ -4,9 +4,11 @@
 //! |---|---|
 //! | this one | the beat, every few seconds and whenever we serve something else |
 //! | `beat.lua` | what it does there, in one step |
+//! | `asking` | asking between the beats |
 //! | `roll` | who lives, and what each of them serves |
 //! | `peak` | how many there were at most, of late |
 
+mod asking;
 mod peak;
 mod roll;
 
@@ -17,6 +19,7 @@ use crate::connection::{Connection, WeakConnection};
 use crate::error::CallError;
 use crate::script::Script;
 use arc_swap::ArcSwapOption;
+use asking::{Asking, Saying};
 use parking_lot::Mutex;
 use peak::Peak;
 use roll::{Answer, Called, PROGRAM_MAX, VERSION_MAX, is_word};
@@ -25,14 +28,17 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 use tracing::warn;
 
 const EVERY: Duration = Duration::from_secs(5);
 /// An instance that was not heard of for so long is gone.
 const GONE: Duration = Duration::from_secs(15);
-/// The most instances that are named. Where there are more of them, one that says something else may be
-/// counted twice until it is gone: rather one too many than one too few.
+/// What was heard so lately need not be asked again.
+const LATELY: Duration = Duration::from_secs(1);
+/// The most instances that are named. Where there are more of them, one that did not hear the answer to
+/// its last beat may be counted twice until what it said before is gone: rather one too many than one too
+/// few.
 const INSTANCES_MAX: usize = 1_000;
 
 /// Keeps this instance in the sorted set `<prefix>instances` until it is dropped or closed.
@@ -40,6 +46,7 @@ const INSTANCES_MAX: usize = 1_000;
 pub struct Heartbeat {
     connection: Connection,
     beat: Arc<Beat>,
+    asking: Asking,
     task: Option<AbortHandle>,
 }
 
@@ -53,16 +60,20 @@ impl Heartbeat {
             live: Arc::new(AtomicU32::new(0)),
             peak: Mutex::default(),
             told: Mutex::new(None),
+            said: Mutex::default(),
             news: Notify::new(),
             heard: Heard::default(),
             turn: tokio::sync::Mutex::new(()),
             is_closed: AtomicBool::new(false),
             has_warned: AtomicBool::new(false),
+            has_warned_unread: AtomicBool::new(false),
         });
-        let task = forever(connection.downgrade(), Arc::clone(&beat));
+        let (saying, asking) = asking::channel();
+        let task = forever(connection.downgrade(), Arc::clone(&beat), saying);
         Self {
             connection: connection.clone(),
             beat,
+            asking,
             task: connection.tasks().spawn(task),
         }
     }
@@ -95,10 +106,24 @@ impl Heartbeat {
         }
     }
 
-    /// Who lives and what each serves, asked now.
-    pub async fn call(&self) -> Result<Roll, CallError> {
-        let answer = self.beat.send(&self.connection, Word::Extra).await?;
-        Ok(answer.roll)
+    /// Who lives and what each serves, asked now; nothing where we may not read it. All who call at one
+    /// time share what is asked.
+    pub async fn call(&self) -> Result<Option<Roll>, CallError> {
+        self.asking.next(&self.beat.news).await
+    }
+
+    /// Who lives and what each serves: as heard in the last second, if we still serve the same; or else
+    /// asked now, and as last heard where no answer comes within `patience`. Nothing while Redis is away,
+    /// or where we may not read it.
+    pub async fn roll(&self, patience: Duration) -> Option<Roll> {
+        if let Some(roll) = self.beat.lately() {
+            return Some(roll);
+        }
+        let called = timeout(patience, self.call()).await;
+        match called {
+            Ok(Ok(roll)) => roll,
+            Ok(Err(_)) | Err(_) => self.beat.heard.roll(),
+        }
     }
 
     /// Where it is kept who lives and what each serves, for those who do not want to wait.
@@ -140,7 +165,7 @@ pub struct Heard(Arc<ArcSwapOption<Called>>);
 
 impl Heard {
     /// Who lives and what each serves, as far as it was heard of in the last 15 s; nothing while Redis is
-    /// away.
+    /// away, or where we may not read it.
     pub fn roll(&self) -> Option<Roll> {
         self.0.load().as_ref()?.now()
     }
@@ -173,13 +198,16 @@ struct Beat {
     live: Arc<AtomicU32>,
     peak: Mutex<Peak>,
     told: Mutex<Option<Told>>,
-    /// Something else is served.
+    /// What we are in the list as, by the last answer; nothing before the first.
+    said: Mutex<Vec<u8>>,
+    /// Something else is served, or somebody asks.
     news: Notify,
     heard: Heard,
-    /// One at a time, so that none says what an earlier one knew after a later one.
+    /// One at a time, so that none says what an earlier one knew after the last one.
     turn: tokio::sync::Mutex<()>,
     is_closed: AtomicBool,
     has_warned: AtomicBool,
+    has_warned_unread: AtomicBool,
 }
 
 impl Beat {
@@ -192,22 +220,47 @@ impl Beat {
             Some(told) => (told.what.clone(), told.at.elapsed().as_secs()),
             None => (String::new(), 0),
         };
+        let last = self.said.lock().clone();
         let args = [
-            &self.id,
-            &GONE.as_secs().to_string(),
-            stay,
-            &what,
-            &seconds.to_string(),
-            &INSTANCES_MAX.to_string(),
-        ];
+            self.id.as_bytes(),
+            GONE.as_secs().to_string().as_bytes(),
+            stay.as_bytes(),
+            what.as_bytes(),
+            seconds.to_string().as_bytes(),
+            INSTANCES_MAX.to_string().as_bytes(),
+            &last,
+        ]
+        .map(<[u8]>::to_vec);
         let sent = connection.evalsha(&self.script, &[&self.key], &args).await;
         let answer = sent
             .inspect_err(|error| self.complain(error))
             .and_then(|reply| Answer::read(reply, &self.id))?;
-        let (roll, at) = (answer.roll.clone(), Instant::now());
-        self.heard.0.store(Some(Arc::new(Called { roll, at })));
+        self.said.lock().clone_from(&answer.said);
+        let at = Instant::now();
+        let called = answer.roll.clone().map(|roll| Called { roll, at });
+        if called.is_none() && !self.has_warned_unread.swap(true, Ordering::Relaxed) {
+            let key = &self.key;
+            warn!(
+                key,
+                "the instances that share this Redis are counted, but not compared: its user may not \
+                 read who they are, and needs +zrange"
+            );
+        }
+        self.heard.0.store(called.map(Arc::new));
         self.count(word, answer.count);
         Ok(answer)
+    }
+
+    /// What was heard a moment ago, if it tells of us what we serve now.
+    fn lately(&self) -> Option<Roll> {
+        let called = self.heard.0.load_full()?;
+        if called.at.elapsed() >= LATELY {
+            return None;
+        }
+        let roll = called.now()?;
+        let told = self.told.lock();
+        let is_so = told.as_ref().is_none_or(|told| roll.says(&told.what));
+        is_so.then_some(roll)
     }
 
     fn count(&self, word: Word, count: u32) {
@@ -229,11 +282,16 @@ impl Beat {
     }
 }
 
-async fn forever(weak: WeakConnection, beat: Arc<Beat>) {
+async fn forever(weak: WeakConnection, beat: Arc<Beat>, saying: Saying) {
+    let send = async |connection: &Connection, word: Word| {
+        let nth = saying.begins();
+        let answered = beat.send(connection, word).await;
+        saying.ends(nth, answered.map(|answer| answer.roll));
+    };
     // Held only while it is needed, or it would never end.
     while let Some(connection) = weak.upgrade() {
         // If Redis is away, which others tell, what was seen before still counts.
-        beat.send(&connection, Word::Regular).await.ok();
+        send(&connection, Word::Regular).await;
         drop(connection);
         let next = Instant::now() + jittered(EVERY);
         while news_before(next, &beat.news).await {
@@ -241,7 +299,7 @@ async fn forever(weak: WeakConnection, beat: Arc<Beat>) {
                 return;
             };
             // Where it fails, the next one says it.
-            beat.send(&connection, Word::Extra).await.ok();
+            send(&connection, Word::Extra).await;
         }
     }
 }

@@ -48,6 +48,13 @@ pub struct Roll {
 }
 
 impl Roll {
+    /// Whether it tells of this instance that it serves `what`, as it is told to others.
+    pub(super) fn says(&self, what: &str) -> bool {
+        let this = self.instances.iter().find(|it| it.is_this);
+        let serves = this.and_then(|it| it.serves.as_ref());
+        serves.is_some_and(|it| format!("{} {}", it.version, it.program) == what)
+    }
+
     /// How it is `passed` later, if nobody was heard of since.
     fn later(&self, passed: Duration) -> Self {
         let mut roll = self.clone();
@@ -66,7 +73,10 @@ impl Roll {
 pub(super) struct Answer {
     /// How many there are.
     pub(super) count: u32,
-    pub(super) roll: Roll,
+    /// What this one is there as.
+    pub(super) said: Vec<u8>,
+    /// Who they are; nothing where we may not read that.
+    pub(super) roll: Option<Roll>,
 }
 
 /// A roll, and when it was called.
@@ -84,8 +94,9 @@ impl Called {
     }
 }
 
-/// The server's seconds, the count, what we said, and all members there were with their scores.
-type Reply = (u64, u32, Vec<u8>, Vec<Vec<u8>>);
+/// The server's seconds, the count, what we said, and all members there were with their scores, where we
+/// may read them.
+type Reply = (u64, u32, Vec<u8>, Option<Vec<Vec<u8>>>);
 
 impl Answer {
     /// Reads what the script answered to the instance `this`.
@@ -93,6 +104,11 @@ impl Answer {
         let read = redis::from_redis_value::<Reply>(reply);
         let (now, count, said, there) =
             read.map_err(|error| CallError::malformed(error.to_string()))?;
+        // Who sees nobody is not alone for that, and agrees with nobody.
+        let Some(there) = there else {
+            let roll = None;
+            return Ok(Self { count, said, roll });
+        };
         let mut instances = vec![instance(&said, now, now)];
         for pair in there.chunks_exact(2) {
             let [member, heard] = pair else { continue };
@@ -115,7 +131,8 @@ impl Answer {
         instances.dedup_by(|later, earlier| later.name == earlier.name);
         Ok(Self {
             count,
-            roll: Roll { instances },
+            said,
+            roll: Some(Roll { instances }),
         })
     }
 }
@@ -167,7 +184,7 @@ mod tests {
         ];
         let answer = Answer::read(Value::Array(reply), "me").unwrap();
         assert_eq!(answer.count, 3);
-        answer.roll
+        answer.roll.unwrap()
     }
 
     #[test]

@@ -146,6 +146,12 @@ impl<S: Store + Debug + 'static> Collector for Lists<S> {
         gauges(&mut family, &lists, |list| {
             Some(whole(age(list)?.as_secs()))
         })?;
+        let help = "Whether the list could not be read when that was last tried; absent while the guard is off.";
+        let mut family = encoder.encode_descriptor("list_stale", help, None, MetricType::Gauge)?;
+        gauges(&mut family, &lists, |list| {
+            let is_stale = list.failing_for.is_some();
+            list.enabled.then_some(i64::from(is_stale))
+        })?;
         let help = "How often the list could not be read.";
         let mut family =
             encoder.encode_descriptor("list_failures", help, None, MetricType::Counter)?;

@@ -20,8 +20,7 @@ impl Beside {
     const ALL: [Self; 3] = [Self::Same, Self::Other, Self::Unknown];
 
     fn of(roll: &Roll, instance: &Instance) -> Self {
-        let own = roll.instances.iter().find(|it| it.is_this);
-        match (own.and_then(version), version(instance)) {
+        match (own(roll), version(instance)) {
             (Some(own), Some(its)) if own == its => Self::Same,
             (Some(_), Some(_)) => Self::Other,
             _ => Self::Unknown,
@@ -42,11 +41,17 @@ pub(crate) fn version(instance: &Instance) -> Option<&str> {
     instance.serves.as_ref().map(|it| it.version.as_str())
 }
 
-/// Whether all who say what they serve say the same.
-pub(crate) fn agree(roll: &Roll) -> bool {
+/// Which configuration this instance has told the others.
+fn own(roll: &Roll) -> Option<&str> {
+    let own = roll.instances.iter().find(|it| it.is_this);
+    own.and_then(version)
+}
+
+/// Whether all who say what they serve say what this one does; nobody knows while it says nothing itself.
+pub(crate) fn agree(roll: &Roll) -> Option<bool> {
+    let own = own(roll)?;
     let mut told = roll.instances.iter().filter_map(version);
-    let first = told.next();
-    told.all(|it| Some(it) == first)
+    Some(told.all(|it| it == own))
 }
 
 /// How many instances serve what this one does, and how many something else: as last heard, and nothing
@@ -97,22 +102,23 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_contradicts_nobody() {
+    fn who_says_nothing_contradicts_nobody_and_agrees_with_nobody() {
         for (versions, agrees, beside) in [
-            (&[Some("a")][..], true, &["same"][..]),
+            (&[Some("a")][..], Some(true), &["same"][..]),
             (
                 &[Some("a"), Some("a"), None],
-                true,
+                Some(true),
                 &["same", "same", "unknown"],
             ),
             (
                 &[Some("a"), None, Some("b")],
-                false,
+                Some(false),
                 &["same", "unknown", "other"],
             ),
-            (&[None, Some("a"), Some("a")], true, &["unknown"; 3]),
-            (&[None, Some("a"), Some("b")], false, &["unknown"; 3]),
-            (&[], true, &[]),
+            (&[None, Some("a"), Some("a")], None, &["unknown"; 3]),
+            (&[None, Some("a"), Some("b")], None, &["unknown"; 3]),
+            (&[None], None, &["unknown"]),
+            (&[], None, &[]),
         ] {
             let roll = roll(versions);
             assert_eq!(agree(&roll), agrees, "{versions:?}");

@@ -99,6 +99,11 @@ impl<S: Store + Debug + 'static> Collector for Sources<S> {
         let unit = Some(&Unit::Seconds);
         let mut family = encoder.encode_descriptor("plan_age", help, unit, MetricType::Gauge)?;
         gauges(&mut family, &states, |it| Some(whole(it.age?.as_secs())))?;
+        let help = "Whether plans could not be loaded when that was last tried.";
+        let mut family = encoder.encode_descriptor("plans_stale", help, None, MetricType::Gauge)?;
+        gauges(&mut family, &states, |it| {
+            Some(i64::from(it.failing_for.is_some()))
+        })?;
         let help = "How often plans could not be loaded.";
         let mut family =
             encoder.encode_descriptor("plan_failures", help, None, MetricType::Counter)?;

@@ -129,6 +129,7 @@ async fn what_guards_do_and_what_their_lists_hold_is_on_the_page() {
         ("tidegate_list_members{guard=\"blacklist\"}", 2.0),
         ("tidegate_list_age_seconds{guard=\"blacklist\"}", 0.0),
         ("tidegate_list_failures_total{guard=\"blacklist\"}", 0.0),
+        ("tidegate_list_stale{guard=\"blacklist\"}", 0.0),
         (
             "tidegate_decisions_total{policy=\"api\",limit=\"\",outcome=\"refused\",decided_by=\"store\",reason=\"blacklisted\"}",
             2.0,
@@ -165,6 +166,8 @@ async fn a_guard_that_is_off_is_asked_at_no_door_and_told_to_be_off() {
         ("tidegate_list_members{guard=\"blacklist\"}", Some(&2.0)),
         ("tidegate_list_age_seconds{guard=\"blacklist\"}", None),
         ("tidegate_list_age_seconds{guard=\"projects\"}", Some(&0.0)),
+        ("tidegate_list_stale{guard=\"blacklist\"}", None),
+        ("tidegate_list_stale{guard=\"projects\"}", Some(&0.0)),
         ("tidegate_guard_watched_total{guard=\"soon\"}", None),
         ("tidegate_guard_exemptions_total{guard=\"staff\"}", None),
     ] {

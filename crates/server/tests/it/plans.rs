@@ -5,7 +5,9 @@ use crate::kit::folder::Folder;
 use crate::kit::process::{run, tidegate};
 use crate::kit::redis::Operated;
 use crate::kit::{Server, get, post, simulation};
+use std::time::Duration;
 use tidegate_testkit::redis::Server as Redis;
+use tokio::time::timeout;
 
 const PLANS: &str = r#"{
   "plans": { "free": { "N": 2, "T": 3600 } },
@@ -207,4 +209,39 @@ async fn a_bucket_is_inspected_and_reset_by_the_rate_of_its_plan() {
         .json(&["inspect", "events/per-project/attr.project:p2"])
         .await;
     assert_eq!(seen["bands"][0]["remaining"], 5, "{seen}");
+}
+
+/// How often something could not be read says nothing of whether it can be read now.
+#[tokio::test]
+async fn a_list_and_plans_that_are_stale_are_told_to_be_for_as_long_as_they_are() {
+    let folder = Folder::make();
+    let plans = folder.write("plans.json", PLANS);
+    let redis = Redis::start();
+    let set = format!("{{ set: out, url: '{}' }}", redis.url());
+    let guards = format!("guards: [{{ name: out, refuse: ip, redis: {set}, refresh: 100ms }}]");
+    let text = config(&plans, &guards).replace("' } }]", "' }, refresh: 100ms }]");
+    let server = Server::start(&text).await;
+    let until_stale = async |expected: [f64; 2]| {
+        let mut last = [None; 2];
+        let asked = async {
+            while last != expected.map(Some) {
+                let page = samples(&get(server.admin, "/metrics").await.body);
+                last = [
+                    "tidegate_list_stale{guard=\"out\"}",
+                    "tidegate_plans_stale{plan=\"events\"}",
+                ]
+                .map(|name| page.get(name).copied());
+            }
+        };
+        let asked = timeout(Duration::from_mins(1), asked).await;
+        assert!(asked.is_ok(), "never {expected:?}, but {last:?}");
+    };
+    until_stale([0.0, 0.0]).await;
+    redis.kill9();
+    until_stale([1.0, 0.0]).await;
+    folder.write("plans.json", "{");
+    until_stale([1.0, 1.0]).await;
+    redis.restart();
+    folder.write("plans.json", PLANS);
+    until_stale([0.0, 0.0]).await;
 }

@@ -322,7 +322,7 @@ async fn prometheus_reads_the_page_and_finds_what_its_rules_ask_for() {
 }
 
 /// What only servers with plans have.
-const ELSEWHERE: [&str; 1] = ["tidegate_plan_failures_total"];
+const ELSEWHERE: [&str; 1] = ["tidegate_plans_stale"];
 
 /// The metrics of ours that a query names.
 fn names(query: &str) -> Vec<String> {

@@ -191,7 +191,8 @@ async fn a_stranger_who_said_so_had_every_request_recorded() {
             "routes: [{{ id: a, match: {{ path: / }}, upstreams: ['http://{}'] }}]\n",
             upstream.address
         );
-        collector.traces(sample) + "client: { trusted_proxies: [] }\n" + &route + POLICIES
+        let policies = POLICIES.replace("burst 2", "burst 9");
+        collector.traces(sample) + "client: { trusted_proxies: [] }\n" + &route + &policies
     };
     let get = |flags| format!("GET / HTTP/1.1\r\nhost: a\r\n{}\r\n", traceparent(flags));
     let none = Gate::start(&config("0%")).await;
@@ -200,6 +201,7 @@ async fn a_stranger_who_said_so_had_every_request_recorded() {
     // Upstreams believe the gateway, which does not say that somebody records it.
     let told = format!("00-{TRACE}-{CALLER}-00");
     assert_eq!(upstream.last("traceparent"), Some(told));
+    the_unreadable_stays_here(&mut client, &upstream).await;
 
     let all = Gate::start(&config("100%")).await;
     let mut client = Client::connect(all.gateway.unwrap()).await;
@@ -217,6 +219,22 @@ async fn a_stranger_who_said_so_had_every_request_recorded() {
     // All that there was is sent by now.
     let requests = collector.spans().into_iter();
     assert_eq!(requests.filter(|span| span.name() == "GET /").count(), 1);
+}
+
+/// What the gateway cannot read, an upstream may: what strangers wrote amiss went on to it as it came.
+async fn the_unreadable_stays_here(client: &mut Client, upstream: &Upstream) {
+    let good = traceparent("01");
+    for parent in [
+        good.repeat(2),
+        good.replace(TRACE, &TRACE.to_uppercase()),
+        good.replace("-01\r\n", "-01-more\r\n"),
+        "traceparent: 00-nonsense\r\n".to_owned(),
+    ] {
+        let get = format!("GET / HTTP/1.1\r\nhost: a\r\n{parent}tracestate: vendor=1\r\n\r\n");
+        assert_eq!(client.ask(&get).await.status, 200, "{parent}");
+        assert_eq!(upstream.last("traceparent"), None, "{parent}");
+        assert_eq!(upstream.last("tracestate"), None, "{parent}");
+    }
 }
 
 /// Envoy's questions and reservations are decisions like any other.

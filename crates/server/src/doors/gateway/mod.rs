@@ -213,12 +213,18 @@ fn belong(headers: &mut HeaderMap, parent: HeaderValue) {
 
 /// Tells an upstream that nobody whom it should believe records this.
 fn unrecorded(headers: &mut HeaderMap) {
-    let context = Context::of(headers).filter(|context| context.is_sampled);
-    let context = context.map(|context| Context {
+    let Some(context) = Context::of(headers) else {
+        // What we cannot read, an upstream may: the first of two, say, or large digits.
+        if headers.remove(TRACEPARENT).is_some() {
+            headers.remove(TRACESTATE);
+        }
+        return;
+    };
+    let told = Context {
         is_sampled: false,
         ..context
-    });
-    if let Some(told) = context.and_then(|context| context.header()) {
+    };
+    if let Some(told) = told.header().filter(|_| context.is_sampled) {
         headers.insert(TRACEPARENT, told);
     }
 }

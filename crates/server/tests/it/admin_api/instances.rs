@@ -165,9 +165,20 @@ async fn instances_that_have_gone_or_been_killed_are_told_no_more_and_those_of_b
     leaves.process.signal("TERM").await;
     assert!(leaves.process.ended().await.status.success());
     // It said so itself, and nobody had to wait for it.
-    let left = one.get("/status").await.json();
-    let mut all = left["instances"]["all"].as_array().unwrap().iter();
-    assert!(all.all(|it| it["name"] != name), "{left}");
+    let left = ["ZRANGE", "tg:instances", "0", "-1"];
+    let left = writable.redis.command(&left).texts();
+    assert!(
+        !left.iter().any(|it| it.starts_with(name.as_str().unwrap())),
+        "{left:?}"
+    );
+    once(one, |it| {
+        it["all"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|it| it["name"] != name)
+    })
+    .await;
     drop(dies);
     let gone = |it: &Value| it["all"].as_array().unwrap().len() == 1;
     let status = once(one, gone).await;
@@ -175,13 +186,12 @@ async fn instances_that_have_gone_or_been_killed_are_told_no_more_and_those_of_b
     until_counted(one, [1.0, 0.0, 0.0]).await;
 }
 
-/// The user that was made for a version before instances told each other anything.
-#[tokio::test]
-async fn a_user_who_may_not_hear_of_others_decides_all_the_same() {
-    let rules = "~tg:* -@all +evalsha +script|load +time +get +mget +set +del +ping +role +info \
-                 +client|setname";
-    let redis = Server::builder().acl(Acl::limiter(rules)).start();
-    let folder = Folder::make();
+/// What every user of Redis may do here.
+const RULES: &str = "~tg:* -@all +evalsha +script|load +time +get +mget +set +del +ping +role +info \
+                     +client|setname";
+
+/// A server whose buckets live there.
+async fn beside(redis: &Server, folder: &Folder) -> Administered {
     let config = format!(
         "
 listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
@@ -192,7 +202,45 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 1/h }}] }}]
         admin("")
     );
     let file = folder.write("tidegate.yaml", &config);
-    let mut server = Administered::start(&file).await;
+    Administered::start(&file).await
+}
+
+/// Waits until it has logged this of the list of instances.
+async fn tells(server: &mut Administered, told: &str) {
+    // It may have been read over while the doors were waited for.
+    let process = &mut server.process;
+    if !process.logged.iter().any(|line| line.contains(told)) {
+        process.logs(told, ("key", "tg:instances")).await;
+    }
+}
+
+/// The user that was made for a version that counted the others, and did not ask what they serve.
+#[tokio::test]
+async fn instances_that_could_not_be_compared_were_said_to_agree() {
+    let rules = format!("{RULES} +zadd +zcard +zremrangebyscore +pexpire");
+    let redis = Server::builder().acl(Acl::limiter(&rules)).start();
+    let (folder, another) = (Folder::make(), Folder::make());
+    let mut one = beside(&redis, &folder).await;
+    let _two = beside(&redis, &another).await;
+    let status = once(&one, |it| it["live"] == 2).await;
+    let instances = &status["instances"];
+    assert_eq!(instances["counted"], false, "{status}");
+    assert_eq!(instances["versions_agree"], Value::Null, "{status}");
+    assert_eq!(instances["all"], json!([]), "{status}");
+    assert_eq!(counted(&one).await, [None; 3]);
+    let whole = get(one.address, "/status").await.json();
+    assert_eq!(whole["instances"], Value::Null, "{whole}");
+    let told = "the instances that share this Redis are counted, but not compared: its user may not \
+                read who they are, and needs +zrange";
+    tells(&mut one, told).await;
+}
+
+/// The user that was made for a version before instances told each other anything.
+#[tokio::test]
+async fn a_user_who_may_not_hear_of_others_decides_all_the_same() {
+    let redis = Server::builder().acl(Acl::limiter(RULES)).start();
+    let folder = Folder::make();
+    let mut server = beside(&redis, &folder).await;
     assert!(post(server.http, "{}").await.is_allowed());
     assert!(!post(server.http, "{}").await.is_allowed());
     let status = server.get("/status").await.json();
@@ -205,12 +253,7 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 1/h }}] }}]
     assert_eq!(instances["versions_agree"], Value::Null);
     assert_eq!(status["store"]["standing"], "sound", "{status}");
     let told = "the instances that share this Redis cannot hear of each other";
-    let key = ("key", "tg:instances");
-    // It may have been read over while the doors were waited for.
-    let process = &mut server.process;
-    if !process.logged.iter().any(|line| line.contains(told)) {
-        process.logs(told, key).await;
-    }
+    tells(&mut server, told).await;
 }
 
 #[tokio::test]

@@ -17,6 +17,9 @@ use tidegate::AnyStore;
 use tidegate::redis::{Heartbeat, Instance};
 use tidegate_policy::source::DocumentKind;
 
+/// How long the other instances are asked after, before what was last heard of them has to do.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Everything at a glance.
 pub(in super::super) async fn status(api: &Api, _: &Call) -> Result<Done, Refusal> {
     let view = api.composer.view().await;
@@ -128,10 +131,7 @@ async fn instances(api: &Api) -> Value {
     };
     // While Redis is away, the number is what was last known, and those are named who were heard of.
     let roll = match heartbeat {
-        Some(heartbeat) => {
-            let asked = heartbeat.call().await.ok();
-            asked.or_else(|| heartbeat.heard().roll())
-        }
+        Some(heartbeat) => heartbeat.roll(PATIENCE).await,
         None => None,
     };
     let all = roll.iter().flat_map(|roll| &roll.instances);
@@ -139,7 +139,7 @@ async fn instances(api: &Api) -> Value {
         "counted": roll.is_some(),
         "this": heartbeat.map(Heartbeat::id),
         "live": heartbeat.map_or(1, Heartbeat::live),
-        "versions_agree": roll.as_ref().map(agree),
+        "versions_agree": roll.as_ref().and_then(agree),
         "all": all.map(instance).collect::<Vec<_>>(),
     })
 }
