@@ -1,6 +1,6 @@
 //! Changes to the keys of etcd: one transaction each, and never asked for twice.
 
-use super::said::{Failed, decoded, number};
+use super::said::{Failed, decoded, number, told};
 use super::{COUNT, EtcdShelf};
 use crate::shelf::{Change, Version, WriteError};
 use base64::Engine;
@@ -17,13 +17,25 @@ impl EtcdShelf {
         let mark = mark(expected, changes);
         let asked = self.transaction(expected, changes, &mark);
         let mut why = "there are no members".to_owned();
-        for member in &self.members {
-            match self.call_one(member, |it| &it.txn, &asked).await {
-                Ok(answer) => return self.changed_to(expected, changes, &answer),
+        let members = &self.members;
+        for mut turn in members.turns() {
+            match members.call_one(turn.member, |it| &it.txn, &asked).await {
+                Ok(answer) => {
+                    turn.answered();
+                    let answer = told(&answer).map_err(WriteError::Doubtful)?;
+                    return self.changed_to(expected, changes, &answer);
+                }
                 // Nothing was sent, so another may be asked.
                 Err(Failed::Unsent(error)) => why = error,
-                Err(Failed::Refused(error)) => return Err(WriteError::Away(error)),
-                Err(Failed::Lost(error)) => return self.look_back(&mark, error).await,
+                Err(Failed::Refused(error)) => {
+                    turn.answered();
+                    return Err(WriteError::Away(error));
+                }
+                Err(Failed::Lost(error)) => {
+                    // Somebody else is asked what became of it.
+                    drop(turn);
+                    return self.look_back(&mark, error).await;
+                }
             }
         }
         Err(WriteError::Away(why))
@@ -103,7 +115,9 @@ impl EtcdShelf {
             let message = format!("it is not known whether it was changed: {why}");
             WriteError::Doubtful(message)
         };
-        let answer = self.call(|it| &it.range, &asked).await.map_err(unknown)?;
+        let until = self.members.until();
+        let answer = self.members.call(|it| &it.range, &asked, until).await;
+        let answer = answer.and_then(|it| told(&it)).map_err(unknown)?;
         let pairs = answer.get("kvs").and_then(Value::as_array);
         let pair = pairs.and_then(|it| it.first());
         match decoded(pair.and_then(|it| it.get("value"))) {
