@@ -61,6 +61,8 @@ pub(super) struct Turn<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Until {
     end: Instant,
+    /// Whether the first has answered a moment ago.
+    is_known: bool,
 }
 
 impl Member {
@@ -105,6 +107,7 @@ impl Members {
     pub(super) fn until(&self) -> Until {
         Until {
             end: Instant::now() + self.time_max,
+            is_known: false,
         }
     }
 
@@ -218,11 +221,24 @@ impl Drop for Turn<'_> {
 }
 
 impl Until {
+    /// The same, now that the first has answered: it is not as if it hung, and may have much to say.
+    pub(super) fn known(self) -> Self {
+        Self {
+            is_known: true,
+            ..self
+        }
+    }
+
     /// How long a member may take.
     fn share(self, turn: &Turn<'_>) -> Duration {
         let left = self.end.saturating_duration_since(Instant::now());
         let others = u32::try_from(turn.others).unwrap_or(u32::MAX);
-        let share = left / others.saturating_add(1);
+        let is_first = turn.others + 1 == turn.members.all.len();
+        let share = if self.is_known && is_first {
+            left.saturating_sub(SHARE_MIN.saturating_mul(others))
+        } else {
+            left / others.saturating_add(1)
+        };
         share.max(SHARE_MIN)
     }
 }
@@ -274,9 +290,12 @@ mod tests {
         let mut turns = members.turns();
         let first = turns.next().unwrap();
         assert_eq!(until.share(&first), TIME_MAX / 3);
+        let known = until.known().share(&first);
+        assert_eq!(known + 2 * SHARE_MIN, TIME_MAX, "it may have much to say");
         tokio::time::advance(Duration::from_secs(1)).await;
         let second = turns.next().unwrap();
         assert_eq!(until.share(&second), Duration::from_secs(4));
+        assert_eq!(until.known().share(&second), Duration::from_secs(4));
         tokio::time::advance(TIME_MAX).await;
         assert_eq!(until.share(&turns.next().unwrap()), SHARE_MIN);
     }

@@ -2,27 +2,31 @@
 //!
 //! `PREFIX` and a name after it hold a text each. What they are at is told by the highest
 //! revision among them and how many they are: a key that was changed has a higher one, and one that went
-//! leaves fewer.
+//! leaves fewer. That is asked for first, and the texts only where it differs from what was seen.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | this one | reading them, and hearing of changes |
 //! | `members` | whom to ask, and for how long |
 //! | `write` | changes to them |
+//! | `pairs` | what keys say, and what they are at |
 //! | `said` | what is said to a member, and what it answers |
 
 mod members;
+mod pairs;
 mod said;
 mod write;
 
 use super::{Change, Shelf, Shelved, Trouble, Version, WriteError};
 use crate::errand::Errand;
+use crate::tasks::blocking;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use members::Members;
-use said::{decoded, headers, number, told};
+use members::{Members, Until};
+use pairs::{Pairs, revision, version_of};
+use said::{headers, told};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -59,19 +63,48 @@ impl EtcdShelf {
     }
 
     async fn ask(&self, seen: Option<&Version>) -> Result<Option<Shelved>, Trouble> {
+        let until = self.members.until();
+        let (version, revision) = self.look(until).await.map_err(Trouble)?;
+        if seen.is_some_and(|seen| seen.0 == version) {
+            self.read_to.store(revision, Relaxed);
+            return Ok(None);
+        }
         let asked = json!({ "key": self.key(""), "range_end": self.end() });
         let answer = self
             .members
-            .call(|it| &it.range, &asked, self.members.until())
+            .call(|it| &it.range, &asked, until.known())
             .await
             .map_err(Trouble)?;
-        let answer = told(&answer).map_err(Trouble)?;
-        let (version, found) = self.read_pairs(&answer).map_err(Trouble)?;
-        let revision = answer.get("header").and_then(|it| it.get("revision"));
-        self.read_to.store(number(revision), Relaxed);
-        Shelved::new(&version, found, seen).map_err(|_| {
+        let prefix = self.prefix.clone();
+        // There may be megabytes of it.
+        let read = blocking(move || Pairs::read(&prefix, &told(&answer)?)).await;
+        let read = read.unwrap_or_else(|| Err("reading it came to no end".to_owned()));
+        let pairs = read.map_err(Trouble)?;
+        self.read_to.store(pairs.revision, Relaxed);
+        Shelved::new(&pairs.version, pairs.texts, seen).map_err(|_| {
             let prefix = &self.prefix;
             Trouble(format!("everything below `{prefix}` is gone"))
+        })
+    }
+
+    /// What the keys are at, and at which revision of etcd they were.
+    async fn look(&self, until: Until) -> Result<(String, u64), String> {
+        // Both at once: whether the count is among them does not change in between.
+        let count = json!({ "key": self.key(COUNT), "keys_only": true });
+        let asked = json!({ "success": [
+            { "request_range": self.latest() }, { "request_range": count },
+        ] });
+        let answer = self.members.call(|it| &it.txn, &asked, until).await?;
+        let answer = told(&answer)?;
+        let version = version_of(&answer).ok_or("etcd told no version")?;
+        Ok((version, revision(&answer)))
+    }
+
+    /// What asks which key was changed last, and how many there are.
+    fn latest(&self) -> Value {
+        json!({
+            "key": self.key(""), "range_end": self.end(), "limit": 1,
+            "sort_order": "DESCEND", "sort_target": "MOD", "keys_only": true,
         })
     }
 
@@ -86,26 +119,6 @@ impl EtcdShelf {
         }
         // All that there are.
         STANDARD.encode([0])
-    }
-
-    /// The texts of an answer, and what they are at.
-    fn read_pairs(&self, answer: &Value) -> Result<(String, Vec<(String, String)>), String> {
-        let pairs = answer.get("kvs").and_then(Value::as_array);
-        let (mut highest, mut found) = (0, Vec::new());
-        for pair in pairs.into_iter().flatten() {
-            let key = decoded(pair.get("key"))?;
-            let value = decoded(pair.get("value"))?;
-            highest = highest.max(number(pair.get("mod_revision")));
-            let name = key.strip_prefix(&self.prefix).unwrap_or(&key);
-            if name != COUNT {
-                found.push((name.to_owned(), value));
-            }
-        }
-        let version = match highest {
-            0 => "0".to_owned(),
-            _ => format!("{highest}-{}", found.len()),
-        };
-        Ok((version, found))
     }
 
     /// Waits until a member tells of a change.

@@ -3,7 +3,7 @@
 use super::admin::{admin, administrate};
 use super::etcd::{Etcd, limits};
 use super::kit::{Program, policy};
-use super::wire::{Manner, Wire};
+use super::wire::{Asked, Manner, Wire};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
@@ -76,5 +76,50 @@ async fn a_change_was_asked_for_twice_where_the_first_member_may_have_made_it() 
             "nobody else was asked: {there}"
         );
         assert_eq!(program.band("api").await, "5/s");
+    }
+}
+
+/// How many bytes one look is answered by at most, head and all.
+const LOOK_MAX: usize = 2_048;
+
+#[tokio::test]
+async fn all_of_it_was_read_at_every_look_though_nothing_had_changed() {
+    let Some(etcd) = Etcd::start().await else {
+        return;
+    };
+    for nth in 0..50 {
+        let name = format!("p{nth}");
+        etcd.set(&format!("policy/{name}"), &policy(&name, "5/s"))
+            .await;
+    }
+    let wire = Wire::to(etcd.client, Manner::Passes).await;
+    let mut program = Program::start(&config(&[wire.address], "100ms")).await;
+    let is_look = |it: &Asked| it.path == "/v3/kv/txn" && !it.is_change();
+    let loads = || {
+        let asked = wire.asked();
+        let range = |it: &&Asked| it.path == "/v3/kv/range";
+        asked.iter().filter(range).count()
+    };
+    wire.hears(5, is_look).await;
+    assert_eq!(loads(), 1, "{:?}", wire.asked());
+    // Each change is read, whoever makes it, and nothing after it.
+    let version = etcd.set("policy/p0", &policy("p0", "6/s")).await;
+    program.serves("etcd", &version).await;
+    etcd.remove("policy/p1").await;
+    let (revision, _) = version.split_once('-').unwrap();
+    program.serves("etcd", &format!("{revision}-49")).await;
+    wire.hears(3, is_look).await;
+    assert_eq!(loads(), 3, "{:?}", wire.asked());
+    // Whoever changes something knows what that comes to, be the count there already or not.
+    for rate in ["7/s", "8/s"] {
+        let (status, said) = administrate(&program, "PATCH", "/policies/p0", &limits(rate)).await;
+        assert_eq!(status, 200, "{said}");
+        wire.hears(3, is_look).await;
+        assert_eq!(loads(), 3, "{:?}", wire.asked());
+        assert_eq!(program.band("p0").await, rate);
+    }
+    for asked in wire.asked() {
+        let is_small = asked.answered <= LOOK_MAX;
+        assert!(is_small || asked.path == "/v3/kv/range", "{asked:?}");
     }
 }

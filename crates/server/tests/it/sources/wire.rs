@@ -5,10 +5,15 @@ use serde_json::Value;
 use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_server::tasks::Tasks;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// How long something may take before it counts as never.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What becomes of what is asked from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +27,12 @@ pub(super) enum Manner {
     BreaksOnChanges,
 }
 
-/// What was asked once.
+/// What was asked once, and how many bytes that was answered by.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
+    pub(super) path: String,
     pub(super) body: Value,
+    pub(super) answered: usize,
 }
 
 impl Asked {
@@ -77,6 +84,15 @@ impl Wire {
     pub(super) fn asked(&self) -> Vec<Asked> {
         self.asked.borrow().clone()
     }
+
+    /// Waits until `count` more have been asked that are as told.
+    pub(super) async fn hears(&self, count: usize, wanted: impl Fn(&Asked) -> bool) {
+        let mut asked = self.asked.clone();
+        let already = self.asked().len();
+        let enough = |all: &Vec<Asked>| all[already..].iter().filter(|it| wanted(it)).count();
+        let heard = timeout(PATIENCE, asked.wait_for(|all| enough(all) >= count)).await;
+        assert!(heard.is_ok(), "nobody asks: {:?}", self.asked());
+    }
 }
 
 async fn pass(
@@ -100,8 +116,10 @@ async fn pass(
     }
     let mut body = vec![0; length];
     client.read_exact(&mut body).await?;
-    let asked = Asked {
+    let mut asked = Asked {
+        path: head.split(' ').nth(1).unwrap_or_default().to_owned(),
         body: serde_json::from_slice(&body).unwrap_or_default(),
+        answered: 0,
     };
     let manner = *manner.lock();
     match manner {
@@ -121,6 +139,7 @@ async fn pass(
             break;
         }
         client.write_all(&piece[..length]).await?;
+        asked.answered += length;
     }
     noted.send_modify(|all| all.push(asked));
     Ok(())
