@@ -103,6 +103,12 @@ impl Errand {
         })
     }
 
+    /// The same, given up sooner where nobody can be reached: then nothing was sent.
+    pub(crate) fn reached_within(mut self, time_max: Duration) -> Self {
+        self.dial = self.dial.within(time_max);
+        self
+    }
+
     /// Runs it: sends `body` with `headers`, and brings back what is answered, whatever its status.
     pub(crate) async fn run(
         &self,

@@ -74,6 +74,12 @@ impl Dial {
         })
     }
 
+    /// The same, within another time.
+    pub(crate) fn within(mut self, time_max: Duration) -> Self {
+        self.time_max = time_max;
+        self
+    }
+
     /// Connects.
     pub(crate) async fn dial(&self, manner: Manner) -> Result<Dialled, Trouble> {
         match timeout(self.time_max, self.connect(manner)).await {

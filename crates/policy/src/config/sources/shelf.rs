@@ -5,6 +5,7 @@
 use super::table::{SOURCE_TLS, WRITABLE};
 use crate::config::fault::Fault;
 use crate::config::plans::{http_url, mongodb_url, not_empty};
+use crate::config::policy::refuse_too_many;
 use crate::config::reader::{Reader, Value};
 use crate::config::route::tls_in;
 use crate::config::secret::Secret;
@@ -45,6 +46,7 @@ pub(in crate::config) fn etcd(
 ) -> Option<Shelf> {
     let endpoints = fields.get("endpoints").map_or_else(Vec::new, |value| {
         let items = reader.one_or_many(&value);
+        refuse_too_many(reader, &value, items.len(), ENDPOINTS_MAX);
         let items = items.iter().take(ENDPOINTS_MAX);
         items.filter_map(|it| reader.parse(it, http_url)).collect()
     });

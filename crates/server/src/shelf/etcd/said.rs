@@ -43,7 +43,7 @@ pub(super) async fn send(
     errand: &Errand,
     asked: &Value,
     token: Option<&str>,
-) -> Result<(StatusCode, Value), Failed> {
+) -> Result<(StatusCode, Bytes), Failed> {
     let body = Bytes::from(asked.to_string());
     let headers = headers(token).map_err(Failed::Unsent)?;
     let answer = errand.run(Method::POST, headers, body).await;
@@ -51,8 +51,12 @@ pub(super) async fn send(
         ErrandError::Unreachable(why) => Failed::Unsent(why),
         ErrandError::TooSlow | ErrandError::Broken(_) => Failed::Lost(error.to_string()),
     })?;
-    let body = serde_json::from_slice(&answer.body).unwrap_or(Value::Null);
-    Ok((answer.status, body))
+    Ok((answer.status, answer.body))
+}
+
+/// An answer. One that is none says nothing, and not that nothing is there.
+pub(super) fn told(answer: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(answer).map_err(|_| "etcd's answer is not in JSON".to_owned())
 }
 
 /// Whether etcd wants to know who asks, and does not.

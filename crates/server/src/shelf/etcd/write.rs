@@ -1,6 +1,7 @@
 //! Changes to the keys of etcd: one transaction each, and never asked for twice.
 
-use super::said::{Failed, decoded, number};
+use super::pairs::highest;
+use super::said::{Failed, decoded, number, told};
 use super::{COUNT, EtcdShelf};
 use crate::shelf::{Change, Version, WriteError};
 use base64::Engine;
@@ -17,13 +18,25 @@ impl EtcdShelf {
         let mark = mark(expected, changes);
         let asked = self.transaction(expected, changes, &mark);
         let mut why = "there are no members".to_owned();
-        for member in &self.members {
-            match self.call_one(member, |it| &it.txn, &asked).await {
-                Ok(answer) => return self.changed_to(expected, changes, &answer),
+        let members = &self.members;
+        for mut turn in members.turns() {
+            match members.call_one(turn.member, |it| &it.txn, &asked).await {
+                Ok(answer) => {
+                    turn.answered();
+                    let answer = told(&answer).map_err(WriteError::Doubtful)?;
+                    return Self::changed_to(expected, changes, &answer);
+                }
                 // Nothing was sent, so another may be asked.
                 Err(Failed::Unsent(error)) => why = error,
-                Err(Failed::Refused(error)) => return Err(WriteError::Away(error)),
-                Err(Failed::Lost(error)) => return self.look_back(&mark, error).await,
+                Err(Failed::Refused(error)) => {
+                    turn.answered();
+                    return Err(WriteError::Away(error));
+                }
+                Err(Failed::Lost(error)) => {
+                    // Somebody else is asked what became of it.
+                    drop(turn);
+                    return self.look_back(&mark, error).await;
+                }
             }
         }
         Err(WriteError::Away(why))
@@ -58,14 +71,12 @@ impl EtcdShelf {
         let count = json!({ "key": self.key(COUNT), "value": STANDARD.encode(mark) });
         success.push(json!({ "request_put": count }));
         // In the same step, so that what is told is what this change made.
-        let range = json!({ "key": self.key(""), "range_end": self.end() });
-        success.push(json!({ "request_range": range }));
+        success.push(json!({ "request_range": self.latest() }));
         json!({ "compare": compare, "success": success })
     }
 
     /// Which version a change made.
     fn changed_to(
-        &self,
         expected: &Version,
         changes: &[Change],
         answer: &Value,
@@ -77,8 +88,7 @@ impl EtcdShelf {
         let range = responses.and_then(|it| it.last()?.get("response_range"));
         let silent = || WriteError::Doubtful("etcd told no version".to_owned());
         let range = range.ok_or_else(silent)?;
-        let (version, _) = self.read_pairs(range).map_err(WriteError::Doubtful)?;
-        let (revision, _) = parts(&Version(version));
+        let revision = highest(range);
         // As many as there were, as far as we knew, and what came of ours. Where somebody removed one
         // by hand meanwhile, which no revision tells, there are fewer: then this is the version of
         // nothing that is there, and all of it is read again.
@@ -103,7 +113,9 @@ impl EtcdShelf {
             let message = format!("it is not known whether it was changed: {why}");
             WriteError::Doubtful(message)
         };
-        let answer = self.call(|it| &it.range, &asked).await.map_err(unknown)?;
+        let until = self.members.until();
+        let answer = self.members.call(|it| &it.range, &asked, until).await;
+        let answer = answer.and_then(|it| told(&it)).map_err(unknown)?;
         let pairs = answer.get("kvs").and_then(Value::as_array);
         let pair = pairs.and_then(|it| it.first());
         match decoded(pair.and_then(|it| it.get("value"))) {
@@ -133,9 +145,7 @@ fn parts(version: &Version) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
-    use tidegate_policy::route::UpstreamTls;
-    use tidegate_policy::source::Etcd;
+    use crate::shelf::etcd::pairs::Pairs;
 
     fn pair(name: &str, revision: u64) -> Value {
         let key = STANDARD.encode(format!("/t/{name}"));
@@ -144,14 +154,6 @@ mod tests {
 
     #[test]
     fn a_change_beside_a_key_that_went_is_at_no_version_that_is_there() {
-        let etcd = Etcd {
-            endpoints: vec!["http://127.0.0.1:1".to_owned()],
-            prefix: "/t/".to_owned(),
-            user: None,
-            password: None,
-            tls: UpstreamTls::default(),
-        };
-        let shelf = EtcdShelf::new(&etcd, Duration::MAX).unwrap();
         let change = |name: &str, text: Option<&str>| Change {
             key: format!("policy/{name}"),
             text: text.map(str::to_owned),
@@ -170,7 +172,7 @@ mod tests {
                 { "response_range": { "kvs": kvs } },
             ] });
             let seen = Version("10-3".to_owned());
-            shelf.changed_to(&seen, &changes, &answer).unwrap().0
+            EtcdShelf::changed_to(&seen, &changes, &answer).unwrap().0
         };
         let mut kvs = vec![
             pair("policy/api", 12),
@@ -180,7 +182,8 @@ mod tests {
         ];
         assert_eq!(responses(kvs.clone()), "12-3", "as a load tells it");
         kvs.remove(2);
-        let there = shelf.read_pairs(&json!({ "kvs": kvs.clone() })).unwrap().0;
+        let there = Pairs::read("/t/", &json!({ "kvs": kvs.clone() }));
+        let there = there.unwrap().version;
         assert_eq!(there, "12-2");
         assert_ne!(responses(kvs), there, "so all of it is read again");
     }

@@ -81,7 +81,7 @@ impl MongoShelf {
         }
         // It may still come to pass.
         let message = format!("it is not known whether it was changed: {why}");
-        Err(WriteError::Away(message))
+        Err(WriteError::Doubtful(message))
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) struct Double {
     address: SocketAddr,
     stored: Arc<Mutex<Stored>>,
     asked: Arc<Mutex<Vec<Document>>>,
+    silent_to: Arc<Mutex<Option<&'static str>>>,
     _tasks: JoinSet<()>,
 }
 
@@ -30,16 +31,20 @@ impl Double {
         let (stored, asked) = (Arc::new(Mutex::new(stored)), Arc::new(Mutex::default()));
         let mut tasks = JoinSet::new();
         let (kept, noted) = (Arc::clone(&stored), Arc::clone(&asked));
+        let silent_to = Arc::new(Mutex::new(None));
+        let silent = Arc::clone(&silent_to);
         tasks.spawn(async move {
             let mut sessions = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                sessions.spawn(serve(stream, Arc::clone(&kept), Arc::clone(&noted)));
+                let (kept, noted) = (Arc::clone(&kept), Arc::clone(&noted));
+                sessions.spawn(serve(stream, kept, noted, Arc::clone(&silent)));
             }
         });
         Self {
             address,
             stored,
             asked,
+            silent_to,
             _tasks: tasks,
         }
     }
@@ -53,6 +58,11 @@ impl Double {
         self.stored.lock().insert(collection, documents);
     }
 
+    /// Hears a command from now on, and says nothing to it.
+    pub(crate) fn say_nothing_to(&self, command: &'static str) {
+        *self.silent_to.lock() = Some(command);
+    }
+
     /// The commands so far.
     pub(crate) fn asked(&self) -> Vec<Document> {
         self.asked.lock().clone()
@@ -63,6 +73,7 @@ async fn serve(
     mut stream: TcpStream,
     stored: Arc<Mutex<Stored>>,
     asked: Arc<Mutex<Vec<Document>>>,
+    silent_to: Arc<Mutex<Option<&'static str>>>,
 ) {
     loop {
         let Ok(length) = stream.read_i32_le().await else {
@@ -86,7 +97,12 @@ async fn serve(
             2013 => {
                 let command = document(&body[5..]);
                 let reply = answer(&command, &stored.lock());
+                let name = command.keys().next().map(String::as_str);
+                let is_silent = name.is_some() && name == *silent_to.lock();
                 asked.lock().push(command);
+                if is_silent {
+                    continue;
+                }
                 reply_to(request, &reply)
             }
             code => panic!("a message of kind {code}"),

@@ -11,8 +11,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
-use tidegate_server::tasks::Tasks;
-use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -21,7 +19,7 @@ const SOON: Duration = Duration::from_secs(5);
 
 /// An etcd of one member, which ends when this does.
 pub(super) struct Etcd {
-    client: SocketAddr,
+    pub(super) client: SocketAddr,
     peer: SocketAddr,
     folder: Folder,
     path: PathBuf,
@@ -120,7 +118,7 @@ impl Etcd {
         process.kill().await.unwrap();
     }
 
-    async fn call(&self, path: &str, body: &Value) -> Option<Value> {
+    pub(super) async fn call(&self, path: &str, body: &Value) -> Option<Value> {
         let body = body.to_string();
         let request = format!(
             "POST /v3/{path} HTTP/1.1\r\nhost: etcd\r\ncontent-length: {}\r\n\r\n{body}",
@@ -145,7 +143,7 @@ impl Etcd {
     }
 
     /// Removes a document.
-    async fn remove(&self, name: &str) {
+    pub(super) async fn remove(&self, name: &str) {
         let key = STANDARD.encode(format!("/tidegate/{name}"));
         let gone = self.call("kv/deleterange", &json!({ "key": key })).await;
         assert_eq!(gone.unwrap()["deleted"], "1");
@@ -264,48 +262,6 @@ async fn a_key_that_went_by_hand_before_a_change_was_served_for_ever() {
         program.process.logs(SERVED, ("source", "etcd")).await;
     }
     assert_eq!(program.band("api").await, "6/s");
-}
-
-/// A member that hears what it is asked, and hangs up.
-async fn hangs_up() -> (SocketAddr, Tasks) {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let tasks = Tasks::new();
-    tasks.spawn(async move {
-        loop {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            // As much as says that it was asked.
-            stream.read_u8().await.ok();
-        }
-    });
-    (address, tasks)
-}
-
-#[tokio::test]
-async fn a_change_was_asked_for_twice_where_the_first_member_may_have_made_it() {
-    let Some(etcd) = Etcd::start().await else {
-        return;
-    };
-    etcd.set("policy/api", &policy("api", "5/s")).await;
-    let (first, _hanging_up) = hangs_up().await;
-    let text = etcd
-        .config("1h")
-        .replace("127.0.0.1:1'", &format!("{first}'"));
-    let program = Program::start(&format!("{text}\n{}", admin())).await;
-    let (status, said) = administrate(&program, "PATCH", "/policies/api", &limits("6/s")).await;
-    assert!(status >= 500, "{status} {said}");
-    assert!(
-        said.to_string()
-            .contains("it is not known whether it was changed"),
-        "{said}"
-    );
-    let key = json!({ "key": STANDARD.encode("/tidegate/policy/api") });
-    let there = etcd.call("kv/range", &key).await.unwrap();
-    assert_eq!(
-        there["kvs"][0]["version"], "1",
-        "nobody else was asked: {there}"
-    );
-    assert_eq!(program.band("api").await, "5/s");
 }
 
 #[tokio::test]

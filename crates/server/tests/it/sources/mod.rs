@@ -15,6 +15,8 @@
 //! | `rules` | rule sets of FluxGate, in hashes of a real Redis |
 //! | `lives` | instances that come and go while it changes, and buckets that do not |
 //! | `etcd` | keys of a real etcd |
+//! | `members` | members of etcd that hang or hang up, and what is asked of them |
+//! | `wire` | a wire to a member that notes what is asked |
 //! | `bursts` | nobody gets what they have used once more by a change |
 //! | `counts` | what passes follows the number that is in force |
 //! | `standing` | what is told of a source that is not as it should be |
@@ -35,6 +37,7 @@ mod keeper;
 mod kit;
 mod limits;
 mod lives;
+mod members;
 #[cfg(feature = "mongodb")]
 mod mongodb;
 mod named;
@@ -46,3 +49,4 @@ mod secured;
 mod several;
 mod spread;
 mod standing;
+mod wire;

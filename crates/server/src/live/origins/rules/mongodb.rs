@@ -20,7 +20,7 @@ use std::time::Duration;
 use tidegate_policy::import::{SourceFile, fluxgate};
 use tidegate_policy::source::{MongoRules, digest};
 use tokio::sync::OnceCell;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// The most rules.
 const RULES_MAX: usize = 100_000;
@@ -83,14 +83,16 @@ impl MongoSource {
         let client = self
             .client
             .get_or_try_init(|| connect(&self.rules.url, self.time_max));
-        let database = client.await?.database(&self.rules.database);
+        let client = self.in_time(client).await??;
         let name = &self.rules.collection;
         let wrong = |error| format!("collection `{name}`: {}", shown(error));
+        let database = client.database(&self.rules.database);
         let collection = database.collection::<Fields>(name);
-        let mut cursor = collection.find(doc! {}).await.map_err(wrong)?;
+        let found = self.in_time(collection.find(doc! {})).await?;
+        let mut cursor = found.map_err(wrong)?;
         let mut rules = Vec::new();
         let mut bytes = 0;
-        while cursor.advance().await.map_err(wrong)? {
+        while self.in_time(cursor.advance()).await?.map_err(wrong)? {
             bytes += cursor.current().as_bytes().len();
             if rules.len() == RULES_MAX || bytes > BYTES_MAX {
                 return Err(format!(
@@ -100,6 +102,16 @@ impl MongoSource {
             rules.push(cursor.deserialize_current().map_err(wrong)?);
         }
         Ok(rules)
+    }
+
+    /// An answer, unless it takes too long: the driver waits for a server to ask, and not for what that
+    /// says.
+    async fn in_time<T>(&self, answer: impl IntoFuture<Output = T>) -> Result<T, String> {
+        let answer = timeout(self.time_max, answer.into_future()).await;
+        answer.map_err(|_| {
+            let (name, time_max) = (&self.rules.collection, self.time_max);
+            format!("collection `{name}`: there was no answer within {time_max:?}")
+        })
     }
 }
 

@@ -184,7 +184,7 @@ async fn a_change_whose_answer_was_lost_is_found_and_one_that_was_lost_is_not_ma
     for rate in ["1/s", "2/s"] {
         relay.lose(Loses::Write);
         let made = shelf.write(&seen, &[set("plan/free", rate)]).await;
-        let Err(WriteError::Away(why)) = made else {
+        let Err(WriteError::Doubtful(why)) = made else {
             panic!("{made:?}");
         };
         assert!(
@@ -202,6 +202,35 @@ async fn a_change_whose_answer_was_lost_is_found_and_one_that_was_lost_is_not_ma
         assert_eq!(now.texts, own(&[("plan/free", rate)]));
         seen = now.version;
     }
+    there.over().await;
+}
+
+#[tokio::test]
+async fn a_change_that_nobody_knew_of_was_told_not_to_have_been_made() {
+    let Some(there) = There::make().await else {
+        return;
+    };
+    let relay = Relay::to(&there.url).await;
+    let time_max = Duration::from_secs(2);
+    let away = shelf(&relay.url(&there.url), &there.database, time_max);
+    let changes = [set("plan/free", "1/s")];
+    let seen = away.write(&nothing(), &changes).await.expect("it is made");
+    // Nor can anybody look whether it was.
+    relay.lose(Loses::AnswerAndAllAfter);
+    let changes = [set("plan/free", "2/s")];
+    let made = away.write(&seen, &changes).await;
+    let Err(WriteError::Doubtful(why)) = made else {
+        panic!("{made:?}");
+    };
+    assert!(
+        why.contains("it is not known whether it was changed"),
+        "{why}"
+    );
+    let now = read(&there.shelf()).await;
+    assert_eq!(now.texts, own(&[("plan/free", "2/s")]), "and it was");
+    // Whoever was never reached has changed nothing, and that is known.
+    let made = away.write(&now.version, &changes).await;
+    assert!(matches!(made, Err(WriteError::Away(_))), "{made:?}");
     there.over().await;
 }
 

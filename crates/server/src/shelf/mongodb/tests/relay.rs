@@ -17,6 +17,10 @@ pub(super) enum Loses {
     Write,
     /// The answer to a write that was made.
     Answer,
+    /// That answer, and everything after it.
+    AnswerAndAllAfter,
+    /// Everything.
+    All,
 }
 
 /// The wire; it goes when it is dropped.
@@ -40,6 +44,9 @@ impl Relay {
         tasks.spawn(async move {
             let mut wires = JoinSet::new();
             while let Ok((client, _)) = listener.accept().await {
+                if *loses.lock() == Some(Loses::All) {
+                    continue;
+                }
                 let server = TcpStream::connect(&to).await.expect("a server");
                 wires.spawn(relay(client, server, Arc::clone(&loses)));
             }
@@ -79,10 +86,9 @@ async fn relay(client: TcpStream, server: TcpStream, next: Arc<Mutex<Option<Lose
     let is_lost = AtomicBool::new(false);
     let asking = async {
         while let Ok(message) = message(&mut from_client).await {
-            let loses = is_write(&message).then(|| next.lock().take()).flatten();
-            match loses {
-                Some(Loses::Write) => return,
-                Some(Loses::Answer) => is_lost.store(true, SeqCst),
+            match due(&message, &mut next.lock()) {
+                Some(Loses::Write | Loses::All) => return,
+                Some(Loses::Answer | Loses::AnswerAndAllAfter) => is_lost.store(true, SeqCst),
                 None => {}
             }
             if to_server.write_all(&message).await.is_err() {
@@ -102,6 +108,18 @@ async fn relay(client: TcpStream, server: TcpStream, next: Arc<Mutex<Option<Lose
         () = asking => {}
         () = answering => {}
     }
+}
+
+/// What is lost of this message, and what of the next.
+fn due(message: &[u8], next: &mut Option<Loses>) -> Option<Loses> {
+    if *next == Some(Loses::All) || !is_write(message) {
+        return next.filter(|it| *it == Loses::All);
+    }
+    let due = next.take();
+    *next = due
+        .filter(|it| *it == Loses::AnswerAndAllAfter)
+        .map(|_| Loses::All);
+    due
 }
 
 /// One message, with its length before it.

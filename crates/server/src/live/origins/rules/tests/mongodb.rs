@@ -14,17 +14,16 @@ const LONG: Duration = Duration::from_secs(20);
 const COLLECTION: &str = "rate_limit_rules";
 
 fn source(url: &str) -> MongoSource {
+    patient(url, Duration::from_secs(5))
+}
+
+fn patient(url: &str, time_max: Duration) -> MongoSource {
     let rules = MongoRules {
         url: Secret::new(url),
         database: "fluxgate".to_owned(),
         collection: COLLECTION.to_owned(),
     };
-    MongoSource::new(
-        "mongodb",
-        &rules,
-        Duration::from_secs(5),
-        Duration::from_millis(100),
-    )
+    MongoSource::new("mongodb", &rules, time_max, Duration::from_millis(100))
 }
 
 /// A rule as the system stores it.
@@ -174,4 +173,27 @@ async fn what_may_not_be_read_or_is_not_there_is_told_without_the_password() {
         panic!("nobody is there");
     };
     assert!(!why.contains("hunter2"), "{why}");
+}
+
+#[tokio::test]
+async fn a_server_that_heard_and_said_nothing_was_waited_for_without_end() {
+    // More than one batch, so that both are asked for.
+    let rules = (0..250).map(|nth| rule("many", &format!("r{nth:03}"), 5_i32));
+    let double = double(rules.collect()).await;
+    for command in ["find", "getMore"] {
+        double.say_nothing_to(command);
+        let source = patient(&double.url(), Duration::from_millis(500));
+        let Err(Trouble(why)) = ask(&source, None).await else {
+            panic!("nothing is said to `{command}`");
+        };
+        assert!(
+            why.contains(COLLECTION) && why.contains("no answer within 500ms"),
+            "{command}: {why}"
+        );
+        let asked = double.asked();
+        assert!(
+            asked.iter().any(|it| it.contains_key(command)),
+            "{command} was heard"
+        );
+    }
 }

@@ -1,0 +1,302 @@
+//! The members of etcd, asked in turn until one answers: first the one that answered last.
+//!
+//! One that hangs takes its share of the time and no more, so that the next is asked while somebody still
+//! waits for the answer.
+
+use super::said::{Failed, is_unknown, refused, send, told};
+use crate::errand::{Errand, ErrandError};
+use bytes::Bytes;
+use http::StatusCode;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+use tidegate_policy::config::Secret;
+use tidegate_policy::route::UpstreamTls;
+use tidegate_policy::source::Etcd;
+use tokio::time::{Instant, timeout};
+
+/// The least time that one of several has before the next is asked.
+const SHARE_MIN: Duration = Duration::from_millis(200);
+
+/// How long one watch may last: longer than anybody asks at the latest.
+const WATCHED_MAX: Duration = Duration::from_hours(25);
+
+/// The most bytes of an answer.
+const BYTES_MAX: usize = 64 << 20;
+
+/// The members.
+#[derive(Debug)]
+pub(super) struct Members {
+    all: Vec<Member>,
+    /// Which is asked first: the one that answered last, or the one after it if it does no longer.
+    first: AtomicUsize,
+    time_max: Duration,
+    user: Option<String>,
+    password: Option<Secret>,
+    /// What a member gave for the password.
+    token: Mutex<Option<String>>,
+}
+
+/// The errands to one member.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) range: Errand,
+    pub(super) txn: Errand,
+    authenticate: Errand,
+    pub(super) watch: Errand,
+}
+
+/// The turn of one member. Where it ends without an answer, for whatever reason, the next is first.
+pub(super) struct Turn<'a> {
+    members: &'a Members,
+    pub(super) member: &'a Member,
+    nth: usize,
+    /// How many are there to be asked after it.
+    others: usize,
+    is_answered: bool,
+}
+
+/// Until when there is to be an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Until {
+    end: Instant,
+    /// Whether the first has answered a moment ago.
+    is_known: bool,
+}
+
+impl Member {
+    /// Each that is asked for has `time_max` to answer, and `share` to be reached.
+    fn new(
+        url: &str,
+        tls: &UpstreamTls,
+        time_max: Duration,
+        share: Duration,
+    ) -> Result<Self, String> {
+        let to = |path: &str, time_max| {
+            let errand = Errand::to(&format!("{url}/v3/{path}"), tls, time_max, BYTES_MAX)?;
+            Ok::<_, String>(errand.reached_within(share))
+        };
+        Ok(Self {
+            range: to("kv/range", time_max)?,
+            txn: to("kv/txn", time_max)?,
+            authenticate: to("auth/authenticate", share)?,
+            // Whoever watches says for how long.
+            watch: to("watch", WATCHED_MAX)?,
+        })
+    }
+}
+
+impl Members {
+    pub(super) fn new(etcd: &Etcd, time_max: Duration) -> Result<Self, String> {
+        let count = u32::try_from(etcd.endpoints.len()).unwrap_or(u32::MAX);
+        let share = (time_max / count.max(1)).max(SHARE_MIN).min(time_max);
+        let all = etcd.endpoints.iter();
+        let all = all.map(|url| Member::new(url, &etcd.tls, time_max, share));
+        Ok(Self {
+            all: all.collect::<Result<_, _>>()?,
+            first: AtomicUsize::new(0),
+            time_max,
+            user: etcd.user.clone(),
+            password: etcd.password.clone(),
+            token: Mutex::new(None),
+        })
+    }
+
+    /// Until when there is to be an answer to what is asked now.
+    pub(super) fn until(&self) -> Until {
+        Until {
+            end: Instant::now() + self.time_max,
+            is_known: false,
+        }
+    }
+
+    pub(super) fn token(&self) -> Option<String> {
+        self.token.lock().clone()
+    }
+
+    /// All of them, as they are to be asked.
+    pub(super) fn in_order(&self) -> impl Iterator<Item = (usize, &Member)> {
+        let members = self.all.iter().enumerate().cycle();
+        members.skip(self.first.load(Relaxed)).take(self.all.len())
+    }
+
+    /// A turn for each.
+    pub(super) fn turns(&self) -> impl Iterator<Item = Turn<'_>> {
+        let others = (0..self.all.len()).rev();
+        let turns = self.in_order().zip(others);
+        turns.map(|((nth, member), others)| Turn {
+            members: self,
+            member,
+            nth,
+            others,
+            is_answered: false,
+        })
+    }
+
+    /// Asks the members in turn until one answers. Not for what must not be done twice.
+    pub(super) async fn call(
+        &self,
+        errand: fn(&Member) -> &Errand,
+        asked: &Value,
+        until: Until,
+    ) -> Result<Bytes, String> {
+        let mut why = "there are no members".to_owned();
+        for mut turn in self.turns() {
+            let asking = self.call_one(turn.member, errand, asked);
+            match timeout(until.share(&turn), asking).await {
+                Ok(Ok(answer)) => {
+                    turn.answered();
+                    return Ok(answer);
+                }
+                Ok(Err(failed)) => why = failed.into_why(),
+                Err(_) => why = ErrandError::TooSlow.to_string(),
+            }
+        }
+        Err(why)
+    }
+
+    pub(super) async fn call_one(
+        &self,
+        member: &Member,
+        errand: fn(&Member) -> &Errand,
+        asked: &Value,
+    ) -> Result<Bytes, Failed> {
+        let token = self.token();
+        let had_token = token.is_some();
+        let (status, body) = send(errand(member), asked, token.as_deref()).await?;
+        if status == StatusCode::OK {
+            return Ok(body);
+        }
+        let body = told(&body).unwrap_or_default();
+        let Some(password) = self
+            .password
+            .as_ref()
+            .filter(|_| is_unknown(&body) || !had_token)
+        else {
+            return Err(refused(status, &body));
+        };
+        let who = json!({
+            "name": self.user.as_deref().unwrap_or("root"),
+            "password": password.expose(),
+        });
+        // Who is not known has changed nothing.
+        let unsent = |failed: Failed| Failed::Unsent(failed.into_why());
+        let answer = send(&member.authenticate, &who, None).await;
+        let (status, body) = answer.map_err(unsent)?;
+        let body = told(&body).unwrap_or_default();
+        let token = body.get("token").and_then(Value::as_str).map(str::to_owned);
+        let Some(token) = token.filter(|_| status == StatusCode::OK) else {
+            let why = refused(status, &body).into_why();
+            return Err(Failed::Unsent(format!("etcd did not take us: {why}")));
+        };
+        *self.token.lock() = Some(token.clone());
+        match send(errand(member), asked, Some(&token)).await? {
+            (StatusCode::OK, body) => Ok(body),
+            (status, body) => Err(refused(status, &told(&body).unwrap_or_default())),
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// It has answered, so it is asked first from now on.
+    pub(super) fn answered(&mut self) {
+        self.is_answered = true;
+        self.members.first.store(self.nth, Relaxed);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        let first = &self.members.first;
+        let next = (self.nth + 1) % self.members.all.len().max(1);
+        // Unless somebody else has found one that answers meanwhile.
+        first
+            .compare_exchange(self.nth, next, Relaxed, Relaxed)
+            .ok();
+    }
+}
+
+impl Until {
+    /// The same, now that the first has answered: it is not as if it hung, and may have much to say.
+    pub(super) fn known(self) -> Self {
+        Self {
+            is_known: true,
+            ..self
+        }
+    }
+
+    /// How long a member may take.
+    fn share(self, turn: &Turn<'_>) -> Duration {
+        let left = self.end.saturating_duration_since(Instant::now());
+        let others = u32::try_from(turn.others).unwrap_or(u32::MAX);
+        let is_first = turn.others + 1 == turn.members.all.len();
+        let share = if self.is_known && is_first {
+            left.saturating_sub(SHARE_MIN.saturating_mul(others))
+        } else {
+            left / others.saturating_add(1)
+        };
+        share.max(SHARE_MIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIME_MAX: Duration = Duration::from_secs(9);
+
+    fn members(count: usize) -> Members {
+        let etcd = Etcd {
+            endpoints: vec!["http://127.0.0.1:1".to_owned(); count],
+            prefix: "/t/".to_owned(),
+            user: None,
+            password: None,
+            tls: UpstreamTls::default(),
+        };
+        Members::new(&etcd, TIME_MAX).unwrap()
+    }
+
+    fn order(members: &Members) -> Vec<usize> {
+        members.in_order().map(|(nth, _)| nth).collect()
+    }
+
+    #[test]
+    fn the_one_that_answered_last_is_first_until_it_does_not() {
+        let members = members(3);
+        for mut turn in members.turns().take(2) {
+            if turn.nth == 1 {
+                turn.answered();
+            }
+        }
+        assert_eq!(order(&members), [1, 2, 0]);
+        // Whoever asks is not always there to hear that it took too long.
+        drop(members.turns().next());
+        assert_eq!(order(&members), [2, 0, 1]);
+        let mut turns = members.turns();
+        let (fails, mut answers) = (turns.next().unwrap(), turns.next().unwrap());
+        answers.answered();
+        drop(fails);
+        assert_eq!(order(&members), [0, 1, 2], "it answers, so it stays");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_has_its_share_and_what_one_leaves_is_for_the_others() {
+        let members = members(3);
+        let until = members.until();
+        let mut turns = members.turns();
+        let first = turns.next().unwrap();
+        assert_eq!(until.share(&first), TIME_MAX / 3);
+        let known = until.known().share(&first);
+        assert_eq!(known + 2 * SHARE_MIN, TIME_MAX, "it may have much to say");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let second = turns.next().unwrap();
+        assert_eq!(until.share(&second), Duration::from_secs(4));
+        assert_eq!(until.known().share(&second), Duration::from_secs(4));
+        tokio::time::advance(TIME_MAX).await;
+        assert_eq!(until.share(&turns.next().unwrap()), SHARE_MIN);
+    }
+}

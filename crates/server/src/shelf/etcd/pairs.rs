@@ -1,0 +1,109 @@
+//! What keys of etcd say, and what they are at, as answers tell it.
+
+use super::COUNT;
+use super::said::{decoded, number};
+use serde_json::Value;
+
+/// All keys.
+#[derive(Debug)]
+pub(super) struct Pairs {
+    /// What they are at.
+    pub(super) version: String,
+    /// The revision of etcd at which they were.
+    pub(super) revision: u64,
+    pub(super) texts: Vec<(String, String)>,
+}
+
+impl Pairs {
+    /// What an answer has that has all keys which begin with `prefix`. Takes long if it is long.
+    pub(super) fn read(prefix: &str, answer: &Value) -> Result<Self, String> {
+        let mut texts = Vec::new();
+        for pair in pairs(answer) {
+            let key = decoded(pair.get("key"))?;
+            let value = decoded(pair.get("value"))?;
+            let name = key.strip_prefix(prefix).unwrap_or(&key);
+            if name != COUNT {
+                texts.push((name.to_owned(), value));
+            }
+        }
+        let count = u64::try_from(texts.len()).unwrap_or(u64::MAX);
+        Ok(Self {
+            version: version(highest(answer), count),
+            revision: revision(answer),
+            texts,
+        })
+    }
+}
+
+/// What the keys are at, as one tells it who was asked for the latest of them and for the count; none
+/// where that is not told.
+pub(super) fn version_of(answer: &Value) -> Option<String> {
+    let responses = answer.get("responses").and_then(Value::as_array)?;
+    let mut ranges = responses.iter().map(|it| it.get("response_range"));
+    let (latest, count) = (ranges.next()??, ranges.next()??);
+    let among = |range: &Value| number(range.get("count"));
+    let texts = among(latest).saturating_sub(among(count));
+    Some(version(highest(latest), texts))
+}
+
+fn version(highest: u64, texts: u64) -> String {
+    match highest {
+        0 => "0".to_owned(),
+        _ => format!("{highest}-{texts}"),
+    }
+}
+
+/// The highest revision among the keys of an answer.
+pub(super) fn highest(answer: &Value) -> u64 {
+    let revisions = pairs(answer).map(|it| number(it.get("mod_revision")));
+    revisions.max().unwrap_or_default()
+}
+
+/// The revision of etcd at which it answered.
+pub(super) fn revision(answer: &Value) -> u64 {
+    number(answer.get("header").and_then(|it| it.get("revision")))
+}
+
+fn pairs(answer: &Value) -> impl Iterator<Item = &Value> {
+    let pairs = answer.get("kvs").and_then(Value::as_array);
+    pairs.into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use serde_json::json;
+
+    #[test]
+    fn a_look_tells_what_a_load_would_with_the_count_and_without() {
+        let key = |name: &str| STANDARD.encode(format!("/t/{name}"));
+        let pair = |name: &str, at: &str| json!({ "key": key(name), "mod_revision": at });
+        let texts = [pair("policy/b", "9"), pair("policy/a", "4")];
+        let counted = [pair(COUNT, "9"), texts[0].clone(), texts[1].clone()];
+        for (kvs, has_count, expected) in [
+            (&texts[..], false, "9-2"),
+            (&counted[..], true, "9-2"),
+            (&counted[..1], true, "9-0"),
+            (&[], false, "0"),
+        ] {
+            let all = Pairs::read("/t/", &json!({ "kvs": kvs })).unwrap();
+            // What is empty or nothing is left out.
+            let mut count = json!({});
+            if has_count {
+                count = json!({ "count": "1" });
+            }
+            let mut latest = json!({});
+            if let Some(first) = kvs.first() {
+                latest = json!({ "kvs": [first], "count": kvs.len().to_string() });
+            }
+            let look = json!({ "responses": [
+                { "response_range": latest }, { "response_range": count },
+            ] });
+            assert_eq!(version_of(&look).as_deref(), Some(expected));
+            assert_eq!(all.version, expected);
+        }
+        assert_eq!(version_of(&json!({ "responses": [{}] })), None);
+    }
+}
