@@ -24,8 +24,8 @@ pub(super) struct Looked(Mutex<Seen>);
 #[derive(Debug, Default)]
 struct Seen {
     last: Fingerprint,
-    /// Whether a file that is named has changed since the configuration was read: its own text may well be
-    /// the same then, and means something else.
+    /// Whether a file that is named has changed since the configuration was read, or reading it came to
+    /// nothing: its own text may well be the one that is served, and yet more is to be done than to see that.
     is_due: bool,
 }
 
@@ -51,6 +51,12 @@ impl Looked {
     /// Whether the configuration is to be read again although its own text is the same.
     pub(super) fn is_due(&self) -> bool {
         self.0.lock().is_due
+    }
+
+    /// The reading came to nothing. The next goes all the way, even if somebody has put back what is served:
+    /// that is refused no longer then, and the files that it names are looked at again.
+    pub(super) fn owe(&self) {
+        self.0.lock().is_due = true;
     }
 
     /// A reading of the configuration begins with these files that it names. What others named is

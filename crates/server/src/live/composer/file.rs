@@ -100,7 +100,9 @@ impl Composer {
         }
     }
 
+    /// Refuses a file that is not even taken to be served.
     fn refuse_file(&self, refused: Refused) -> Refused {
+        self.inner.looked.owe();
         self.complain(&Which::File, &refused);
         refused
     }

@@ -114,6 +114,13 @@ impl Program {
         samples(&page).get(name).copied()
     }
 
+    /// Waits until a number on the page of metrics is this.
+    pub(super) async fn until(&self, name: &str, number: f64) {
+        let is_there = async { while self.sample(name).await != Some(number) {} };
+        let is_there = timeout(PATIENCE, is_there).await;
+        is_there.unwrap_or_else(|_| panic!("{name} is not {number}"));
+    }
+
     /// How often asking a source came to `result`.
     pub(super) async fn loads(&self, source: &str, result: &str) -> u64 {
         let name =
