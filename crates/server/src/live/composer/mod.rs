@@ -17,6 +17,7 @@ mod file;
 mod refused;
 mod settling;
 
+use file::Why;
 pub(crate) use refused::Refused;
 use refused::lost;
 
@@ -212,7 +213,7 @@ impl Composer {
         looked.see(self.inner.ground.look(looked.last().named).await);
         self.inner.told.lock().forget_warnings();
         self.ask_all().await;
-        let read = self.read_file_now(true).await;
+        let read = self.read_file_now(Why::Asked).await;
         // A file that is not even read keeps nothing from being served that sources have said.
         let mut state = self.inner.state.lock().await;
         if state.is_unsettled {

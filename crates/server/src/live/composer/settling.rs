@@ -16,18 +16,33 @@ use tokio::time::{Instant, timeout_at};
 /// has one waits for that. Lists that take longer are there a moment later.
 const AHEAD: Duration = Duration::from_secs(5);
 
+/// How it goes with what is settled.
+#[derive(Debug)]
+struct Course {
+    /// Until when lists are read ahead.
+    until: Instant,
+    /// Whether something was wrong where a file could not be read.
+    is_lacking: bool,
+}
+
 impl Composer {
     /// Serves what waits: all of it, or as much of it as is sound. Tells what is not.
     pub(super) async fn settle(&self, state: &mut State) -> Vec<(Which, Refused)> {
-        let until = Instant::now() + AHEAD;
+        let mut course = Course {
+            until: Instant::now() + AHEAD,
+            is_lacking: false,
+        };
         let mut refusals = Vec::new();
-        match (self.attempt(state.latest(), until).await, state.waiting()) {
-            (Ok(()), _) => self.promote_all(state).await,
-            (Err(refused), waiting) => match waiting.as_slice() {
+        match self.attempt(state.latest(), &mut course).await {
+            Ok(()) => self.promote_all(state).await,
+            Err(refused) => match state.waiting().as_slice() {
                 [only] => refusals.push((only.clone(), refused)),
-                _ => refusals = self.settle_each(state, until).await,
+                _ => refusals = self.settle_each(state, &mut course).await,
             },
         }
+        // Nothing may look otherwise once the file can be read.
+        let is_lacking = course.is_lacking && !refusals.is_empty();
+        self.inner.looked.note_composing(is_lacking);
         for (which, refused) in &refusals {
             self.refuse(state, which, refused);
         }
@@ -36,10 +51,10 @@ impl Composer {
     }
 
     /// Serves what waits, one after the other, as far as each is sound beside what is served.
-    async fn settle_each(&self, state: &mut State, until: Instant) -> Vec<(Which, Refused)> {
+    async fn settle_each(&self, state: &mut State, course: &mut Course) -> Vec<(Which, Refused)> {
         let mut refusals = Vec::new();
         if state.wanted.is_some() {
-            match self.attempt(state.with(&Which::File), until).await {
+            match self.attempt(state.with(&Which::File), course).await {
                 Ok(()) => self.promote(state, &Which::File).await,
                 Err(refused) => refusals.push((Which::File, refused)),
             }
@@ -49,7 +64,7 @@ impl Composer {
             if matches!(which, Which::File) {
                 continue;
             }
-            match self.attempt(state.with(&which), until).await {
+            match self.attempt(state.with(&which), course).await {
                 Ok(()) => self.promote(state, &which).await,
                 Err(refused) => refusals.push((which, refused)),
             }
@@ -102,11 +117,13 @@ impl Composer {
     }
 
     /// Serves `whole`, or says why not.
-    async fn attempt(&self, whole: Whole, until: Instant) -> Result<(), Refused> {
-        let (config, view) = self.compose(whole).await?;
+    async fn attempt(&self, whole: Whole, course: &mut Course) -> Result<(), Refused> {
+        let (composed, is_lacking) = self.composed(whole).await;
+        course.is_lacking |= is_lacking;
+        let (config, view) = composed?;
         let ahead = self.inner.serving.read_ahead(&config);
         // What was not read in time is read by whoever keeps it.
-        timeout_at(until, ahead).await.ok();
+        timeout_at(course.until, ahead).await.ok();
         // What decides and what is shown are two things, and cannot be replaced in one step. Whoever
         // looks meanwhile waits until both are: either order alone would show what is not served yet, or
         // not show what somebody has been refused by.
@@ -120,11 +137,16 @@ impl Composer {
 
     /// What `whole` means, or what is wrong with it.
     pub(super) async fn compose(&self, whole: Whole) -> Result<(Config, View), Refused> {
+        self.composed(whole).await.0
+    }
+
+    /// The same, and whether it is wrong where a file could not be read.
+    async fn composed(&self, whole: Whole) -> (Result<(Config, View), Refused>, bool) {
         if let Some(kept) = whole.missing() {
             let (name, standing) = (&kept.settings.name, kept.health.standing());
             let why = standing.trouble.unwrap_or_default();
             let message = format!("nothing is known of the source `{name}`: {why}");
-            return Err(Refused::Unread(message));
+            return (Err(Refused::Unread(message)), false);
         }
         let ground = self.inner.ground.clone();
         let composed = blocking(move || {
@@ -134,17 +156,22 @@ impl Composer {
                 let oddities = Oddities::of(&sound.config, &environment);
                 (sound, oddities)
             });
-            (sound, environment.files())
+            (sound, environment.files(), environment.is_lacking())
         });
-        let (composed, files) = composed.await.ok_or_else(lost)?;
+        let Some((composed, files, is_lacking)) = composed.await else {
+            return (Err(lost()), false);
+        };
         // Whatever came of it: a file that is not there may be tomorrow.
         self.inner.looked.add(files);
-        let (sound, oddities) = composed.map_err(Refused::Invalid)?;
+        let (sound, oddities) = match composed {
+            Ok(sound) => sound,
+            Err(errors) => return (Err(Refused::Invalid(errors)), is_lacking),
+        };
         let mut told = self.inner.told.lock();
         oddities.tell_since(&told);
         *told = oddities;
         drop(told);
-        Ok((sound.config, sound.view))
+        (Ok((sound.config, sound.view)), false)
     }
 
     /// Lets everybody see how it stands with these sources: with one by each name. A file that waits may

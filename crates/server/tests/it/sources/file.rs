@@ -53,6 +53,22 @@ async fn a_file_that_was_broken_and_put_back_was_told_to_be_refused_until_it_cha
     assert_eq!(status["status"], "UP", "{status}");
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_file_that_could_not_be_read_in_passing_was_not_read_until_it_changed_once_more() {
+    let mut program = Program::start(&policies("api", "5/s")).await;
+    // Fewer than are open.
+    program.process.allow_files(3).await;
+    program.write(&policies("api", "6/s"));
+    program.process.logs(REFUSED, ("source", "file")).await;
+    let log = program.process.logged.join("\n");
+    assert!(log.contains("Too many open files"), "{log}");
+    program.process.allow_files(256).await;
+    program.process.logs(RELOADED, ("level", "INFO")).await;
+    assert_eq!(program.band("api").await, "6/s");
+    assert_eq!(program.loads("file", "refused").await, 1);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_every_question_is_answered_while_the_file_changes() {
     let mut program = Program::start(&policies("api", &nth_rate(0))).await;
