@@ -67,7 +67,7 @@ impl Composer {
             }
         };
         match self.compose(state.with_part(&kept, &part)).await {
-            Ok((config, _)) => {
+            Ok(config) => {
                 let checked = self.inner.serving.could_reload(config);
                 checked.map_err(|failure| EditError::Refused(failure.to_string()))?;
             }

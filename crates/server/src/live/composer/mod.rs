@@ -60,7 +60,7 @@ struct Inner {
     reading: Mutex<()>,
     /// How the files looked when they were last read.
     looked: Looked,
-    /// What was told of the last composition.
+    /// What was told of the last composition that was served.
     told: parking_lot::Mutex<Oddities>,
     /// Rises whenever there are other sources to be kept.
     sources: watch::Sender<u64>,

@@ -4,8 +4,7 @@ use super::Composer;
 use super::refused::{Refused, lost};
 use crate::live::health::Health;
 use crate::live::report::{self, Oddities};
-use crate::live::state::{State, Which, Whole};
-use crate::live::view::View;
+use crate::live::state::{Sound, State, Which, Whole};
 use crate::tasks::blocking;
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,7 +119,7 @@ impl Composer {
     async fn attempt(&self, whole: Whole, course: &mut Course) -> Result<(), Refused> {
         let (composed, is_lacking) = self.composed(whole).await;
         course.is_lacking |= is_lacking;
-        let (config, view) = composed?;
+        let (Sound { config, view }, oddities) = composed?;
         let ahead = self.inner.serving.read_ahead(&config);
         // What was not read in time is read by whoever keeps it.
         timeout_at(course.until, ahead).await.ok();
@@ -132,16 +131,23 @@ impl Composer {
         served.map_err(|failure| Refused::Unservable(failure.to_string()))?;
         *shown = Arc::new(view);
         self.announce(&shown.version);
+        drop(shown);
+        // What is only tried, and not served, is nobody's concern.
+        let mut told = self.inner.told.lock();
+        oddities.tell_since(&told);
+        *told = oddities;
         Ok(())
     }
 
     /// What `whole` means, or what is wrong with it.
-    pub(super) async fn compose(&self, whole: Whole) -> Result<(Config, View), Refused> {
-        self.composed(whole).await.0
+    pub(super) async fn compose(&self, whole: Whole) -> Result<Config, Refused> {
+        let (composed, _) = self.composed(whole).await;
+        composed.map(|(sound, _)| sound.config)
     }
 
-    /// The same, and whether it is wrong where a file could not be read.
-    async fn composed(&self, whole: Whole) -> (Result<(Config, View), Refused>, bool) {
+    /// The same, with what there is to tell once it is served, and whether it is wrong where a file could
+    /// not be read.
+    async fn composed(&self, whole: Whole) -> (Result<(Sound, Oddities), Refused>, bool) {
         if let Some(kept) = whole.missing() {
             let (name, standing) = (&kept.settings.name, kept.health.standing());
             let why = standing.trouble.unwrap_or_default();
@@ -163,15 +169,8 @@ impl Composer {
         };
         // Whatever came of it: a file that is not there may be tomorrow.
         self.inner.looked.add(files);
-        let (sound, oddities) = match composed {
-            Ok(sound) => sound,
-            Err(errors) => return (Err(Refused::Invalid(errors)), is_lacking),
-        };
-        let mut told = self.inner.told.lock();
-        oddities.tell_since(&told);
-        *told = oddities;
-        drop(told);
-        (Ok((sound.config, sound.view)), false)
+        let is_lacking = is_lacking && composed.is_err();
+        (composed.map_err(Refused::Invalid), is_lacking)
     }
 
     /// Lets everybody see how it stands with these sources: with one by each name. A file that waits may
@@ -195,6 +194,21 @@ mod tests {
     use crate::live::ground::Ground;
     use crate::serving::Serving;
     use futures_util::FutureExt;
+
+    #[tokio::test]
+    async fn what_was_only_tried_counted_as_told_as_if_it_were_served() {
+        let (config, begun) = begin(Ground::default()).await.unwrap();
+        let serving = Serving::start(config).await.unwrap();
+        let composer = Composer::new(begun, serving);
+        let told = || composer.inner.told.lock().variables.clone();
+        composer.inner.told.lock().variables = vec!["OF_WHAT_IS_SERVED".to_owned()];
+        let before = told();
+        let mut state = composer.inner.state.lock().await;
+        composer.compose(state.as_served()).await.unwrap();
+        assert_eq!(told(), before);
+        composer.settle(&mut state).await;
+        assert_ne!(told(), before);
+    }
 
     #[tokio::test]
     async fn whoever_looked_while_a_change_took_effect_was_shown_what_was_served_before() {
