@@ -217,7 +217,7 @@ impl Composer {
         // A file that is not even read keeps nothing from being served that sources have said.
         let mut state = self.inner.state.lock().await;
         if state.is_unsettled {
-            self.settle(&mut state).await;
+            self.settle_beside(&mut state).await;
         }
         read
     }

@@ -49,6 +49,17 @@ impl Composer {
         refusals
     }
 
+    /// The same, for whoever does not read the file: with a source, a file may be served that waited for
+    /// it, and lists others than the one before.
+    pub(super) async fn settle_beside(&self, state: &mut State) -> Vec<(Which, Refused)> {
+        let refusals = self.settle(state).await;
+        // Whoever reads the file counts on those that it found, and lets go of them afterwards.
+        if let Ok(_reading) = self.inner.reading.try_lock() {
+            self.prune(state, false);
+        }
+        refusals
+    }
+
     /// Serves what waits, one after the other, as far as each is sound beside what is served.
     async fn settle_each(&self, state: &mut State, course: &mut Course) -> Vec<(Which, Refused)> {
         let mut refusals = Vec::new();

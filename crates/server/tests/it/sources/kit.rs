@@ -32,7 +32,7 @@ const BETWEEN: u64 = 100;
 /// How many ask at once.
 const CLIENTS: u64 = 4;
 /// How long that may take before it counts as never.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A policy with one limit, as text.
 pub(super) fn policy(name: &str, rate: &str) -> String {
