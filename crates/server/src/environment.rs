@@ -2,7 +2,7 @@
 //! files.
 
 use crate::sight::Sight;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tidegate_policy::config::Environment;
@@ -15,6 +15,7 @@ pub struct ProcessEnvironment {
     taken: RefCell<BTreeSet<String>>,
     /// The files that were read, each as it looked just before.
     read: RefCell<BTreeMap<PathBuf, Sight>>,
+    is_lacking: Cell<bool>,
     process: tidegate::ProcessEnvironment,
 }
 
@@ -39,6 +40,11 @@ impl ProcessEnvironment {
     pub(crate) fn files(&self) -> BTreeMap<PathBuf, Sight> {
         self.read.borrow().clone()
     }
+
+    /// Whether any of them could not be: what is wrong may be none of the configuration's doing then.
+    pub(crate) fn is_lacking(&self) -> bool {
+        self.is_lacking.get()
+    }
 }
 
 impl Environment for ProcessEnvironment {
@@ -58,7 +64,11 @@ impl Environment for ProcessEnvironment {
         let sight = Sight::of(Path::new(path));
         let mut read = self.read.borrow_mut();
         read.entry(path.into()).or_insert(sight);
-        self.process.file(path)
+        let held = self.process.file(path);
+        if held.is_err() {
+            self.is_lacking.set(true);
+        }
+        held
     }
 
     fn has_file(&self, path: &str) -> Result<(), String> {
@@ -93,7 +103,9 @@ mod tests {
         let (there, gone) = (env!("CARGO_MANIFEST_DIR"), "/nowhere/secret");
         let there = format!("{there}/Cargo.toml");
         assert!(environment.file(&there).is_ok());
+        assert!(!environment.is_lacking());
         assert!(environment.file(gone).is_err());
+        assert!(environment.is_lacking());
         // Lists are read by whoever keeps them.
         assert!(environment.has_file(file!()).is_err());
         let files = environment.files();

@@ -4,9 +4,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// When a file was changed, how long it is, and which it is; nothing where it cannot be looked at.
+/// When a file was changed, and what is known of it (who may read it, say), how long it is, and which it
+/// is; nothing where it cannot be looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sight(Option<[i64; 4]>);
+pub(crate) struct Sight(Option<[i64; 6]>);
 
 impl Sight {
     /// How the file looks now.
@@ -18,9 +19,35 @@ impl Sight {
             [
                 about.mtime(),
                 about.mtime_nsec(),
+                about.ctime(),
+                about.ctime_nsec(),
                 whole(about.size()),
                 whole(about.ino()),
             ]
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sight;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    /// Clocks of files may stand still for some milliseconds; this takes seconds.
+    const TRIES_MAX: u32 = 1_000_000;
+
+    #[test]
+    fn a_file_that_somebody_was_allowed_to_read_looked_as_before() {
+        let name = format!("tidegate-sight-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::write(&path, "a secret").unwrap();
+        let before = Sight::of(&path);
+        let is_seen = (0..TRIES_MAX).any(|_| {
+            fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+            Sight::of(&path) != before
+        });
+        fs::remove_file(&path).unwrap();
+        assert!(is_seen);
     }
 }

@@ -204,7 +204,7 @@ async fn settle(ground: &Ground, mut state: State) -> Result<(Composition, State
         .iter_mut()
         .filter(|slot| !slot.kept.can_be_away())
     {
-        slot.good = slot.wanted.take();
+        slot.promote();
     }
     let waiting = state.waiting();
     if waiting.is_empty() {
@@ -214,15 +214,12 @@ async fn settle(ground: &Ground, mut state: State) -> Result<(Composition, State
         return Err(refused);
     };
     let told = Refused::Unservable(refused.to_string());
-    for slot in &mut state.pool {
-        let name = &slot.kept.settings.name;
-        if slot.wanted.is_some() {
-            slot.is_told = true;
-            report::refused(name, &ground.name(), &told);
-            slot.kept.health.refused(report::in_short(&told));
+    for slot in state.pool.iter_mut().filter(|it| it.wanted.is_some()) {
+        slot.is_told = true;
+        report::refused(&slot.kept.settings.name, &ground.name(), &told);
+        slot.kept.health.refused(report::in_short(&told));
+        if slot.good.is_some() {
             slot.kept.health.falls_back();
-        } else if let Some(part) = &slot.good {
-            slot.kept.health.applied(&part.version.to_string());
         }
     }
     Ok((sound, state))

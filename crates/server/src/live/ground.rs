@@ -96,8 +96,9 @@ impl Ground {
         Fingerprint { own, named }
     }
 
-    /// Comes to an end when the files look otherwise than they did when they were last read, and have
-    /// looked so twice in a row: half a file is not worth reading.
+    /// Comes to an end when the files look otherwise than they did when they were last read, or when it is
+    /// time to try once more what failed, and they have looked so twice in a row: half a file is not worth
+    /// reading.
     pub(super) async fn changed(&self, looked: &Looked) -> Fingerprint {
         let mut before = looked.last();
         loop {
@@ -105,7 +106,7 @@ impl Ground {
             // Somebody else may have read them meanwhile.
             let last = looked.last();
             let now = self.look(last.named.clone()).await;
-            if now != last && now == before {
+            if now == before && (now != last || looked.is_overdue()) {
                 return now;
             }
             before = now;

@@ -93,7 +93,8 @@ impl Slot {
             .unwrap_or_default()
     }
 
-    fn promote(&mut self) {
+    /// Notes that what it says is served now.
+    pub(super) fn promote(&mut self) {
         if let Some(part) = self.wanted.take() {
             self.kept.health.applied(&part.version.to_string());
             self.good = Some(part);

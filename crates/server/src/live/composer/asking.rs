@@ -70,11 +70,7 @@ impl Composer {
             state.is_unsettled = true;
         }
         if state.is_unsettled {
-            self.settle(&mut state).await;
-            // Whoever reads the file counts on those that it found, and lets go of them afterwards.
-            if let Ok(_reading) = self.inner.reading.try_lock() {
-                self.prune(&mut state, false);
-            }
+            self.settle_beside(&mut state).await;
         }
         true
     }

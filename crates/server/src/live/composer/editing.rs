@@ -67,7 +67,7 @@ impl Composer {
             }
         };
         match self.compose(state.with_part(&kept, &part)).await {
-            Ok((config, _)) => {
+            Ok(config) => {
                 let checked = self.inner.serving.could_reload(config);
                 checked.map_err(|failure| EditError::Refused(failure.to_string()))?;
             }
@@ -83,7 +83,7 @@ impl Composer {
                 }
                 state.is_unsettled = true;
                 kept.health.answered();
-                let refused = self.settle(&mut state).await;
+                let refused = self.settle_beside(&mut state).await;
                 let own = refused.into_iter().find(|(which, _)| is_of(which, &kept));
                 match own {
                     None => Ok(self.view().await),

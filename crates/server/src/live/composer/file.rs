@@ -2,7 +2,7 @@
 
 use super::Composer;
 use super::refused::{Refused, lost};
-use crate::config_source::Texts;
+use crate::config_source::{Texts, Unusable};
 use crate::live::begin::{PATIENCE, first, kept};
 use crate::live::report;
 use crate::live::state::{Kept, Slot, State, Which};
@@ -11,40 +11,61 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use tidegate_policy::source::PolicySource;
 
+/// Why the file is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It looks otherwise, or a file does that it names.
+    Changed,
+    /// One of them could not be read the last time, which has been told.
+    Again,
+    /// Somebody asked for it.
+    Asked,
+}
+
 impl Composer {
-    /// Looks at the files, and reads them when they have changed.
+    /// Looks at the files, and reads them when they have changed, or could not be read.
     pub(super) async fn watch_file(&self) {
+        let looked = &self.inner.looked;
         loop {
-            let now = self.inner.ground.changed(&self.inner.looked).await;
-            self.inner.looked.see(now);
-            // What is wrong with it has been told.
-            self.read_file(false).await.ok();
+            let now = self.inner.ground.changed(looked).await;
+            let is_same = now == looked.last();
+            looked.see(now);
+            let why = if is_same { Why::Again } else { Why::Changed };
+            self.read_file(why).await;
         }
     }
 
-    /// Reads the file, and serves what it says: if it says something else, or names a file that does, or
-    /// else if `always`.
-    async fn read_file(&self, always: bool) -> Result<(), Refused> {
+    /// Reads the file, and serves what it says: if it says something else, or names a file that does. What
+    /// is wrong with it is told.
+    async fn read_file(&self, why: Why) {
         let this = self.clone();
-        let read = undisturbed(async move { this.read_file_now(always).await });
-        read.await.unwrap_or_else(|| Err(lost()))
+        let read = undisturbed(async move { this.read_file_now(why).await });
+        // Nobody waits for what came of it.
+        drop(read.await);
     }
 
-    pub(super) async fn read_file_now(&self, always: bool) -> Result<(), Refused> {
+    pub(super) async fn read_file_now(&self, why: Why) -> Result<(), Refused> {
         let _reading = self.inner.reading.lock().await;
+        let looked = &self.inner.looked;
         let texts = match self.inner.ground.read().await {
             Ok(texts) => Arc::new(texts),
-            Err(unusable) => return Err(self.refuse_file(unusable.into())),
+            Err(unusable) => {
+                looked.note_reading(matches!(unusable, Unusable::Unread(_)));
+                return Err(self.refuse_file(unusable.into(), why));
+            }
         };
         self.inner.file.answered();
-        let always = always || self.inner.looked.is_due();
+        let always = why == Why::Asked || looked.is_due();
         if !always && self.inner.state.lock().await.has_file(&texts) {
             self.inner.file.unchanged();
+            if why == Why::Again {
+                self.settle_again().await;
+            }
             return Ok(());
         }
         let (listed, new) = match self.listed(&texts).await {
             Ok(listed) => listed,
-            Err(refused) => return Err(self.refuse_file(refused)),
+            Err(refused) => return Err(self.refuse_file(refused, why)),
         };
         report::notes(texts.notes());
         let mut state = self.inner.state.lock().await;
@@ -66,10 +87,13 @@ impl Composer {
         let (ground, texts) = (self.inner.ground.clone(), Arc::clone(texts));
         let read = blocking(move || {
             let environment = ground.environment();
-            (texts.sources(&environment), environment.files())
+            let listed = texts.sources(&environment);
+            let is_lacking = listed.is_err() && environment.is_lacking();
+            (listed, environment.files(), is_lacking)
         });
-        let (listed, files) = read.await.ok_or_else(lost)?;
+        let (listed, files, is_lacking) = read.await.ok_or_else(lost)?;
         self.inner.looked.begin(files);
+        self.inner.looked.note_reading(is_lacking);
         let listed = listed.map_err(Refused::Invalid)?;
         // Nobody else adds to them.
         let known = self.inner.state.lock().await.known();
@@ -100,8 +124,20 @@ impl Composer {
         }
     }
 
-    fn refuse_file(&self, refused: Refused) -> Refused {
-        self.complain(&Which::File, &refused);
+    /// Serves what waits, if it can be by now. Whoever calls it reads the file.
+    async fn settle_again(&self) {
+        let mut state = self.inner.state.lock().await;
+        self.settle(&mut state).await;
+        self.prune(&mut state, false);
+    }
+
+    /// Refuses a file that is not even taken to be served.
+    fn refuse_file(&self, refused: Refused, why: Why) -> Refused {
+        self.inner.looked.owe();
+        let told = self.inner.file.standing().trouble;
+        if why != Why::Again || told != Some(report::in_short(&refused)) {
+            self.complain(&Which::File, &refused);
+        }
         refused
     }
 }

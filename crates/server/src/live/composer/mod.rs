@@ -17,6 +17,7 @@ mod file;
 mod refused;
 mod settling;
 
+use file::Why;
 pub(crate) use refused::Refused;
 use refused::lost;
 
@@ -59,7 +60,7 @@ struct Inner {
     reading: Mutex<()>,
     /// How the files looked when they were last read.
     looked: Looked,
-    /// What was told of the last composition.
+    /// What was told of the last composition that was served.
     told: parking_lot::Mutex<Oddities>,
     /// Rises whenever there are other sources to be kept.
     sources: watch::Sender<u64>,
@@ -212,11 +213,11 @@ impl Composer {
         looked.see(self.inner.ground.look(looked.last().named).await);
         self.inner.told.lock().forget_warnings();
         self.ask_all().await;
-        let read = self.read_file_now(true).await;
+        let read = self.read_file_now(Why::Asked).await;
         // A file that is not even read keeps nothing from being served that sources have said.
         let mut state = self.inner.state.lock().await;
         if state.is_unsettled {
-            self.settle(&mut state).await;
+            self.settle_beside(&mut state).await;
         }
         read
     }

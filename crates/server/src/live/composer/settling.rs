@@ -4,8 +4,7 @@ use super::Composer;
 use super::refused::{Refused, lost};
 use crate::live::health::Health;
 use crate::live::report::{self, Oddities};
-use crate::live::state::{State, Which, Whole};
-use crate::live::view::View;
+use crate::live::state::{Sound, State, Which, Whole};
 use crate::tasks::blocking;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,18 +15,33 @@ use tokio::time::{Instant, timeout_at};
 /// has one waits for that. Lists that take longer are there a moment later.
 const AHEAD: Duration = Duration::from_secs(5);
 
+/// How it goes with what is settled.
+#[derive(Debug)]
+struct Course {
+    /// Until when lists are read ahead.
+    until: Instant,
+    /// Whether something was wrong where a file could not be read.
+    is_lacking: bool,
+}
+
 impl Composer {
     /// Serves what waits: all of it, or as much of it as is sound. Tells what is not.
     pub(super) async fn settle(&self, state: &mut State) -> Vec<(Which, Refused)> {
-        let until = Instant::now() + AHEAD;
+        let mut course = Course {
+            until: Instant::now() + AHEAD,
+            is_lacking: false,
+        };
         let mut refusals = Vec::new();
-        match (self.attempt(state.latest(), until).await, state.waiting()) {
-            (Ok(()), _) => self.promote_all(state).await,
-            (Err(refused), waiting) => match waiting.as_slice() {
+        match self.attempt(state.latest(), &mut course).await {
+            Ok(()) => self.promote_all(state).await,
+            Err(refused) => match state.waiting().as_slice() {
                 [only] => refusals.push((only.clone(), refused)),
-                _ => refusals = self.settle_each(state, until).await,
+                _ => refusals = self.settle_each(state, &mut course).await,
             },
         }
+        // Nothing may look otherwise once the file can be read.
+        let is_lacking = course.is_lacking && !refusals.is_empty();
+        self.inner.looked.note_composing(is_lacking);
         for (which, refused) in &refusals {
             self.refuse(state, which, refused);
         }
@@ -35,11 +49,22 @@ impl Composer {
         refusals
     }
 
+    /// The same, for whoever does not read the file: with a source, a file may be served that waited for
+    /// it, and lists others than the one before.
+    pub(super) async fn settle_beside(&self, state: &mut State) -> Vec<(Which, Refused)> {
+        let refusals = self.settle(state).await;
+        // Whoever reads the file counts on those that it found, and lets go of them afterwards.
+        if let Ok(_reading) = self.inner.reading.try_lock() {
+            self.prune(state, false);
+        }
+        refusals
+    }
+
     /// Serves what waits, one after the other, as far as each is sound beside what is served.
-    async fn settle_each(&self, state: &mut State, until: Instant) -> Vec<(Which, Refused)> {
+    async fn settle_each(&self, state: &mut State, course: &mut Course) -> Vec<(Which, Refused)> {
         let mut refusals = Vec::new();
         if state.wanted.is_some() {
-            match self.attempt(state.with(&Which::File), until).await {
+            match self.attempt(state.with(&Which::File), course).await {
                 Ok(()) => self.promote(state, &Which::File).await,
                 Err(refused) => refusals.push((Which::File, refused)),
             }
@@ -49,7 +74,7 @@ impl Composer {
             if matches!(which, Which::File) {
                 continue;
             }
-            match self.attempt(state.with(&which), until).await {
+            match self.attempt(state.with(&which), course).await {
                 Ok(()) => self.promote(state, &which).await,
                 Err(refused) => refusals.push((which, refused)),
             }
@@ -102,11 +127,13 @@ impl Composer {
     }
 
     /// Serves `whole`, or says why not.
-    async fn attempt(&self, whole: Whole, until: Instant) -> Result<(), Refused> {
-        let (config, view) = self.compose(whole).await?;
+    async fn attempt(&self, whole: Whole, course: &mut Course) -> Result<(), Refused> {
+        let (composed, is_lacking) = self.composed(whole).await;
+        course.is_lacking |= is_lacking;
+        let (Sound { config, view }, oddities) = composed?;
         let ahead = self.inner.serving.read_ahead(&config);
         // What was not read in time is read by whoever keeps it.
-        timeout_at(until, ahead).await.ok();
+        timeout_at(course.until, ahead).await.ok();
         // What decides and what is shown are two things, and cannot be replaced in one step. Whoever
         // looks meanwhile waits until both are: either order alone would show what is not served yet, or
         // not show what somebody has been refused by.
@@ -115,16 +142,28 @@ impl Composer {
         served.map_err(|failure| Refused::Unservable(failure.to_string()))?;
         *shown = Arc::new(view);
         self.announce(&shown.version);
+        drop(shown);
+        // What is only tried, and not served, is nobody's concern.
+        let mut told = self.inner.told.lock();
+        oddities.tell_since(&told);
+        *told = oddities;
         Ok(())
     }
 
     /// What `whole` means, or what is wrong with it.
-    pub(super) async fn compose(&self, whole: Whole) -> Result<(Config, View), Refused> {
+    pub(super) async fn compose(&self, whole: Whole) -> Result<Config, Refused> {
+        let (composed, _) = self.composed(whole).await;
+        composed.map(|(sound, _)| sound.config)
+    }
+
+    /// The same, with what there is to tell once it is served, and whether it is wrong where a file could
+    /// not be read.
+    async fn composed(&self, whole: Whole) -> (Result<(Sound, Oddities), Refused>, bool) {
         if let Some(kept) = whole.missing() {
             let (name, standing) = (&kept.settings.name, kept.health.standing());
             let why = standing.trouble.unwrap_or_default();
             let message = format!("nothing is known of the source `{name}`: {why}");
-            return Err(Refused::Unread(message));
+            return (Err(Refused::Unread(message)), false);
         }
         let ground = self.inner.ground.clone();
         let composed = blocking(move || {
@@ -134,17 +173,15 @@ impl Composer {
                 let oddities = Oddities::of(&sound.config, &environment);
                 (sound, oddities)
             });
-            (sound, environment.files())
+            (sound, environment.files(), environment.is_lacking())
         });
-        let (composed, files) = composed.await.ok_or_else(lost)?;
+        let Some((composed, files, is_lacking)) = composed.await else {
+            return (Err(lost()), false);
+        };
         // Whatever came of it: a file that is not there may be tomorrow.
         self.inner.looked.add(files);
-        let (sound, oddities) = composed.map_err(Refused::Invalid)?;
-        let mut told = self.inner.told.lock();
-        oddities.tell_since(&told);
-        *told = oddities;
-        drop(told);
-        Ok((sound.config, sound.view))
+        let is_lacking = is_lacking && composed.is_err();
+        (composed.map_err(Refused::Invalid), is_lacking)
     }
 
     /// Lets everybody see how it stands with these sources: with one by each name. A file that waits may
@@ -168,6 +205,21 @@ mod tests {
     use crate::live::ground::Ground;
     use crate::serving::Serving;
     use futures_util::FutureExt;
+
+    #[tokio::test]
+    async fn what_was_only_tried_counted_as_told_as_if_it_were_served() {
+        let (config, begun) = begin(Ground::default()).await.unwrap();
+        let serving = Serving::start(config).await.unwrap();
+        let composer = Composer::new(begun, serving);
+        let told = || composer.inner.told.lock().variables.clone();
+        composer.inner.told.lock().variables = vec!["OF_WHAT_IS_SERVED".to_owned()];
+        let before = told();
+        let mut state = composer.inner.state.lock().await;
+        composer.compose(state.as_served()).await.unwrap();
+        assert_eq!(told(), before);
+        composer.settle(&mut state).await;
+        assert_ne!(told(), before);
+    }
 
     #[tokio::test]
     async fn whoever_looked_while_a_change_took_effect_was_shown_what_was_served_before() {

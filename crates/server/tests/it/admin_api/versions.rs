@@ -185,6 +185,31 @@ async fn what_waited_in_the_source_was_overwritten_by_who_had_seen_only_what_is_
 }
 
 #[tokio::test]
+async fn a_change_to_what_waits_already_was_answered_as_if_it_were_served() {
+    let writable = Writable::start().await;
+    let server = &writable.server;
+    let made = json!({ "name": "api", "limits": [{ "name": "all", "rate": "10/s" }] });
+    assert_eq!(server.change("POST", "/policies", &made).await.status, 201);
+    let waiting = made.to_string().replace("10/s", "20/s");
+    let (redis, key) = (&writable.redis, "tidegate:policies");
+    redis.command(&["HSET", key, "policy/api", &waiting]);
+    let wrong = r#"{"name": "bad", "limits": [{"name": "all", "rate": "fast"}]}"#;
+    put_by_hand(&writable, "policy/bad", wrong).await;
+
+    let limit = "/policies/api/limits/all";
+    let rate = json!({ "rate": "20/s" });
+    let refused = server.change("PATCH", limit, &rate).await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    // It says why: because of the other.
+    assert!(refused.body.contains("fast"), "{}", refused.body);
+    redis.command(&["HDEL", key, "policy/bad"]);
+    redis.command(&["HINCRBY", key, "version", "1"]);
+    while source(&writable).await["refused"] != false {}
+    let same = server.change("PATCH", limit, &rate).await;
+    assert_eq!(same.status, 200, "{}", same.body);
+}
+
+#[tokio::test]
 async fn whatever_waits_is_changed_by_who_says_so() {
     let writable = Writable::start().await;
     let server = &writable.server;

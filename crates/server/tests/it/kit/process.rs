@@ -93,6 +93,19 @@ impl Process {
         assert!(sent.success());
     }
 
+    /// Lets it have so many files open, and no more.
+    #[cfg(target_os = "linux")]
+    pub(crate) async fn allow_files(&self, most: u32) {
+        let pid = self.child.id().expect("it runs").to_string();
+        let limit = format!("--nofile={most}:");
+        let limited = Command::new("prlimit")
+            .args(["--pid", &pid, &limit])
+            .status()
+            .await
+            .unwrap();
+        assert!(limited.success());
+    }
+
     /// Waits for its end.
     pub(crate) async fn ended(mut self) -> Ended {
         let mut stdout = String::new();

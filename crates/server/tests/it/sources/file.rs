@@ -33,6 +33,42 @@ async fn a_file_that_is_wrong_changes_nothing_and_says_so_once() {
     assert_eq!(get(program.admin, "/readyz").await.status, 200);
 }
 
+#[tokio::test]
+async fn a_file_that_was_broken_and_put_back_was_told_to_be_refused_until_it_changed_once_more() {
+    let refused = "tidegate_source_refused{source=\"file\"}";
+    let served = policies("api", "5/s");
+    let mut program = Program::start(&served).await;
+    // Neither is understood so far that it would wait for anything.
+    for broken in ["sources: [{ htp: {} }]", "policies: ["] {
+        program.write(broken);
+        program.process.logs(REFUSED, ("source", "file")).await;
+        assert_eq!(program.sample(refused).await, Some(1.0));
+        program.write(&served);
+        program.process.logs(RELOADED, ("level", "INFO")).await;
+        // It is noted a moment after it was told.
+        program.until(refused, 0.0).await;
+        assert_eq!(program.band("api").await, "5/s");
+    }
+    let status = get(program.admin, "/status").await.json();
+    assert_eq!(status["status"], "UP", "{status}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_file_that_could_not_be_read_in_passing_was_not_read_until_it_changed_once_more() {
+    let mut program = Program::start(&policies("api", "5/s")).await;
+    // Fewer than are open.
+    program.process.allow_files(3).await;
+    program.write(&policies("api", "6/s"));
+    program.process.logs(REFUSED, ("source", "file")).await;
+    let log = program.process.logged.join("\n");
+    assert!(log.contains("Too many open files"), "{log}");
+    program.process.allow_files(256).await;
+    program.process.logs(RELOADED, ("level", "INFO")).await;
+    assert_eq!(program.band("api").await, "6/s");
+    assert_eq!(program.loads("file", "refused").await, 1);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn under_load_every_question_is_answered_while_the_file_changes() {
     let mut program = Program::start(&policies("api", &nth_rate(0))).await;

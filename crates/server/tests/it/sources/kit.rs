@@ -32,7 +32,7 @@ const BETWEEN: u64 = 100;
 /// How many ask at once.
 const CLIENTS: u64 = 4;
 /// How long that may take before it counts as never.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A policy with one limit, as text.
 pub(super) fn policy(name: &str, rate: &str) -> String {
@@ -112,6 +112,13 @@ impl Program {
     pub(super) async fn sample(&self, name: &str) -> Option<f64> {
         let page = get(self.admin, "/metrics").await.body;
         samples(&page).get(name).copied()
+    }
+
+    /// Waits until a number on the page of metrics is this.
+    pub(super) async fn until(&self, name: &str, number: f64) {
+        let is_there = async { while self.sample(name).await != Some(number) {} };
+        let is_there = timeout(PATIENCE, is_there).await;
+        is_there.unwrap_or_else(|_| panic!("{name} is not {number}"));
     }
 
     /// How often asking a source came to `result`.

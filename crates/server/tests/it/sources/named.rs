@@ -78,6 +78,21 @@ async fn a_file_that_goes_is_told_of_once_and_is_read_when_it_is_back() {
 }
 
 #[tokio::test]
+async fn files_that_a_configuration_names_were_looked_at_no_more_once_it_was_broken_and_put_back() {
+    let (server, folder) = (Double::away().await, Folder::make());
+    server.say(Some("\"1\""), &policies("api", "5/s"));
+    let token = folder.write("token", "first");
+    let text = central(&server, &token);
+    let mut program = Program::start(&text).await;
+    program.write("sources: [{ htp: {} }]");
+    program.process.logs(REFUSED, ("source", "file")).await;
+    program.write(&text);
+    program.process.logs(RELOADED, ("level", "INFO")).await;
+    folder.write("token", "second");
+    presented(&server, "Bearer second").await;
+}
+
+#[tokio::test]
 async fn what_a_policy_is_made_of_beside_the_file_is_looked_at_too() {
     let folder = Folder::make();
     let secret = folder.write("secret", "x".repeat(32));

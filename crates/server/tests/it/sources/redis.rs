@@ -1,6 +1,7 @@
 //! A hash of a real Redis.
 
 use super::kit::{AWAY, Program, REFUSED, SERVED, nth_rate, policy, under_load};
+use crate::kit::folder::Folder;
 use tidegate_redis::{Address, Changed, Connection, Mode, Settings};
 use tidegate_testkit::redis::Server as Redis;
 
@@ -84,6 +85,32 @@ async fn a_message_that_is_lost_costs_no_more_than_a_look() {
         .unwrap();
     program.serves("redis", "99").await;
     assert_eq!(program.band("api").await, "7/s");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_change_was_not_served_that_was_heard_of_while_a_secret_could_not_be_read() {
+    let (redis, folder) = (Redis::start(), Folder::make());
+    let connection = connect(&redis).await;
+    set(&connection, "api", "5/s").await;
+    let secret = folder.write("secret", "x".repeat(32));
+    let text = format!(
+        "client: {{ jwt: {{ secret_file: '{secret}' }} }}\n{}",
+        config(&redis, SELDOM)
+    );
+    let mut program = Program::start(&text).await;
+    listened_to_by(&redis, 1).await;
+    // Fewer than are open: connections go on, and no file can be opened.
+    program.process.allow_files(3).await;
+    let version = set(&connection, "api", "6/s").await;
+    program.process.logs(REFUSED, ("source", "redis")).await;
+    let log = program.process.logged.join("\n");
+    assert!(log.contains("Too many open files"), "{log}");
+    program.process.allow_files(256).await;
+    // Nobody says anything else, and nothing looks otherwise.
+    program.serves("redis", &version).await;
+    assert_eq!(program.band("api").await, "6/s");
+    assert_eq!(program.loads("redis", "refused").await, 1);
 }
 
 #[tokio::test]

@@ -1,9 +1,10 @@
 //! Sources together: their order, and what one refuses to another.
 
 use super::double::Double;
-use super::kit::{Program, REFUSED, SERVED, policies};
+use super::kit::{PATIENCE, Program, REFUSED, SERVED, policies};
 use crate::kit::post;
 use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 fn config(a: &Double, b: &Double, own: &str) -> String {
     format!(
@@ -142,6 +143,28 @@ async fn what_a_source_said_was_lost_when_it_was_asked_beside_a_file_that_is_wro
         program.serves("a", version).await;
         assert_eq!(program.band("api").await, format!("{}/s", &version[1..2]));
     }
+}
+
+#[tokio::test]
+async fn a_source_was_kept_that_went_with_a_file_which_was_served_on_a_sources_word() {
+    let (a, b) = (Double::away().await, Double::away().await);
+    a.say(Some("\"1\""), &policies("api", "1/s"));
+    b.say(None, &policies("web", "2/s"));
+    let both = config(&a, &b, "").replace("100ms", "1h");
+    let mut program = Program::start(&both).await;
+    // Without the other, but with a policy of the same name as this one's.
+    let own = "policies: [{ name: api, limits: [{ name: all, rate: 3/s }] }]";
+    program.write(&format!("{}\n{own}", seldom(&a)));
+    program.process.logs(REFUSED, ("source", "file")).await;
+    program.write("policies: [");
+    program.process.logs(REFUSED, ("source", "file")).await;
+    a.say(Some("\"2\""), &policies("other", "1/s"));
+    program.process.signal("HUP").await;
+    program.serves("a", "\"2\"").await;
+    assert_eq!(program.band("api").await, "3/s");
+    let stale = "tidegate_source_stale{source=\"b\"}";
+    let is_gone = async { while program.sample(stale).await.is_some() {} };
+    timeout(PATIENCE, is_gone).await.expect("nobody lists it");
 }
 
 #[tokio::test]

@@ -2,9 +2,13 @@
 
 use super::admin::{admin, administrate};
 use super::double::Double;
-use super::kit::{AWAY, BACK, Program, REFUSED};
+use super::kit::{AWAY, BACK, Program, REFUSED, SERVED, policies};
 use crate::kit::get;
 use serde_json::{Value, json};
+
+/// What stands in for a keeper.
+const FALLBACK: &str =
+    r#", fallback: '{"limits": [{"rules": [{"urlpathpattern": "/**"}], "limit": 3}]}'"#;
 
 fn config(keeper: &Double, more: &str) -> String {
     let address = keeper.address;
@@ -92,9 +96,7 @@ async fn of_a_source_that_is_refused_or_away_it_is_told_what_it_is_and_why() {
 #[tokio::test]
 async fn a_source_that_its_fallback_stands_in_for_was_told_as_one_that_is_only_old() {
     let keeper = Double::away().await;
-    let fallback =
-        r#", fallback: '{"limits": [{"rules": [{"urlpathpattern": "/**"}], "limit": 3}]}'"#;
-    let mut program = Program::start(&config(&keeper, fallback)).await;
+    let mut program = Program::start(&config(&keeper, FALLBACK)).await;
     assert_eq!(seen(&program).await, degraded("FALLBACK"));
     let away = told(&program).await;
     let flags = ["refused", "stale", "fallback"].map(|flag| away[flag] == true);
@@ -103,6 +105,40 @@ async fn a_source_that_its_fallback_stands_in_for_was_told_as_one_that_is_only_o
     say(&keeper, 1, 5);
     program.serves("keeper", "1/1").await;
     program.process.logs(BACK, ("source", "keeper")).await;
+    assert_eq!(seen(&program).await, well());
+}
+
+#[tokio::test]
+async fn a_fallback_was_told_as_its_sources_own_word_where_another_was_refused_at_first() {
+    let (keeper, other) = (Double::away().await, Double::away().await);
+    other.say(None, &policies("web", "fast"));
+    let text = format!(
+        "sources:
+  - keeper: {{ url: 'http://{}', key: limits, refresh: 100ms{FALLBACK} }}
+  - {{ name: other, required: false, http: {{ url: 'http://{}/', refresh: 100ms }} }}
+{}",
+        keeper.address,
+        other.address,
+        admin()
+    );
+    let mut program = Program::start(&text).await;
+    let (_, reasons, word) = seen(&program).await;
+    assert_eq!(reasons, json!(["source keeper", "source other"]));
+    assert_eq!(word, "FALLBACK");
+    let (_, said) = administrate(&program, "GET", "/status", &Value::Null).await;
+    let flags = |nth: usize| {
+        let source = &said["sources"][nth];
+        ["refused", "stale", "fallback"].map(|flag| source[flag] == true)
+    };
+    assert_eq!(flags(1), [false, true, true], "{said}");
+    // Nothing stands in for the other.
+    assert_eq!(flags(2), [true, false, false], "{said}");
+    assert_eq!(program.loads("keeper", "applied").await, 0);
+    // It is not what anybody said, wherever its own word is looked for.
+    say(&keeper, 1, 5);
+    program.serves("keeper", "1/1").await;
+    other.say(None, &policies("web", "2/s"));
+    program.process.logs(SERVED, ("source", "other")).await;
     assert_eq!(seen(&program).await, well());
 }
 

@@ -128,6 +128,16 @@ impl Written {
         }
     }
 
+    /// What comes of a change after which it is what it was: nothing is wrong with that, unless it is not
+    /// what is served.
+    fn unchanged(&self, view: &Arc<View>) -> Edited {
+        let Some((_, why)) = &self.waits else {
+            return Ok((Arc::clone(view), None));
+        };
+        let refusal = Refusal::senseless("body", why);
+        Err(refusal.with("source", "it stands there already, and is not served"))
+    }
+
     /// A refusal for which it may matter that something else is served.
     fn told(&self, refusal: Refusal) -> Refusal {
         let Some((_, why)) = &self.waits else {
@@ -195,7 +205,7 @@ pub(super) async fn edit(
         let source = found.writable(&view)?;
         refuse_masks(&after)?;
         if after == before {
-            return Ok((Arc::clone(&view), None));
+            return written.unchanged(&view);
         }
         let edit = Edit {
             kind,
