@@ -69,17 +69,17 @@ impl Shelves {
         };
         for source in &config.sources {
             match &source.origin {
-                PolicyOrigin::Shelf(shelf) => {
-                    if shelves.add(shelf, is_administered, &is_here) {
-                        shelves.listen();
-                    }
-                }
+                PolicyOrigin::Shelf(place) => shelves.add(place, is_administered, &is_here),
                 PolicyOrigin::RuleSets(sets) if is_here(&sets.redis) => shelves.add_rules(sets),
                 _ => {}
             }
         }
-        for shelf in config.plans.iter().filter_map(|plans| plans.shelf()) {
-            shelves.add(shelf, is_administered, &is_here);
+        if !shelves.channels.is_empty() {
+            // Of plans the version alone is asked. It cannot be tried by who shares a connection.
+            shelves.needs.push(need("subscribe", HEARING, &[]));
+        }
+        for place in config.plans.iter().filter_map(|plans| plans.shelf()) {
+            shelves.add(place, is_administered, &is_here);
         }
         if !shelves.keys.is_empty() && redis.mode == RedisMode::Cluster {
             // Who goes through a key there looks first whether it is being moved.
@@ -93,26 +93,25 @@ impl Shelves {
         shelves
     }
 
-    /// Adds a shelf, if it is here; tells whether it is.
+    /// Adds a shelf, if it is here.
     fn add(
         &mut self,
-        shelf: &Shelf,
+        place: &Shelf,
         is_administered: bool,
         is_here: &dyn Fn(&StoreSettings) -> bool,
-    ) -> bool {
-        let ShelfPlace::Redis { redis, key } = &shelf.place else {
-            return false;
+    ) {
+        let ShelfPlace::Redis { redis, key } = &place.place else {
+            return;
         };
         if !is_here(redis) {
-            return false;
+            return;
         }
         self.keys.push(key.clone());
         self.channels.push(format!("{key}:changed"));
         self.needs.extend(READ);
-        if shelf.writable && is_administered {
+        if place.writable && is_administered {
             self.needs.extend(WRITE);
         }
-        true
     }
 
     fn add_rules(&mut self, sets: &RuleSets) {
@@ -120,12 +119,6 @@ impl Shelves {
         self.beginnings.push(format!("{}:ruleset:", sets.prefix));
         self.channels.push(sets.channel.clone());
         self.needs.extend(RULE_SETS);
-        self.listen();
-    }
-
-    fn listen(&mut self) {
-        // It cannot be tried by who shares a connection.
-        self.needs.push(need("subscribe", HEARING, &[]));
     }
 
     fn add_audit(&mut self, stream: Option<&str>) {
