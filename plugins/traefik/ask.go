@@ -92,8 +92,12 @@ func judge(status int, header http.Header) (verdict, string) {
 	case http.StatusNotFound:
 		return undecided, "Tidegate answers 404: does it have the policy that `policy` names, and is `tidegateURL` its http door?"
 	case http.StatusServiceUnavailable:
-		// Tidegate's own store is away, and its limits say to deny.
-		return refused, ""
+		// Tidegate's own store is away, and its limits say to deny. Without the mark it is the word of
+		// somebody between us, who has decided nothing: a load balancer without a Tidegate behind it.
+		if header.Get(reasonHeader) == "unavailable" {
+			return refused, ""
+		}
+		return undecided, "a 503 that is not marked as Tidegate's own: is it behind something that cannot reach it?"
 	}
 	if status >= 400 && status < 500 {
 		return refused, ""

@@ -22,7 +22,8 @@ type Config struct {
 	Timeout string `json:"timeout,omitempty"`
 	// OnFailure says what becomes of requests while Tidegate does not answer: allow or deny.
 	OnFailure string `json:"onFailure,omitempty"`
-	// ForwardHeaders names the headers of a request that Tidegate is told; all unless told.
+	// ForwardHeaders names the headers of a request that Tidegate is told; all unless told, and none where
+	// the list is empty.
 	ForwardHeaders []string `json:"forwardHeaders,omitempty"`
 
 	// The settings of the plugin that asks keeper, in whose place this one can stand: see Keeper.
@@ -56,7 +57,7 @@ type settings struct {
 	url     string
 	timeout time.Duration
 	open    bool
-	// forward has canonical names; nil means every header.
+	// forward has canonical names; nil means every header, and an empty list none.
 	forward []string
 }
 
@@ -116,7 +117,10 @@ func (c *Config) url() (string, error) {
 }
 
 func (c *Config) forward() ([]string, error) {
-	var names []string
+	if c.ForwardHeaders == nil {
+		return nil, nil
+	}
+	names := make([]string, 0, len(c.ForwardHeaders))
 	for _, name := range c.ForwardHeaders {
 		canonical := http.CanonicalHeaderKey(strings.TrimSpace(name))
 		if canonical == "" || strings.ContainsAny(canonical, " \t\r\n:") {

@@ -96,7 +96,7 @@ func TestAllowedRequestsPassAndShowTheirLimits(t *testing.T) {
 }
 
 func TestRefusalsReachTheClientAsTheyAre(t *testing.T) {
-	for _, code := range []int{402, 403, 429, 503} {
+	for _, code := range []int{402, 403, 429} {
 		header := map[string]string{"Retry-After": "3", "RateLimit": `"a";r=0;t=3`, "Content-Type": "application/problem+json"}
 		d := newDoor(t, status(code, header, `{"status":1}`))
 		response, body, reached := through(t, asking(d), request())
@@ -127,6 +127,19 @@ func TestMarkedRefusalsOpenNothingWhateverTheirStatus(t *testing.T) {
 	}
 }
 
+// Without its store, and with limits that say to deny, Tidegate decides all the same, and says so.
+func TestTidegatesOwnWordThatItsStoreIsAwayOpensNothing(t *testing.T) {
+	header := map[string]string{"X-Denied-Reason": "unavailable", "Retry-After": "1"}
+	d := newDoor(t, status(503, header, "away"))
+	response, body, reached := through(t, asking(d), request())
+	if reached || response.StatusCode != 503 || body != "away" || response.Header.Get("Retry-After") != "1" {
+		t.Errorf("%d %q, application asked: %v", response.StatusCode, body, reached)
+	}
+	if given := response.Header.Get("X-Denied-Reason"); given != "" {
+		t.Errorf("the client is told %q", given)
+	}
+}
+
 // A client can see to these, so they must not let it pass.
 func TestQuestionsThatTidegateCannotReadOpenNothing(t *testing.T) {
 	for _, code := range []int{400, 414, 431} {
@@ -148,6 +161,7 @@ func TestWithoutADecisionTheOperatorsChoiceHolds(t *testing.T) {
 		"a redirection":          newDoor(t, status(302, map[string]string{"Location": "/elsewhere"}, "")),
 		"an error":               newDoor(t, status(500, nil, "")),
 		"a proxy's error":        newDoor(t, status(502, nil, "")),
+		"a load balancer's 503":  newDoor(t, status(503, map[string]string{"Retry-After": "1"}, "no server is available")),
 		"an endless answer":      newDoor(t, status(200, nil, strings.Repeat("a", bodyBytesMax+1))),
 		"slow":                   newDoor(t, func(http.ResponseWriter, *http.Request) { <-hang }),
 		"down":                   newDoor(t, nil),

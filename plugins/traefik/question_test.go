@@ -111,6 +111,21 @@ func TestOnlyNamedHeadersGoAlong(t *testing.T) {
 	}
 }
 
+// Whoever writes an empty list means it: nobody's credentials travel.
+func TestWithAnEmptyListNoHeaderGoesAlong(t *testing.T) {
+	config := CreateConfig()
+	config.ForwardHeaders = []string{}
+	req := request()
+	for _, name := range []string{"Authorization", "Cookie", "X-Api-Key"} {
+		req.Header.Set(name, "secret")
+	}
+	for name, values := range told(t, config, req) {
+		if strings.Contains(strings.Join(values, ""), "secret") {
+			t.Errorf("%s went along: %q", name, values)
+		}
+	}
+}
+
 // Half sent, it would look as if Tidegate were away.
 func TestHeadsThatTidegateWouldNotReadAreRefused(t *testing.T) {
 	d := newDoor(t, status(500, nil, ""))

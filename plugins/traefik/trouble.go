@@ -22,7 +22,8 @@ type trouble struct {
 	said time.Time
 	// lasting tells that the log's last word is that Tidegate is away.
 	lasting bool
-	// undecided counts requests since Tidegate was there, or since the log said so.
+	// undecided counts requests since the log said last that Tidegate answers: where it comes and goes
+	// within a moment, those that no line stands for yet are told with the next.
 	undecided int
 }
 
@@ -57,8 +58,8 @@ func (t *trouble) over() {
 	if t.lasting {
 		t.say(t.name, fmt.Sprintf("Tidegate answers again; requests that it has not decided meanwhile: %d", t.undecided))
 		t.lasting = false
+		t.undecided = 0
 	}
-	t.undecided = 0
 }
 
 func (t *trouble) maySpeak() bool {

@@ -114,6 +114,29 @@ impl Source<'_> {
         let notes = texts.notes.into_iter().map(|note| note.text);
         Ok((config, notes.collect()))
     }
+
+    /// The same for who can do without what sources say: the file alone where a source does not answer
+    /// that is required, and why it did not.
+    pub(crate) fn load_anyway(
+        &self,
+        environment: &dyn Environment,
+    ) -> Result<(Config, Option<Failure>), Unusable> {
+        let mut texts = self.read_files()?;
+        let sources = texts.sources(environment)?;
+        let away = match live::ask_once(sources) {
+            Ok((told, _)) => {
+                texts.told = told;
+                None
+            }
+            Err(why) => Some(why),
+        };
+        match (texts.parse(environment), away) {
+            (Ok(config), away) => Ok((config, away)),
+            // What is wrong with the file may be so for want of what the source says.
+            (Err(_), Some(why)) => Err(why.into()),
+            (Err(errors), None) => Err(errors.into()),
+        }
+    }
 }
 
 // === impl Texts ===

@@ -195,6 +195,31 @@ fn every_content_type_is_escaped_to_the_letter() {
 }
 
 #[test]
+fn who_is_no_consumer_and_is_counted_by_address_was_told_of_a_consumers_limit() {
+    let limiter = limiter(
+        "respond: { profile: gateway }
+policies:
+  - { name: one, limits: [{ name: each, key: attr:consumer, rate: 1/s }] }
+  - { name: two, limits: [{ name: each, key: [path, attr:consumer], rate: 1/s }] }
+",
+    );
+    let told = |policy: &str, consumers: &[(&str, &str)]| {
+        let request = Request::new().policy(policy).path("/a,b~c:d");
+        let request = request.ip("2001:db8::1".parse().unwrap());
+        let request = request.attributes(consumers);
+        let answer = allowed(&limiter.check_now(&request).unwrap());
+        let mut lines = answer.lines();
+        let told = lines.find_map(|line| line.strip_prefix("x-ratelimit-type: "));
+        told.map(str::to_owned)
+    };
+    for policy in ["one", "two"] {
+        let known = told(policy, &[("consumer", "~ip:a,b")]);
+        assert_eq!(known.as_deref(), Some("consumer"), "{policy}");
+        assert_eq!(told(policy, &[]).as_deref(), Some("route"), "{policy}");
+    }
+}
+
+#[test]
 fn a_limit_that_applies_to_one_consumer_was_told_as_one_of_the_route() {
     let limiter = limiter(
         "respond: { profile: gateway }

@@ -51,14 +51,24 @@ impl<'a> Applied<'a> {
         &self.limit.key
     }
 
-    /// Whether the limit looks at this attribute: it is in its key, or the limit applies only to requests
-    /// with certain values of it.
+    /// Whether the limit looks at this attribute: it is in its key, and not the address in its place
+    /// because the request had none, or the limit applies only to requests with certain values of it.
     pub fn looks_at_attribute(&self, name: &str) -> bool {
-        let mut parts = self.limit.key.iter();
+        let mut parts = (0..).zip(&self.limit.key);
         let mut conditions = self.limit.conditions.iter();
-        parts.any(|part| matches!(part, KeyPart::Attr(it) if it == name))
-            || (!self.limit.conditions.is_empty()
-                && conditions.all(|it| it.attributes.iter().any(|(it, _)| it == name)))
+        parts.any(|(nth, part)| {
+            matches!(part, KeyPart::Attr(it) if it == name) && !self.is_stood_in_for(nth)
+        }) || (!self.limit.conditions.is_empty()
+            && conditions.all(|it| it.attributes.iter().any(|(it, _)| it == name)))
+    }
+
+    /// Whether the nth part of the key was absent, and something else stands in the name of the bucket.
+    /// Names end there at a `:` before their own value, and at a `~` before another's; in values commas
+    /// are escaped, and in names all three.
+    fn is_stood_in_for(&self, nth: usize) -> bool {
+        let part = self.key.split(',').nth(nth).unwrap_or_default();
+        let end = part.find([':', '~']).and_then(|end| part.get(end..));
+        end.is_some_and(|end| end.starts_with('~'))
     }
 
     /// What refusals of the limit look like, if not as its policy says.

@@ -15,6 +15,11 @@ use crate::admin::{Admin, Audit, Known, Sha256};
 /// The most tokens, and the most certificates: each request is compared with all of them.
 const KNOWN_MAX: usize = 1_000;
 
+/// What no token may be. Hashes of these stand in tutorials, and are copied from there.
+const GUESSED: [&str; 8] = [
+    "", "abc", "admin", "foo", "password", "secret", "test", "token",
+];
+
 /// `admin`.
 pub(super) static ADMIN: Table = Table {
     what: "`admin`",
@@ -201,7 +206,14 @@ impl People {
 fn sha256(text: &str) -> Result<Sha256, Fault> {
     // Not shown: somebody may have written the token itself.
     let fault = || Fault::new("this is no SHA-256: 64 hexadecimal digits after `sha256:`");
-    Sha256::parse(text).ok_or_else(|| fault().help("`tidegate token` prints a token and its hash"))
+    let hash = Sha256::parse(text)
+        .ok_or_else(|| fault().help("`tidegate token` prints a token and its hash"))?;
+    let mut guessed = GUESSED.iter();
+    if guessed.any(|word| Sha256::of(word.as_bytes()) == hash) {
+        let fault = Fault::new("this is the hash of a word that anybody would try first");
+        return Err(fault.help("make a token with `tidegate token`, and write its hash here"));
+    }
+    Ok(hash)
 }
 
 fn audit(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> Option<Audit> {
@@ -287,6 +299,17 @@ mod tests {
         ] {
             let errors = config(&text).unwrap_err();
             assert!(errors.contains(expected), "{text}: {errors}");
+        }
+    }
+
+    #[test]
+    fn the_hash_of_a_word_that_anybody_would_try_lets_nobody_in() {
+        for word in super::GUESSED {
+            let hash = Sha256::of(word.as_bytes());
+            let text = format!("admin: {{ tokens: [{{ name: a, role: read, hash: '{hash}' }}] }}");
+            let errors = config(&text).unwrap_err();
+            assert!(errors.contains("try first"), "{word}: {errors}");
+            assert!(errors.contains("`tidegate token`"), "{word}: {errors}");
         }
     }
 

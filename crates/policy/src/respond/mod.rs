@@ -94,7 +94,8 @@ pub enum XField {
     Remaining,
     /// `X-RateLimit-Reset`: when the bucket is as good as new.
     Reset,
-    /// `X-RateLimit-Type`: `consumer` or `route`, by what the limit looks at.
+    /// `X-RateLimit-Type`: `consumer` or `route`, by what the limit looks at: who has no consumer and is
+    /// counted by address is told `route`.
     Type,
 }
 

@@ -174,7 +174,9 @@ fn conclude<S: Store>(
         Ok(decision) => {
             let answer = respond::refused(decision, head.headers, decider.refusals());
             // Without a store nobody was refused; that stays a 503 for everybody to see.
-            if decision.decided_by() != DecidedBy::Failure && is_deny_asked(head) {
+            if decision.decided_by() == DecidedBy::Failure {
+                respond::decided_without_store(answer)
+            } else if is_deny_asked(head) {
                 respond::denied(answer)
             } else {
                 answer
@@ -183,7 +185,7 @@ fn conclude<S: Store>(
         Err(CheckError::UnknownPolicy { .. }) => respond::no_such_policy(),
         Err(_) => {
             let respond = rules.policy(policy(head)).map(Policy::respond);
-            respond::unavailable(respond, head.headers)
+            respond::decided_without_store(respond::unavailable(respond, head.headers))
         }
     }
 }

@@ -35,6 +35,7 @@ const DENIED_STATUS: HeaderName = HeaderName::from_static("x-denied-status");
 /// else is its operator's to put right.
 const DENIED_REASON: HeaderName = HeaderName::from_static("x-denied-reason");
 const LIMIT: HeaderValue = HeaderValue::from_static("limit");
+const UNAVAILABLE: HeaderValue = HeaderValue::from_static("unavailable");
 const UNTRUSTED: HeaderValue = HeaderValue::from_static("untrusted-proxy");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
@@ -229,6 +230,12 @@ pub(crate) fn denied(mut answer: Answer) -> Answer {
 pub(crate) fn unavailable(respond: Option<&Respond>, headers: &HeaderMap) -> Answer {
     let correlation = Correlation::of(headers, respond.unwrap_or(Respond::standard()));
     whole(answer::unavailable(respond, &correlation))
+}
+
+/// That our store is away, and limits say that nobody passes then: by this word a proxy tells it from a 503
+/// of whoever stands between us, who has decided nothing.
+pub(crate) fn decided_without_store(answer: Answer) -> Answer {
+    with(answer, DENIED_REASON, UNAVAILABLE)
 }
 
 /// Somebody asks for others who may only ask for itself.

@@ -148,7 +148,7 @@ impl fmt::Debug for StoreTarget {
 
 impl RedisSettings {
     /// Whether both lead to the same keys, however long that may take and whoever asks.
-    pub(crate) fn is_same_place(&self, other: &Self) -> bool {
+    pub fn is_same_place(&self, other: &Self) -> bool {
         let is_same_mode = match (&self.mode, &other.mode) {
             (
                 RedisMode::Sentinel { master: one, .. },

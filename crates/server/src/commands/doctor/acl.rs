@@ -1,6 +1,7 @@
 //! The commands that are needed, and the line that grants them and nothing else.
 
 use super::info::Version;
+use super::shelves::Shelves;
 use crate::commands::bucket::{escape_glob, glob};
 
 use tidegate_policy::config::{Layout, RedisMode, RedisSettings};
@@ -13,6 +14,8 @@ use tidegate_redis::beside;
 pub(super) enum Whose {
     /// Decisions: without it every one of them fails.
     Decisions,
+    /// Sources of policy and plans: without it nobody reads them, and `serve` may not start.
+    Sources,
     /// Decisions go on without it; something else does not.
     Comfort(&'static str),
     /// `inspect`, `reset` and `doctor`.
@@ -28,15 +31,16 @@ pub(super) struct Need {
     pub(super) probe: &'static [&'static str],
 }
 
-const fn need(name: &'static str, whose: Whose, probe: &'static [&'static str]) -> Need {
+pub(super) const fn need(name: &'static str, whose: Whose, probe: &'static [&'static str]) -> Need {
     Need { name, whose, probe }
 }
 
-use Whose::{Comfort, Decisions, Operator};
+use Whose::{Comfort, Decisions, Operator, Sources};
 
 const INSTANCES: Whose =
     Comfort("hearing of the other instances, and counting them for `local_share: auto`");
 const LISTS: Whose = Comfort("reading the lists of guards");
+const MEMBERSHIP: Whose = Comfort("changing the lists of guards through the admin API");
 const ADDRESSES: Whose = Comfort("counting addresses");
 const BANS: Whose = Comfort("banning addresses");
 const ENDS: Whose = Comfort("letting addresses in again whose ban has ended");
@@ -94,6 +98,13 @@ const LISTED_INSTANCES: [Need; 5] = [
 const LISTED: [Need; 2] = [
     need("scard", LISTS, &["SCARD", "KEY"]),
     need("sscan", LISTS, &["SSCAN", "KEY", "0"]),
+];
+
+/// With those, where somebody administers.
+const MEMBERS: [Need; 2] = [
+    // It cannot be tried without adding somebody.
+    need("sadd", MEMBERSHIP, &[]),
+    need("srem", MEMBERSHIP, &["SREM", "KEY", "x"]),
 ];
 
 /// With guards that keep out the addresses in such a set: some may be there only for a time.
@@ -179,8 +190,16 @@ pub(super) fn needs(
         needs.extend(OPEN);
     }
     needs.extend(LISTED_INSTANCES);
+    needs.extend(Shelves::of(config, redis).needs);
     if sets(config).next().is_some() {
         needs.extend(LISTED);
+        if redis.mode == RedisMode::Cluster {
+            // Who goes through a set there looks first whether it is being moved.
+            needs.push(need("exists", LISTS, &["EXISTS", "KEY"]));
+        }
+        if config.admin.is_some() {
+            needs.extend(MEMBERS);
+        }
     }
     if bans(config).next().is_some() {
         needs.extend(ENDING);
@@ -203,8 +222,9 @@ pub(super) fn needs(
     // What decisions need comes before what is only a comfort.
     needs.sort_by_key(|need| match need.whose {
         Decisions => 0,
-        Comfort(_) => 1,
-        Operator => 2,
+        Sources => 1,
+        Comfort(_) => 2,
+        Operator => 3,
     });
     let mut once: Vec<Need> = Vec::new();
     for need in needs {
@@ -227,14 +247,15 @@ pub(super) struct Lines {
 /// The lines for this configuration.
 pub(super) fn lines(config: &Config, redis: &RedisSettings, version: Option<&Version>) -> Lines {
     let needs = needs(config, redis, version);
-    let keys = patterns(config, redis);
+    let mut places = patterns(config, redis);
+    places.extend(Shelves::of(config, redis).channels());
     let user = redis.user.as_deref().unwrap_or("tidegate");
     let line = |user: &str, is_granted: &dyn Fn(Whose) -> bool| {
         let granted = needs.iter().filter(|need| is_granted(need.whose));
         let commands: Vec<String> = granted.map(|need| format!("+{}", need.name)).collect();
         format!(
             "ACL SETUSER {user} reset on >PASSWORD {} {}",
-            keys.join(" "),
+            places.join(" "),
             commands.join(" ")
         )
     };
@@ -303,6 +324,7 @@ fn patterns(config: &Config, redis: &RedisSettings) -> Vec<String> {
     patterns.extend(sets(config).map(|set| format!("~{}", escape_glob(set))));
     patterns.extend(bans(config).map(|set| named(set, ":until")));
     patterns.extend(counts(config));
+    patterns.extend(Shelves::of(config, redis).patterns());
     patterns.sort();
     patterns.dedup();
     patterns

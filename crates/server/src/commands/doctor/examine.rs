@@ -6,6 +6,7 @@ use super::info::Info;
 use super::judge_sentinel::{self, Sentinel};
 use super::latency::{self, CALLS, Latencies};
 use super::node::{Node, SETTINGS};
+use super::shelves::Shelves;
 use super::{
     Report, acl, clock, judge_cluster, judge_memory, judge_persistence, judge_replication,
     permissions,
@@ -91,6 +92,8 @@ async fn masters(connection: &Connection, config: &Config, redis: &RedisSettings
     for node in &nodes {
         findings.extend(permissions::judge(connection, &node.address, &needs, &key).await);
     }
+    let shelves = Shelves::of(config, redis);
+    findings.extend(permissions::judge_keys(connection, &shelves.keys).await);
     Report {
         store: String::new(),
         findings,

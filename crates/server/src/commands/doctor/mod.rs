@@ -8,6 +8,7 @@
 //! | `finding` | what is thought of it: ok, warn, fail, could not see |
 //! | `judge_*` | from what was said to what is thought of it, without I/O |
 //! | `acl` | the commands that are needed, and the line that grants them |
+//! | `shelves` | what lies in the same Redis beside buckets, and what it takes |
 //! | `show` | a table, or JSON |
 
 mod acl;
@@ -22,10 +23,11 @@ mod judge_sentinel;
 mod latency;
 mod node;
 mod permissions;
+mod shelves;
 mod show;
 
 use super::{print, redis_store};
-use crate::config_file;
+use crate::config_source::Source;
 use crate::environment::ProcessEnvironment;
 use crate::failure::Failure;
 use crate::telemetry::redis::info;
@@ -39,7 +41,8 @@ use tidegate_policy::Config;
 #[command(after_help = "\
 Connects as the configuration says, asks every master, writes nothing, and says what would break a
 promise: eviction, persistence, replication, clocks, latency, missing permissions. What the user may
-not ask for is reported as such, and is no failure. Secrets are never printed.
+not ask for is reported as such, and is no failure. A source of policy that does not answer is reported,
+and the rest examined without what it says. Secrets are never printed.
 
 Exit code: 0 if nothing failed, 1 otherwise; with --strict, warnings count as failures.
 
@@ -70,8 +73,13 @@ struct Report {
 
 /// Examines the store that the configuration names.
 pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
-    let config = config_file::load(&args.config, &ProcessEnvironment::new())?;
-    let report = report(&config)?;
+    let source = Source {
+        file: Some(&args.config),
+        envoy: None,
+    };
+    let (config, unread) = source.load_anyway(&ProcessEnvironment::new())?;
+    let mut report = report(&config)?;
+    report.findings.extend(unread.as_ref().map(unread_sources));
     let text = if args.json {
         serde_json::to_string_pretty(&show::json(&report)).map_err(Failure::runtime)?
     } else {
@@ -95,6 +103,14 @@ fn report(config: &Config) -> Result<Report, Failure> {
     let examined =
         redis_store::wait_for(async { Ok(examine::examine(settings, config, redis).await) })?;
     Ok(Report { store, ..examined })
+}
+
+/// That it is not known what sources say: limits of theirs are not in what was examined.
+fn unread_sources(why: &Failure) -> Finding {
+    let why = why.to_string();
+    let text = why.lines().next().unwrap_or_default();
+    let help = "`serve` does not start without it unless the source says `required: false`";
+    Finding::fail("sources", text).help(help)
 }
 
 fn verdict(report: &Report, is_strict: bool) -> Result<(), Failure> {

@@ -43,6 +43,28 @@ pub(super) async fn judge(
     findings.map(|finding| finding.at(address)).collect()
 }
 
+/// What is thought of keys that are named in full, and lie beside those of buckets.
+pub(super) async fn judge_keys(connection: &Connection, keys: &[String]) -> Option<Finding> {
+    let mut denied = Vec::new();
+    for key in keys {
+        // Whatever it holds: whether it may be touched is looked at first.
+        let mut command = protocol::cmd("GET");
+        command.arg(key);
+        let asked = connection.command(Route::Key(key.as_bytes()), &command);
+        if let Err(error) = asked.await
+            && error.code() == Some("NOPERM")
+            && error.to_string().contains("access")
+        {
+            denied.push(format!("`{key}`"));
+        }
+    }
+    if denied.is_empty() {
+        return None;
+    }
+    let text = format!("the user may not touch {}", denied.join(", "));
+    Some(Finding::fail("permissions", text).help(HELP))
+}
+
 fn command(need: &Need, key: &str) -> Option<Cmd> {
     let (name, words) = need.probe.split_first()?;
     let mut command = protocol::cmd(name);
@@ -66,6 +88,11 @@ fn of(denied: &[Denied]) -> Vec<Finding> {
     let commands = names(&|it| !it.is_key && it.whose == Whose::Decisions);
     if !commands.is_empty() {
         let text = format!("the user may not run {commands}: no decision can be made");
+        findings.push(Finding::fail("permissions", text).help(HELP));
+    }
+    let sources = names(&|it| !it.is_key && it.whose == Whose::Sources);
+    if !sources.is_empty() {
+        let text = format!("the user may not run {sources}: sources and plans cannot be read");
         findings.push(Finding::fail("permissions", text).help(HELP));
     }
     if findings.is_empty() {
@@ -102,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_decisions_need_fails() {
+    fn only_what_decisions_and_sources_need_fails() {
         let judged = |denied: &[Denied]| -> Vec<Mark> {
             of(denied).into_iter().map(|finding| finding.mark).collect()
         };
@@ -113,6 +140,10 @@ mod tests {
         );
         assert_eq!(
             judged(&[denied("set", Whose::Decisions, true)]),
+            [Mark::Fail]
+        );
+        assert_eq!(
+            judged(&[denied("hgetall", Whose::Sources, false)]),
             [Mark::Fail]
         );
         let rest = [

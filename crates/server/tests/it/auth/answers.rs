@@ -109,7 +109,7 @@ async fn each_policy_answers_by_its_profile() {
 
 /// A proxy that went by the status alone took some refusals for failures, and let them through.
 #[tokio::test]
-async fn every_refusal_is_marked_whatever_its_status_and_nothing_else_is() {
+async fn every_refusal_is_marked_whatever_its_status_and_a_store_that_is_away_otherwise() {
     let statuses = [400, 401, 403, 404, 414, 429, 431, 500, 503, 599];
     let policy = |status: &u16| {
         format!(
@@ -117,7 +117,8 @@ async fn every_refusal_is_marked_whatever_its_status_and_nothing_else_is() {
         )
     };
     let policies: String = statuses.iter().map(policy).collect();
-    let closed = "  - { name: closed, limits: [{ name: x, rate: 1/min, on_failure: deny }] }\n";
+    let closed = "  - { name: closed, limits: [{ name: x, rate: 1/min, on_failure: deny }] }
+  - { name: erring, limits: [{ name: x, rate: 1/min, on_failure: error }] }\n";
     let it = Cuttable::start(&format!("policies:\n{policies}{closed}")).await;
     let seen = async |target: &str, by: &str| {
         let asked = ask(&format!("/v1/auth/{target}")).header("x-denied-reason", by);
@@ -135,7 +136,9 @@ async fn every_refusal_is_marked_whatever_its_status_and_nothing_else_is() {
     }
     assert_eq!(seen("nobodys", "limit").await, (404, None));
     it.cut();
-    assert_eq!(seen("closed", "limit").await, (503, None));
+    let away = Some("unavailable".to_owned());
+    assert_eq!(seen("closed", "limit").await, (503, away.clone()));
+    assert_eq!(seen("erring", "limit").await, (503, away));
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@
 //! | `wire` | a wire to a member that notes what is asked |
 //! | `bursts` | nobody gets what they have used once more by a change |
 //! | `counts` | what passes follows the number that is in force |
+//! | `granted` | the user that `tidegate doctor` prints suffices for all of it in Redis |
 //! | `standing` | what is told of a source that is not as it should be |
 //! | `read_only` | sources that are not written to through a server |
 //! | `mongodb` | documents in a MongoDB, rules there, and plans, with the feature of that name |
@@ -32,6 +33,7 @@ mod counts;
 mod double;
 mod etcd;
 mod file;
+mod granted;
 mod http;
 mod keeper;
 mod kit;

@@ -1,0 +1,225 @@
+//! What lies in the store's Redis beside buckets, and what it takes: sources of policy, plans, and the
+//! stream of the audit.
+
+use super::acl::Whose::{Comfort, Sources};
+use super::acl::{Need, Whose, need};
+use crate::commands::bucket::escape_glob;
+use tidegate_policy::Config;
+use tidegate_policy::config::{RedisMode, RedisSettings, StoreSettings};
+use tidegate_policy::source::{PolicyOrigin, RuleSets, Shelf, ShelfPlace};
+
+const CHANGES: Whose = Comfort("changing policies and plans through the admin API");
+const HEARING: Whose = Comfort("hearing at once that a source has changed");
+const AUDIT: Whose = Comfort("the stream of the audit");
+const BUCKETS: Whose = Comfort("looking into buckets through the admin API, and resetting them");
+
+/// To read a hash of documents: of policy, or of plans.
+const READ: [Need; 4] = [
+    need("hget", Sources, &["HGET", "KEY", "x"]),
+    need("hlen", Sources, &["HLEN", "KEY"]),
+    need("hgetall", Sources, &["HGETALL", "KEY"]),
+    need("hscan", Sources, &["HSCAN", "KEY", "0"]),
+];
+
+/// To change one: what its script calls, and how it is called.
+const WRITE: [Need; 6] = [
+    need("eval", CHANGES, &["EVAL", "return 1", "0"]),
+    need("time", CHANGES, &["TIME"]),
+    // No number is refused after the permission was looked at, as is an odd number of words.
+    need("hincrby", CHANGES, &["HINCRBY", "KEY", "x", "none"]),
+    need("hset", CHANGES, &["HSET", "KEY", "a", "1", "b"]),
+    need("hdel", CHANGES, &["HDEL", "KEY", "x"]),
+    // It cannot be tried without saying something.
+    need("publish", CHANGES, &[]),
+];
+
+/// To read rule sets: a set of ids, and a hash for each.
+const RULE_SETS: [Need; 3] = [
+    need("scard", Sources, &["SCARD", "KEY"]),
+    need("sscan", Sources, &["SSCAN", "KEY", "0"]),
+    need("hgetall", Sources, &["HGETALL", "KEY"]),
+];
+
+/// To look into buckets, and to reset all of a limit.
+const OPERATED: [Need; 3] = [
+    need("pttl", BUCKETS, &["PTTL", "KEY"]),
+    need("exists", BUCKETS, &["EXISTS", "KEY"]),
+    need("scan", BUCKETS, &["SCAN", "0", "COUNT", "1"]),
+];
+
+/// What lies there beside buckets.
+#[derive(Debug, Default)]
+pub(super) struct Shelves {
+    /// The keys of which the name is known.
+    pub(super) keys: Vec<String>,
+    /// What keys begin with that are known when they are read.
+    beginnings: Vec<String>,
+    channels: Vec<String>,
+    pub(super) needs: Vec<Need>,
+}
+
+impl Shelves {
+    /// What this configuration keeps in `redis`, its store, as the store's own user.
+    pub(super) fn of(config: &Config, redis: &RedisSettings) -> Self {
+        let mut shelves = Self::default();
+        let is_administered = config.admin.is_some();
+        let is_here = |at: &StoreSettings| {
+            let at = at.target.redis();
+            at.is_some_and(|at| at.is_same_place(redis) && at.user == redis.user)
+        };
+        for source in &config.sources {
+            match &source.origin {
+                PolicyOrigin::Shelf(place) => shelves.add(place, is_administered, &is_here),
+                PolicyOrigin::RuleSets(sets) if is_here(&sets.redis) => shelves.add_rules(sets),
+                _ => {}
+            }
+        }
+        if !shelves.channels.is_empty() {
+            // Of plans the version alone is asked. It cannot be tried by who shares a connection.
+            shelves.needs.push(need("subscribe", HEARING, &[]));
+        }
+        for place in config.plans.iter().filter_map(|plans| plans.shelf()) {
+            shelves.add(place, is_administered, &is_here);
+        }
+        if !shelves.keys.is_empty() && redis.mode == RedisMode::Cluster {
+            // Who goes through a key there looks first whether it is being moved.
+            let exists = need("exists", Sources, &["EXISTS", "KEY"]);
+            shelves.needs.push(exists);
+        }
+        if let Some(admin) = &config.admin {
+            shelves.needs.extend(OPERATED);
+            shelves.add_audit(admin.audit.stream.as_deref());
+        }
+        shelves
+    }
+
+    /// Adds a shelf, if it is here.
+    fn add(
+        &mut self,
+        place: &Shelf,
+        is_administered: bool,
+        is_here: &dyn Fn(&StoreSettings) -> bool,
+    ) {
+        let ShelfPlace::Redis { redis, key } = &place.place else {
+            return;
+        };
+        if !is_here(redis) {
+            return;
+        }
+        self.keys.push(key.clone());
+        self.channels.push(format!("{key}:changed"));
+        self.needs.extend(READ);
+        if place.writable && is_administered {
+            self.needs.extend(WRITE);
+        }
+    }
+
+    fn add_rules(&mut self, sets: &RuleSets) {
+        self.keys.push(format!("{}:rulesets", sets.prefix));
+        self.beginnings.push(format!("{}:ruleset:", sets.prefix));
+        self.channels.push(sets.channel.clone());
+        self.needs.extend(RULE_SETS);
+    }
+
+    fn add_audit(&mut self, stream: Option<&str>) {
+        let Some(stream) = stream else {
+            return;
+        };
+        self.keys.push(stream.to_owned());
+        // What is no id is refused after the permission was looked at.
+        let add = need("xadd", AUDIT, &["XADD", "KEY", "none", "a", "b"]);
+        self.needs.push(add);
+    }
+
+    /// Their keys, in the words of `ACL SETUSER`.
+    pub(super) fn patterns(&self) -> Vec<String> {
+        let keys = self.keys.iter().map(|key| format!("~{}", escape_glob(key)));
+        let beginnings = self.beginnings.iter();
+        keys.chain(beginnings.map(|it| format!("~{}*", escape_glob(it))))
+            .collect()
+    }
+
+    /// Their channels, in the words of `ACL SETUSER`; some servers grant all of them unless told.
+    pub(super) fn channels(&self) -> Vec<String> {
+        let channels = self.channels.iter();
+        let mut channels: Vec<String> =
+            channels.map(|it| format!("&{}", escape_glob(it))).collect();
+        channels.sort();
+        channels.dedup();
+        if !channels.is_empty() {
+            channels.insert(0, "resetchannels".to_owned());
+        }
+        channels
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::commands::doctor::acl::lines;
+    use tidegate_policy::Config;
+
+    const REST: &str = "policies: [{ name: p, limits: [{ name: l, key: ip, rate: 1/s }] }]";
+
+    fn line(text: &str) -> String {
+        let text = format!("store: {{ url: 'redis://a' }}\n{text}\n{REST}");
+        let config = Config::from_yaml(&text).unwrap_or_else(|errors| panic!("{errors}"));
+        let redis = config.store.target.redis().unwrap();
+        lines(&config, redis, None).limiter
+    }
+
+    fn has(line: &str, words: &str) {
+        for word in words.split(' ') {
+            assert!(line.split(' ').any(|it| it == word), "{word}: {line}");
+        }
+    }
+
+    #[test]
+    fn sources_and_plans_are_granted_their_keys_channels_and_commands() {
+        let text = "
+sources:
+  - redis: { key: 'our*:policies' }
+  - { name: sets, redis: { rulesets: flux } }
+plans: [{ name: consumers, from: { redis: { key: 'our:plans' } } }]";
+        let told = line(text);
+        has(
+            &told,
+            r"~our\*:policies ~our:plans ~flux:rulesets ~flux:ruleset:*",
+        );
+        has(&told, r"resetchannels &our\*:policies:changed +subscribe");
+        has(&told, "+hget +hlen +hgetall +hscan +scard +sscan");
+        assert!(
+            !told.contains("+hset") && !told.contains("+publish"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn only_where_somebody_administers_may_anything_be_changed() {
+        let hash = tidegate_policy::admin::Sha256::of(b"one");
+        let admin = format!(
+            "admin: {{ tokens: [{{ name: a, role: admin, hash: '{hash}' }}], audit: {{ stream: told }} }}"
+        );
+        let told = line(&format!("sources: [{{ redis: {{ key: k }} }}]\n{admin}"));
+        has(
+            &told,
+            "~k ~told &k:changed +eval +hset +hdel +hincrby +publish +xadd +scan",
+        );
+        let told = line(&format!(
+            "sources: [{{ redis: {{ key: k, writable: false }} }}]\n{admin}"
+        ));
+        assert!(
+            !told.contains("+hset") && !told.contains("+eval "),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn what_lies_elsewhere_or_is_read_by_another_user_is_not_ours_to_grant() {
+        for url in ["redis://b", "redis://other:pass@a"] {
+            let told = line(&format!(
+                "sources: [{{ redis: {{ key: k, url: '{url}' }} }}]"
+            ));
+            assert!(!told.contains("~k") && !told.contains("+hget"), "{told}");
+        }
+    }
+}
