@@ -38,7 +38,7 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]
             "{detail}"
         );
         let help = problem["errors"][0]["help"].as_str().unwrap();
-        assert!(help.contains("writable"), "{problem}");
+        assert!(help.contains("in Redis, in etcd"), "{problem}");
     }
     let call = server
         .call("DELETE", "/policies/api")
