@@ -3,7 +3,8 @@
 use crate::config::fields::{optional, required};
 use crate::config::sources::shelf::DOCUMENTS;
 use crate::config::sources::{
-    ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, TLS, USER, WRITABLE,
+    ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, TLS, TOKEN, TOKEN_FILE, USER,
+    WRITABLE,
 };
 use crate::config::table::Shape::{Either, Map, Text};
 use crate::config::table::Table;
@@ -79,16 +80,8 @@ pub(super) static HTTP: Table = Table {
             Text("https://plans.internal/v1/plans"),
             "`http://` or `https://`.",
         ),
-        optional(
-            "token",
-            Text("${TOKEN}"),
-            "Presented as a bearer token; better kept in `token_file` or a variable.",
-        ),
-        optional(
-            "token_file",
-            Text("/run/secrets/token"),
-            "The file that holds the token.",
-        ),
+        TOKEN,
+        TOKEN_FILE,
     ],
     exactly_one: &[],
 };

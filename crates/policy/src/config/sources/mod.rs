@@ -14,7 +14,8 @@ pub(super) mod shelf;
 mod table;
 
 pub(super) use table::{
-    ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, SOURCE, TLS, USER, WRITABLE,
+    ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, SOURCE, TLS, TOKEN, TOKEN_FILE,
+    USER, WRITABLE,
 };
 
 use super::environment::Environment;

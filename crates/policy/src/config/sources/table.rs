@@ -107,16 +107,8 @@ pub(super) static HTTP: Table = Table {
             Text("https://config.internal/policies.yaml"),
             "`http://` or `https://`.",
         ),
-        optional(
-            "token",
-            Text("${TOKEN}"),
-            "Presented as a bearer token; better kept in `token_file` or a variable.",
-        ),
-        optional(
-            "token_file",
-            Text("/run/secrets/token"),
-            "The file that holds the token.",
-        ),
+        TOKEN,
+        TOKEN_FILE,
         optional(
             "format",
             Word(&FORMAT),
@@ -262,4 +254,16 @@ pub(in crate::config) const PASSWORD_FILE: Field = optional(
     "password_file",
     Text("/run/secrets/etcd"),
     "The file that holds the password.",
+);
+
+pub(in crate::config) const TOKEN: Field = optional(
+    "token",
+    Text("${TOKEN}"),
+    "Presented as a bearer token; better kept in `token_file` or a variable.",
+);
+
+pub(in crate::config) const TOKEN_FILE: Field = optional(
+    "token_file",
+    Text("/run/secrets/token"),
+    "The file that holds the token.",
 );
