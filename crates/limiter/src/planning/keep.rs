@@ -12,8 +12,8 @@ use tidegate_policy::plan::{Document, PlanErrors, PlanSource};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-/// Where plans are loaded from. The program `tidegate` has one for HTTP and `MongoDB`; [`FilePlans`] is
-/// for files.
+/// Where plans are loaded from. The program `tidegate` has one for HTTP, Redis, etcd and `MongoDB`;
+/// [`FilePlans`] is for files.
 pub trait LoadPlans: Send + Sync {
     /// What `source` tells now. `tag` is that of what was loaded last: whoever finds the same says so.
     /// `hides_subjects` is whether subjects are secrets, such as API keys, and so in no message.
