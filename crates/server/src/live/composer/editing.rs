@@ -3,6 +3,7 @@
 use super::Composer;
 use super::refused::{Refused, lost};
 use crate::live::edit::{self, Edit, EditError, Edited};
+use crate::live::report;
 use crate::live::source::{Part, Version, WriteError, Wrong};
 use crate::live::state::{Kept, State, Which};
 use crate::live::view::View;
@@ -63,7 +64,10 @@ impl Composer {
                         documents: Some(after),
                     });
                 }
-                return Err(EditError::Unserved(Refused::Unread(why)));
+                let refused = Refused::Unread(why);
+                kept.health.answered();
+                kept.health.still_refused(report::in_short(&refused));
+                return Err(EditError::Unserved(refused));
             }
         };
         match self.compose(state.with_part(&kept, &part)).await {

@@ -271,7 +271,7 @@ async fn entries_that_somebody_broke_by_hand_are_put_right_one_by_one() {
             text.to_owned(),
         ]
     };
-    hand.command(&set("subject/bob", "{"));
+    hand.command(&set("subject/bob", "{ s3cr3t"));
     hand.command(&set("subject/carl", "often"));
     hand.command(&["HINCRBY", "tidegate:plans", "version", "1"]);
     loop {
@@ -303,6 +303,10 @@ async fn entries_that_somebody_broke_by_hand_are_put_right_one_by_one() {
     assert!(less.body.contains("subject `carl`"), "{}", less.body);
     let last = writable.audit().pop().unwrap();
     assert_eq!(last["outcome"], "refused_after_writing", "{last}");
+    assert_eq!(
+        last["before"], "not JSON",
+        "what cannot be read may be a secret"
+    );
     let remove = server
         .call("DELETE", &format!("{AT}/subjects/carl"))
         .by(ADMIN);

@@ -282,6 +282,8 @@ async fn documents_that_are_none_could_be_put_right_only_by_hand() {
         (&last["outcome"], &last["target"]),
         (&"refused_after_writing".into(), &"policy/odd".into())
     );
+    let trouble = source(&writable).await["trouble"].to_string();
+    assert!(!trouble.contains("policy/odd"), "{trouble}");
     assert_eq!(remove("odd").send().await.status, 404);
     // All are documents again, of which one is unsound.
     let rate = json!({ "limits": [{ "name": "all", "rate": "20/s" }] });

@@ -119,9 +119,12 @@ async fn serve(
     let served = match table {
         Ok(table) => {
             let using = blocking(move || limiter.use_plans_of(&name, table, Some(version.0)));
-            let used = using.await.ok_or_else(Refusal::failed)?;
-            // A reload may have come between.
-            used.map_err(|error| PlanErrors::one(error.to_string()))
+            match using.await {
+                Some(Ok(())) => Ok(()),
+                // A reload may have come between.
+                Some(Err(error)) => Err(PlanErrors::one(error.to_string())),
+                None => Err(PlanErrors::one("it came to no end")),
+            }
         }
         Err(errors) => Err(errors),
     };
@@ -144,9 +147,9 @@ fn unsound(errors: &PlanErrors) -> Refusal {
     messages.fold(refusal, |refusal, message| refusal.with("body", message))
 }
 
-/// What an entry says, for the audit.
+/// What an entry says, for the audit. One that cannot be read may say anything, a secret as well.
 fn said(text: &str) -> Value {
-    settings(text).map_or_else(|| Value::from(text), Value::Object)
+    settings(text).map_or_else(|| Value::from("not JSON"), Value::Object)
 }
 
 /// What was hidden from the caller, and comes back as it was shown, would be lost.
