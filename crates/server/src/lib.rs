@@ -37,7 +37,7 @@ mod errand;
 pub mod failure;
 mod live;
 mod proxy;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub use proxy::http1::whole as answer;
 pub mod server;
 pub mod serving;
