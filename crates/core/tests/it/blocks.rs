@@ -170,7 +170,7 @@ fn limit() -> impl Strategy<Value = (Vec<Spec>, Option<u64>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(1_000)))]
 
     #[test]
     fn limits_that_block_are_decided_as_by_the_model(

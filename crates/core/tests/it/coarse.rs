@@ -116,7 +116,7 @@ fn never_over_and_not_far_below(spec: &Spec, trace: Trace) -> Result<(), TestCas
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
     #[test]
     fn a_coarse_quota_is_never_over_and_within_two_ticks(

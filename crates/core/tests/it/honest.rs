@@ -6,7 +6,7 @@ use proptest::sample::select;
 use tidegate_core::{Algorithm, Align, Bucket, Meter, Op, Timestamp, step};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(4_000)))]
 
     /// It passes at the wait, and is refused a microsecond before.
     #[test]
