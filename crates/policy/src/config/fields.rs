@@ -122,7 +122,7 @@ pub(super) static LISTEN: Table = Table {
         optional(
             "admin",
             DOOR,
-            "Health, metrics and administration; 127.0.0.1:8090 unless told.",
+            "Health, metrics and administration. Default: 127.0.0.1:8090, or a free port if that one is taken.",
         ),
         optional("resp", DOOR, "The Redis protocol."),
     ],

@@ -24,6 +24,9 @@ pub struct Listen {
     pub gateway: Option<Listener>,
     /// Health, metrics and administration: always open, on 127.0.0.1:8090 unless told.
     pub admin: Listener,
+    /// True if no address is configured for `admin`: a free port replaces the default one if that is taken,
+    /// so that several instances start on one machine.
+    pub admin_may_move: bool,
     /// The Redis protocol.
     pub resp: Option<Listener>,
 }
@@ -57,6 +60,7 @@ impl Default for Listen {
             grpc: None,
             gateway: None,
             admin: Listener::local(8090),
+            admin_may_move: true,
             resp: None,
         }
     }
@@ -99,7 +103,7 @@ pub(super) fn read(
     let grpc = door("grpc");
     let gateway = door("gateway");
     let resp = door("resp");
-    let admin = door("admin").unwrap_or(default.admin);
+    let admin = door("admin");
     let gateway = match (gateway, fields.get("gateway"), routes) {
         (None, None, Some(routes)) => Some(unwritten_gateway(reader, routes, &taken)),
         (Some(gateway), Some(value), None) => {
@@ -114,7 +118,8 @@ pub(super) fn read(
         http: http.or(default.http.filter(|_| is_closed)),
         grpc,
         gateway,
-        admin,
+        admin_may_move: admin.is_none(),
+        admin: admin.unwrap_or(default.admin),
         resp,
     }
 }
