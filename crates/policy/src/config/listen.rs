@@ -1,9 +1,9 @@
 //! `listen`: where the doors are.
 
 use super::fault::Fault;
-use super::fields::{LISTEN, LISTENER, TLS};
+use super::fields::{CONNECTIONS_MAX, LISTEN, LISTENER, TLS};
 use super::reader::{Reader, Value};
-use super::scalar::{listen_address, pem_path};
+use super::scalar::{listen_address, pem_path, whole};
 use super::secret::Secret;
 use super::secret_setting::secret;
 use super::syntax::Kind;
@@ -40,6 +40,8 @@ pub struct Listener {
     pub tls: Option<Tls>,
     /// What callers must present, if anything.
     pub token: Option<Secret>,
+    /// The most connections of one client address. Default: the server's choice.
+    pub connections_per_address: Option<usize>,
 }
 
 /// The TLS of a door: paths of PEM files.
@@ -73,6 +75,7 @@ impl Listener {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
             tls: None,
             token: None,
+            connections_per_address: None,
         }
     }
 }
@@ -154,16 +157,23 @@ fn listener(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Listener> {
             address,
             tls: None,
             token: None,
+            connections_per_address: None,
         });
     }
     let fields = reader.fields(value, &LISTENER)?;
     let tls = fields.get("tls").and_then(|value| tls(reader, &value));
     let token = secret(reader, &fields, "token", "token_file");
+    let most = |text: &str| {
+        let most = whole(text, &(1..=CONNECTIONS_MAX))?;
+        Ok(usize::try_from(most).unwrap_or(usize::MAX))
+    };
+    let connections_per_address = reader.setting(&fields, "connections_per_address", most);
     let address = fields.get("address")?;
     Some(Listener {
         address: reader.parse(&address, listen_address)?,
         tls,
         token,
+        connections_per_address,
     })
 }
 

@@ -38,6 +38,8 @@ pub struct BoundDoor {
     pub address: SocketAddr,
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) token: Option<Token>,
+    /// The most connections of one address, if configured.
+    pub(super) of_address: Option<usize>,
 }
 
 /// Binds all listeners, or says which one could not be opened, and what to do about it.
@@ -98,6 +100,7 @@ fn bind_door(
         socket,
         tls,
         token: listener.token.clone().map(Token::new),
+        of_address: listener.connections_per_address,
     })
 }
 
