@@ -1,5 +1,6 @@
 //! One connection, from its first byte to its last.
 
+use super::frames::Meter;
 use super::http2;
 use super::idle::idle;
 use super::phase::Watch;
@@ -80,7 +81,9 @@ async fn serve<D: Door, I: Wire, O: Held>(
         },
         context,
     });
+    let meter = || Meter::new(host.context.threshold.metrics.flood.clone());
     if D::PROTOCOLS == Protocols::Http2 {
+        let stream = stream.metered(meter());
         return Box::pin(http2::serve(stream, host, phase)).await;
     }
     if D::PROTOCOLS == Protocols::Http1AndHttp2 {
@@ -96,6 +99,7 @@ async fn serve<D: Door, I: Wire, O: Held>(
             Some(false) => {}
             Some(true) => {
                 stream.open();
+                let stream = stream.metered(meter());
                 return Box::pin(http2::serve(stream, host, phase)).await;
             }
         }

@@ -7,6 +7,7 @@
 //! | `accept`, `room`, `trouble` | accepting connections, bounded, and what the log hears of it |
 //! | `reception` | what stands between accepting and speaking |
 //! | `connection`, `http2`, `streams` | one connection, from its first byte to its last |
+//! | `frames` | a budget of HTTP/2 control frames |
 //! | `session` | what a door may know of it |
 //! | `pulse`, `idle`, `paced` | whether it is alive |
 //! | `watched`, `linger` | its socket, and how that is closed |
@@ -16,6 +17,7 @@
 mod accept;
 mod bind;
 mod connection;
+mod frames;
 mod http2;
 mod idle;
 mod linger;

@@ -85,9 +85,11 @@ pub(crate) struct DoorMetrics {
     pub(crate) connections_max: Gauge,
     /// Connections refused because their address had too many, none of them idle.
     pub(crate) refused: Counter,
-    /// Connections closed because the listener was full, and because their address had too many.
+    /// Connections closed because the listener was full, because their address had too many, and because
+    /// they sent too many control frames.
     full: Counter,
     of_address: Counter,
+    pub(crate) flood: Counter,
     /// Connections that ended before they could ask anything: a TLS handshake that failed.
     pub(crate) broken: Counter,
     /// What the gateway counts, among it the requests that were refused unread.
@@ -196,7 +198,7 @@ impl Metrics {
         );
         registry.register(
             "connections_closed",
-            "Idle connections closed to make room: in the listener (full), or for their address (address)",
+            "Connections closed early: idle ones to make room (full, address), floods of frames (flood)",
             self.closed.clone(),
         );
         registry.register(
@@ -255,6 +257,7 @@ impl Metrics {
             refused: self.refused.get_or_create_owned(&label),
             full: closed("full"),
             of_address: closed("address"),
+            flood: closed("flood"),
             connections: self.connections.get_or_create_owned(&label),
             accepted: self.accepted.get_or_create_owned(&label),
             broken: self.broken.get_or_create_owned(&label),

@@ -200,6 +200,11 @@ impl House {
         self.context.door.seen.lock().clone()
     }
 
+    /// Connections that were cut because of too many frames.
+    pub(super) fn floods(&self) -> u64 {
+        self.context.threshold.metrics.flood.get()
+    }
+
     pub(super) fn drain(&self) {
         self.lead.enter(Phase::Draining);
     }
