@@ -36,6 +36,7 @@ pub mod environment;
 mod errand;
 pub mod failure;
 mod live;
+mod open_files;
 mod proxy;
 #[cfg(feature = "fuzzing")]
 pub use proxy::http1::whole as answer;

@@ -122,7 +122,7 @@ pub(super) static LISTEN: Table = Table {
         optional(
             "admin",
             DOOR,
-            "Health, metrics and administration; 127.0.0.1:8090 unless told.",
+            "Health, metrics and administration. Default: 127.0.0.1:8090, or a free port if that one is taken.",
         ),
         optional("resp", DOOR, "The Redis protocol."),
     ],
@@ -151,9 +151,17 @@ pub(super) static LISTENER: Table = Table {
             Text("/run/secrets/token"),
             "The file that holds the token.",
         ),
+        optional(
+            "connections_per_address",
+            Whole(1, CONNECTIONS_MAX),
+            "Most connections of one client address; IPv6 counts by network. Trusted proxies may have nine tenths of the listener's. Default: a tenth of the listener's, at least 100.",
+        ),
     ],
     exactly_one: &[],
 };
+
+/// The most that `connections_per_address` may say.
+pub(super) const CONNECTIONS_MAX: u64 = 1_000_000;
 
 /// The TLS of a door.
 pub(super) static TLS: Table = Table {

@@ -1,9 +1,9 @@
 //! `listen`: where the doors are.
 
 use super::fault::Fault;
-use super::fields::{LISTEN, LISTENER, TLS};
+use super::fields::{CONNECTIONS_MAX, LISTEN, LISTENER, TLS};
 use super::reader::{Reader, Value};
-use super::scalar::{listen_address, pem_path};
+use super::scalar::{listen_address, pem_path, whole};
 use super::secret::Secret;
 use super::secret_setting::secret;
 use super::syntax::Kind;
@@ -24,6 +24,9 @@ pub struct Listen {
     pub gateway: Option<Listener>,
     /// Health, metrics and administration: always open, on 127.0.0.1:8090 unless told.
     pub admin: Listener,
+    /// True if no address is configured for `admin`: a free port replaces the default one if that is taken,
+    /// so that several instances start on one machine.
+    pub admin_may_move: bool,
     /// The Redis protocol.
     pub resp: Option<Listener>,
 }
@@ -37,6 +40,8 @@ pub struct Listener {
     pub tls: Option<Tls>,
     /// What callers must present, if anything.
     pub token: Option<Secret>,
+    /// The most connections of one client address. Default: the server's choice.
+    pub connections_per_address: Option<usize>,
 }
 
 /// The TLS of a door: paths of PEM files.
@@ -57,6 +62,7 @@ impl Default for Listen {
             grpc: None,
             gateway: None,
             admin: Listener::local(8090),
+            admin_may_move: true,
             resp: None,
         }
     }
@@ -69,6 +75,7 @@ impl Listener {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
             tls: None,
             token: None,
+            connections_per_address: None,
         }
     }
 }
@@ -99,7 +106,7 @@ pub(super) fn read(
     let grpc = door("grpc");
     let gateway = door("gateway");
     let resp = door("resp");
-    let admin = door("admin").unwrap_or(default.admin);
+    let admin = door("admin");
     let gateway = match (gateway, fields.get("gateway"), routes) {
         (None, None, Some(routes)) => Some(unwritten_gateway(reader, routes, &taken)),
         (Some(gateway), Some(value), None) => {
@@ -114,7 +121,8 @@ pub(super) fn read(
         http: http.or(default.http.filter(|_| is_closed)),
         grpc,
         gateway,
-        admin,
+        admin_may_move: admin.is_none(),
+        admin: admin.unwrap_or(default.admin),
         resp,
     }
 }
@@ -149,16 +157,23 @@ fn listener(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Listener> {
             address,
             tls: None,
             token: None,
+            connections_per_address: None,
         });
     }
     let fields = reader.fields(value, &LISTENER)?;
     let tls = fields.get("tls").and_then(|value| tls(reader, &value));
     let token = secret(reader, &fields, "token", "token_file");
+    let most = |text: &str| {
+        let most = whole(text, &(1..=CONNECTIONS_MAX))?;
+        Ok(usize::try_from(most).unwrap_or(usize::MAX))
+    };
+    let connections_per_address = reader.setting(&fields, "connections_per_address", most);
     let address = fields.get("address")?;
     Some(Listener {
         address: reader.parse(&address, listen_address)?,
         tls,
         token,
+        connections_per_address,
     })
 }
 
