@@ -4,14 +4,17 @@
 //! |---|---|
 //! | `upstream` | where a request goes: address, protocol, TLS |
 //! | `health` | which upstreams are fit to be asked |
+//! | `claims` | headers that only trusted proxies may send to upstreams |
 //! | `rewrite` | what is changed in the head of a message |
 //! | `routes` | all routes, and which one a request takes |
 
+mod claims;
 mod health;
 mod rewrite;
 mod routes;
 mod upstream;
 
+pub use claims::CLIENT_CLAIMS;
 pub use health::{Eject, Health};
 pub use rewrite::Rewrite;
 pub use routes::{Found, Routes};
@@ -62,6 +65,8 @@ pub struct Route {
     pub request_headers: Rewrite,
     /// What is changed in the head of a response.
     pub response_headers: Rewrite,
+    /// Headers of [`CLIENT_CLAIMS`] that untrusted clients may send on to upstreams, in lower case.
+    pub pass_headers: Vec<String>,
     /// To what a connection may be upgraded, in lower case.
     pub upgrades: Vec<String>,
     /// The policy that each message of a WebSocket must pass, if any.
@@ -85,6 +90,16 @@ pub enum Balance {
     RoundRobin,
     /// The one with the fewest requests under way for its weight.
     LeastRequests,
+}
+
+/// How the gateway reads paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Paths {
+    /// A path that two programs could read in two ways is refused.
+    #[default]
+    Strict,
+    /// Such a path is passed on as it is.
+    Lenient,
 }
 
 /// How long to wait for what.

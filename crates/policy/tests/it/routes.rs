@@ -78,6 +78,7 @@ fn every_field_of_a_route_arrives() {
     assert_eq!(orders.request_headers.set, pair("x-env", "prod"));
     assert_eq!(orders.request_headers.add, pair("x-via", "tidegate"));
     assert_eq!(orders.response_headers.remove, ["server"]);
+    assert_eq!(orders.pass_headers, ["x-http-method-override"]);
     assert_eq!(orders.upgrades, ["websocket"]);
     assert_eq!(orders.messages.as_ref().unwrap().name, "consumers");
 

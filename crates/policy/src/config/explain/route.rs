@@ -113,6 +113,11 @@ fn changes(route: &Route) -> Vec<String> {
     ];
     let rewrites = heads.iter().filter(|(_, rewrite)| !rewrite.is_empty());
     lines.extend(rewrites.map(|(of, changes)| rewrite(of, changes)));
+    if !route.pass_headers.is_empty() {
+        let names = route.pass_headers.iter().map(|name| format!("`{name}`"));
+        let names = list(&names.collect::<Vec<_>>(), "and");
+        lines.push(format!("Untrusted clients may send {names} to it."));
+    }
     lines
 }
 

@@ -116,6 +116,7 @@ fn route(
         strip_prefix: strip_prefix(reader, &fields, &conditions),
         request_headers: rewrite::read(reader, &fields, "request_headers"),
         response_headers: rewrite::read(reader, &fields, "response_headers"),
+        pass_headers: rewrite::pass_headers(reader, &fields),
         upgrades,
         messages,
         conditions,

@@ -88,6 +88,11 @@ pub(in crate::config) static ROUTE: Table = Table {
             "What is changed in the head of a response.",
         ),
         optional(
+            "pass_headers",
+            TEXTS,
+            "Headers such as `X-HTTP-Method-Override` that untrusted clients may send to the upstream. Default: none.",
+        ),
+        optional(
             "upgrades",
             TEXTS,
             "To what a connection may be upgraded, [] for nothing; `websocket` unless told.",
