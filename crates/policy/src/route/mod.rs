@@ -48,6 +48,8 @@ pub struct Route {
     pub eject: Option<Eject>,
     /// How long to wait for what.
     pub timeouts: Timeouts,
+    /// How many connections each upstream may have.
+    pub connections: Connections,
     /// The policy that its requests must pass; `None` where they are unlimited.
     pub policy: Option<Carried>,
     /// Whether a request that never reached an upstream is given its cost back.
@@ -113,6 +115,15 @@ pub struct Timeouts {
     pub idle: Duration,
 }
 
+/// How many connections an upstream may have. Over HTTP/2 all requests share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connections {
+    /// Connections that there may be, those that wait for a request and upgraded ones included.
+    pub max: u32,
+    /// Requests that may wait for one, each as long as [`Timeouts::connect`].
+    pub max_waiting: u32,
+}
+
 /// Whether a request is given its cost back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refund {
@@ -139,6 +150,15 @@ impl Route {
 
     /// The largest body of a request unless told otherwise: 10 MiB.
     pub const BODY_BYTES: u64 = 10 << 20;
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self {
+            max: 1_024,
+            max_waiting: 1_024,
+        }
+    }
 }
 
 impl Default for Timeouts {

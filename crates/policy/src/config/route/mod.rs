@@ -108,6 +108,7 @@ fn route(
         health: care::health(reader, &fields),
         eject: care::eject(reader, &fields),
         timeouts: care::timeouts(reader, &fields),
+        connections: care::connections(reader, &fields),
         policy,
         refund,
         retries: retries.unwrap_or(1),
