@@ -17,7 +17,7 @@ use super::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Whole, Wor
 use super::table::Table;
 use super::traces::{LOGS, TRACES};
 use super::words::{
-    ALGORITHM, ALIGN, CHARGE, EVALUATE, MISSING, MODE, ON_CHANGE, ON_FAILURE, ON_REFUSAL,
+    ALGORITHM, ALIGN, CHARGE, EVALUATE, MISSING, MODE, ON_CHANGE, ON_FAILURE, ON_REFUSAL, PATHS,
 };
 
 /// The most routes in a configuration.
@@ -155,6 +155,11 @@ pub(super) static LISTENER: Table = Table {
             "connections_per_address",
             Whole(1, CONNECTIONS_MAX),
             "Most connections of one client address; IPv6 counts by network. Trusted proxies may have nine tenths of the listener's. Default: a tenth of the listener's, at least 100.",
+        ),
+        optional(
+            "paths",
+            Word(&PATHS),
+            "Of the gateway: `strict` refuses paths that programs read in different ways, such as `/a%2Fb` and `/a;b`; `lenient` passes them on. Default: strict.",
         ),
     ],
     exactly_one: &[],

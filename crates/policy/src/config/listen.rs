@@ -7,6 +7,8 @@ use super::scalar::{listen_address, pem_path, whole};
 use super::secret::Secret;
 use super::secret_setting::secret;
 use super::syntax::Kind;
+use super::words::PATHS;
+use crate::route::Paths;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The port of the gateway unless told.
@@ -29,6 +31,8 @@ pub struct Listen {
     pub admin_may_move: bool,
     /// The Redis protocol.
     pub resp: Option<Listener>,
+    /// How the gateway reads paths.
+    pub paths: Paths,
 }
 
 /// A door.
@@ -64,6 +68,7 @@ impl Default for Listen {
             admin: Listener::local(8090),
             admin_may_move: true,
             resp: None,
+            paths: Paths::default(),
         }
     }
 }
@@ -96,9 +101,10 @@ pub(super) fn read(
         };
     };
     let mut taken = Vec::new();
+    let mut paths = None;
     let mut door = |name| {
         let value = fields.get(name)?;
-        let listener = listener(reader, &value)?;
+        let listener = listener(reader, &value, &mut paths)?;
         refuse_shared_address(reader, &value, &mut taken, listener.address);
         Some(listener)
     };
@@ -124,6 +130,7 @@ pub(super) fn read(
         admin_may_move: admin.is_none(),
         admin: admin.unwrap_or(default.admin),
         resp,
+        paths: paths.unwrap_or_default(),
     }
 }
 
@@ -150,7 +157,12 @@ fn refuse_without_routes(reader: &mut Reader<'_>, value: &Value<'_>) {
     reader.error(value.key_spot(), fault.help(help));
 }
 
-fn listener(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Listener> {
+/// Reads one listener, and into `paths` how it reads paths if it is the gateway's.
+fn listener(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    paths: &mut Option<Paths>,
+) -> Option<Listener> {
     if !matches!(value.node.kind, Kind::Map(_)) {
         let address = reader.parse(value, listen_address)?;
         return Some(Listener {
@@ -168,6 +180,17 @@ fn listener(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Listener> {
         Ok(usize::try_from(most).unwrap_or(usize::MAX))
     };
     let connections_per_address = reader.setting(&fields, "connections_per_address", most);
+    if let Some(written) = fields.get("paths") {
+        if value.path == "listen.gateway" {
+            *paths = reader.parse(&written, |word| PATHS.parse(word));
+        } else {
+            let fault = Fault::new("`paths` is a setting of the gateway");
+            reader.error(
+                written.key_spot(),
+                fault.help("move it to `listen.gateway`, or remove it"),
+            );
+        }
+    }
     let address = fields.get("address")?;
     Some(Listener {
         address: reader.parse(&address, listen_address)?,

@@ -309,6 +309,7 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     }
     let routes = routes.map_or_else(Routes::default, |value| {
         route::read_all(reader, &value, section("policies").as_ref(), &mut policies)
+            .with_paths(listen.paths)
     });
     let sources =
         section("sources").map_or_else(Vec::new, |value| sources::read_all(reader, &value, &store));

@@ -12,7 +12,7 @@ use crate::guard::Reason;
 use crate::limit::{Evaluate, KeyPart, Missing, OnFailure};
 use crate::plan::Of;
 use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, RlsHeaders, XField};
-use crate::route::{Balance, HostHeader, Http2, Refund};
+use crate::route::{Balance, HostHeader, Http2, Paths, Refund};
 use crate::source::Format;
 use tidegate_core::{Algorithm, Align, Mode, OnChange};
 
@@ -422,6 +422,16 @@ pub(super) static HOST_HEADER: Words<HostHeader> = Words {
         ("client", "keep"),
         ("preserve", "keep"),
         ("rewrite", "upstream"),
+    ],
+};
+
+pub(super) static PATHS: Words<Paths> = Words {
+    noun: "a way to read paths",
+    meanings: &[("strict", Paths::Strict), ("lenient", Paths::Lenient)],
+    known_elsewhere: &[
+        ("reject", "strict"),
+        ("loose", "lenient"),
+        ("off", "lenient"),
     ],
 };
 

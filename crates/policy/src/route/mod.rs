@@ -4,14 +4,17 @@
 //! |---|---|
 //! | `upstream` | where a request goes: address, protocol, TLS |
 //! | `health` | which upstreams are fit to be asked |
+//! | `claims` | headers that only trusted proxies may send to upstreams |
 //! | `rewrite` | what is changed in the head of a message |
 //! | `routes` | all routes, and which one a request takes |
 
+mod claims;
 mod health;
 mod rewrite;
 mod routes;
 mod upstream;
 
+pub use claims::CLIENT_CLAIMS;
 pub use health::{Eject, Health};
 pub use rewrite::Rewrite;
 pub use routes::{Found, Routes};
@@ -45,6 +48,8 @@ pub struct Route {
     pub eject: Option<Eject>,
     /// How long to wait for what.
     pub timeouts: Timeouts,
+    /// How many connections each upstream may have.
+    pub connections: Connections,
     /// The policy that its requests must pass; `None` where they are unlimited.
     pub policy: Option<Carried>,
     /// Whether a request that never reached an upstream is given its cost back.
@@ -62,6 +67,8 @@ pub struct Route {
     pub request_headers: Rewrite,
     /// What is changed in the head of a response.
     pub response_headers: Rewrite,
+    /// Headers of [`CLIENT_CLAIMS`] that untrusted clients may send on to upstreams, in lower case.
+    pub pass_headers: Vec<String>,
     /// To what a connection may be upgraded, in lower case.
     pub upgrades: Vec<String>,
     /// The policy that each message of a WebSocket must pass, if any.
@@ -87,6 +94,16 @@ pub enum Balance {
     LeastRequests,
 }
 
+/// How the gateway reads paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Paths {
+    /// A path that two programs could read in two ways is refused.
+    #[default]
+    Strict,
+    /// Such a path is passed on as it is.
+    Lenient,
+}
+
 /// How long to wait for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
@@ -96,6 +113,15 @@ pub struct Timeouts {
     pub response: Duration,
     /// Between two pieces of a body, or of a connection that was upgraded.
     pub idle: Duration,
+}
+
+/// How many connections an upstream may have. Over HTTP/2 all requests share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connections {
+    /// Connections that there may be, those that wait for a request and upgraded ones included.
+    pub max: u32,
+    /// Requests that may wait for one, each as long as [`Timeouts::connect`].
+    pub max_waiting: u32,
 }
 
 /// Whether a request is given its cost back.
@@ -124,6 +150,15 @@ impl Route {
 
     /// The largest body of a request unless told otherwise: 10 MiB.
     pub const BODY_BYTES: u64 = 10 << 20;
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self {
+            max: 1_024,
+            max_waiting: 1_024,
+        }
+    }
 }
 
 impl Default for Timeouts {

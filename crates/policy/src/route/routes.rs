@@ -1,6 +1,6 @@
 //! All routes, and which one a request takes.
 
-use super::Route;
+use super::{Paths, Route};
 use crate::matching::{Router, RouterScratch};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -39,6 +39,7 @@ thread_local! {
 pub struct Routes {
     routes: Vec<Arc<Route>>,
     router: Router,
+    paths: Paths,
 }
 
 /// The route that a request takes.
@@ -63,7 +64,19 @@ impl Routes {
                 route.enabled.then_some(route.conditions.as_slice())
             })),
             routes: routes.into_iter().map(Arc::new).collect(),
+            paths: Paths::default(),
         }
+    }
+
+    /// The same routes, with paths read like that.
+    #[must_use]
+    pub fn with_paths(self, paths: Paths) -> Self {
+        Self { paths, ..self }
+    }
+
+    /// How the paths of requests are read before a route is looked for.
+    pub fn paths(&self) -> Paths {
+        self.paths
     }
 
     /// The first route that is on, in the order written, of which any condition holds. `path` is the target as

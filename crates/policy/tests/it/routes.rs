@@ -70,6 +70,10 @@ fn every_field_of_a_route_arrives() {
     assert_eq!(orders.timeouts.connect, Duration::from_secs(1));
     assert_eq!(orders.timeouts.response, Duration::from_secs(30));
     assert_eq!(orders.timeouts.idle, Duration::from_mins(2));
+    assert_eq!(
+        (orders.connections.max, orders.connections.max_waiting),
+        (100, 50)
+    );
     assert_eq!(orders.refund, Refund::Unreached);
     assert_eq!((orders.retries, orders.body_bytes), (2, Some(1 << 20)));
     assert_eq!(orders.host, HostHeader::Upstream);
@@ -78,6 +82,7 @@ fn every_field_of_a_route_arrives() {
     assert_eq!(orders.request_headers.set, pair("x-env", "prod"));
     assert_eq!(orders.request_headers.add, pair("x-via", "tidegate"));
     assert_eq!(orders.response_headers.remove, ["server"]);
+    assert_eq!(orders.pass_headers, ["x-http-method-override"]);
     assert_eq!(orders.upgrades, ["websocket"]);
     assert_eq!(orders.messages.as_ref().unwrap().name, "consumers");
 

@@ -112,7 +112,7 @@ impl Dial {
         let (connector, name, only_http2) = match &self.security {
             Security::None | Security::PriorKnowledge => {
                 return Ok(Dialled {
-                    stream: Stream::Plain(stream),
+                    stream: stream.into(),
                     is_http2: matches!(self.security, Security::PriorKnowledge),
                 });
             }
@@ -135,7 +135,7 @@ impl Dial {
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
         Ok(Dialled {
-            stream: Stream::Tls(Box::new(stream)),
+            stream: stream.into(),
             is_http2,
         })
     }

@@ -8,6 +8,7 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue};
 use smallvec::SmallVec;
+use tidegate_policy::route::CLIENT_CLAIMS;
 
 /// What has no place in trailers.
 const NOT_AFTERWARDS: [HeaderName; 12] = [
@@ -51,6 +52,16 @@ pub(crate) fn strip_request(headers: &mut HeaderMap) {
     strip(headers, found);
     if wants_trailers {
         headers.insert(TE, HeaderValue::from_static("trailers"));
+    }
+}
+
+/// Removes headers that an upstream may obey although any client can write them, except those that the
+/// route passes on. For requests of untrusted clients only.
+pub(crate) fn strip_claims(headers: &mut HeaderMap, passed: &[String]) {
+    let is_removed =
+        |name: &HeaderName| is_claim(name) && !passed.iter().any(|passed| passed == name.as_str());
+    for name in found(headers, is_removed) {
+        headers.remove(name);
     }
 }
 
@@ -101,7 +112,11 @@ fn strip(headers: &mut HeaderMap, found: SmallVec<[HeaderName; 2]>) {
 /// tells where a request came from or who sent it, and how its body is to be read (RFC 9110, 6.5.1).
 pub(crate) fn strip_trailers(trailers: &mut HeaderMap) {
     let forbidden = trailers.keys().filter(|name| {
-        is_hop(name) || is_trace(name) || is_lookalike(name) || NOT_AFTERWARDS.contains(name)
+        is_hop(name)
+            || is_trace(name)
+            || is_claim(name)
+            || is_lookalike(name)
+            || NOT_AFTERWARDS.contains(name)
     });
     for name in forbidden.cloned().collect::<Vec<_>>() {
         trailers.remove(name);
@@ -111,6 +126,11 @@ pub(crate) fn strip_trailers(trailers: &mut HeaderMap) {
 /// Whether a name has an underscore. CGI and its heirs take it for a hyphen, and so for another field.
 fn is_lookalike(name: &HeaderName) -> bool {
     name.as_str().contains('_')
+}
+
+/// Whether an upstream may obey a header although any client can write it.
+fn is_claim(name: &HeaderName) -> bool {
+    CLIENT_CLAIMS.contains(&name.as_str())
 }
 
 /// The fields that `Connection` names.
@@ -257,6 +277,7 @@ mod tests {
             ("x-sum", "1"),
             ("x-forwarded-for", "192.0.2.1"),
             ("x_real_ip", "192.0.2.1"),
+            ("x-original-url", "/admin"),
             ("authorization", "Bearer x"),
             ("transfer-encoding", "chunked"),
             ("host", "a"),

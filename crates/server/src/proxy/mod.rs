@@ -7,6 +7,7 @@
 //! | `standing`, `health`, `balance` | what is known of upstreams, and which one is next |
 //! | `dial`, `tls`, `stream` | connecting |
 //! | `http1`, `pool` | HTTP/1 connections, driven by whoever uses them |
+//! | `places` | how many of them may be in use, and how many requests wait |
 //! | `multiplex` | the HTTP/2 connection that all share |
 //! | `outgoing`, `upload`, `relayed`, `patience` | requests and bodies on their way, bounded |
 //! | `hop`, `trace`, `rewrite` | what of a head is passed on, added and changed |
@@ -24,6 +25,7 @@ pub(crate) mod http1;
 mod multiplex;
 pub(crate) mod outgoing;
 mod patience;
+mod places;
 mod pool;
 pub(crate) mod relayed;
 pub(crate) mod rewrite;

@@ -95,7 +95,10 @@ impl Source {
 /// Gives a connection back, if it can take another request.
 fn release(mut wire: Box<Wire>, target: &Target) {
     if wire.rest() {
+        // First the connection, then the place: the next request finds both.
+        let place = wire.set_place(None);
         target.pool.put(wire);
+        drop(place);
     }
 }
 

@@ -1,5 +1,6 @@
 //! A connection to an upstream, plain or through TLS.
 
+use super::places::Place;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,11 +10,43 @@ use tokio_rustls::client::TlsStream;
 
 /// The bytes to and from an upstream.
 #[derive(Debug)]
-pub(crate) enum Stream {
+pub(crate) struct Stream {
+    bytes: Bytes,
+    /// Held while a request uses the connection, or a tunnel does.
+    place: Option<Place>,
+}
+
+#[derive(Debug)]
+enum Bytes {
     /// As they are.
     Plain(TcpStream),
     /// Through TLS.
     Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Stream {
+    /// Takes a place for as long as this is used, or gives it back.
+    pub(super) fn set_place(&mut self, place: Option<Place>) -> Option<Place> {
+        std::mem::replace(&mut self.place, place)
+    }
+}
+
+impl From<TcpStream> for Stream {
+    fn from(stream: TcpStream) -> Self {
+        Self {
+            bytes: Bytes::Plain(stream),
+            place: None,
+        }
+    }
+}
+
+impl From<TlsStream<TcpStream>> for Stream {
+    fn from(stream: TlsStream<TcpStream>) -> Self {
+        Self {
+            bytes: Bytes::Tls(Box::new(stream)),
+            place: None,
+        }
+    }
 }
 
 impl AsyncRead for Stream {
@@ -23,9 +56,9 @@ impl AsyncRead for Stream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        match &mut self.get_mut().bytes {
+            Bytes::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Bytes::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
 }
@@ -37,9 +70,9 @@ impl AsyncWrite for Stream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        match &mut self.get_mut().bytes {
+            Bytes::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Bytes::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -49,32 +82,32 @@ impl AsyncWrite for Stream {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+        match &mut self.get_mut().bytes {
+            Bytes::Plain(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Bytes::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
         }
     }
 
     #[inline]
     fn is_write_vectored(&self) -> bool {
-        match self {
-            Self::Plain(stream) => stream.is_write_vectored(),
-            Self::Tls(stream) => stream.is_write_vectored(),
+        match &self.bytes {
+            Bytes::Plain(stream) => stream.is_write_vectored(),
+            Bytes::Tls(stream) => stream.is_write_vectored(),
         }
     }
 
     #[inline]
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(context),
+        match &mut self.get_mut().bytes {
+            Bytes::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Bytes::Tls(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        match &mut self.get_mut().bytes {
+            Bytes::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Bytes::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }

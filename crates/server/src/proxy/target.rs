@@ -5,6 +5,7 @@ use super::hop;
 use super::http1::{Asked, Fault, Wire};
 use super::multiplex::{self, Multiplex};
 use super::outgoing::Outgoing;
+use super::places::{Place, Places};
 use super::pool::Pool;
 use super::relayed::{Relayed, Source};
 use super::spare::Spare;
@@ -22,7 +23,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_policy::route::{Http2, Route, Scheme, Timeouts, Upstream, UpstreamTls};
+use tidegate_policy::route::{Connections, Http2, Route, Scheme, Timeouts, Upstream, UpstreamTls};
 use tokio::time::timeout;
 
 /// One upstream of one route.
@@ -36,6 +37,9 @@ pub(crate) struct Target {
     pub(crate) authority: HeaderValue,
     pub(crate) standing: Arc<Standing>,
     dial: Dial,
+    connections: Connections,
+    /// How many connections may be in use.
+    places: Places,
     /// HTTP/1 connections that wait.
     pub(super) pool: Pool,
     /// The HTTP/2 connection.
@@ -100,6 +104,15 @@ enum Link {
 type Sent = Result<Response<Incoming>, TrySendError<Request<Upload>>>;
 
 impl Answered {
+    /// The same, with a place that is taken for as long as the connection is used. Requests over HTTP/2
+    /// share one, and need none.
+    fn holding(mut self, place: Option<Place>) -> Self {
+        if let Origin::Http1(wire) = &mut self.from {
+            wire.set_place(place);
+        }
+        self
+    }
+
     /// Its status.
     pub(crate) fn status(&self) -> StatusCode {
         self.head.status()
@@ -148,7 +161,9 @@ impl Target {
             tls: route.tls.clone(),
             timeouts: route.timeouts,
             standing,
-            pool: Pool::default(),
+            connections: route.connections,
+            places: Places::new(route.connections),
+            pool: Pool::new(route.connections.max),
             multiplex: Multiplex::new(
                 upstream.scheme == Scheme::H2c || upstream.http2 == Http2::Always,
             ),
@@ -158,13 +173,16 @@ impl Target {
 
     /// Whether it is the same upstream, reached in the same way: then its connections and what is known
     /// of it outlive a reload.
-    pub(crate) fn is(&self, upstream: &Upstream, tls: &UpstreamTls, timeouts: &Timeouts) -> bool {
+    pub(crate) fn is(&self, upstream: &Upstream, route: &Route) -> bool {
         // How much it takes compared with others is the balancer's business.
         let upstream = Upstream {
             weight: self.upstream.weight,
             ..upstream.clone()
         };
-        self.upstream == upstream && self.tls == *tls && self.timeouts == *timeouts
+        self.upstream == upstream
+            && self.tls == route.tls
+            && self.timeouts == route.timeouts
+            && self.connections == route.connections
     }
 
     /// Sends a request and waits for the head of the answer. If it fails, a request that may be sent
@@ -175,6 +193,21 @@ impl Target {
         manner: Manner,
         is_repeatable: bool,
     ) -> Result<Answered, Failed> {
+        let mut place = None;
+        if self.needs_place(manner) {
+            place = self.places.take();
+            if place.is_none() {
+                // Put aside: most requests find a place at once.
+                place = Box::pin(self.places.wait(self.timeouts.connect)).await;
+            }
+            if place.is_none() {
+                return Err(Failed {
+                    trouble: Trouble::Full,
+                    request: Some(request),
+                    is_unreached: true,
+                });
+            }
+        }
         let mut was_unreached = true;
         while manner == Manner::Usual
             && was_unreached
@@ -191,7 +224,7 @@ impl Target {
                     was_unreached = is_unreached;
                     request = back;
                 }
-                sent => return sent,
+                sent => return sent.map(|answered| answered.holding(place)),
             }
             // Another one may live; but all have the same one of HTTP/2.
             if is_shared {
@@ -200,6 +233,7 @@ impl Target {
         }
         // Put aside: it is large, and most requests find a connection.
         let sent = Box::pin(self.exchange_afresh(request, manner, is_repeatable)).await;
+        let sent = sent.map(|answered| answered.holding(place));
         sent.map_err(|failed| Failed {
             is_unreached: failed.is_unreached && was_unreached,
             ..failed
@@ -219,6 +253,16 @@ impl Target {
                 request: Some(request),
                 is_unreached: true,
             }),
+        }
+    }
+
+    /// Whether a request has a connection to itself that counts. Health checks are one at a time, and
+    /// must not fail because others are busy.
+    fn needs_place(&self, manner: Manner) -> bool {
+        match manner {
+            Manner::Usual => !self.multiplex.is_spoken(),
+            Manner::Upgrade => true,
+            Manner::Fresh => false,
         }
     }
 
@@ -246,6 +290,10 @@ impl Target {
     }
 
     async fn connect(&self, manner: Manner) -> Result<Link, Trouble> {
+        if manner == Manner::Upgrade {
+            // It could use none of those that wait, and together they may be no more than are allowed.
+            self.pool.make_room(self.places.free());
+        }
         let dialled = self.dial.dial(manner).await?;
         let link = if dialled.is_http2 {
             let begun = multiplex::begin(dialled.stream, &self.tasks).await;

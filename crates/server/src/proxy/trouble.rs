@@ -12,6 +12,8 @@ pub(crate) enum Trouble {
     Unreachable(io::Error),
     /// No connection was made in time.
     ConnectTimeout,
+    /// All connections that there may be are in use, and none became free in time.
+    Full,
     /// The request was sent, or part of it, and no answer came in time.
     ResponseTimeout,
     /// The connection broke, or what came on it is not HTTP.
@@ -45,7 +47,7 @@ impl Trouble {
             // Whoever asks for an upgrade where none is to be had must not bring the upstream into
             // disrepute.
             Self::Unreachable(error) => error.kind() != io::ErrorKind::Unsupported,
-            Self::Upload(_) => false,
+            Self::Full | Self::Upload(_) => false,
             _ => true,
         }
     }
@@ -56,6 +58,7 @@ impl fmt::Display for Trouble {
         match self {
             Self::Unreachable(error) => write!(f, "cannot connect: {error}"),
             Self::ConnectTimeout => f.write_str("no connection in time"),
+            Self::Full => f.write_str("all its connections are in use"),
             Self::ResponseTimeout => f.write_str("no answer in time"),
             Self::Broken(error) => write!(f, "the connection broke: {error}"),
             Self::Malformed(what) => f.write_str(what),

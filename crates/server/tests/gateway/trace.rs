@@ -26,7 +26,13 @@ const NAMES: [&str; 9] = [
 
 /// A gateway to which one proxy's word counts.
 async fn gateway(upstream: &Upstream, tls: &str) -> Gate {
-    let routes = format!("{{ id: all, upstreams: ['http://{}'] }}", upstream.address);
+    gateway_with(upstream, tls, "").await
+}
+
+/// The same, with `more` fields of the route.
+async fn gateway_with(upstream: &Upstream, tls: &str, more: &str) -> Gate {
+    let address = upstream.address;
+    let routes = format!("{{ id: all, upstreams: ['http://{address}']{more} }}");
     let config = gate::config(&routes, "rate: 1000000/s");
     let address = "'127.0.0.1:0'";
     let with_tls = format!("{{ address: {address}{tls} }}");
@@ -160,4 +166,50 @@ async fn a_client_by_http2_and_tls_is_told_of_as_one() {
     let head = upstream.saw().head;
     assert_eq!(told(&head), expected);
     assert_eq!(head.get("host"), Some("shop.example"));
+}
+
+/// Headers that applications obey although any client can write them.
+const CLAIMS: [&str; 13] = [
+    "CF-Connecting-IP: 192.0.2.1",
+    "CF-Connecting-IPv6: 2001:db8::1",
+    "Fastly-Client-IP: 192.0.2.1",
+    "Proxy: http://192.0.2.1",
+    "True-Client-IP: 192.0.2.1",
+    "X-Client-IP: 192.0.2.1",
+    "X-Cluster-Client-IP: 192.0.2.1",
+    "X-HTTP-Method: DELETE",
+    "X-HTTP-Method-Override: DELETE",
+    "X-Method-Override: DELETE",
+    "X-Original-URI: /admin",
+    "X-Original-URL: /admin",
+    "X-Rewrite-URL: /admin",
+];
+
+/// Sends all claims from `source`, and returns those that reached the upstream.
+async fn claims_from(source: &str, upstream: &Upstream, gate: &Gate) -> Vec<&'static str> {
+    let mut client = Client::connect_from(gate.address, source.parse().unwrap()).await;
+    assert_eq!(client.get("/", &CLAIMS).await.status(), 200);
+    let head = upstream.saw().head;
+    let names = CLAIMS.map(|line| line.split(':').next().unwrap());
+    let names = names.into_iter().filter(|name| head.get(name).is_some());
+    names.collect()
+}
+
+#[tokio::test]
+async fn headers_that_any_client_can_write_and_applications_obey_do_not_reach_the_upstream() {
+    let upstream = Upstream::start().await;
+    let gate = gateway(&upstream, "").await;
+    let none: [&str; 0] = [];
+    assert_eq!(claims_from(STRANGER, &upstream, &gate).await, none);
+    let passed = claims_from(PROXY, &upstream, &gate).await;
+    assert_eq!(passed.len(), CLAIMS.len(), "{passed:?}");
+}
+
+#[tokio::test]
+async fn a_route_passes_on_the_claims_that_it_lists_and_no_others() {
+    let upstream = Upstream::start().await;
+    let more = ", pass_headers: [X-HTTP-Method-Override, x-original-url]";
+    let gate = gateway_with(&upstream, "", more).await;
+    let passed = claims_from(STRANGER, &upstream, &gate).await;
+    assert_eq!(passed, ["X-HTTP-Method-Override", "X-Original-URL"]);
 }

@@ -16,6 +16,7 @@ mod words;
 
 use super::{Config, Listener};
 use crate::limit::{Evaluate, Policy};
+use crate::route::Paths;
 pub use redis::costs;
 use words::list;
 
@@ -65,7 +66,13 @@ fn doors(config: &Config) -> String {
     .into_iter()
     .filter_map(|(name, door)| Some(format!("{name} on {}", address(door?))))
     .collect();
-    format!("Listens for {}.", list(&doors, "and"))
+    let paths = match config.routes.paths() {
+        Paths::Strict => "",
+        Paths::Lenient => {
+            " The gateway passes on paths that programs read in different ways (`paths: lenient`)."
+        }
+    };
+    format!("Listens for {}.{paths}", list(&doors, "and"))
 }
 
 fn address(door: &Listener) -> String {

@@ -113,6 +113,11 @@ fn changes(route: &Route) -> Vec<String> {
     ];
     let rewrites = heads.iter().filter(|(_, rewrite)| !rewrite.is_empty());
     lines.extend(rewrites.map(|(of, changes)| rewrite(of, changes)));
+    if !route.pass_headers.is_empty() {
+        let names = route.pass_headers.iter().map(|name| format!("`{name}`"));
+        let names = list(&names.collect::<Vec<_>>(), "and");
+        lines.push(format!("Untrusted clients may send {names} to it."));
+    }
     lines
 }
 
@@ -142,8 +147,11 @@ fn waits(route: &Route) -> String {
         1 => "Where it is safe, a request is tried once more.".to_owned(),
         often => format!("Where it is safe, a request is tried up to {often} times more."),
     };
+    let connections = route.connections;
     format!(
-        "Waits {} for a connection, {} for the head of a response, and {} between pieces of a body. {retries}",
+        "Each upstream has up to {} connections; up to {} requests wait for one. Waits {} for a connection, {} for the head of a response, and {} between pieces of a body. {retries}",
+        connections.max,
+        connections.max_waiting,
         period(timeouts.connect),
         period(timeouts.response),
         period(timeouts.idle)

@@ -1,14 +1,16 @@
-//! `health`, `eject` and `timeouts`: how long to wait, and for whom.
+//! `health`, `eject`, `timeouts` and `connections`: how long to wait, for whom, and how many may.
 
 use super::number;
-use super::table::{ANSWERS_MAX, EJECTION, FAILURES_MAX, HEALTH, TIMEOUTS};
+use super::table::{
+    ANSWERS_MAX, CONNECTIONS, CONNECTIONS_MAX, EJECTION, FAILURES_MAX, HEALTH, TIMEOUTS,
+};
 use crate::config::duration;
 use crate::config::fault::Fault;
 use crate::config::reader::Reader;
 use crate::config::syntax::Kind;
 use crate::config::table::Fields;
 use crate::config::words::EJECT;
-use crate::route::{Eject, Health, Timeouts};
+use crate::route::{Connections, Eject, Health, Timeouts};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -62,6 +64,21 @@ pub(super) fn timeouts(reader: &mut Reader<'_>, route: &Fields<'_>) -> Timeouts 
         connect: connect.unwrap_or(default.connect),
         response: response.unwrap_or(default.response),
         idle: idle.unwrap_or(default.idle),
+    }
+}
+
+/// Reads `connections`.
+pub(super) fn connections(reader: &mut Reader<'_>, route: &Fields<'_>) -> Connections {
+    let default = Connections::default();
+    let value = route.get("connections");
+    let Some(fields) = value.and_then(|value| reader.fields(&value, &CONNECTIONS)) else {
+        return default;
+    };
+    let max = number(reader, &fields, "max", 1..=CONNECTIONS_MAX);
+    let max_waiting = number(reader, &fields, "max_waiting", 0..=CONNECTIONS_MAX);
+    Connections {
+        max: max.unwrap_or(default.max),
+        max_waiting: max_waiting.unwrap_or(default.max_waiting),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `request_headers` and `response_headers`: what is changed in the head of a message.
+//! `request_headers`, `response_headers` and `pass_headers`: what is changed in the head of a message.
 
 use super::table::{HEADERS_MAX, REWRITE};
 use crate::config::condition::{each, pairs};
@@ -6,7 +6,8 @@ use crate::config::fault::Fault;
 use crate::config::reader::Reader;
 use crate::config::scalar;
 use crate::config::table::Fields;
-use crate::route::Rewrite;
+use crate::config::words::one_of;
+use crate::route::{CLIENT_CLAIMS, Rewrite};
 
 /// Headers that speak of one connection, or of where a message ends. The gateway writes them itself:
 /// whoever could change them here could make two servers see two different requests.
@@ -57,6 +58,18 @@ pub(super) fn read(reader: &mut Reader<'_>, route: &Fields<'_>, name: &str) -> R
         reader.error(value.spot(), fault.help(help));
     }
     rewrite
+}
+
+/// Reads the headers that the gateway would otherwise remove from requests of untrusted clients.
+pub(super) fn pass_headers(reader: &mut Reader<'_>, route: &Fields<'_>) -> Vec<String> {
+    each(reader, route, "pass_headers", |text| {
+        let name = scalar::header_name(text)?;
+        if CLIENT_CLAIMS.contains(&name.as_str()) {
+            return Ok(name);
+        }
+        let fault = Fault::new(format!("`{name}` is not a header that the gateway removes"));
+        Err(fault.help(format!("expected {}", one_of(&CLIENT_CLAIMS))))
+    })
 }
 
 fn header_name(text: &str) -> Result<String, Fault> {

@@ -48,6 +48,11 @@ pub(in crate::config) static ROUTE: Table = Table {
         ),
         optional("timeouts", Map(&TIMEOUTS), "How long to wait for what."),
         optional(
+            "connections",
+            Map(&CONNECTIONS),
+            "How many connections each upstream may have, and how many requests may wait for one.",
+        ),
+        optional(
             "policy",
             TEXTS,
             "The policy that its requests must pass, or several, decided in one step; `none` for no limit; the first policy unless told.",
@@ -86,6 +91,11 @@ pub(in crate::config) static ROUTE: Table = Table {
             "response_headers",
             Map(&REWRITE),
             "What is changed in the head of a response.",
+        ),
+        optional(
+            "pass_headers",
+            TEXTS,
+            "Headers such as `X-HTTP-Method-Override` that untrusted clients may send to the upstream. Default: none.",
         ),
         optional(
             "upgrades",
@@ -224,6 +234,24 @@ pub(in crate::config) static TIMEOUTS: Table = Table {
     exactly_one: &[],
 };
 
+/// How many connections an upstream may have.
+pub(in crate::config) static CONNECTIONS: Table = Table {
+    what: "`connections`",
+    fields: &[
+        optional(
+            "max",
+            Whole(1, CONNECTIONS_MAX),
+            "Connections to one upstream, upgraded ones included; over HTTP/2 all requests share one. Default: 1024.",
+        ),
+        optional(
+            "max_waiting",
+            Whole(0, CONNECTIONS_MAX),
+            "Requests that may wait for a connection, for up to `timeouts.connect`. Default: 1024.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
 /// What is changed in the head of a message.
 pub(in crate::config) static REWRITE: Table = Table {
     what: "change of headers",
@@ -244,6 +272,9 @@ pub(in crate::config) const UPSTREAMS_MAX: usize = Route::UPSTREAMS_MAX;
 
 /// The largest weight of an upstream.
 pub(in crate::config) const WEIGHT_MAX: u64 = 1_000;
+
+/// The most connections to an upstream, and the most requests that wait for one.
+pub(in crate::config) const CONNECTIONS_MAX: u64 = 1_000_000;
 
 /// The most tries after the first.
 pub(in crate::config) const RETRIES_MAX: u64 = 5;

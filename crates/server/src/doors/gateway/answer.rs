@@ -6,7 +6,7 @@ use crate::doors::respond::{self, Answer};
 use crate::proxy::trouble::{Trouble, UploadError};
 use crate::wire::problem::{self, Problem};
 use futures_util::FutureExt;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::BodyExt;
 use tidegate_http::answer::Correlation;
@@ -49,6 +49,15 @@ impl<'t> Addressee<'t> {
             Trouble::ConnectTimeout => self.problem(
                 Problem::new(504, "Gateway Timeout").detail("no upstream took the request in time"),
             ),
+            Trouble::Full => {
+                let detail =
+                    "all connections to the upstream are in use, and none became free in time";
+                let problem = Problem::new(503, "Service Unavailable").detail(detail);
+                let mut answer = self.problem(problem);
+                let headers = answer.headers_mut();
+                headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+                answer
+            }
             Trouble::ResponseTimeout => self.problem(
                 Problem::new(504, "Gateway Timeout").detail("the upstream did not answer in time"),
             ),

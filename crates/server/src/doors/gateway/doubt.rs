@@ -3,12 +3,14 @@
 //! Limits are looked up by host and path, and so are routes. Whoever answers must read the same in them,
 //! or a client could ask for one thing and be counted for another.
 
+use super::strict_path;
 use http::header::HOST;
 use http::uri::Authority;
 use http::{HeaderValue, Request, Uri, Version};
+use tidegate_policy::route::Paths;
 
-/// What is doubtful about a request, if anything is.
-pub(super) fn doubt<B>(request: &Request<B>) -> Option<&'static str> {
+/// What is doubtful about a request, if anything is, where paths are read like that.
+pub(super) fn doubt<B>(request: &Request<B>, paths: Paths) -> Option<&'static str> {
     let uri = request.uri();
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next().map(HeaderValue::as_bytes);
@@ -25,7 +27,10 @@ pub(super) fn doubt<B>(request: &Request<B>) -> Option<&'static str> {
     if let Some(why) = uri.authority().and_then(|_| doubtful_authority(uri, host)) {
         return Some(why);
     }
-    doubtful_path(uri)
+    doubtful_path(uri).or_else(|| match paths {
+        Paths::Strict => strict_path::ambiguity(uri.path()),
+        Paths::Lenient => None,
+    })
 }
 
 fn authority(uri: &Uri) -> Option<&[u8]> {
@@ -216,7 +221,7 @@ mod tests {
             let request = hosts
                 .iter()
                 .fold(request, |it, host| it.header(HOST, *host));
-            doubt(&request.body(()).unwrap())
+            doubt(&request.body(()).unwrap(), Paths::Strict)
         };
         assert_eq!(doubt("https://a/", &[]), None);
         assert_eq!(doubt("/", &["a"]), None);
@@ -228,7 +233,7 @@ mod tests {
     fn a_target_and_a_host_say_the_same() {
         let doubt = |target: &str, host: &str| {
             let request = Request::get(target).header(HOST, host);
-            doubt(&request.body(()).unwrap())
+            doubt(&request.body(()).unwrap(), Paths::Strict)
         };
         assert_eq!(doubt("/a?b", "a"), None);
         assert_eq!(doubt("http://a:80/b", "A:80"), None);

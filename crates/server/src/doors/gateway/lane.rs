@@ -81,7 +81,7 @@ fn target(
 ) -> Result<Arc<Target>, String> {
     let known = before.and_then(|lane| {
         let mut targets = lane.fleet.targets.iter();
-        targets.find(|it| it.is(upstream, &route.tls, &route.timeouts))
+        targets.find(|it| it.is(upstream, route))
     });
     let standing = match known {
         Some(known) => {
@@ -120,6 +120,7 @@ impl Observer for Lane {
             }
             Trouble::Unreachable(_) => gateway::Outcome::Unreachable,
             Trouble::ConnectTimeout => gateway::Outcome::ConnectTimeout,
+            Trouble::Full => gateway::Outcome::ConnectionsFull,
             Trouble::ResponseTimeout => gateway::Outcome::ResponseTimeout,
             Trouble::Broken(_) | Trouble::Malformed(_) => gateway::Outcome::Broken,
             Trouble::Upload(_) => gateway::Outcome::UploadFailed,

@@ -3,7 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `table`, `lane` | all routes at one moment; one of them, ready to be taken |
-//! | `doubt` | requests that two could read in two ways |
+//! | `doubt`, `strict_path` | requests that two could read in two ways |
 //! | `verdict` | whether a request may pass |
 //! | `outbound` | the request that an upstream gets |
 //! | `upgrade`, `messages` | connections that become something else |
@@ -17,6 +17,7 @@ mod doubt;
 mod lane;
 mod messages;
 mod outbound;
+mod strict_path;
 mod table;
 mod upgrade;
 mod upkeep;
@@ -71,7 +72,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
     async fn pass(&self, request: Box<Request<Incoming>>, visit: Visit<'_, Memory>) -> Outcome {
         let table = self.gateway.table();
         let is_passed = !matches!(*request.method(), Method::CONNECT | Method::TRACE);
-        let doubt = doubt(&request).filter(|_| is_passed);
+        let doubt = doubt(&request, table.paths()).filter(|_| is_passed);
         let way = match doubt {
             None if is_passed => table.find(&request),
             _ => None,

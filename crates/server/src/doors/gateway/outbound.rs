@@ -78,6 +78,9 @@ pub(super) fn outbound(
     let body = Upload::new(body, bytes_max, route.timeouts.idle)?;
     let host = host(&parts.uri, &parts.headers);
     hop::strip_request(&mut parts.headers);
+    if !terms.is_trusted {
+        hop::strip_claims(&mut parts.headers, &route.pass_headers);
+    }
     if parts.version == Version::HTTP_2 {
         join_cookies(&mut parts.headers);
     }

@@ -9,7 +9,7 @@ use http::Request;
 use std::sync::Arc;
 use tidegate::Rules;
 use tidegate_http::question::Head;
-use tidegate_policy::route::Routes;
+use tidegate_policy::route::{Paths, Routes};
 
 /// One version of the routes. Requests under way keep theirs.
 #[derive(Debug)]
@@ -125,6 +125,11 @@ impl Table {
             lane: self.lanes.get(found.index)?,
             pattern: found.pattern,
         })
+    }
+
+    /// How the paths of requests are read.
+    pub(super) fn paths(&self) -> Paths {
+        self.routes.paths()
     }
 
     pub(super) fn lanes(&self) -> &[Arc<Lane>] {

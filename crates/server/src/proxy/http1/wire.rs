@@ -14,6 +14,7 @@ use super::input::Input;
 use super::read::Head;
 use super::sending::{Sending, Stop};
 use crate::proxy::outgoing::Outgoing;
+use crate::proxy::places::Place;
 use crate::proxy::stream::Stream;
 use crate::proxy::target::Manner;
 use crate::proxy::trouble::Trouble;
@@ -237,6 +238,11 @@ impl Wire {
     /// How much of the answer's body is to come.
     pub(crate) fn size_hint(&self) -> SizeHint {
         self.content.size_hint()
+    }
+
+    /// Takes a place for as long as it is used, or gives back the one that it has.
+    pub(crate) fn set_place(&mut self, place: Option<Place>) -> Option<Place> {
+        self.stream.set_place(place)
     }
 
     /// Lets it come to rest after an answer, and tells whether it can take another request: not if its

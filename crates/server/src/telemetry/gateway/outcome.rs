@@ -17,6 +17,9 @@ pub(crate) enum Outcome {
     Unreachable,
     /// No connection was made in time.
     ConnectTimeout,
+    /// All connections that the upstream may have were in use for too long, or too many requests waited
+    /// for one.
+    ConnectionsFull,
     /// No answer came in time.
     ResponseTimeout,
     /// The connection broke before the answer, or what came is not HTTP.
@@ -57,6 +60,7 @@ impl Counted for Outcome {
         "upload_failed",
         "abandoned",
         "cut_short",
+        "connections_full",
     ];
 }
 
@@ -72,6 +76,7 @@ impl From<Outcome> for usize {
             Outcome::UploadFailed => 6,
             Outcome::Abandoned => 7,
             Outcome::CutShort => 8,
+            Outcome::ConnectionsFull => 9,
         }
     }
 }
@@ -92,7 +97,7 @@ impl From<MessageOutcome> for usize {
 
 /// A counter for each outcome.
 #[derive(Debug, Default)]
-pub(super) struct Outcomes([AtomicU64; 9]);
+pub(super) struct Outcomes([AtomicU64; 10]);
 
 impl Outcomes {
     #[inline]

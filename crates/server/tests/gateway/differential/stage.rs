@@ -108,7 +108,7 @@ pub(super) async fn play(cases: Vec<Case>) {
     };
     let url = format!("http://{}", upstream.address);
     let route = format!("{{ id: all, upstreams: ['{url}'], policy: none, upgrades: [chat] }}");
-    let config = gate::config(&route, "rate: 1/s");
+    let config = gate::with_lenient_paths(&gate::config(&route, "rate: 1/s"));
     // To nginx nobody is a proxy whose word counts.
     let config = format!("{config}client: {{ trusted_proxies: [192.0.2.1] }}\n");
     let gate = Gate::start(&config).await;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `unreachable`, `slow`, `broken` | one upstream |
 //! | `reuse`, `shared` | connections that are closed while they wait, or are used by many |
+//! | `connections` | more requests than an upstream may have connections |
 //! | `ejection`, `dying` | one upstream of several |
 //! | `uploads`, `downloads` | clients |
 //! | `tunnels` | one side that finishes before the other |
@@ -15,6 +16,7 @@
 mod kit;
 
 mod broken;
+mod connections;
 mod downloads;
 mod drain;
 mod dying;

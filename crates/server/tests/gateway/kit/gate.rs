@@ -36,7 +36,22 @@ pub(crate) async fn open(upstream: impl Display, more: &str) -> Gate {
     Gate::start(&config(&routes, "rate: 1000000/s")).await
 }
 
-/// The same under one limit of each client, such as `rate: 1/h burst 2`.
+/// The same, with `paths: lenient`.
+pub(crate) async fn lenient(upstream: impl Display, more: &str) -> Gate {
+    let routes = format!("{{ id: all, upstreams: ['{upstream}'], policy: none{more} }}");
+    Gate::start(&with_lenient_paths(&config(&routes, "rate: 1000000/s"))).await
+}
+
+/// The configuration, with `paths: lenient`.
+pub(crate) fn with_lenient_paths(config: &str) -> String {
+    let (strict, lenient) = (
+        "'127.0.0.1:0'",
+        "{ address: '127.0.0.1:0', paths: lenient }",
+    );
+    config.replacen(strict, lenient, 1)
+}
+
+/// One like [`open`] under one limit of each client, such as `rate: 1/h burst 2`.
 pub(crate) async fn limited(upstream: impl Display, limit: &str) -> Gate {
     let routes = format!("{{ id: all, upstreams: ['{upstream}'] }}");
     Gate::start(&config(&routes, limit)).await

@@ -235,6 +235,11 @@ impl H2 {
         }
     }
 
+    /// What sends requests over this connection, for many at once.
+    pub(crate) fn sender(&self) -> SendRequest<Body> {
+        self.sender.clone()
+    }
+
     pub(crate) async fn ask(&mut self, request: Request<Body>) -> Answered {
         let answer = in_time("an answer", self.sender.send_request(request)).await;
         let (head, incoming) = answer.unwrap().into_parts();

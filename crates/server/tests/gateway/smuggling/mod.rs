@@ -9,12 +9,14 @@
 //! | `lengths` | how long a body is |
 //! | `heads` | where a head or a line of it ends, and whom it is for |
 //! | `bodies` | where chunks end, and what a body is |
+//! | `paths` | which route a path takes |
 //! | `downgrade` | HTTP/2 that becomes HTTP/1.1 on its way |
 
 mod bodies;
 mod downgrade;
 mod heads;
 mod lengths;
+mod paths;
 
 use crate::kit::message::text;
 use crate::kit::{Client, Gate, Upstream, gate, get};

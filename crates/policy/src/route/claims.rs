@@ -1,0 +1,24 @@
+//! Headers that only trusted proxies may send to upstreams.
+
+/// Request headers, in lower case, that many applications and frameworks obey although any client can
+/// write them: a different path, a different method, a client address, or the variable `HTTP_PROXY` of a
+/// CGI program.
+///
+/// A gateway removes them from the requests of untrusted clients, except those in
+/// [`Route::pass_headers`](super::Route::pass_headers). `X-Forwarded-*`, `Forwarded`, `Via` and
+/// `X-Real-IP` are not among them: the gateway writes those itself.
+pub const CLIENT_CLAIMS: [&str; 13] = [
+    "cf-connecting-ip",
+    "cf-connecting-ipv6",
+    "fastly-client-ip",
+    "proxy",
+    "true-client-ip",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-uri",
+    "x-original-url",
+    "x-rewrite-url",
+];

@@ -1,0 +1,193 @@
+//! Paths that two programs could read in two ways.
+//!
+//! Programs disagree about whether `%2F` and `\` separate segments, whether `;` begins a parameter that
+//! is not part of the name, where a name with a NUL ends, and how often escapes are decoded. A client
+//! could use that to reach `/admin` of an application by a route that is not the one of `/admin`.
+
+/// The reason to refuse a path, and the setting that accepts it.
+macro_rules! because {
+    ($what:literal) => {
+        concat!(
+            "the path has ",
+            $what,
+            ", which programs read in different ways; `paths: lenient` in `listen.gateway` accepts it"
+        )
+    };
+}
+
+/// Returns why programs could read `path` in different ways, if they could.
+///
+/// Dot segments and empty segments that are not escaped pass: routes and limits ignore them, and dot
+/// segments are resolved before the request is passed on.
+pub(super) fn ambiguity(path: &str) -> Option<&'static str> {
+    let is_special = |byte: &u8| matches!(byte, b'%' | b'\\' | b';');
+    if !path.as_bytes().iter().any(|byte| is_special(byte)) {
+        return None;
+    }
+    let decoded = match decode(path.as_bytes()) {
+        Ok(decoded) => decoded,
+        Err(why) => return Some(why),
+    };
+    // No escape stands for a slash here, so the segments are the same ones.
+    let segments = path.split('/').zip(decoded.split(|byte| *byte == b'/'));
+    let mut escaped = segments.filter(|(raw, decoded)| raw.as_bytes() != *decoded);
+    if escaped.any(|(_, decoded)| matches!(decoded, b"." | b"..")) {
+        return Some(because!("an encoded dot segment (`%2E`)"));
+    }
+    is_overlong(&decoded).then_some(because!("a character in overlong UTF-8 (such as `%C0%AF`)"))
+}
+
+/// Decodes all escapes, those that decoding completes as well (`%252F`), or returns what is ambiguous.
+fn decode(path: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let mut decoded: Vec<u8> = Vec::with_capacity(path.len());
+    for (at, byte) in path.iter().enumerate() {
+        match byte {
+            b'\\' => return Err(because!("a backslash")),
+            b';' => return Err(because!("a `;`")),
+            b'%' if path.get(at..).and_then(escape).is_none() => {
+                return Err(because!("a `%` that two hexadecimal digits do not follow"));
+            }
+            _ => decoded.push(*byte),
+        }
+        // Each round shortens what is decoded, so all of them together are linear.
+        while let Some(start) = decoded.len().checked_sub(3)
+            && let Some(byte) = decoded.get(start..).and_then(escape)
+        {
+            decoded.truncate(start);
+            decoded.push(harmless(byte)?);
+        }
+    }
+    Ok(decoded)
+}
+
+/// The byte that an escape at the beginning of `text` stands for.
+fn escape(text: &[u8]) -> Option<u8> {
+    let [b'%', high, low, ..] = text else {
+        return None;
+    };
+    let digit = |byte: &u8| u8::try_from(char::from(*byte).to_digit(16)?).ok();
+    Some(digit(high)? << 4 | digit(low)?)
+}
+
+/// The byte, unless it means something else when it is not escaped.
+fn harmless(byte: u8) -> Result<u8, &'static str> {
+    match byte {
+        b'/' => Err(because!("an encoded slash (`%2F`)")),
+        b'\\' => Err(because!("an encoded backslash (`%5C`)")),
+        b';' => Err(because!("an encoded `;` (`%3B`)")),
+        b'?' | b'#' => Err(because!("an encoded `?` or `#` (`%3F`, `%23`)")),
+        0..=0x1f | 0x7f => Err(because!("an encoded control character (such as `%00`)")),
+        _ => Ok(byte),
+    }
+}
+
+/// Whether bytes have a character in more bytes than UTF-8 has for it. Decoders that accept these read
+/// a slash or a dot in them.
+fn is_overlong(bytes: &[u8]) -> bool {
+    let is_long = |pair: &[u8]| {
+        matches!(
+            pair,
+            [0xc0 | 0xc1, ..] | [0xe0, 0x80..=0x9f] | [0xf0, 0x80..=0x8f]
+        )
+    };
+    bytes.windows(2).any(is_long) || bytes.ends_with(&[0xc0]) || bytes.ends_with(&[0xc1])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_two_programs_could_read_in_two_ways_is_ambiguous() {
+        for (paths, what) in [
+            (
+                &["/admin%2f", "/%2Fadmin", "/a%252fb", "/a%25252Fb"][..],
+                "slash",
+            ),
+            (&["/\\admin", "/a\\..\\b"], "backslash"),
+            (&["/%5cadmin", "/a%5C", "/a%255cb"], "encoded backslash"),
+            (&["/admin;x", "/.;/admin", "/;/admin", "/a;b=c/d"], "a `;`"),
+            (&["/admin%3bx", "/admin%3Bx", "/admin%253bx"], "encoded `;`"),
+            (&["/admin%3f", "/admin%3Fx=y", "/admin%23"], "`?` or `#`"),
+            (
+                &[
+                    "/admin%00",
+                    "/%00admin",
+                    "/a%0d%0ab",
+                    "/a%0Ab",
+                    "/a%1f",
+                    "/a%7F",
+                    "/a%2500",
+                ],
+                "control character",
+            ),
+            (
+                &[
+                    "/%2e/admin",
+                    "/a/%2e%2e/admin",
+                    "/.%2e/a",
+                    "/%2E./a",
+                    "/%252e%252e/a",
+                    "/a/%2e",
+                ],
+                "dot segment",
+            ),
+            (
+                &["/a%", "/a%2", "/a%zz", "/a%u002f", "/%%32f"],
+                "two hexadecimal digits",
+            ),
+            (
+                &[
+                    "/%c0%af",
+                    "/%C1%9c",
+                    "/%c0%ae%c0%ae/a",
+                    "/%e0%80%af",
+                    "/%f0%80%80%af",
+                    "/a%c0",
+                ],
+                "overlong",
+            ),
+        ] {
+            for path in paths {
+                let why = ambiguity(path).unwrap_or_else(|| panic!("{path} passes"));
+                assert!(why.contains(what), "{path}: {why}");
+                assert!(why.contains("`paths: lenient`"), "{path}: {why}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_that_all_programs_read_alike_is_not_ambiguous() {
+        for path in [
+            "",
+            "*",
+            "/",
+            "/admin",
+            "/a/../b",
+            "/a/./b",
+            "/a//b",
+            "/a%20b",
+            "/a%2520b",
+            "/100%25",
+            "/100%25/b",
+            "/%7Ealice/a:b@c!$&'()*+,=-._~",
+            "/a%2Eb",
+            "/%2ewell-known",
+            "/%2e%2e%2e",
+            "/caf%C3%A9",
+            "/caf%E9",
+            "/%E2%82%AC",
+            "/%f0%9f%90%98",
+            "/\u{fc}",
+        ] {
+            assert_eq!(ambiguity(path), None, "{path}");
+        }
+    }
+
+    /// Linear, or a path of 32 KiB would take seconds.
+    #[test]
+    fn escapes_within_escapes_take_no_longer_than_others() {
+        let nested = format!("/%{}41", "25".repeat(16_000));
+        assert_eq!(ambiguity(&nested), None);
+    }
+}

@@ -1,0 +1,70 @@
+//! Places for connections to an upstream: how many requests use one at a time, and how many wait.
+//!
+//! A client with one HTTP/2 connection can have more than a hundred requests in flight. Without a bound,
+//! each of them would open an HTTP/1 connection to the upstream.
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate_policy::route::Connections;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// The right to use a connection, until it is dropped.
+pub(crate) type Place = OwnedSemaphorePermit;
+
+/// The places of one upstream. Requests that wait get theirs in the order in which they came.
+#[derive(Debug)]
+pub(crate) struct Places {
+    free: Arc<Semaphore>,
+    waiting: Mutex<u32>,
+    max_waiting: u32,
+}
+
+/// A request that waits, until it is dropped.
+struct Waiting<'a>(&'a Mutex<u32>);
+
+impl Places {
+    /// As many as `bounds` allow, all free.
+    pub(crate) fn new(bounds: Connections) -> Self {
+        let max = usize::try_from(bounds.max).unwrap_or(usize::MAX);
+        Self {
+            free: Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS))),
+            waiting: Mutex::new(0),
+            max_waiting: bounds.max_waiting,
+        }
+    }
+
+    /// Takes a place, if one is free and no other request waits for it.
+    pub(crate) fn take(&self) -> Option<Place> {
+        Arc::clone(&self.free).try_acquire_owned().ok()
+    }
+
+    /// Waits for a place. `None` if too many requests wait already, or none became free in time.
+    pub(crate) async fn wait(&self, time_max: Duration) -> Option<Place> {
+        let _waiting = self.line_up()?;
+        let place = Arc::clone(&self.free).acquire_owned();
+        timeout(time_max, place).await.ok()?.ok()
+    }
+
+    /// How many are free.
+    pub(crate) fn free(&self) -> usize {
+        self.free.available_permits()
+    }
+
+    fn line_up(&self) -> Option<Waiting<'_>> {
+        let mut waiting = self.waiting.lock();
+        if *waiting >= self.max_waiting {
+            return None;
+        }
+        *waiting = waiting.saturating_add(1);
+        Some(Waiting(&self.waiting))
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.lock();
+        *waiting = waiting.saturating_sub(1);
+    }
+}

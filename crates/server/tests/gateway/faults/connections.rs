@@ -1,0 +1,194 @@
+//! More requests than an upstream may have connections.
+
+use super::kit::{Link, OK, Stand, Wild, assert_problem, stand};
+use crate::kit::modern::{H2, body};
+use crate::kit::{Client, in_time, request};
+use futures_util::future::join_all;
+use http::Request;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+const FULL: &str = "all connections to the upstream are in use, and none became free in time";
+
+/// An upstream that answers one request for each permit.
+async fn holding(permits: usize) -> (Wild, Arc<Semaphore>) {
+    let answers = Arc::new(Semaphore::new(permits));
+    let each = Arc::clone(&answers);
+    let wild = Wild::start(move |mut link: Link| {
+        let answers = Arc::clone(&each);
+        async move {
+            while link.request().await?.is_some() {
+                answers.acquire().await.unwrap().forget();
+                link.say(OK).await?;
+            }
+            Ok(())
+        }
+    });
+    (wild.await, answers)
+}
+
+/// A client that has sent a request, of which `nth` are in flight now.
+async fn asking(stand: &Stand, nth: u64) -> Client {
+    let mut client = Client::connect(stand.address).await;
+    client.send(request("GET", "/", &[])).await;
+    stand
+        .shows("a request in flight", |page| page.in_flight() == nth)
+        .await;
+    client
+}
+
+/// Each request of a client by HTTP/2 opened a connection to an upstream that speaks HTTP/1.
+#[tokio::test]
+async fn a_client_by_http2_does_not_open_a_connection_with_each_request() {
+    let (upstream, answers) = holding(0).await;
+    let more = ", connections: { max: 4 }, timeouts: { connect: 30s }";
+    let stand = stand(&[upstream.address], more).await;
+    let client = H2::connect(stand.address).await;
+    let requests = (0..100).map(|_| {
+        let mut sender = client.sender();
+        let request = Request::get("http://shop.example/").body(body("", &[]));
+        async move {
+            sender
+                .send_request(request.unwrap())
+                .await
+                .unwrap()
+                .status()
+        }
+    });
+    let requests = async { join_all(requests).await };
+    let release = async {
+        let is_full = |page: &super::kit::Page| page.in_flight() == 100;
+        stand.shows("all requests in flight", is_full).await;
+        answers.add_permits(100);
+    };
+    let (statuses, ()) = in_time("all answers", async { tokio::join!(requests, release) }).await;
+    assert!(statuses.iter().all(|it| *it == 200), "{statuses:?}");
+    assert_eq!(upstream.accepted(), 4);
+}
+
+#[tokio::test]
+async fn connections_are_used_again_by_hundreds_of_clients() {
+    let (upstream, _) = holding(3_000).await;
+    let stand = stand(&[upstream.address], "").await;
+    let each = (0..300).map(|_| async {
+        let mut client = Client::connect(stand.address).await;
+        for _ in 0..10 {
+            assert_eq!(client.get("/", &[]).await.status(), 200);
+        }
+    });
+    join_all(each).await;
+    assert!(upstream.accepted() <= 300, "{}", upstream.accepted());
+}
+
+#[tokio::test]
+async fn a_request_waits_for_the_connection_of_another() {
+    let (upstream, answers) = holding(0).await;
+    let more = ", connections: { max: 1 }, timeouts: { connect: 30s }";
+    let stand = stand(&[upstream.address], more).await;
+    let mut first = asking(&stand, 1).await;
+    let mut second = asking(&stand, 2).await;
+    answers.add_permits(2);
+    assert_eq!(first.reply("GET").await.status(), 200);
+    assert_eq!(second.reply("GET").await.status(), 200);
+    assert_eq!(upstream.accepted(), 1);
+}
+
+#[tokio::test]
+async fn a_request_for_which_there_is_no_connection_is_503_and_counted() {
+    for waiting in [
+        "connections: { max: 1, max_waiting: 0 }, timeouts: { connect: 30s }",
+        "connections: { max: 1 }, timeouts: { connect: 50ms }",
+    ] {
+        let (upstream, answers) = holding(0).await;
+        let stand = stand(&[upstream.address], &format!(", {waiting}")).await;
+        let mut first = asking(&stand, 1).await;
+        let refused = stand.get("/").await;
+        assert_problem(&refused, 503, FULL);
+        assert_eq!(refused.head.get("retry-after"), Some("1"));
+        assert_eq!(stand.page().await.outcomes("connections_full"), 1);
+        answers.add_permits(2);
+        assert_eq!(first.reply("GET").await.status(), 200);
+        assert_eq!(stand.get("/").await.status(), 200, "{waiting}");
+        assert_eq!(upstream.accepted(), 1, "{waiting}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_goes_while_it_waits_leaves_its_place_in_the_queue() {
+    let (upstream, answers) = holding(0).await;
+    let more = ", connections: { max: 1, max_waiting: 1 }, timeouts: { connect: 30s }";
+    let stand = stand(&[upstream.address], more).await;
+    let mut first = asking(&stand, 1).await;
+    drop(asking(&stand, 2).await);
+    stand
+        .shows("one request in flight", |page| page.in_flight() == 1)
+        .await;
+    let mut third = asking(&stand, 2).await;
+    assert_problem(&stand.get("/").await, 503, FULL);
+    answers.add_permits(2);
+    assert_eq!(first.reply("GET").await.status(), 200);
+    assert_eq!(third.reply("GET").await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_client_that_goes_gives_its_connection_back() {
+    let (upstream, answers) = holding(0).await;
+    let more = ", connections: { max: 1, max_waiting: 0 }";
+    let stand = stand(&[upstream.address], more).await;
+    for _ in 0..3 {
+        drop(asking(&stand, 1).await);
+        stand
+            .shows("nothing in flight", |page| page.in_flight() == 0)
+            .await;
+    }
+    answers.add_permits(4);
+    assert_eq!(stand.get("/").await.status(), 200);
+}
+
+#[tokio::test]
+async fn a_request_goes_to_another_upstream_where_one_has_no_connection_left() {
+    let (busy, _answers) = holding(0).await;
+    let (free, _) = holding(10).await;
+    let more = ", connections: { max: 1, max_waiting: 0 }";
+    let stand = stand(&[busy.address, free.address], more).await;
+    let _first = asking(&stand, 1).await;
+    for _ in 0..6 {
+        assert_eq!(stand.get("/").await.status(), 200);
+    }
+    assert_eq!((busy.accepted(), free.accepted()), (1, 1));
+}
+
+/// A tunnel is a connection for as long as it lasts.
+#[tokio::test]
+async fn an_upgraded_connection_counts_until_it_ends() {
+    let upstream = Wild::start(|mut link: Link| async move {
+        while let Some((head, _)) = link.request().await? {
+            if head.get("upgrade").is_some() {
+                let switch =
+                    "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade";
+                link.say(format!("{switch}\r\n\r\n")).await?;
+                return link.until_closed().await;
+            }
+            link.say(OK).await?;
+        }
+        Ok(())
+    })
+    .await;
+    let more = ", upgrades: x, connections: { max: 1, max_waiting: 0 }";
+    let stand = stand(&[upstream.address], more).await;
+    let mut tunnel = Client::connect(stand.address).await;
+    let upgrade = ["upgrade: x", "connection: upgrade"];
+    tunnel.send(request("GET", "/", &upgrade)).await;
+    assert_eq!(tunnel.head().await.status(), 101);
+    assert_problem(&stand.get("/").await, 503, FULL);
+    drop(tunnel);
+    stand
+        .shows("nothing in flight", |page| page.in_flight() == 0)
+        .await;
+    assert_eq!(stand.get("/").await.status(), 200);
+    // One that waits makes room for one that is upgraded.
+    let mut tunnel = Client::connect(stand.address).await;
+    tunnel.send(request("GET", "/", &upgrade)).await;
+    assert_eq!(tunnel.head().await.status(), 101);
+    upstream.has_open(1).await;
+}
