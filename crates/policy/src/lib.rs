@@ -44,6 +44,9 @@ pub mod source;
 pub mod template;
 mod told;
 pub mod traces;
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub mod work;
 
 pub use client::Client;
 pub use config::{Config, ConfigErrors};
