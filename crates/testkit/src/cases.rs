@@ -10,6 +10,10 @@
 /// ```
 /// assert!(tidegate_testkit::cases(3_000) <= 3_000);
 /// ```
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a setting of test runs, which no program reads"
+)]
 pub fn cases(full: u32) -> u32 {
     match std::env::var("TIDEGATE_TEST_CASES") {
         Ok(most) => {
