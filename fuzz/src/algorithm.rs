@@ -76,6 +76,7 @@ enum Action {
     Look,
     Take(Amount),
     Force(Amount),
+    Debit(Amount),
     Test(Amount),
     /// Gives back what was taken last.
     Latest(Amount),
@@ -170,6 +171,7 @@ fuzz_target!(|input: Input| {
             Action::Look => Op::Look,
             Action::Take(cost) => Op::Take(cost.get()),
             Action::Force(cost) => Op::Force(cost.get()),
+            Action::Debit(cost) => Op::Debit(cost.get()),
             Action::Test(cost) => Op::Test(cost.get()),
             Action::Latest(cost) => Op::GiveBack(Receipt::latest(cost.get())),
             Action::Return(ago, part, by) => match receipts.get(usize::from(ago)) {

@@ -6,7 +6,7 @@
 
 use tidegate_core::{Algorithm, Mode, Quota};
 use tidegate_policy::matching::{KeyRules, PathPattern, Scratch, normalise};
-use tidegate_policy::{Band, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request};
+use tidegate_policy::{Band, Charge, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request};
 
 fuzz_target!(|text: &str| {
     let (pattern_text, path) = text.split_once('\n').unwrap_or((text, "/"));
@@ -119,7 +119,7 @@ fn policy(pattern: PathPattern) -> Policy {
         mode: Mode::Enforce,
         quota_mode: false,
         replaces: Vec::new(),
-        charge_always: false,
+        charge: Charge::IfFits,
         on_failure: None,
         template: None,
         block: None,

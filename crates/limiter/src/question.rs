@@ -246,7 +246,7 @@ impl<'a> Question<'a> {
         let mut charges = SmallVec::new();
         for ((i, ask), (met, limit, band)) in self.asks.iter().enumerate().zip(self.numbers()) {
             // What is charged always has been used already.
-            if let Op::Take(cost) = ask.op
+            if let Op::Take(cost) | Op::Debit(cost) = ask.op
                 && limit.refundable
                 && let Some(receipt) = receipt(i, ask, cost)
             {
@@ -343,7 +343,7 @@ impl<'a> Question<'a> {
         }
         let charged = self.asks.iter().zip(self.numbers());
         let charged = charged.filter_map(|(ask, (met, limit, band))| {
-            let (Op::Take(cost) | Op::Force(cost)) = ask.op else {
+            let (Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) = ask.op else {
                 return None;
             };
             Some(Charged {
@@ -386,11 +386,11 @@ fn charges_waiting(scene: &Scene<'_>, request: &Request<'_>, purpose: Purpose) -
 /// What is asked of the block of a limit of which `op` is: nothing where that cannot be refused.
 fn blocking(op: Op) -> Op {
     match op {
-        Op::Take(_) | Op::Force(_) | Op::Test(_) => Op::Block,
+        Op::Take(_) | Op::Force(_) | Op::Debit(_) | Op::Test(_) => Op::Block,
         _ => Op::Look,
     }
 }
 
 fn is_charge(op: Op) -> bool {
-    matches!(op, Op::Take(_) | Op::Force(_))
+    matches!(op, Op::Take(_) | Op::Force(_) | Op::Debit(_))
 }

@@ -23,6 +23,7 @@ proptest! {
             let outcome = walk.decide(op);
             let cost = match op {
                 Op::Take(cost) => cost,
+                Op::Debit(cost) => cost.max(1),
                 Op::Force(_) => 1,
                 _ => continue,
             };

@@ -173,7 +173,7 @@ impl<C: Clock> MemoryStore<C> {
     pub fn decide_now(&self, asks: &[Ask<'_>]) -> Reply {
         let mut reply = Reply::new(self.clock.now(), true, Outcomes::new());
         if let [ask] = asks
-            && !(ask.mode == Mode::Shadow && matches!(ask.op, Op::Force(_)))
+            && !(ask.mode == Mode::Shadow && matches!(ask.op, Op::Force(_) | Op::Debit(_)))
         {
             let outcome = self.decide_one_at(ask, reply.at);
             reply.passed = outcome.is_allowed() || ask.mode == Mode::Shadow;

@@ -260,5 +260,10 @@ impl<C: Clock> MemoryStore<C> {
 
 /// Whether the ask can have changed nothing, now or later.
 pub(super) fn is_look(ask: &Ask<'_>, outcome: &Outcome) -> bool {
-    matches!(ask.op, Op::Look | Op::Take(0) | Op::Test(_) | Op::Block) || outcome.wait.is_never()
+    match ask.op {
+        Op::Look | Op::Take(0) | Op::Debit(0) | Op::Test(_) | Op::Block => true,
+        // It is charged even where it can never pass.
+        Op::Debit(_) => false,
+        _ => outcome.wait.is_never(),
+    }
 }
