@@ -8,12 +8,13 @@
 //! | `outbound` | the request that an upstream gets |
 //! | `upgrade`, `messages` | connections that become something else |
 //! | `body` | the body of an answer: an upstream's, or ours |
-//! | `answer` | what clients are told where no upstream answers |
+//! | `answer`, `grpc` | what clients are told where no upstream answers |
 //! | `upkeep` | what goes on between requests, and reloads |
 
 mod answer;
 mod body;
 mod doubt;
+mod grpc;
 mod lane;
 mod messages;
 mod outbound;
@@ -87,7 +88,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
             return counted.end(answer);
         }
         let respond = table.rules.policy(None).map(Policy::respond);
-        let addressee = Addressee::of(request.headers(), respond);
+        let addressee = Addressee::of(&request, respond);
         let answer = match doubt {
             Some(why) => addressee.doubtful(why),
             None if is_passed => addressee.no_route(),
@@ -114,7 +115,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
             Verdict::Pass(decision) => decision,
             Verdict::Answer(answer) => return *answer,
         };
-        let addressee = Addressee::of(request.headers(), lane.respond(table));
+        let addressee = Addressee::of(&request, lane.respond(table));
         let wanted = lane.wanted_upgrade(&request);
         let upgrade = wanted.as_ref().map(|wanted| {
             Box::new(Upgrade {
@@ -263,7 +264,7 @@ impl<S: Store + 'static> Door for GatewayDoor<S> {
         // Boxed, or every step on the way would have room for a request of its own.
         let mut request = Box::new(request);
         root(&mut request);
-        let answer = self.pass(request, visit).await;
+        let answer = grpc::translate(self.pass(request, visit).await);
         answer.map(|body| Paced::new(body, Some(visit.alive())))
     }
 
