@@ -92,6 +92,8 @@ impl<'t> Addressee<'t> {
                 UploadError::TooSlow => {
                     Problem::new(408, "Request Timeout").detail("the body did not go on in time")
                 }
+                UploadError::TooLittle => Problem::new(408, "Request Timeout")
+                    .detail("the body came more slowly than is accepted here"),
                 UploadError::Broken => {
                     Problem::new(400, "Bad Request").detail("the body ended too early")
                 }

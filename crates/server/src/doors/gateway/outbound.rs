@@ -75,7 +75,8 @@ pub(super) fn outbound(
     let (mut parts, body) = request.into_parts();
     let route = &terms.lane.route;
     let bytes_max = route.body_bytes.unwrap_or(u64::MAX);
-    let body = Upload::new(body, bytes_max, route.timeouts.idle)?;
+    let least = terms.lane.least_rate(&parts.headers, &body);
+    let body = Upload::new(body, bytes_max, route.timeouts.idle, least)?;
     let host = host(&parts.uri, &parts.headers);
     hop::strip_request(&mut parts.headers);
     if !terms.is_trusted {
