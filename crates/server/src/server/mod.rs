@@ -18,6 +18,7 @@ mod bind;
 mod connection;
 mod http2;
 mod idle;
+pub(crate) mod interim;
 mod linger;
 pub(crate) mod paced;
 pub mod phase;

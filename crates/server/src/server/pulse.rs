@@ -4,6 +4,7 @@
 //! connection has one timer for life, which looks every now and then whether anything happened: see
 //! `idle`.
 
+use super::interim::Interims;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -29,6 +30,8 @@ pub(crate) struct Pulse {
     held: AtomicU32,
     /// The one answer that is under way on a connection with one at a time.
     strand: Strand,
+    /// What is to be written before it.
+    interims: Interims,
 }
 
 /// One answer that is under way, and whose turn it is: even while its sender makes the next piece,
@@ -113,6 +116,11 @@ impl Pulse {
     /// Whether a request is under way.
     pub(super) fn is_busy(&self) -> bool {
         self.answering.load(Relaxed) > 0 || self.held.load(Relaxed) > 0
+    }
+
+    /// Interim answers that wait to be written, where there is one answer at a time.
+    pub(super) fn interims(&self) -> &Interims {
+        &self.interims
     }
 
     /// The answer under way, where there is one at a time.

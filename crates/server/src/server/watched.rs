@@ -3,11 +3,12 @@
 use super::linger::Linger;
 use super::pulse::Pulse;
 use super::screen::Screen;
+use bytes::{Buf, Bytes};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream that tells its pulse what happens on it.
@@ -18,6 +19,8 @@ pub(super) struct Watched<I, O> {
     /// How many requests had begun when something was last read.
     read_at: u64,
     linger: Linger,
+    /// What is left to write of an interim answer that was begun.
+    interim: Bytes,
     /// At a door for strangers.
     screen: Option<Box<Screen>>,
     /// Counts the connection as open for as long as its socket is, whoever holds it: a tunnel may.
@@ -31,6 +34,7 @@ impl<I, O> Watched<I, O> {
             pulse,
             read_at: u64::MAX,
             linger: Linger::default(),
+            interim: Bytes::new(),
             screen: None,
             _open: open,
         }
@@ -88,6 +92,21 @@ impl<I: AsyncRead + Unpin, O: Unpin> AsyncRead for Watched<I, O> {
     }
 }
 
+impl<I: AsyncWrite + Unpin, O> Watched<I, O> {
+    /// Writes the rest of an interim answer that was begun.
+    fn poll_interim(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.interim.is_empty() {
+            let stream = Pin::new(&mut self.stream);
+            let wrote = ready!(stream.poll_write(context, &self.interim))?;
+            if wrote == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.interim.advance(wrote);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
 impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
     #[inline]
     fn poll_write(
@@ -95,6 +114,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_interim(context))?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
@@ -104,6 +124,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.poll_interim(context))?;
         Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 
@@ -114,6 +135,12 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
 
     #[inline]
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // hyper flushes when it has nothing left to write, so nothing is cut in two here.
+        ready!(self.poll_interim(context))?;
+        while let Some(interim) = self.pulse.interims().take() {
+            self.interim = interim;
+            ready!(self.poll_interim(context))?;
+        }
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

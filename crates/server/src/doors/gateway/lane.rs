@@ -28,7 +28,7 @@ pub(crate) struct Lane {
     pub(super) route: Arc<Route>,
     pub(super) fleet: Fleet,
     pub(super) request_changes: Changes,
-    pub(super) response_changes: Changes,
+    pub(super) response_changes: Arc<Changes>,
     pub(super) metrics: Arc<RouteMetrics>,
     /// Whether requests may be given fields as lines: nothing is changed in them afterwards, and no
     /// upstream speaks anything but HTTP/1.
@@ -48,7 +48,7 @@ impl Lane {
             speaks_http2: !are_plain,
             takes_lines: are_plain && request_changes.is_empty(),
             request_changes,
-            response_changes: Changes::new(&route.response_headers),
+            response_changes: Arc::new(Changes::new(&route.response_headers)),
             metrics,
             route: Arc::clone(route),
         }

@@ -40,6 +40,7 @@ use super::{Door, Protocols};
 use crate::decider::Decider;
 use crate::proxy::fleet::Unanswered;
 use crate::proxy::hop;
+use crate::proxy::http1::Interim;
 use crate::proxy::outgoing::Outgoing;
 use crate::proxy::target::Manner;
 use crate::proxy::trace::Trace;
@@ -139,6 +140,11 @@ impl<S: Store + 'static> GatewayDoor<S> {
             trace,
             is_trusted: table.rules.client().trusts(visit.peer()),
             upgrade: wanted,
+            // Clients of HTTP/1.0 do not know them (RFC 9110, 15.2).
+            interim: visit
+                .interims()
+                .filter(|_| request.version() == Version::HTTP_11)
+                .map(|client| Interim::new(client, &lane.response_changes)),
         };
         let leg = recorded.leg();
         match recorded.header(&leg) {

@@ -3,6 +3,7 @@
 use super::doubt::has_steps;
 use super::lane::Lane;
 use crate::proxy::hop;
+use crate::proxy::http1::Interim;
 use crate::proxy::outgoing::Outgoing;
 use crate::proxy::trace::Trace;
 use crate::proxy::trouble::UploadError;
@@ -26,6 +27,8 @@ pub(super) struct Terms<'a> {
     pub(super) is_trusted: bool,
     /// What the connection is to change to.
     pub(super) upgrade: Option<HeaderValue>,
+    /// Where interim answers go, if the client can have any.
+    pub(super) interim: Option<Interim>,
 }
 
 impl Terms<'_> {
@@ -98,7 +101,8 @@ pub(super) fn outbound(
     }
     let path = path(&parts.uri, route.strip_prefix.as_deref());
     // New, and not the parts as they came: nothing that this side hung on the request goes on.
-    let mut outbound = Box::new(Outgoing::new(Request::new(body), told));
+    let mut outbound =
+        Box::new(Outgoing::new(Request::new(body), told).with_interim(terms.interim));
     *outbound.method_mut() = parts.method;
     *outbound.uri_mut() = Uri::from(path);
     *outbound.headers_mut() = parts.headers;
