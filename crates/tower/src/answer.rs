@@ -1,12 +1,12 @@
 //! What callers are told where the application is not asked.
 
 use crate::RequestHead;
-use crate::grpc::{Code, Flavour, Status};
 use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
 use http::{HeaderValue, Method, Response};
-use tidegate::{COME_BACK, DecidedBy, Decision, Policy};
+use tidegate::{Decision, Policy};
 use tidegate_http::answer::{self, Correlation};
+use tidegate_http::grpc::{Flavour, Status};
 
 /// A whole answer.
 pub(crate) type Answer = Response<Bytes>;
@@ -15,21 +15,10 @@ pub(crate) type Answer = Response<Bytes>;
 pub(crate) fn refused(decision: &Decision, head: RequestHead<'_>) -> Answer {
     let correlation = Correlation::of(head.headers(), decision.respond());
     let http = answer::refuse(decision, &correlation);
-    let Some(flavour) = Flavour::of(head.headers()) else {
-        return plain(http, head);
-    };
-    let status = Status {
-        code: match decision.decided_by() {
-            DecidedBy::Failure => Code::Unavailable,
-            _ => Code::ResourceExhausted,
-        },
-        message: &answer::detail(Some(decision)),
-        retry_after: match decision.binding() {
-            Some(band) => band.retry_after(),
-            None => decision.barred_for(),
-        },
-    };
-    status.instead_of(http, flavour)
+    match Flavour::of(head.headers()) {
+        Some(flavour) => over_grpc(&Status::refused(decision), http, flavour),
+        None => plain(http, head),
+    }
 }
 
 /// The answer where nothing could be decided; `policy` was asked, if that much is known.
@@ -40,15 +29,14 @@ pub(crate) fn undecided(policy: Option<&Policy>, head: RequestHead<'_>) -> Answe
         None => Correlation::made(),
     };
     let http = answer::unavailable(respond, &correlation);
-    let Some(flavour) = Flavour::of(head.headers()) else {
-        return plain(http, head);
-    };
-    let status = Status {
-        code: Code::Unavailable,
-        message: &answer::detail(None),
-        retry_after: Some(COME_BACK),
-    };
-    status.instead_of(http, flavour)
+    match Flavour::of(head.headers()) {
+        Some(flavour) => over_grpc(&Status::undecided(), http, flavour),
+        None => plain(http, head),
+    }
+}
+
+fn over_grpc(status: &Status, http: Response<Vec<u8>>, flavour: Flavour) -> Answer {
+    status.instead_of(http, flavour).map(|()| Bytes::new())
 }
 
 /// The answer as it goes out over plain HTTP. To `HEAD` it only says how long its body would be:

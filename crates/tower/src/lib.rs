@@ -97,7 +97,6 @@ mod body;
 mod decide;
 mod extract;
 mod future;
-mod grpc;
 mod head;
 mod layer;
 mod observe;

@@ -58,6 +58,8 @@ pub struct Route {
     pub retries: u8,
     /// How large the body of a request may be; `None` where it does not matter.
     pub body_bytes: Option<u64>,
+    /// How many bytes of a body must come in a second; `None` where it does not matter.
+    pub min_upload_rate: Option<u64>,
     /// Which `Host` the upstream is told.
     pub host: HostHeader,
     /// What is taken from the beginning of a path that begins with it, by whole segments:
@@ -113,6 +115,8 @@ pub struct Timeouts {
     pub response: Duration,
     /// Between two pieces of a body, or of a connection that was upgraded.
     pub idle: Duration,
+    /// How long a body may take on top of what [`Route::min_upload_rate`] allows.
+    pub upload_grace: Duration,
 }
 
 /// How many connections an upstream may have. Over HTTP/2 all requests share one.
@@ -150,6 +154,9 @@ impl Route {
 
     /// The largest body of a request unless told otherwise: 10 MiB.
     pub const BODY_BYTES: u64 = 10 << 20;
+
+    /// The least rate of a request's body by default: 240 bytes a second.
+    pub const MIN_UPLOAD_RATE: u64 = 240;
 }
 
 impl Default for Connections {
@@ -167,6 +174,7 @@ impl Default for Timeouts {
             connect: Duration::from_secs(2),
             response: Duration::from_mins(1),
             idle: Duration::from_mins(1),
+            upload_grace: Duration::from_secs(10),
         }
     }
 }

@@ -76,6 +76,8 @@ fn every_field_of_a_route_arrives() {
     );
     assert_eq!(orders.refund, Refund::Unreached);
     assert_eq!((orders.retries, orders.body_bytes), (2, Some(1 << 20)));
+    assert_eq!(orders.min_upload_rate, Some(1 << 10));
+    assert_eq!(orders.timeouts.upload_grace, Duration::from_secs(5));
     assert_eq!(orders.host, HostHeader::Upstream);
     assert_eq!(orders.strip_prefix.as_deref(), Some("/api"));
     let pair = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];

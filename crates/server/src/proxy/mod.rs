@@ -9,7 +9,7 @@
 //! | `http1`, `pool` | HTTP/1 connections, driven by whoever uses them |
 //! | `places` | how many of them may be in use, and how many requests wait |
 //! | `multiplex` | the HTTP/2 connection that all share |
-//! | `outgoing`, `upload`, `relayed`, `patience` | requests and bodies on their way, bounded |
+//! | `outgoing`, `upload`, `pace`, `relayed`, `patience` | requests and bodies on their way, bounded |
 //! | `hop`, `trace`, `rewrite` | what of a head is passed on, added and changed |
 //! | `tunnel`, `websocket` | what comes after an upgrade |
 //! | `trouble` | why there is no answer |
@@ -24,6 +24,7 @@ pub(crate) mod hop;
 pub(crate) mod http1;
 mod multiplex;
 pub(crate) mod outgoing;
+pub(crate) mod pace;
 mod patience;
 mod places;
 mod pool;

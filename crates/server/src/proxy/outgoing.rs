@@ -1,5 +1,6 @@
 //! A request on its way to an upstream.
 
+use super::http1::Interim;
 use super::upload::Upload;
 use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
@@ -13,12 +14,28 @@ pub(crate) struct Outgoing {
     /// Fields beside those of the request, as lines of HTTP/1. Those of one connection are mostly the
     /// same, so they are written once; to put each into a map would be the dearer part of telling them.
     lines: Bytes,
+    /// Where interim answers to it go.
+    interim: Option<Interim>,
 }
 
 impl Outgoing {
     /// This request, and these lines beside its fields.
     pub(crate) fn new(request: Request<Upload>, lines: Bytes) -> Self {
-        Self { request, lines }
+        Self {
+            request,
+            lines,
+            interim: None,
+        }
+    }
+
+    /// The same, with interim answers to it going there.
+    pub(crate) fn with_interim(self, interim: Option<Interim>) -> Self {
+        Self { interim, ..self }
+    }
+
+    /// Where interim answers to it go, if anywhere.
+    pub(super) fn interim(&self) -> Option<&Interim> {
+        self.interim.as_ref()
     }
 
     /// The fields that are not among those of the request, as lines.

@@ -31,6 +31,8 @@ pub(crate) enum UploadError {
     TooLarge,
     /// It did not go on in time.
     TooSlow,
+    /// It came more slowly than the route accepts.
+    TooLittle,
     /// The client went away, or sent something that is not HTTP.
     Broken,
 }
@@ -72,6 +74,7 @@ impl fmt::Display for UploadError {
         f.write_str(match self {
             Self::TooLarge => "the body is too large",
             Self::TooSlow => "the body did not go on",
+            Self::TooLittle => "the body came too slowly",
             Self::Broken => "the body ended too early",
         })
     }

@@ -1,8 +1,8 @@
-//! The body of a request on its way to an upstream: bounded in size, and in how long it may stand
-//! still.
+//! The body of a request on its way to an upstream: bounded in size, in how long it may stand still, and
+//! in how slowly it may come.
 
 use super::hop;
-use super::patience::Patience;
+use super::pace::{LeastRate, Pace};
 use super::trouble::UploadError;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -22,7 +22,7 @@ pub(crate) struct Upload {
     ahead: Bytes,
     /// How many more bytes may come.
     left: u64,
-    patience: Patience,
+    pace: Pace,
     progress: Progress,
 }
 
@@ -88,17 +88,18 @@ impl Upload {
             incoming: None,
             ahead: Bytes::new(),
             left: 0,
-            patience: Patience::new(Duration::MAX),
+            pace: Pace::new(Duration::MAX, None),
             progress: Progress::default(),
         }
     }
 
-    /// This body, of up to `bytes_max`, of which the next piece may take `patience` to come. An error
-    /// if it says itself that it is larger.
+    /// This body, of up to `bytes_max`, of which the next piece may take `idle` to come, at this least
+    /// rate. An error if it says itself that it is larger.
     pub(crate) fn new(
         incoming: Incoming,
         bytes_max: u64,
-        patience: Duration,
+        idle: Duration,
+        least: Option<LeastRate>,
     ) -> Result<Self, UploadError> {
         if incoming.is_end_stream() {
             return Ok(Self::none());
@@ -110,7 +111,7 @@ impl Upload {
             incoming: Some(incoming),
             ahead: Bytes::new(),
             left: bytes_max,
-            patience: Patience::new(patience),
+            pace: Pace::new(idle, least),
             progress: Progress(Some(Arc::default())),
         })
     }
@@ -162,10 +163,14 @@ impl Body for Upload {
         }
         let Poll::Ready(frame) = Pin::new(incoming).poll_frame(context) else {
             this.progress.waits_for_client();
-            ready!(this.patience.poll_lost(context));
-            return Poll::Ready(Some(Err(this.progress.failed(UploadError::TooSlow))));
+            let lost = ready!(this.pace.poll_lost(context));
+            return Poll::Ready(Some(Err(this.progress.failed(lost))));
         };
-        this.patience.renew();
+        let bytes = match &frame {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, Bytes::len),
+            _ => 0,
+        };
+        this.pace.came(bytes);
         this.progress.moved();
         let frame = frame.map(|frame| this.admit(frame.map_err(|_| UploadError::Broken)?));
         Poll::Ready(frame.map(|it| it.map_err(|error| this.progress.failed(error))))

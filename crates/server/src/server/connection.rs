@@ -244,6 +244,7 @@ impl<D: Door> Host<D> {
             let is_switch = answer.status() == StatusCode::SWITCHING_PROTOCOLS;
             let is_tunnel = is_switch || (is_connect && answer.status().is_success());
             self.session.pulse.settle(is_tunnel);
+            self.session.pulse.interims().clear();
         }
         if let Some(status) = D::problem(&answer) {
             self.context.threshold.metrics.count_bad(status);

@@ -20,6 +20,7 @@ mod connection;
 mod frames;
 mod http2;
 mod idle;
+pub(crate) mod interim;
 mod linger;
 pub(crate) mod paced;
 pub mod phase;

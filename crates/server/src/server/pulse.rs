@@ -4,6 +4,7 @@
 //! connection has one timer for life, which looks every now and then whether anything happened: see
 //! `idle`.
 
+use super::interim::Interims;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use tokio::sync::Notify;
@@ -35,6 +36,8 @@ pub(crate) struct Pulse {
     moments: Arc<AtomicU64>,
     /// Wakes the connection to close and make room for another.
     eviction: Notify,
+    /// Interim answers to write before the next bytes of it.
+    interims: Interims,
 }
 
 /// One answer that is under way, and whose turn it is: even while its sender makes the next piece,
@@ -151,6 +154,11 @@ impl Pulse {
     /// Whether a request is under way.
     pub(super) fn is_busy(&self) -> bool {
         self.answering.load(Relaxed) > 0 || self.held.load(Relaxed) > 0
+    }
+
+    /// Interim answers that wait to be written, where there is one answer at a time.
+    pub(super) fn interims(&self) -> &Interims {
+        &self.interims
     }
 
     /// The answer under way, where there is one at a time.

@@ -1,5 +1,6 @@
 //! What a door may know of the connection that a request came on.
 
+use super::interim::InterimSink;
 use super::phase::{Phase, Watch};
 use super::pulse::{Alive, Pulse, Strand};
 use crate::tasks::Tasks;
@@ -67,6 +68,12 @@ impl<'a, M> Visit<'a, M> {
     /// Says that the request is under way, until it is dropped.
     pub(crate) fn alive(self) -> Alive {
         Alive::new(&self.session.pulse, self.strand)
+    }
+
+    /// With which to send interim answers before the answer. In HTTP/2 there is no way to.
+    pub(crate) fn interims(self) -> Option<InterimSink> {
+        let is_http1 = self.strand.is_none();
+        is_http1.then(|| InterimSink::new(&self.session.pulse))
     }
 
     /// Where the server is in its life.

@@ -4,11 +4,12 @@ use super::frames::Meter;
 use super::linger::Linger;
 use super::pulse::Pulse;
 use super::screen::Screen;
+use bytes::{Buf, Bytes};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A stream that tells its pulse what happens on it.
@@ -19,6 +20,8 @@ pub(super) struct Watched<I, O> {
     /// How many requests had begun when something was last read.
     read_at: u64,
     linger: Linger,
+    /// What is left to write of an interim answer that was begun.
+    interim: Bytes,
     /// At a door for strangers.
     screen: Option<Box<Screen>>,
     /// On a connection of HTTP/2.
@@ -36,6 +39,7 @@ impl<I, O> Watched<I, O> {
             pulse,
             read_at: u64::MAX,
             linger: Linger::default(),
+            interim: Bytes::new(),
             screen: None,
             meter: None,
             is_cut: false,
@@ -135,6 +139,21 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncRead for Watched<I, O> {
     }
 }
 
+impl<I: AsyncWrite + Unpin, O> Watched<I, O> {
+    /// Writes the rest of an interim answer that was begun.
+    fn poll_interim(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.interim.is_empty() {
+            let stream = Pin::new(&mut self.stream);
+            let wrote = ready!(stream.poll_write(context, &self.interim))?;
+            if wrote == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.interim.advance(wrote);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
 impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
     #[inline]
     fn poll_write(
@@ -145,6 +164,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
         if self.is_cut {
             return Poll::Ready(Ok(bytes.len()));
         }
+        ready!(self.poll_interim(context))?;
         let poll = Pin::new(&mut self.stream).poll_write(context, bytes);
         if let (Some(meter), Poll::Ready(Ok(count))) = (&mut self.meter, &poll) {
             meter.send(bytes.get(..*count).unwrap_or_default());
@@ -161,6 +181,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
         if self.is_cut {
             return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
         }
+        ready!(self.poll_interim(context))?;
         let poll = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
         if let (Some(meter), Poll::Ready(Ok(count))) = (&mut self.meter, &poll) {
             let mut left = *count;
@@ -180,6 +201,12 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
 
     #[inline]
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // hyper flushes when it has nothing left to write, so nothing is cut in two here.
+        ready!(self.poll_interim(context))?;
+        while let Some(interim) = self.pulse.interims().take() {
+            self.interim = interim;
+            ready!(self.poll_interim(context))?;
+        }
         Pin::new(&mut self.stream).poll_flush(context)
     }
 

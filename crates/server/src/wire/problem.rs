@@ -59,6 +59,11 @@ impl Problem {
         self.status
     }
 
+    /// What it is this time; its title if nothing was said of that.
+    pub fn into_detail(self) -> Cow<'static, str> {
+        self.detail.unwrap_or(Cow::Borrowed(self.title))
+    }
+
     /// The document.
     pub fn to_json(&self) -> Vec<u8> {
         let mut out = b"{\"type\":\"about:blank\",\"title\":".to_vec();

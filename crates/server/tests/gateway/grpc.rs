@@ -1,12 +1,14 @@
 //! A gRPC service behind the gateway, and a client before it: neither notices.
 
+use crate::kit::modern::{H2, body};
 use crate::kit::{Gate, gate, in_time};
+use http::Request;
 use std::net::SocketAddr;
 use tidegate_server::tasks::Tasks;
 use tokio::net::TcpListener;
-use tonic::Code;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Channel, Endpoint, Server};
+use tonic::{Code, Status};
 use tonic_health::ServingStatus;
 use tonic_health::pb::HealthCheckRequest;
 use tonic_health::pb::health_check_response::ServingStatus as Told;
@@ -132,7 +134,75 @@ async fn a_call_that_is_refused_is_told_so_and_costs_the_service_nothing() {
     let status = in_time("an answer", client.check(about("shop")))
         .await
         .unwrap_err();
-    // A client makes what it likes of an answer that is no gRPC, but it has all of it.
-    assert!(status.message().contains("429"), "{status:?}");
-    assert!(status.metadata().get("retry-after").is_some(), "{status:?}");
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
+    assert!(
+        status.message().starts_with("Rate limit exceeded"),
+        "{status:?}"
+    );
+    let metadata = status.metadata();
+    assert!(metadata.get("retry-after").is_some(), "{status:?}");
+    assert_eq!(metadata.get("x-ratelimit-remaining").unwrap(), "0");
+    // `google.rpc.RetryInfo`.
+    assert!(!status.details().is_empty(), "{status:?}");
+}
+
+/// How a call fails.
+async fn failure(gate: &Gate) -> Status {
+    let mut client = client(gate).await;
+    let answer = in_time("an answer", client.check(about("shop"))).await;
+    answer.unwrap_err()
+}
+
+/// Answers that are no gRPC are guesswork for its clients.
+#[tokio::test]
+async fn what_fails_at_the_gateway_is_told_in_grpc_too() {
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = nobody.local_addr().unwrap();
+    drop(nobody);
+    let gate = gate::open(format!("h2c://{address}"), "").await;
+    let status = failure(&gate).await;
+    assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    assert_eq!(status.message(), "no upstream could be reached");
+
+    let routes = format!("{{ id: a, match: {{ path: /a }}, upstreams: ['h2c://{address}'] }}");
+    let gate = Gate::start(&gate::config(&routes, "rate: 1/s")).await;
+    let status = failure(&gate).await;
+    assert_eq!(status.code(), Code::Unimplemented, "{status:?}");
+    assert!(status.message().contains("no route"), "{status:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_decided_is_unavailable() {
+    let service = Service::start().await;
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let redis = nobody.local_addr().unwrap();
+    drop(nobody);
+    for on_failure in ["deny", "error"] {
+        let routes = format!("{{ id: all, upstreams: ['{}'] }}", service.url());
+        let config = gate::config(&routes, "rate: 1/s");
+        let store = format!("store: {{ url: 'redis://{redis}', on_failure: {on_failure} }}");
+        let gate = Gate::start(&format!("{config}{store}\n")).await;
+        let status = failure(&gate).await;
+        assert_eq!(status.code(), Code::Unavailable, "{status:?}");
+    }
+}
+
+/// Whoever speaks plain HTTP is told by HTTP.
+#[tokio::test]
+async fn other_requests_are_refused_by_http() {
+    let service = Service::start().await;
+    let gate = gate::limited(service.url(), "rate: 1/h burst 1").await;
+    let mut client = H2::connect(gate.address).await;
+    for (kind, status, is_grpc) in [
+        ("application/json", 200, false),
+        ("application/json", 429, false),
+        ("application/grpc+proto", 200, true),
+        ("application/grpc-web", 200, true),
+    ] {
+        let request = Request::post("http://shop.example/a").header("content-type", kind);
+        let answered = client.ask(request.body(body("", &[])).unwrap()).await;
+        assert_eq!(answered.head.status, status, "{kind}");
+        let code = answered.head.headers.get("grpc-status");
+        assert_eq!(code.is_some_and(|it| it == "8"), is_grpc, "{kind}");
+    }
 }

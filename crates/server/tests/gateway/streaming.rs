@@ -1,6 +1,7 @@
 //! Bodies that are passed on while they come, in both directions and in both at once.
 
 use crate::kit::message::Messages;
+use crate::kit::modern::{H2, body};
 use crate::kit::{Answer, Client, Upstream, gate, get, in_time, request};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
@@ -98,20 +99,88 @@ async fn a_client_is_not_asked_for_a_body_that_nobody_wants() {
     assert_eq!(upstream.seen().len(), 1);
 }
 
-/// They are not passed on, but what follows them is.
+/// An interim answer that comes together with the answer.
 #[tokio::test]
-async fn answers_before_the_last_one_do_not_stop_it() {
+async fn interim_answers_are_passed_on_before_the_answer() {
     let upstream = Upstream::start().await;
-    let gate = gate::open(format!("http://{}", upstream.address), "").await;
+    let more = ", response_headers: { remove: Server }";
+    let gate = gate::open(format!("http://{}", upstream.address), more).await;
     let ok = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-    for interim in ["100 Continue", "102 Processing", "103 Early Hints"] {
-        upstream.answers(Answer::of(format!(
-            "HTTP/1.1 {interim}\r\nlink: </a>\r\n\r\n{ok}"
-        )));
-        let reply = get(gate.address, "/", &[]).await;
+    let mut client = Client::connect(gate.address).await;
+    for (interim, passed) in [
+        ("100 Continue", &[][..]),
+        ("102 Processing", &[102]),
+        ("103 Early Hints", &[103]),
+        ("199 Whatever", &[199]),
+    ] {
+        let head = format!(
+            "HTTP/1.1 {interim}\r\nlink: </a>\r\nserver: x\r\nconnection: x-hop\r\nx-hop: 1\r\n\
+             content-length: 5\r\n\r\n"
+        );
+        upstream.answers(Answer::of(format!("{head}{head}{ok}")));
+        client.send(request("GET", "/", &[])).await;
+        for status in [passed, passed].concat() {
+            let head = client.head().await;
+            assert_eq!((head.status(), head.get("link")), (status, Some("</a>")));
+            let names: Vec<_> = head.fields.iter().map(|(name, _)| name.as_str()).collect();
+            assert_eq!(names, ["link"]);
+        }
+        let reply = client.reply("GET").await;
         assert_eq!((reply.status(), reply.text()), (200, "ok"), "{interim}");
+        assert_eq!(reply.interim, [0; 0], "{interim}");
         assert_eq!(reply.head.get("link"), None, "{interim}");
     }
+}
+
+#[tokio::test]
+async fn an_interim_answer_is_there_before_the_answer_is() {
+    let (mut client, mut upstream, _gate) = meet(&request("GET", "/", &[])).await;
+    for _ in 0..3 {
+        let hints = b"HTTP/1.1 103 Early Hints\r\nlink: </a>; rel=preload\r\n\r\n";
+        upstream.stream.write_all(hints).await.unwrap();
+        let head = client.head().await;
+        assert_eq!(head.line, "HTTP/1.1 103 Early Hints");
+        assert_eq!(head.get("link"), Some("</a>; rel=preload"));
+    }
+    let ok = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+    upstream.stream.write_all(ok).await.unwrap();
+    assert_eq!(client.reply("GET").await.text(), "ok");
+}
+
+#[tokio::test]
+async fn clients_that_can_have_no_interim_answers_get_the_answer() {
+    let upstream = Upstream::start().await;
+    let gate = gate::open(format!("http://{}", upstream.address), "").await;
+    upstream.answers(Answer::of(
+        "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+    ));
+    let mut client = Client::connect(gate.address).await;
+    let reply = client.ask("GET / HTTP/1.0\r\n\r\n").await;
+    assert_eq!((reply.interim.len(), reply.text()), (0, "ok"));
+    let mut client = H2::connect(gate.address).await;
+    let request = http::Request::get("http://shop.example/").body(body("", &[]));
+    let answered = client.ask(request.unwrap()).await;
+    assert_eq!(
+        (answered.head.status.as_u16(), &*answered.body),
+        (200, &b"ok"[..])
+    );
+}
+
+/// A client that does not read them neither holds up the answer nor fills memory.
+#[tokio::test]
+async fn a_flood_of_interim_answers_does_not_break_the_answer() {
+    let (mut client, mut upstream, _gate) = meet(&request("GET", "/", &[])).await;
+    let hint = format!(
+        "HTTP/1.1 103 Early Hints\r\nlink: {}\r\n\r\n",
+        "a".repeat(1_000)
+    );
+    let flood = hint.repeat(20_000) + "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+    in_time("a flood", upstream.stream.write_all(flood.as_bytes()))
+        .await
+        .unwrap();
+    let reply = client.reply("GET").await;
+    assert_eq!((reply.status(), reply.text()), (200, "ok"));
+    assert!(reply.interim.iter().all(|status| *status == 103));
 }
 
 #[tokio::test]

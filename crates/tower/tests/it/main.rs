@@ -9,6 +9,8 @@
 mod application;
 /// Behind axum's router.
 mod axum;
+/// Statuses of gRPC as another implementation reads them.
+mod grpc_status;
 /// Who may not pass at all, and whom no limit applies to.
 mod guards;
 /// Before a plain hyper server.

@@ -182,9 +182,14 @@ fn eject(route: &Route) -> String {
 }
 
 fn bounds(route: &Route) -> String {
-    match route.body_bytes {
-        None => "The body of a request may be of any size.".to_owned(),
-        Some(bytes) => format!("The body of a request may have up to {bytes} bytes."),
+    let size = match route.body_bytes {
+        None => "The body of a request may be of any size".to_owned(),
+        Some(bytes) => format!("The body of a request may have up to {bytes} bytes"),
+    };
+    let grace = period(route.timeouts.upload_grace);
+    match route.min_upload_rate {
+        None => format!("{size}, and come at any rate."),
+        Some(rate) => format!("{size}, and must come at {rate} a second after {grace}."),
     }
 }
 

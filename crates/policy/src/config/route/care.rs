@@ -60,10 +60,12 @@ pub(super) fn timeouts(reader: &mut Reader<'_>, route: &Fields<'_>) -> Timeouts 
     let connect = CONNECT.read(reader, &fields, "connect");
     let response = DAY.read(reader, &fields, "response");
     let idle = DAY.read(reader, &fields, "idle");
+    let upload_grace = HOUR.read(reader, &fields, "upload_grace");
     Timeouts {
         connect: connect.unwrap_or(default.connect),
         response: response.unwrap_or(default.response),
         idle: idle.unwrap_or(default.idle),
+        upload_grace: upload_grace.unwrap_or(default.upload_grace),
     }
 }
 

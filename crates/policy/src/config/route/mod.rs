@@ -113,6 +113,7 @@ fn route(
         refund,
         retries: retries.unwrap_or(1),
         body_bytes: body_bytes(reader, &fields),
+        min_upload_rate: min_upload_rate(reader, &fields),
         host: host.unwrap_or_default(),
         strip_prefix: strip_prefix(reader, &fields, &conditions),
         request_headers: rewrite::read(reader, &fields, "request_headers"),
@@ -144,6 +145,12 @@ fn body_bytes(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<u64> {
         None => size::parse(text).map(Some),
     });
     written.unwrap_or(Some(Route::BODY_BYTES))
+}
+
+fn min_upload_rate(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<u64> {
+    let written = reader.setting(fields, "min_upload_rate", size::parse);
+    let rate = written.unwrap_or(Route::MIN_UPLOAD_RATE);
+    Some(rate).filter(|rate| *rate > 0)
 }
 
 fn strip_prefix(

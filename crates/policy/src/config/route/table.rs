@@ -73,6 +73,11 @@ pub(in crate::config) static ROUTE: Table = Table {
             "How large the body of a request may be; 10MiB unless told.",
         ),
         optional(
+            "min_upload_rate",
+            Either(&[Text("240"), Whole(0, u64::MAX)]),
+            "Bytes of a request's body that must come in a second, on average, after `timeouts.upload_grace`; 0 for any rate. Default: 240.",
+        ),
+        optional(
             "host",
             Word(&HOST_HEADER),
             "Which Host the upstream is told: the client's or its own; `keep` unless told.",
@@ -229,6 +234,11 @@ pub(in crate::config) static TIMEOUTS: Table = Table {
             "idle",
             Text("60s"),
             "Between two pieces of a body or of an upgraded connection; 60s unless told.",
+        ),
+        optional(
+            "upload_grace",
+            Text("10s"),
+            "Time that a request's body has on top of `min_upload_rate`. Default: 10s.",
         ),
     ],
     exactly_one: &[],

@@ -2,14 +2,16 @@
 //! which the request can be found again.
 
 use super::body::GatewayBody;
+use super::grpc;
 use crate::doors::respond::{self, Answer};
 use crate::proxy::trouble::{Trouble, UploadError};
 use crate::wire::problem::{self, Problem};
 use futures_util::FutureExt;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use tidegate_http::answer::Correlation;
+use tidegate_http::grpc::{Flavour, Status};
 use tidegate_policy::Respond;
 
 /// What goes back to the client.
@@ -21,11 +23,14 @@ pub(super) struct Addressee<'t> {
     respond: &'t Respond,
     /// The header in which clients name their own id, as this one sent it.
     sent: Option<HeaderValue>,
+    /// The kind of gRPC that the client speaks, if it does.
+    flavour: Option<Flavour>,
 }
 
 impl<'t> Addressee<'t> {
-    /// The client that sent these headers, where answers are given as `respond` says.
-    pub(super) fn of(headers: &HeaderMap, respond: Option<&'t Respond>) -> Self {
+    /// The client that sent this request, where answers are given as `respond` says.
+    pub(super) fn of<B>(request: &Request<B>, respond: Option<&'t Respond>) -> Self {
+        let headers = request.headers();
         let respond = respond.unwrap_or(Respond::standard());
         // It is looked for in every request, and most have none: to look through the names is cheaper.
         let is_it = |name: &HeaderName| {
@@ -38,7 +43,11 @@ impl<'t> Addressee<'t> {
             // What is said twice is not said at all.
             sent.next().filter(|_| sent.next().is_none()).cloned()
         });
-        Self { respond, sent }
+        Self {
+            respond,
+            sent,
+            flavour: grpc::flavour(request),
+        }
     }
 
     /// Why no upstream answered.
@@ -83,6 +92,8 @@ impl<'t> Addressee<'t> {
                 UploadError::TooSlow => {
                     Problem::new(408, "Request Timeout").detail("the body did not go on in time")
                 }
+                UploadError::TooLittle => Problem::new(408, "Request Timeout")
+                    .detail("the body came more slowly than is accepted here"),
                 UploadError::Broken => {
                     Problem::new(400, "Bad Request").detail("the body ended too early")
                 }
@@ -123,6 +134,14 @@ impl<'t> Addressee<'t> {
         let id = HeaderValue::from_str(correlation.as_str());
         if let (Some(name), Ok(id)) = (self.header(), id) {
             headers.insert(name, id);
+        }
+        if let Some(flavour) = self.flavour {
+            let status = Status {
+                code: grpc::code(problem.status()),
+                message: problem.into_detail(),
+                retry_after: None,
+            };
+            grpc::mark(&mut answer, flavour, status);
         }
         answer
     }

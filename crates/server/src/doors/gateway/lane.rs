@@ -3,6 +3,7 @@
 use super::answer::Outcome;
 use crate::proxy::balance::Balancer;
 use crate::proxy::fleet::{Fleet, Observer};
+use crate::proxy::pace::LeastRate;
 use crate::proxy::rewrite::Changes;
 use crate::proxy::standing::{Standing, Turn};
 use crate::proxy::target::Target;
@@ -11,8 +12,11 @@ use crate::tasks::Tasks;
 use crate::telemetry::gateway::{self, RouteMetrics};
 use crate::telemetry::stopwatch::Stopwatch;
 use crate::telemetry::traces::Trace;
+use http::HeaderMap;
+use hyper::body::{Body, Incoming};
 use std::io::ErrorKind;
 use std::sync::Arc;
+use tidegate_http::grpc::Flavour;
 use tidegate_policy::route::{Route, Scheme, Upstream};
 
 /// What is counted where the client had gone before there was an answer. No server sends it.
@@ -24,11 +28,13 @@ pub(crate) struct Lane {
     pub(super) route: Arc<Route>,
     pub(super) fleet: Fleet,
     pub(super) request_changes: Changes,
-    pub(super) response_changes: Changes,
+    pub(super) response_changes: Arc<Changes>,
     pub(super) metrics: Arc<RouteMetrics>,
     /// Whether requests may be given fields as lines: nothing is changed in them afterwards, and no
     /// upstream speaks anything but HTTP/1.
     pub(super) takes_lines: bool,
+    /// Whether an upstream may speak HTTP/2, and so gRPC.
+    speaks_http2: bool,
 }
 
 impl Lane {
@@ -39,12 +45,25 @@ impl Lane {
         let are_plain = upstreams.all(|upstream| upstream.scheme == Scheme::Http);
         Self {
             fleet,
+            speaks_http2: !are_plain,
             takes_lines: are_plain && request_changes.is_empty(),
             request_changes,
-            response_changes: Changes::new(&route.response_headers),
+            response_changes: Arc::new(Changes::new(&route.response_headers)),
             metrics,
             route: Arc::clone(route),
         }
+    }
+
+    /// The least rate at which the body of a request must come, if there is one. A stream of gRPC may be
+    /// quiet for as long as it likes, and holds no connection to the upstream.
+    pub(super) fn least_rate(&self, headers: &HeaderMap, body: &Incoming) -> Option<LeastRate> {
+        let bytes = self.route.min_upload_rate?;
+        let has_none = body.is_end_stream();
+        if has_none || (self.speaks_http2 && Flavour::of(headers).is_some()) {
+            return None;
+        }
+        let grace = self.route.timeouts.upload_grace;
+        Some(LeastRate { bytes, grace })
     }
 }
 

@@ -8,12 +8,13 @@
 //! | `outbound` | the request that an upstream gets |
 //! | `upgrade`, `messages` | connections that become something else |
 //! | `body` | the body of an answer: an upstream's, or ours |
-//! | `answer` | what clients are told where no upstream answers |
+//! | `answer`, `grpc` | what clients are told where no upstream answers |
 //! | `upkeep` | what goes on between requests, and reloads |
 
 mod answer;
 mod body;
 mod doubt;
+mod grpc;
 mod lane;
 mod messages;
 mod outbound;
@@ -38,6 +39,7 @@ use super::{Door, Protocols};
 use crate::decider::Decider;
 use crate::proxy::fleet::Unanswered;
 use crate::proxy::hop;
+use crate::proxy::http1::Interim;
 use crate::proxy::outgoing::Outgoing;
 use crate::proxy::target::Manner;
 use crate::proxy::trace::Trace;
@@ -86,7 +88,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
             return counted.end(answer);
         }
         let respond = table.rules.policy(None).map(Policy::respond);
-        let addressee = Addressee::of(request.headers(), respond);
+        let addressee = Addressee::of(&request, respond);
         let answer = match doubt {
             Some(why) => addressee.doubtful(why),
             None if is_passed => addressee.no_route(),
@@ -125,7 +127,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
             Verdict::Pass(decision) => decision,
             Verdict::Answer(answer) => return *answer,
         };
-        let addressee = Addressee::of(request.headers(), lane.respond(table));
+        let addressee = Addressee::of(&request, lane.respond(table));
         let upgrade = wanted.as_ref().map(|_| {
             Box::new(Upgrade {
                 protocol: if becomes_websocket {
@@ -146,6 +148,11 @@ impl<S: Store + 'static> GatewayDoor<S> {
             trace,
             is_trusted: table.rules.client().trusts(visit.peer()),
             upgrade: wanted,
+            // Clients of HTTP/1.0 do not know them (RFC 9110, 15.2).
+            interim: visit
+                .interims()
+                .filter(|_| request.version() == Version::HTTP_11)
+                .map(|client| Interim::new(client, &lane.response_changes)),
         };
         let leg = recorded.leg();
         match recorded.header(&leg) {
@@ -271,7 +278,7 @@ impl<S: Store + 'static> Door for GatewayDoor<S> {
         // Boxed, or every step on the way would have room for a request of its own.
         let mut request = Box::new(request);
         root(&mut request);
-        let answer = self.pass(request, visit).await;
+        let answer = grpc::translate(self.pass(request, visit).await);
         answer.map(|body| Paced::new(body, Some(visit.alive())))
     }
 

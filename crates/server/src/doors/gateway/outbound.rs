@@ -3,6 +3,7 @@
 use super::doubt::has_steps;
 use super::lane::Lane;
 use crate::proxy::hop;
+use crate::proxy::http1::Interim;
 use crate::proxy::outgoing::Outgoing;
 use crate::proxy::trace::Trace;
 use crate::proxy::trouble::UploadError;
@@ -26,6 +27,8 @@ pub(super) struct Terms<'a> {
     pub(super) is_trusted: bool,
     /// What the connection is to change to.
     pub(super) upgrade: Option<HeaderValue>,
+    /// Where interim answers go, if the client can have any.
+    pub(super) interim: Option<Interim>,
 }
 
 impl Terms<'_> {
@@ -75,7 +78,8 @@ pub(super) fn outbound(
     let (mut parts, body) = request.into_parts();
     let route = &terms.lane.route;
     let bytes_max = route.body_bytes.unwrap_or(u64::MAX);
-    let body = Upload::new(body, bytes_max, route.timeouts.idle)?;
+    let least = terms.lane.least_rate(&parts.headers, &body);
+    let body = Upload::new(body, bytes_max, route.timeouts.idle, least)?;
     let host = host(&parts.uri, &parts.headers);
     hop::strip_request(&mut parts.headers);
     if !terms.is_trusted {
@@ -97,7 +101,8 @@ pub(super) fn outbound(
     }
     let path = path(&parts.uri, route.strip_prefix.as_deref());
     // New, and not the parts as they came: nothing that this side hung on the request goes on.
-    let mut outbound = Box::new(Outgoing::new(Request::new(body), told));
+    let mut outbound =
+        Box::new(Outgoing::new(Request::new(body), told).with_interim(terms.interim));
     *outbound.method_mut() = parts.method;
     *outbound.uri_mut() = Uri::from(path);
     *outbound.headers_mut() = parts.headers;

@@ -4,13 +4,14 @@ use super::answer::{Outcome, whole};
 use super::lane::Lane;
 use super::messages::Messages;
 use super::table::Table;
-use super::{GatewayDoor, respond};
+use super::{GatewayDoor, grpc, respond};
 use crate::telemetry::traces::Trace;
 use http::HeaderMap;
 use http::request::Request;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate::{CheckError, Decision, Policy, Repeated, Rules, Store};
+use tidegate_http::grpc::Status;
 use tidegate_http::question::{Head, Question};
 use tidegate_policy::Respond;
 use tidegate_policy::client::Identity;
@@ -114,8 +115,9 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let asked = question.request(&pairs);
         match self.decider.guard_by(rules, &asked) {
             Ok(decision) if !decision.is_allowed() => {
-                let answer =
-                    respond::refused(&decision, request.headers(), self.decider.refusals());
+                let headers = request.headers();
+                let answer = respond::refused(&decision, headers, self.decider.refusals());
+                let answer = grpc::or_status(answer, headers, || Status::refused(&decision));
                 Verdict::Answer(Box::new(whole(answer)))
             }
             _ => Verdict::Pass(None),
@@ -138,8 +140,14 @@ impl<S: Store + 'static> GatewayDoor<S> {
             Ok(decision) if decision.is_allowed() => {
                 return Verdict::Pass(Some(Box::new(decision)));
             }
-            Ok(decision) => respond::refused(&decision, headers, self.decider.refusals()),
-            Err(_) => respond::unavailable(respond, headers),
+            Ok(decision) => {
+                let answer = respond::refused(&decision, headers, self.decider.refusals());
+                grpc::or_status(answer, headers, || Status::refused(&decision))
+            }
+            Err(_) => {
+                let answer = respond::unavailable(respond, headers);
+                grpc::or_status(answer, headers, Status::undecided)
+            }
         };
         Verdict::Answer(Box::new(whole(answer)))
     }

@@ -7,6 +7,7 @@
 //! | `sending` | a request on its way |
 //! | `input` | what came and was not taken yet |
 //! | `read` | the head of an answer, from bytes |
+//! | `interim` | interim answers, passed on to the client |
 //! | `framing` | where an answer ends, by what its head says |
 //! | `content` | the body of an answer, from bytes |
 //! | `chunks` | the same, of a body that comes in chunks |
@@ -20,6 +21,7 @@ mod deadline;
 mod fault;
 mod framing;
 mod input;
+mod interim;
 mod read;
 mod sending;
 #[cfg(test)]
@@ -34,4 +36,5 @@ mod wire;
 mod write;
 
 pub(crate) use fault::Fault;
+pub(crate) use interim::Interim;
 pub(crate) use wire::{Asked, Wire};

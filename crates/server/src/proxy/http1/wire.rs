@@ -11,6 +11,7 @@ use super::deadline::Deadline;
 use super::fault::Fault;
 use super::framing::Extent;
 use super::input::Input;
+use super::interim::Interim;
 use super::read::Head;
 use super::sending::{Sending, Stop};
 use crate::proxy::outgoing::Outgoing;
@@ -20,7 +21,7 @@ use crate::proxy::target::Manner;
 use crate::proxy::trouble::Trouble;
 use crate::proxy::upload::Progress;
 use bytes::Bytes;
-use http::{Method, Response, StatusCode};
+use http::{Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -80,7 +81,7 @@ impl Wire {
         let mut is_begun = false;
         poll_fn(move |context| {
             let answer = if is_begun {
-                self.poll_answer(context, request.method(), &asked)
+                self.poll_answer(context, request, &asked)
             } else {
                 is_begun = true;
                 self.poll_begin(context, request)
@@ -131,15 +132,15 @@ impl Wire {
     fn poll_answer(
         &mut self,
         context: &mut Context<'_>,
-        method: &Method,
+        request: &Outgoing,
         asked: &Asked<'_>,
     ) -> Poll<Result<Response<()>, Trouble>> {
-        let mut head = self.poll_head(context);
+        let mut head = self.poll_head(context, request.interim());
         if head.is_pending() && !self.sending.is_done() && self.broke.is_none() {
             self.poll_sending(context)?;
             if self.broke.is_some() {
                 // Who takes no more may have said why.
-                head = self.poll_head(context);
+                head = self.poll_head(context, request.interim());
             }
         }
         let head = match ready!(head) {
@@ -157,7 +158,7 @@ impl Wire {
             let what = "it changes to something that nobody asked for";
             return Poll::Ready(Err(Trouble::Malformed(what)));
         }
-        self.content = Content::of(method, head.status, head.extent);
+        self.content = Content::of(request.method(), head.status, head.extent);
         let is_closed_by_end = matches!(self.content, Content::UntilClose);
         self.keeps = head.keeps && !is_closed_by_end;
         let mut answer = Response::new(());
@@ -180,16 +181,22 @@ impl Wire {
         }
     }
 
-    /// The head of the answer, after those that only say that there will be one.
-    fn poll_head(&mut self, context: &mut Context<'_>) -> Poll<Result<Head, Fault>> {
-        let mut interim = 0_usize;
+    /// The head of the answer, after those that only say that there will be one, which are passed on.
+    fn poll_head(
+        &mut self,
+        context: &mut Context<'_>,
+        interim: Option<&Interim>,
+    ) -> Poll<Result<Head, Fault>> {
+        let mut steps = 0_usize;
         loop {
             while let Some(head) = self.input.head()? {
                 if !head.is_interim() {
                     return Poll::Ready(Ok(head));
                 }
-                interim = interim.saturating_add(1);
-                if interim == INTERIM_STEPS {
+                let is_passed = interim.is_some_and(|interim| interim.pass(head));
+                steps = steps.saturating_add(1);
+                // What is passed on is sent before the answer is known.
+                if is_passed || steps == INTERIM_STEPS {
                     context.waker().wake_by_ref();
                     return Poll::Pending;
                 }

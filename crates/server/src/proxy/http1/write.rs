@@ -61,8 +61,9 @@ pub(super) fn head<B>(to: &mut Vec<u8>, request: &Request<B>, framing: Framing, 
     to.extend_from_slice(b"\r\n");
 }
 
+/// Writes one field.
 #[inline]
-fn field(to: &mut Vec<u8>, name: &str, value: &[u8]) {
+pub(super) fn field(to: &mut Vec<u8>, name: &str, value: &[u8]) {
     // Room is made once, and not for each of its parts.
     to.reserve(name.len() + value.len() + 4);
     to.extend_from_slice(name.as_bytes());

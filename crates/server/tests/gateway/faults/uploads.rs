@@ -226,6 +226,41 @@ policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
     );
 }
 
+/// It would hold a connection to the upstream for as long as it liked.
+#[tokio::test]
+async fn a_body_that_trickles_is_408_although_it_never_stands_still() {
+    let upstream = Counting::start().await;
+    let more = ", min_upload_rate: 1MiB, timeouts: { upload_grace: 100ms }";
+    let stand = stand(&[upstream.wild.address], more).await;
+    for begin in [
+        "POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n\r\nhello".to_owned(),
+        chunked(&["hello"]),
+    ] {
+        let mut client = Client::connect(stand.address).await;
+        client.send(begin).await;
+        let reply = client.reply("POST").await;
+        assert_problem(
+            &reply,
+            408,
+            "the body came more slowly than is accepted here",
+        );
+        assert!(client.is_closed().await);
+        upstream.wild.has_open(0).await;
+    }
+    assert_eq!(upstream.whole(), 0);
+    assert_eq!(stand.page().await.outcomes("upload_failed"), 2);
+}
+
+#[tokio::test]
+async fn a_body_may_come_at_any_rate_where_the_route_says_so() {
+    let upstream = Counting::start().await;
+    let more = ", min_upload_rate: 0, timeouts: { upload_grace: 1ms, idle: 100ms }";
+    let stand = stand(&[upstream.wild.address], more).await;
+    let mut client = Client::connect(stand.address).await;
+    client.send(chunked(&["hello"])).await;
+    assert_problem(&client.reply("POST").await, 408, TOO_SLOW);
+}
+
 #[tokio::test]
 async fn a_body_that_ends_too_early_is_400_for_who_still_listens() {
     let upstream = Counting::start().await;

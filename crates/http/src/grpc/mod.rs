@@ -1,20 +1,44 @@
 //! Answers to callers over gRPC: a status in the headers, and nothing else.
+//!
+//! ```
+//! use http::{HeaderMap, HeaderValue};
+//! use tidegate::{Limiter, Request};
+//! use tidegate_http::answer::{self, Correlation};
+//! use tidegate_http::grpc::{Flavour, Status};
+//!
+//! let limiter = Limiter::from_yaml("
+//! policies: [{ name: api, limits: [{ name: all, rate: 1/min }] }]
+//! ")?;
+//! limiter.check_now(&Request::new())?;
+//! let refused = limiter.check_now(&Request::new())?;
+//!
+//! let mut headers = HeaderMap::new();
+//! headers.insert("content-type", HeaderValue::from_static("application/grpc"));
+//! let flavour = Flavour::of(&headers).ok_or("not gRPC")?;
+//! let id = Correlation::of(&headers, refused.respond());
+//! let http = answer::refuse(&refused, &id);
+//! let answer = Status::refused(&refused).instead_of(http, flavour);
+//! assert_eq!(answer.status(), 200);
+//! assert_eq!(answer.headers()["grpc-status"], "8");
+//! assert_eq!(answer.headers()["retry-after"], "60");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod encode;
 mod status;
 
-pub(crate) use status::{Code, Status};
+pub use status::{Code, Status};
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue};
 
-/// How a caller over gRPC speaks it: the content type of the answer.
+/// The kind of gRPC that a caller speaks, which is the content type of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flavour(&'static str);
+pub struct Flavour(&'static str);
 
 impl Flavour {
-    /// How `headers` speak gRPC; `None` if they do not.
-    pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
+    /// The kind of gRPC that a request with these headers speaks; `None` if it speaks none.
+    pub fn of(headers: &HeaderMap) -> Option<Self> {
         let kind = headers.get(CONTENT_TYPE)?.as_bytes();
         let rest = strip(kind, b"application/grpc")?;
         // The longer name first; whatever follows says how messages are written, and we write none.
@@ -28,7 +52,7 @@ impl Flavour {
         .map(|(_, answered)| Self(answered))
     }
 
-    pub(crate) fn content_type(self) -> HeaderValue {
+    fn content_type(self) -> HeaderValue {
         HeaderValue::from_static(self.0)
     }
 }

@@ -1,0 +1,57 @@
+//! Answers of the gateway's own to callers over gRPC.
+//!
+//! An answer is made as for HTTP, counted by that status, and translated last. An upstream's answer is
+//! never translated.
+
+use super::answer::Outcome;
+use super::body::GatewayBody;
+use http::{HeaderMap, Method, Request, Response};
+use tidegate_http::grpc::{Code, Flavour, Status};
+
+/// What a caller over gRPC is told instead of an answer.
+#[derive(Clone, Debug)]
+struct Instead(Flavour, Status);
+
+/// The kind of gRPC that a request speaks, if it does.
+pub(super) fn flavour<B>(request: &Request<B>) -> Option<Flavour> {
+    // Every call is a POST, and most other requests have no content type.
+    let is_call = *request.method() == Method::POST;
+    is_call.then(|| Flavour::of(request.headers())).flatten()
+}
+
+/// The answer to a request with these headers, which says `status` if they speak gRPC.
+pub(super) fn or_status<B>(
+    mut answer: Response<B>,
+    headers: &HeaderMap,
+    status: impl FnOnce() -> Status,
+) -> Response<B> {
+    if let Some(flavour) = Flavour::of(headers) {
+        mark(&mut answer, flavour, status());
+    }
+    answer
+}
+
+/// Has an answer say `status`.
+pub(super) fn mark<B>(answer: &mut Response<B>, flavour: Flavour, status: Status) {
+    answer.extensions_mut().insert(Instead(flavour, status));
+}
+
+/// Translates an answer that is to say a status.
+pub(super) fn translate(mut answer: Outcome) -> Outcome {
+    let Some(Instead(flavour, status)) = answer.extensions_mut().remove() else {
+        return answer;
+    };
+    let told = status.instead_of(answer, flavour);
+    told.map(|()| GatewayBody::Ours(None))
+}
+
+/// The code of gRPC for a status of HTTP that the gateway answers with.
+pub(super) fn code(status: u16) -> Code {
+    match status {
+        400 => Code::InvalidArgument,
+        404 | 405 => Code::Unimplemented,
+        408 => Code::DeadlineExceeded,
+        413 | 429 => Code::ResourceExhausted,
+        _ => Code::Unavailable,
+    }
+}
