@@ -10,8 +10,12 @@ const FIRST_MS: u64 = 1_000;
 /// Never longer than this.
 const LONGEST_MS: u64 = 30_000;
 
-/// Failures in a row are followed up so quickly for this long; then it is said aloud, and tried as
-/// often as if nothing were the matter.
+/// The longest until a file is read again that could not be, or was invalid. Reading a file burdens no
+/// other machine, and a correction is to count soon.
+pub(crate) const FILE_RETRY: Duration = Duration::from_secs(2);
+
+/// Failures in a row are followed up so quickly for this long; then it is tried as often as if nothing
+/// were the matter.
 pub(crate) const IN_ALL: Duration = Duration::from_mins(3);
 
 /// How long to wait after so many failures in a row before this one: twice as long each time, and up to

@@ -23,10 +23,11 @@ impl<S: Store> Limiter<S> {
     /// `refresh` has passed, for as long as there is a limiter; a reload is followed. Somebody has to
     /// drive it, once for all clones: a task of its own, most often. `tidegate serve` does so by itself.
     ///
-    /// Requests never wait for it: they are decided by the last list that could be read. What cannot be
-    /// read is tried again after a second, then twice as long each time up to half a minute, for three
-    /// minutes in all; then the log says so, and it goes on as often as it would otherwise. See
-    /// [`lists`](Self::lists).
+    /// Requests never wait for it: they are decided by the last list that could be read. The first failure
+    /// is logged. A file that cannot be read is tried again after two seconds, or `refresh` if that is
+    /// shorter; a key that is no set, after `refresh`. If Redis cannot be reached, it is tried again after a
+    /// second, then twice as long each time up to half a minute, for three minutes in all; then after
+    /// `refresh`. See [`lists`](Self::lists).
     ///
     /// Who is banned for a time is let go with that, whoever has banned them: before the set of a guard is
     /// read that keeps addresses out and lies in the store's Redis.

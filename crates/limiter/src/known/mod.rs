@@ -18,8 +18,8 @@ mod slot;
 mod source;
 
 pub(crate) use at_hand::AtHand;
-pub(crate) use backoff::IN_ALL;
 pub use backoff::delay;
+pub(crate) use backoff::{FILE_RETRY, IN_ALL};
 #[cfg(feature = "redis")]
 pub(crate) use ends::set_of_bans;
 pub use slot::ListStatus;

@@ -54,6 +54,16 @@ pub(super) enum Read {
     Same,
 }
 
+/// Why a list could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// There is no list to read: a file is gone, a key in Redis is no set. It can be corrected at any
+    /// moment.
+    Invalid(String),
+    /// Redis cannot be reached, or does not answer.
+    Outage(String),
+}
+
 /// The list of a guard.
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -75,8 +85,6 @@ struct Health {
     failed: u32,
     failures: u64,
     error: Option<String>,
-    /// Whether it was said aloud.
-    is_reported: bool,
     retry_at: Option<Instant>,
     fingerprint: Option<[u8; 32]>,
 }
@@ -182,7 +190,7 @@ impl Slot {
 
     /// Takes note of what came of reading it for `guard`. Whoever asks meanwhile finds the list before
     /// or the one after, whole.
-    pub(super) fn note(&self, read: Result<Read, String>, guard: &Guard) {
+    pub(super) fn note(&self, read: Result<Read, Unread>, guard: &Guard) {
         match read {
             Ok(Read::List(list, fingerprint)) => {
                 let (members, skipped) = (list.len(), list.skipped());
@@ -203,17 +211,17 @@ impl Slot {
                 self.replaced.lock().free();
                 self.read(guard);
             }
-            Err(error) => {
+            Err(why) => {
                 // However long it fails: what was replaced before is not kept for as long.
                 self.replaced.lock().free();
-                self.failed(guard, error);
+                self.failed(guard, why);
             }
         }
     }
 
     fn read(&self, guard: &Guard) {
         let mut health = self.health.lock();
-        if health.is_reported {
+        if health.failed > 0 {
             info!(guard = guard.name, "the list of a guard can be read again");
         }
         *health = Health {
@@ -224,34 +232,38 @@ impl Slot {
         };
     }
 
-    fn failed(&self, guard: &Guard, error: String) {
+    /// Notes a failure. The first in a row is logged, and what is invalid whenever the reason is another:
+    /// an outage changes its words with every attempt.
+    fn failed(&self, guard: &Guard, why: Unread) {
         let now = Instant::now();
         let mut health = self.health.lock();
         let since = *health.failing_since.get_or_insert(now);
-        let is_first = health.failed == 0;
-        let is_long = now.duration_since(since) >= backoff::IN_ALL;
-        let delay = if is_long {
-            guard.refresh
-        } else {
-            backoff::delay(health.failed)
+        let delay = match &why {
+            Unread::Invalid(_) => match guard.origin {
+                Origin::File(_) => guard.refresh.min(backoff::FILE_RETRY),
+                _ => guard.refresh,
+            },
+            Unread::Outage(_) if now.duration_since(since) >= backoff::IN_ALL => guard.refresh,
+            Unread::Outage(_) => backoff::delay(health.failed),
         };
+        let (error, is_invalid) = match why {
+            Unread::Invalid(error) => (error, true),
+            Unread::Outage(error) => (error, false),
+        };
+        if health.failed == 0 || (is_invalid && health.error.as_ref() != Some(&error)) {
+            let consequence = if health.read_at.is_some() {
+                "keeping the last good one"
+            } else {
+                "nobody is listed until it can be read"
+            };
+            warn!(
+                guard = guard.name,
+                error, "the list of a guard cannot be read; {consequence}"
+            );
+        }
         health.failures = health.failures.saturating_add(1);
         health.failed = health.failed.saturating_add(1);
         health.retry_at = Some(now + delay);
-        let (guard, was_read) = (&guard.name, health.read_at.is_some());
-        if !was_read && is_first {
-            health.is_reported = true;
-            warn!(
-                guard,
-                error, "the list of a guard cannot be read: nobody is listed until it can"
-            );
-        } else if is_long && !health.is_reported {
-            health.is_reported = true;
-            warn!(
-                guard,
-                error, "the list of a guard cannot be read any more: the last one counts"
-            );
-        }
         health.error = Some(error);
     }
 
@@ -274,5 +286,57 @@ impl Slot {
             failures: health.failures,
             enabled: self.guard.enabled,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_policy::Config;
+
+    fn slot(origin: &str) -> (Guard, Slot) {
+        let text = format!(
+            "store: {{ url: 'redis://127.0.0.1' }}
+guards: [{{ name: out, refuse: user, refresh: 1h, {origin} }}]
+policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]"
+        );
+        let guards = Config::from_yaml(&text).unwrap().guards;
+        let guard = guards.get(0).unwrap().clone();
+        let slot = Slot::new(&guard, AddressRules::default());
+        (guard, slot)
+    }
+
+    /// Fails with `why` as often as it is read within `time`, and returns the pauses.
+    async fn pauses(why: &Unread, time: Duration) -> Vec<Duration> {
+        let (guard, slot) = slot("redis: { set: s }");
+        let begun = Instant::now();
+        let mut pauses = Vec::new();
+        while begun.elapsed() < time {
+            slot.note(Err(why.clone()), &guard);
+            let due = slot.due(guard.refresh);
+            pauses.push(due - Instant::now());
+            tokio::time::sleep_until(due).await;
+        }
+        pauses
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_is_followed_up_quickly_for_three_minutes_and_then_at_its_own_pace() {
+        let pauses = pauses(&Unread::Outage("away".to_owned()), Duration::from_hours(3)).await;
+        let hour = Duration::from_hours(1);
+        let quick: Vec<&Duration> = pauses.iter().filter(|it| **it < hour).collect();
+        assert!(
+            quick.iter().all(|it| **it <= Duration::from_secs(30)),
+            "{quick:?}"
+        );
+        assert!((8..=20).contains(&quick.len()), "{quick:?}");
+        assert!(pauses.ends_with(&[hour, hour]), "{pauses:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_is_no_set_was_taken_for_an_outage() {
+        let invalid = Unread::Invalid("it does not hold a set".to_owned());
+        let pauses = pauses(&invalid, Duration::from_hours(2)).await;
+        assert_eq!(pauses, [Duration::from_hours(1); 2]);
     }
 }

@@ -1,7 +1,7 @@
 //! From where lists are read: files, and sets in Redis.
 
 use super::ends::Lifting;
-use super::slot::{Read, Slot};
+use super::slot::{Read, Slot, Unread};
 use crate::process::list_file;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -142,7 +142,10 @@ impl Reach {
         let mut left = Left::default();
         let read = match timeout(guard.timeout, self.list(guard, slot, &mut left)).await {
             Ok(read) => read,
-            Err(_) => Err(format!("it was not read within {:?}", guard.timeout)),
+            Err(_) => {
+                let late = format!("it was not read within {:?}", guard.timeout);
+                Err(Unread::Outage(late))
+            }
         };
         slot.note(read, guard);
         #[cfg(feature = "redis")]
@@ -158,23 +161,23 @@ impl Reach {
             reason = "with the feature, sets leave something to do"
         )
     )]
-    async fn list(&self, guard: &Guard, slot: &Arc<Slot>, left: &mut Left) -> Result<Read, String> {
+    async fn list(&self, guard: &Guard, slot: &Arc<Slot>, left: &mut Left) -> Result<Read, Unread> {
         match &guard.origin {
             Origin::List(_) => Ok(Read::Same),
             Origin::File(path) => {
                 let (path, slot) = (path.clone(), Arc::clone(slot));
                 // Files have no end of waiting, and a long list takes a while to put together.
                 let read = tokio::task::spawn_blocking(move || file(&path, &slot)).await;
-                read.unwrap_or_else(|_| Err("reading it came to no end".to_owned()))
+                read.unwrap_or_else(|_| Err(Unread::Outage("reading it was aborted".to_owned())))
             }
             #[cfg(feature = "redis")]
             Origin::Redis { set, at } => {
-                let connection = self.redis.of(at.as_deref())?;
+                let connection = self.redis.of(at.as_deref()).map_err(Unread::Outage)?;
                 // One that was just begun is not there at once; and who it never was says best why.
                 if let Err(error) = connection.settled().await
                     && !connection.is_connected()
                 {
-                    return Err(error.to_string());
+                    return Err(Unread::Outage(error.to_string()));
                 }
                 // A little less than the whole, so that it is Redis that is said to be late.
                 let time = guard.timeout.saturating_sub(Duration::from_millis(1));
@@ -185,22 +188,31 @@ impl Reach {
                     None => Ends::default(),
                 };
                 let members = connection.members(set.as_bytes(), List::MOST, time).await;
-                let members = members.map_err(|error| error.to_string())?;
+                let members = members.map_err(|error| {
+                    let why = error.to_string();
+                    if error.is_transient() {
+                        Unread::Outage(why)
+                    } else {
+                        Unread::Invalid(why)
+                    }
+                })?;
                 left.over = bans.filter(|_| ends.are_of_others(&members));
-                let list = put_together(slot.building(), members, &ends).await?;
+                let list = put_together(slot.building(), members, &ends).await;
+                let list = list.map_err(Unread::Outage)?;
                 Ok(Read::List(list, None))
             }
             #[cfg(not(feature = "redis"))]
             Origin::Redis { .. } => {
-                Err("sets in Redis take the feature `redis` of the crate `tidegate`".to_owned())
+                let why = "sets in Redis need the feature `redis` of the crate `tidegate`";
+                Err(Unread::Outage(why.to_owned()))
             }
         }
     }
 }
 
 /// Reads the list in a file: a member a line, without what follows a `#`, and without blank lines.
-pub(super) fn file(path: &str, slot: &Slot) -> Result<Read, String> {
-    let bytes = list_file(path)?;
+pub(super) fn file(path: &str, slot: &Slot) -> Result<Read, Unread> {
+    let bytes = list_file(path).map_err(Unread::Invalid)?;
     let fingerprint = *blake3::hash(&bytes).as_bytes();
     if slot.fingerprint() == Some(fingerprint) {
         return Ok(Read::Same);

@@ -42,9 +42,9 @@ fn read(path: &str, tag: Option<&str>, hides_subjects: bool) -> Result<LoadedPla
     if tag == Some(now.as_str()) {
         return Ok(LoadedPlans::Unchanged);
     }
-    let document = Document::read(&text, hides_subjects);
+    let document = Document::read(&text, hides_subjects).unwrap_or_else(Document::from);
     Ok(LoadedPlans::Changed {
-        document: document.map_err(|errors| format!("{path}: {errors}"))?,
+        document: document.named(path),
         tag: Some(now),
     })
 }

@@ -19,6 +19,11 @@ pub trait LoadPlans: Send + Sync {
     /// `hides_subjects` is whether subjects are secrets, such as API keys, and so in no message.
     ///
     /// It is given up after [`PlanSource::timeout`].
+    ///
+    /// # Errors
+    ///
+    /// The source cannot be reached, or does not answer. A text that cannot be read is no such error: it is
+    /// a [`Document`] made from its [`PlanErrors`].
     fn load(
         &self,
         source: &PlanSource,
@@ -61,10 +66,10 @@ impl<S: Store> Limiter<S> {
     /// for as long as there is a limiter; a reload is followed. Somebody has to drive it, once for all
     /// clones: a task of its own, most often. `tidegate serve` does so by itself.
     ///
-    /// Requests never wait for it: they are decided by what could be loaded last. What cannot be loaded
-    /// is tried again after a second, then twice as long each time up to half a minute, for three minutes
-    /// in all; then the log says so, and it goes on as often as it would otherwise. See
-    /// [`plans`](Self::plans).
+    /// Requests never wait for it: they are decided by what could be loaded last. The first failure is
+    /// logged. An invalid document is loaded again after `refresh`, and a file after two seconds at most.
+    /// A source that cannot be reached is tried again after a second, then twice as long each time, but
+    /// after `refresh` at the latest. See [`plans`](Self::plans).
     ///
     /// It needs a runtime of `tokio` with its timers.
     pub fn keep_plans<L: LoadPlans>(
@@ -91,8 +96,9 @@ impl<S: Store> Limiter<S> {
         });
         match heard {
             Ok(LoadedPlans::Unchanged) => {
-                self.note_plans(&source.name, Ok(()));
-                Ok(())
+                let outcome = self.plan_sources().verdict(source);
+                self.note_plans(&source.name, outcome.as_ref().map(drop));
+                outcome
             }
             Ok(LoadedPlans::Changed {
                 document,
@@ -108,15 +114,18 @@ impl<S: Store> Limiter<S> {
                         self.use_plans_apart(source, table, (next, told)).await?;
                     }
                     Err(errors) => {
-                        self.note_plans(&source.name, Err(errors.to_string()));
-                        return Err(PlansError::Document(errors));
+                        self.plan_sources().condemn(source, next, &errors);
+                        let error = PlansError::Document(errors);
+                        self.note_plans(&source.name, Err(&error));
+                        return Err(error);
                     }
                 }
                 Ok(())
             }
             Err(reason) => {
-                self.note_plans(&source.name, Err(reason.clone()));
-                Err(PlansError::Load { reason })
+                let error = PlansError::Load { reason };
+                self.note_plans(&source.name, Err(&error));
+                Err(error)
             }
         }
     }

@@ -110,13 +110,28 @@ impl PlanSources {
     }
 
     /// Takes note of what came of asking a source.
-    fn note(&self, name: &str, outcome: Result<(), String>) {
+    fn note(&self, name: &str, outcome: Result<(), &PlansError>) {
         let mut kept = self.kept.lock();
         let kept = kept.entry(name.to_owned()).or_default();
         match outcome {
             Ok(()) => kept.succeeded(name, Instant::now()),
-            Err(why) => kept.failed(name, why, Instant::now()),
+            Err(error) => kept.failed(name, error, Instant::now()),
         }
+    }
+
+    /// Remembers an invalid document by its tag, so that the same text is not parsed again.
+    pub(super) fn condemn(&self, source: &PlanSource, tag: Option<String>, errors: &PlanErrors) {
+        let mut kept = self.kept.lock();
+        kept.entry(source.name.clone())
+            .or_default()
+            .condemn(source, tag, errors);
+    }
+
+    /// The outcome of a load that found the same as before: that of the load before.
+    pub(super) fn verdict(&self, source: &PlanSource) -> Result<(), PlansError> {
+        let kept = self.kept.lock();
+        let errors = kept.get(&source.name).and_then(|it| it.errors(source));
+        errors.map_or(Ok(()), |errors| Err(PlansError::Document(errors.clone())))
     }
 
     /// The version of what a source told last, and how often somebody else than whoever keeps it has said
@@ -124,7 +139,7 @@ impl PlanSources {
     pub(super) fn seen(&self, source: &PlanSource) -> (Option<String>, u64) {
         let kept = self.kept.lock();
         kept.get(&source.name).map_or((None, 0), |kept| {
-            (kept.tag(source).map(str::to_owned), kept.told)
+            (kept.tag_to_compare(source).map(str::to_owned), kept.told)
         })
     }
 
@@ -145,7 +160,7 @@ impl PlanSources {
     pub(super) fn wait(&self, source: &PlanSource) -> Duration {
         let kept = self.kept.lock();
         let kept = kept.get(&source.name);
-        kept.map_or(Duration::ZERO, |kept| kept.wait(source.refresh))
+        kept.map_or(Duration::ZERO, |kept| kept.wait(source))
     }
 }
 
@@ -192,8 +207,9 @@ impl<S: Store> Limiter<S> {
         match document.table(unset) {
             Ok(table) => self.use_plans(name, Arc::new(table)),
             Err(errors) => {
-                self.note_plans(name, Err(errors.to_string()));
-                Err(PlansError::Document(errors))
+                let error = PlansError::Document(errors);
+                self.note_plans(name, Err(&error));
+                Err(error)
             }
         }
     }
@@ -238,7 +254,8 @@ impl<S: Store> Limiter<S> {
     pub fn plans_tag(&self, name: &str) -> Option<String> {
         let rules = self.present();
         let source = rules.plans.iter().find(|source| source.name == name)?;
-        self.plan_sources().seen(source).0
+        let kept = self.plan_sources().kept.lock();
+        kept.get(name)?.tag(source).map(str::to_owned)
     }
 
     /// Whether the source of plans `name` could tell `table`: changes nothing. It takes as long as
@@ -280,13 +297,12 @@ impl<S: Store> Limiter<S> {
         name: &str,
         replaced: Result<(), PlansError>,
     ) -> Result<(), PlansError> {
-        let noted = replaced.clone().map_err(|error| error.to_string());
-        self.plan_sources().note(name, noted);
+        self.plan_sources().note(name, replaced.as_ref().map(drop));
         replaced
     }
 
     /// Notes that a source has nothing new, or why nothing could be had of it.
-    pub(super) fn note_plans(&self, name: &str, outcome: Result<(), String>) {
+    pub(super) fn note_plans(&self, name: &str, outcome: Result<(), &PlansError>) {
         self.plan_sources().note(name, outcome);
         self.plan_sources().writing.lock().free();
     }

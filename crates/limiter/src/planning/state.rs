@@ -1,8 +1,9 @@
 //! How old what the sources told is, and what went wrong since.
 
-use crate::known::{IN_ALL, delay};
+use super::replace::PlansError;
+use crate::known::{FILE_RETRY, IN_ALL, delay};
 use std::time::Duration;
-use tidegate_policy::plan::{Notes, PlanSource};
+use tidegate_policy::plan::{Notes, Origin, PlanErrors, PlanSource};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -44,17 +45,19 @@ pub(super) struct Kept {
     failed: u32,
     pub(super) failures: u64,
     pub(super) error: Option<String>,
-    /// Whether it was said aloud.
-    is_reported: bool,
+    /// Whether the last failure was an invalid document, and not a source that cannot be reached.
+    is_invalid: bool,
     /// Rises whenever somebody else than whoever keeps it says what it tells.
     pub(super) told: u64,
     /// The version of what it told last, and where that was: a reload leaves it as it is.
     seen: Option<(PlanSource, String)>,
+    /// The tag of the file that was loaded last, and its errors, if it is invalid.
+    condemned: Option<(PlanSource, String, PlanErrors)>,
 }
 
 impl Kept {
     pub(super) fn succeeded(&mut self, name: &str, now: Instant) {
-        if self.is_reported {
+        if self.failed > 0 {
             info!(plans = name, "plans can be loaded again");
         }
         *self = Self {
@@ -67,34 +70,63 @@ impl Kept {
         };
     }
 
-    pub(super) fn failed(&mut self, name: &str, error: String, now: Instant) {
-        let since = *self.failing_since.get_or_insert(now);
-        let is_first = self.failed == 0 && self.loaded.is_none();
-        let is_long = now.duration_since(since) >= IN_ALL;
+    /// Notes a failure. The first in a row is logged, and each invalid document once: an outage changes
+    /// its words with every attempt, a document only with its text.
+    pub(super) fn failed(&mut self, name: &str, error: &PlansError, now: Instant) {
+        self.failing_since.get_or_insert(now);
+        self.is_invalid = !matches!(error, PlansError::Load { .. });
+        let error = error.to_string();
+        if self.failed == 0 || (self.is_invalid && self.error.as_ref() != Some(&error)) {
+            let event = if self.is_invalid {
+                "plans are invalid"
+            } else {
+                "plans cannot be loaded"
+            };
+            let consequence = if self.loaded.is_some() {
+                "keeping the last good ones"
+            } else {
+                "no subject is known until they can be loaded"
+            };
+            warn!(plans = name, error, "{event}; {consequence}");
+        }
         self.failed = self.failed.saturating_add(1);
         self.failures = self.failures.saturating_add(1);
-        if is_first {
-            self.is_reported = true;
-            warn!(
-                plans = name,
-                error, "plans cannot be loaded: no subject is known until they can"
-            );
-        } else if is_long && !self.is_reported {
-            self.is_reported = true;
-            warn!(
-                plans = name,
-                error, "plans cannot be loaded any more: the last ones count"
-            );
-        }
         self.error = Some(error);
+    }
+
+    /// Remembers that `source` is invalid under this tag. Only a file's tag is certain to change with its
+    /// text: others may be corrected by hand and keep theirs.
+    pub(super) fn condemn(
+        &mut self,
+        source: &PlanSource,
+        tag: Option<String>,
+        errors: &PlanErrors,
+    ) {
+        let tag = tag.filter(|_| is_file(source));
+        self.condemned = tag.map(|tag| (source.clone(), tag, errors.clone()));
+    }
+
+    /// The errors of what `source` told last, if that was invalid.
+    pub(super) fn errors(&self, source: &PlanSource) -> Option<&PlanErrors> {
+        let (_, errors) = self.condemned(source)?;
+        Some(errors)
+    }
+
+    fn condemned(&self, source: &PlanSource) -> Option<(&str, &PlanErrors)> {
+        let (last, tag, errors) = self.condemned.as_ref()?;
+        is_same(last, source).then_some((tag, errors))
+    }
+
+    /// The tag of what `source` told last, valid or not: the same needs no second look.
+    pub(super) fn tag_to_compare(&self, source: &PlanSource) -> Option<&str> {
+        let condemned = self.condemned(source).map(|(tag, _)| tag);
+        condemned.or_else(|| self.tag(source))
     }
 
     /// The version of what `source` told last, if it told any.
     pub(super) fn tag(&self, source: &PlanSource) -> Option<&str> {
         let (last, tag) = self.seen.as_ref()?;
-        // What subjects have of whom nothing is said is part of what is made of it.
-        let is_same = last.is_same_place(source) && last.unset == source.unset;
-        is_same.then_some(tag)
+        is_same(last, source).then_some(tag)
     }
 
     /// Notes the version of what `source` tells.
@@ -102,11 +134,24 @@ impl Kept {
         self.seen = tag.map(|tag| (source.clone(), tag));
     }
 
-    /// How long until it is asked again: soon where it has failed, and after a while no sooner than ever.
-    pub(super) fn wait(&self, refresh: Duration) -> Duration {
+    /// Time until it is loaded again: `refresh` at most, and less soon after a source became unreachable.
+    pub(super) fn wait(&self, source: &PlanSource) -> Duration {
         match (self.failed.checked_sub(1), self.failing_since) {
-            (Some(earlier), Some(since)) if since.elapsed() < IN_ALL => delay(earlier),
-            _ => refresh,
+            (Some(_), _) if is_file(source) => source.refresh.min(FILE_RETRY),
+            (Some(earlier), Some(since)) if !self.is_invalid && since.elapsed() < IN_ALL => {
+                delay(earlier).min(source.refresh)
+            }
+            _ => source.refresh,
         }
     }
+}
+
+fn is_file(source: &PlanSource) -> bool {
+    matches!(source.origin, Origin::File(_))
+}
+
+/// Whether a text of `last` says the same as one of `source`.
+fn is_same(last: &PlanSource, source: &PlanSource) -> bool {
+    // What subjects have of whom nothing is said is part of what is made of it.
+    last.is_same_place(source) && last.unset == source.unset
 }

@@ -303,6 +303,7 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     }
     if let Some(value) = section("policies") {
         client::warn_about_unsourced(reader, &value, section("guards").as_ref(), &client);
+        client::warn_about_invented(reader, &value, &policies, &client);
     }
     if listen.grpc.is_some() {
         policies.iter_mut().for_each(Policy::expect_descriptors);

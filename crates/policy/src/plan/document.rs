@@ -1,6 +1,6 @@
 //! What a source delivers: plans, groups and subjects.
 
-use super::PlanErrors;
+use super::error::{Line, PlanErrors};
 use super::settings::{FIELDS, Settings, flag};
 use super::table::Table;
 use crate::config::{Fault, closest};
@@ -39,6 +39,8 @@ const ENTRIES_MAX: usize = 10_000_000;
 #[derive(Default)]
 pub struct Document {
     pub(super) plans: Vec<Entry>,
+    /// Ids of plans with `enabled: false`.
+    pub(super) plans_off: Vec<String>,
     pub(super) groups: Vec<Entry>,
     pub(super) subjects: Vec<Entry>,
     /// Whether the ids of subjects are secrets, such as API keys.
@@ -52,12 +54,22 @@ pub struct Document {
 #[derive(Default)]
 pub(super) struct Entry {
     pub(super) id: String,
+    pub(super) line: Line,
     pub(super) plan: Option<Box<str>>,
+    /// Line of the field that names the plan.
+    pub(super) plan_line: Line,
     pub(super) group: Option<Box<str>>,
     pub(super) own: Settings,
     pub(super) quota: Settings,
     /// Whether it counts as if it were not there.
     is_off: bool,
+}
+
+/// A field of an entry, as text.
+pub(super) struct Field<'a> {
+    pub(super) name: &'a str,
+    pub(super) text: &'a str,
+    pub(super) line: Line,
 }
 
 /// What kind of entry it is.
@@ -94,17 +106,17 @@ impl Document {
     /// `window_seconds`), or `rate`, or `unlimited`; with `quota.` before them, of a group's quota.
     /// With `enabled` `false`, it is checked and counts as if it were not there; so do all entries.
     pub fn plan(&mut self, id: &str, fields: &[(&str, &str)]) {
-        self.add(Level::Plan, id, fields);
+        self.add_texts(Level::Plan, id, fields);
     }
 
     /// Adds a group: besides those of a plan, the field `plan`.
     pub fn group(&mut self, id: &str, fields: &[(&str, &str)]) {
-        self.add(Level::Group, id, fields);
+        self.add_texts(Level::Group, id, fields);
     }
 
     /// Adds a subject: besides those of a plan, the fields `group` and `plan`.
     pub fn subject(&mut self, id: &str, fields: &[(&str, &str)]) {
-        self.add(Level::Subject, id, fields);
+        self.add_texts(Level::Subject, id, fields);
     }
 
     /// How many subjects it has.
@@ -117,24 +129,49 @@ impl Document {
         Table::build(self, unset)
     }
 
-    /// Notes that something is wrong that belongs to no entry.
-    pub fn refuse(&mut self, message: impl Into<String>) {
-        self.errors.add(message.into());
+    /// Names the text that it was read from, such as the path of a file: errors begin with it.
+    #[must_use]
+    pub fn named(mut self, text: &str) -> Self {
+        self.errors.set_text(text);
+        self
     }
 
-    pub(super) fn add(&mut self, kind: Level, id: &str, fields: &[(&str, &str)]) {
+    /// Notes that something is wrong that belongs to no entry.
+    pub fn refuse(&mut self, message: impl Into<String>) {
+        self.refuse_line(Line::default(), || message.into());
+    }
+
+    /// Notes that something is wrong on a line.
+    pub(super) fn refuse_line(&mut self, line: Line, message: impl FnOnce() -> String) {
+        self.errors.add(line, message);
+    }
+
+    fn add_texts(&mut self, kind: Level, id: &str, fields: &[(&str, &str)]) {
+        let fields: Vec<Field<'_>> = fields
+            .iter()
+            .map(|(name, text)| Field {
+                name,
+                text,
+                line: Line::default(),
+            })
+            .collect();
+        self.add(kind, (id, Line::default()), &fields);
+    }
+
+    pub(super) fn add(&mut self, kind: Level, (id, line): (&str, Line), fields: &[Field<'_>]) {
         let mut entry = Entry {
             id: id.to_owned(),
+            line,
             ..Entry::default()
         };
-        for (name, text) in fields {
-            if let Err(why) = entry.take(kind, name, text) {
-                self.refuse_entry(kind, id, &why);
+        for field in fields {
+            if let Err(why) = entry.take(kind, field) {
+                self.refuse_entry(kind, (id, field.line), &why);
             }
         }
         for settings in [&entry.own, &entry.quota] {
             if let Err(why) = settings.check() {
-                self.refuse_entry(kind, id, &why);
+                self.refuse_entry(kind, (id, line), &why);
             }
         }
         if id.is_empty() || id.len() > ID_MAX {
@@ -142,7 +179,7 @@ impl Document {
                 "an id has 1 to {ID_MAX} bytes, and this one has {}",
                 id.len()
             );
-            self.refuse_entry(kind, id, &why);
+            self.refuse_entry(kind, (id, line), &why);
         }
         let list = match kind {
             Level::Plan => &mut self.plans,
@@ -153,6 +190,9 @@ impl Document {
             .seen
             .saturating_add(usize::from(kind == Level::Subject));
         if entry.is_off {
+            if kind == Level::Plan {
+                self.plans_off.push(entry.id);
+            }
             return;
         }
         if list.len() == ENTRIES_MAX {
@@ -163,14 +203,25 @@ impl Document {
     }
 
     /// Notes what is wrong with an entry, by its name, or by its number where the name is a secret.
-    pub(super) fn refuse_entry(&mut self, kind: Level, id: &str, why: &str) {
-        let message = if kind == Level::Subject && self.hides_subjects {
-            let number = self.seen.saturating_add(1);
-            format!("subject number {number} (not shown, for it is a secret): {why}")
-        } else {
-            format!("{} {}: {why}", kind.noun(), Fault::quote(id))
-        };
-        self.errors.add(message);
+    pub(super) fn refuse_entry(&mut self, kind: Level, (id, line): (&str, Line), why: &str) {
+        let (hides, number) = (self.hides_subjects, self.seen.saturating_add(1));
+        self.errors.add(line, || {
+            if kind == Level::Subject && hides {
+                format!("subject number {number} (not shown, for it is a secret): {why}")
+            } else {
+                format!("{} {}: {why}", kind.noun(), Fault::quote(id))
+            }
+        });
+    }
+}
+
+/// A document of which nothing could be read: its table is these errors.
+impl From<PlanErrors> for Document {
+    fn from(errors: PlanErrors) -> Self {
+        Self {
+            errors,
+            ..Self::default()
+        }
     }
 }
 
@@ -188,10 +239,12 @@ impl fmt::Debug for Document {
 // === impl Entry ===
 
 impl Entry {
-    fn take(&mut self, kind: Level, name: &str, text: &str) -> Result<(), String> {
+    fn take(&mut self, kind: Level, field: &Field<'_>) -> Result<(), String> {
+        let Field { name, text, line } = *field;
         let named = || Some(text.trim()).filter(|it| !it.is_empty()).map(Box::from);
         if kind != Level::Plan && name == "plan" {
             self.plan = named();
+            self.plan_line = line;
             return Ok(());
         }
         if kind == Level::Subject && GROUP.contains(&name) {

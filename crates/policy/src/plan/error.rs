@@ -1,5 +1,6 @@
 //! What is wrong with a document of plans.
 
+use crate::config::Place;
 use std::fmt;
 
 /// Errors beyond this many are counted, not kept.
@@ -8,6 +9,8 @@ const KEPT_MAX: usize = 20;
 /// Everything that is wrong with a document of plans: each names its entry, and none shows a secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlanErrors {
+    /// Name of the file or other text that is wrong, where it has one.
+    text: Option<String>,
     messages: Vec<String>,
     /// Those beyond what is kept.
     more: usize,
@@ -18,16 +21,27 @@ impl PlanErrors {
     pub fn one(message: impl Into<String>) -> Self {
         Self {
             messages: vec![message.into()],
-            more: 0,
+            ..Self::default()
         }
     }
 
-    pub(super) fn add(&mut self, message: String) {
+    /// Adds an error on `line`. Calls `message` only if the error is kept: there may be millions.
+    pub(super) fn add(&mut self, line: Line, message: impl FnOnce() -> String) {
         if self.messages.len() < KEPT_MAX {
-            self.messages.push(message);
+            self.messages.push(format!("{line}{}", message()));
         } else {
             self.more = self.more.saturating_add(1);
         }
+    }
+
+    /// Sets the name of the text that is wrong, such as the path of a file.
+    pub(super) fn set_text(&mut self, name: &str) {
+        self.text = Some(name.to_owned());
+    }
+
+    /// Name of the file or other text that is wrong, where it has one.
+    pub fn text(&self) -> Option<&str> {
+        self.text.as_deref()
     }
 
     /// What is wrong, one after the other.
@@ -52,6 +66,9 @@ impl PlanErrors {
 
 impl fmt::Display for PlanErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(text) = &self.text {
+            write!(f, "{text}: ")?;
+        }
         for (nth, message) in self.messages.iter().enumerate() {
             if nth > 0 {
                 f.write_str("; ")?;
@@ -66,3 +83,26 @@ impl fmt::Display for PlanErrors {
 }
 
 impl std::error::Error for PlanErrors {}
+
+/// Line of a text on which something is written; 0 where there is no such text. Displays as what
+/// precedes a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Line(u32);
+
+impl From<Place> for Line {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::File { line, .. } => Self(u32::try_from(line).unwrap_or(0)),
+            Place::Variable(_) => Self::default(),
+        }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => Ok(()),
+            line => write!(f, "line {line}: "),
+        }
+    }
+}

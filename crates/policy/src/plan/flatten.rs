@@ -6,13 +6,16 @@ use super::settings::{Settings, Sum};
 use super::subjects::Subjects;
 use super::table::Table;
 use super::{PlanErrors, Rate, Unset};
-use crate::config::Fault;
+use crate::config::{Fault, closest};
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
 /// The most different rates of a document. Each becomes a band of every limit that asks, with all that
 /// is said of it, and is kept for as long as it may be asked for.
 const RATES_MAX: usize = 65_536;
+
+/// The most plans that a message names.
+const SHOWN_MAX: usize = 5;
 
 impl Table {
     pub(super) fn build(mut document: Document, unset: Unset) -> Result<Self, PlanErrors> {
@@ -44,15 +47,77 @@ type Plans = HashMap<String, (Settings, Settings), RandomState>;
 fn plans(document: &mut Document) -> Plans {
     let mut plans = Plans::default();
     for plan in std::mem::take(&mut document.plans) {
-        let Entry { id, own, quota, .. } = plan;
+        let Entry {
+            id,
+            line,
+            own,
+            quota,
+            ..
+        } = plan;
         if plans.insert(id.clone(), (own, quota)).is_some() {
-            document.refuse_entry(Level::Plan, &id, TWICE);
+            document.refuse_entry(Level::Plan, (&id, line), TWICE);
         }
     }
     plans
 }
 
 const TWICE: &str = "it is there twice";
+
+/// Settings of the plan that an entry names; none where it names none. A plan that does not exist is an
+/// error: its subjects would have no limit.
+fn plan_of(
+    document: &mut Document,
+    entry: &Entry,
+    plans: &Plans,
+    shown: impl Fn() -> String,
+) -> (Settings, Settings) {
+    let Some(name) = entry.plan.as_deref() else {
+        return <(Settings, Settings)>::default();
+    };
+    if let Some(plan) = plans.get(name) {
+        return *plan;
+    }
+    let is_off = document.plans_off.iter().any(|id| id == name);
+    document.refuse_line(entry.plan_line, || {
+        let why = if is_off {
+            format!("plan {} has `enabled: false`", Fault::quote(name))
+        } else {
+            unknown_plan(name, plans)
+        };
+        format!("{}: {why}", shown())
+    });
+    <(Settings, Settings)>::default()
+}
+
+fn unknown_plan(name: &str, plans: &Plans) -> String {
+    let quoted = Fault::quote(name);
+    let mut names: Vec<&str> = plans.keys().map(String::as_str).collect();
+    // So that the message is the same each time.
+    names.sort_unstable();
+    match closest(name, names.iter().copied()) {
+        Some(meant) => format!(
+            "there is no plan {quoted}; did you mean {}?",
+            Fault::quote(meant)
+        ),
+        None if names.is_empty() => format!("there is no plan {quoted}, nor any other"),
+        None => {
+            let shown: Vec<String> = names
+                .iter()
+                .take(SHOWN_MAX)
+                .map(|it| Fault::quote(it))
+                .collect();
+            let more = if names.len() > SHOWN_MAX {
+                " and others"
+            } else {
+                ""
+            };
+            format!(
+                "there is no plan {quoted}; there are {}{more}",
+                shown.join(", ")
+            )
+        }
+    }
+}
 
 /// A table in the making.
 struct Builder {
@@ -82,13 +147,13 @@ impl Builder {
 
     fn group(&mut self, document: &mut Document, entry: &Entry, plans: &Plans) {
         let Some((_, true)) = self.table.groups.add(&entry.id) else {
-            document.refuse_entry(Level::Group, &entry.id, TWICE);
+            document.refuse_entry(Level::Group, (&entry.id, entry.line), TWICE);
             return;
         };
-        // Whose plan is missing keeps what it says itself.
-        let (plan, quota) = self.plan(entry, plans).unwrap_or_default();
+        let shown = || format!("group {}", Fault::quote(&entry.id));
+        let (plan, quota) = plan_of(document, entry, plans, shown);
         self.levels.push(plan.under(entry.own));
-        let name = || format!("the quota of group {}", Fault::quote(&entry.id));
+        let name = || format!("{}the quota of {}", entry.line, shown());
         let has = self.has(quota.under(entry.quota), name);
         self.table.quotas.push(has);
     }
@@ -110,12 +175,13 @@ impl Builder {
         let group = entry.group.as_deref().and_then(|id| self.group_number(id));
         let level = group.and_then(|number| self.levels.get(usize::try_from(number).ok()?));
         let level = level.copied().unwrap_or_default();
-        let (plan, _) = self.plan(entry, plans).unwrap_or_default();
-        let has = self.has(level.under(plan).under(entry.own), shown);
+        let (plan, _) = plan_of(document, entry, plans, shown);
+        let name = || format!("{}{}", entry.line, shown());
+        let has = self.has(level.under(plan).under(entry.own), name);
         let notes = &mut self.table.notes;
         notes.unset = notes.unset.saturating_add(usize::from(has == self.unset));
         if !self.table.subjects.add(&entry.id, has.0, group) {
-            document.refuse(format!("{}: {TWICE}", shown()));
+            document.refuse_line(entry.line, || format!("{}: {TWICE}", shown()));
         }
     }
 
@@ -129,16 +195,6 @@ impl Builder {
         let notes = &mut self.table.notes;
         notes.groups_missing = notes.groups_missing.saturating_add(usize::from(is_new));
         Some(number)
-    }
-
-    /// What the plan of an entry says, if it has one that is there.
-    fn plan(&mut self, entry: &Entry, plans: &Plans) -> Option<(Settings, Settings)> {
-        let found = plans.get(entry.plan.as_deref()?);
-        let notes = &mut self.table.notes;
-        notes.plans_missing = notes
-            .plans_missing
-            .saturating_add(usize::from(found.is_none()));
-        found.copied()
     }
 
     fn has(&mut self, settings: Settings, whose: impl FnOnce() -> String) -> Has {

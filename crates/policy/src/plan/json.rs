@@ -1,39 +1,49 @@
 //! JSON as a tree: what programs deliver is large, and read ten times as fast as YAML.
 
 use crate::config::{Entry, Key, Kind, Node, Place};
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use std::cell::Cell;
 use std::fmt;
 
-/// Where something stands that nobody noted.
-const SOMEWHERE: Place = Place::File {
-    line: 1,
-    column: 1,
-    width: 1,
-};
+/// Place of something whose line is unknown.
+const SOMEWHERE: Place = at_line(0);
+
+const fn at_line(line: usize) -> Place {
+    Place::File {
+        line,
+        column: 1,
+        width: 1,
+    }
+}
 
 /// The tree of a text, if it is JSON; anything else may still be YAML, which then says what is wrong.
+/// Keys know their lines.
 pub(super) fn read(text: &str) -> Option<Node> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }
-    read_any(text).ok()
-}
-
-/// The tree of a text that is JSON, or what is wrong with it.
-pub(super) fn read_any(text: &str) -> serde_json::Result<Node> {
+    let lines = Lines {
+        text,
+        seen: Cell::new((0, 1)),
+    };
+    let mut deserializer = serde_json::Deserializer::from_str(text);
     // Its nesting is bounded.
-    serde_json::from_str::<Tree>(text).map(|tree| tree.0)
+    let tree = Walk(Some(&lines)).deserialize(&mut deserializer).ok()?;
+    deserializer.end().ok()?;
+    Some(tree)
 }
 
-struct Tree(Node);
-
-impl<'de> Deserialize<'de> for Tree {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Walk).map(Self)
-    }
+/// The tree of a text that is JSON, or what is wrong with it. Its keys know no lines.
+pub(super) fn read_any(text: &str) -> serde_json::Result<Node> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let tree = Walk(None).deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(tree)
 }
 
-struct Walk;
+pub(super) fn text(text: impl fmt::Display) -> Node {
+    node(Kind::Text(text.to_string()))
+}
 
 fn node(kind: Kind) -> Node {
     Node {
@@ -42,11 +52,76 @@ fn node(kind: Kind) -> Node {
     }
 }
 
-pub(super) fn text(text: impl fmt::Display) -> Node {
-    node(Kind::Text(text.to_string()))
+/// Finds the lines of parts of a text. Each part is to be further down than the one before.
+struct Lines<'t> {
+    text: &'t str,
+    /// Offset of the part that was found last, and its line.
+    seen: Cell<(usize, usize)>,
 }
 
-impl<'de> Visitor<'de> for Walk {
+impl Lines<'_> {
+    /// The place of a part that is borrowed from the text.
+    fn place(&self, part: &str) -> Place {
+        let (before, line) = self.seen.get();
+        let offset = part.as_ptr().addr().checked_sub(self.text.as_ptr().addr());
+        let between = offset.and_then(|offset| self.text.as_bytes().get(before..offset));
+        let (Some(offset), Some(between)) = (offset, between) else {
+            return SOMEWHERE;
+        };
+        let breaks = between.iter().filter(|byte| **byte == b'\n').count();
+        let line = line.saturating_add(breaks);
+        self.seen.set((offset, line));
+        at_line(line)
+    }
+}
+
+/// Reads a value. The lines of keys are noted where there are any.
+#[derive(Clone, Copy)]
+struct Walk<'l>(Option<&'l Lines<'l>>);
+
+/// Reads a key.
+struct Name<'l>(Option<&'l Lines<'l>>);
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Key;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Key, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Name<'_> {
+    type Value = Key;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+
+    fn visit_borrowed_str<E>(self, key: &'de str) -> Result<Key, E> {
+        Ok(Key {
+            place: self.0.map_or(SOMEWHERE, |lines| lines.place(key)),
+            text: key.to_owned(),
+        })
+    }
+
+    // With an escape in it: it is no part of the text.
+    fn visit_str<E>(self, key: &str) -> Result<Key, E> {
+        Ok(Key {
+            place: SOMEWHERE,
+            text: key.to_owned(),
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Walk<'_> {
     type Value = Node;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +154,7 @@ impl<'de> Visitor<'de> for Walk {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
         let mut list = Vec::new();
-        while let Some(Tree(item)) = items.next_element()? {
+        while let Some(item) = items.next_element_seed(self)? {
             list.push(item);
         }
         Ok(node(Kind::List(list)))
@@ -87,11 +162,8 @@ impl<'de> Visitor<'de> for Walk {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
         let mut map = Vec::new();
-        while let Some((key, Tree(value))) = entries.next_entry::<String, Tree>()? {
-            let key = Key {
-                text: key,
-                place: SOMEWHERE,
-            };
+        while let Some(key) = entries.next_key_seed(Name(self.0))? {
+            let value = entries.next_value_seed(self)?;
             map.push(Entry { key, value });
         }
         Ok(node(Kind::Map(map)))

@@ -1,9 +1,10 @@
 //! A document of plans from its text.
 
-use super::document::{Document, ENABLED, GROUP, Level};
+use super::document::{Document, ENABLED, Field, GROUP, Level};
+use super::error::{Line, PlanErrors};
+use super::json;
 use super::settings::flag;
-use super::{PlanErrors, json};
-use crate::config::{self, Entry, Fault, Node, Place, closest, read_syntax_up_to};
+use crate::config::{self, Entry, Fault, Node, closest, read_syntax_up_to};
 
 /// The longest text, in bytes.
 const TEXT_MAX: usize = 256 << 20;
@@ -102,18 +103,19 @@ impl Document {
                 } else {
                     String::new()
                 };
-                self.refuse_entry(level, id, &format!("it is not JSON{why}"));
+                let why = format!("it is not JSON{why}");
+                self.refuse_entry(level, (id, Line::default()), &why);
                 self.seen = self
                     .seen
                     .saturating_add(usize::from(level == Level::Subject));
                 return;
             }
         };
-        self.settings(level, id, &node);
+        self.settings(level, (id, Line::default()), &node);
     }
 
     fn section(&mut self, section: &Entry) {
-        let name = section.key.text.as_str();
+        let (name, line) = (section.key.text.as_str(), Line::from(section.key.place));
         let known = SECTIONS.iter().find(|(known, _)| *known == name);
         let Some((_, kind)) = known else {
             let names = SECTIONS.iter().map(|(name, _)| *name);
@@ -121,45 +123,51 @@ impl Document {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => "expected `plans`, `groups` or `subjects`".to_owned(),
             };
-            self.refuse(format!("unknown section {}; {help}", Fault::quote(name)));
+            self.refuse_line(line, || {
+                format!("unknown section {}; {help}", Fault::quote(name))
+            });
             return;
         };
         match &section.value.kind {
             config::Kind::Map(entries) => {
                 for Entry { key, value } in entries {
-                    self.settings(*kind, &key.text, value);
+                    self.settings(*kind, (&key.text, key.place.into()), value);
                 }
             }
             config::Kind::Null => {}
-            _ => self.refuse(format!(
-                "`{name}` is {}; expected a map from ids to settings",
-                section.value.noun()
-            )),
+            _ => self.refuse_line(line, || {
+                let noun = section.value.noun();
+                format!("`{name}` is {noun}; expected a map from ids to settings")
+            }),
         }
     }
 
-    fn settings(&mut self, kind: Level, id: &str, value: &Node) {
-        let mut fields: Vec<(String, &str)> = Vec::new();
+    fn settings(&mut self, kind: Level, (id, line): (&str, Line), value: &Node) {
+        let mut fields: Vec<(String, &str, Line)> = Vec::new();
         match &value.kind {
             config::Kind::Null => {}
-            config::Kind::Text(rate) => fields.push(("rate".to_owned(), rate)),
+            config::Kind::Text(rate) => fields.push(("rate".to_owned(), rate, line)),
             config::Kind::Map(entries) => {
                 for field in entries {
                     if let Err(why) = flatten(field, "", &mut fields) {
-                        self.refuse_entry(kind, id, &why);
+                        self.refuse_entry(kind, (id, field.key.place.into()), &why);
                     }
                 }
             }
             config::Kind::List(_) | config::Kind::Broken => {
                 let why = "it is a list; expected settings, such as `{ N: 100, T: 60 }`";
-                self.refuse_entry(kind, id, why);
+                self.refuse_entry(kind, (id, line), why);
             }
         }
-        let fields: Vec<(&str, &str)> = fields
+        let fields: Vec<Field<'_>> = fields
             .iter()
-            .map(|(name, text)| (name.as_str(), *text))
+            .map(|(name, text, line)| Field {
+                name,
+                text,
+                line: *line,
+            })
             .collect();
-        self.add(kind, id, &fields);
+        self.add(kind, (id, line), &fields);
     }
 }
 
@@ -187,7 +195,7 @@ pub fn refers(level: Level, text: &str) -> Refers {
         // What is wrong with it is told where it is loaded.
         flatten(field, "", &mut fields).ok();
     }
-    for (name, text) in fields {
+    for (name, text, _) in fields {
         let named = || Some(text.trim()).filter(|it| !it.is_empty());
         match name.as_str() {
             "plan" if level != Level::Plan => refers.plan = named().map(str::to_owned),
@@ -226,18 +234,18 @@ fn entry(text: &str) -> serde_json::Result<Node> {
 fn flatten<'a>(
     field: &'a Entry,
     before: &str,
-    fields: &mut Vec<(String, &'a str)>,
+    fields: &mut Vec<(String, &'a str, Line)>,
 ) -> Result<(), String> {
-    let name = field.key.text.as_str();
+    let (name, line) = (field.key.text.as_str(), Line::from(field.key.place));
     match &field.value.kind {
         // What says nothing is not set.
         config::Kind::Null => Ok(()),
         config::Kind::Text(text) if before.is_empty() && name == QUOTA => {
-            fields.push(("quota.rate".to_owned(), text));
+            fields.push(("quota.rate".to_owned(), text, line));
             Ok(())
         }
         config::Kind::Text(text) => {
-            fields.push((format!("{before}{name}"), text));
+            fields.push((format!("{before}{name}"), text, line));
             Ok(())
         }
         config::Kind::Map(inner) if before.is_empty() && (name == QUOTA || OWN.contains(&name)) => {
@@ -268,14 +276,12 @@ fn yaml(text: &str, hides: bool) -> Result<Node, PlanErrors> {
     let hides = hides && !text.trim().is_empty();
     let mut errors = PlanErrors::default();
     for (place, fault) in faults {
-        let line = match place {
-            Place::File { line, .. } => format!("line {line}: "),
-            Place::Variable(_) => String::new(),
-        };
-        errors.add(if hides {
-            format!("{line}this cannot be read (not shown, for it may be a secret)")
-        } else {
-            line + &fault.into_sentence()
+        errors.add(place.into(), || {
+            if hides {
+                "this cannot be read (not shown, for it may be a secret)".to_owned()
+            } else {
+                fault.into_sentence()
+            }
         });
     }
     match root {

@@ -49,8 +49,6 @@ pub(crate) struct Group<'a> {
 /// What is odd about a document, and does no harm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// Groups and subjects with a plan that is not there.
-    pub plans_missing: usize,
     /// Subjects with a group that is not there.
     pub groups_missing: usize,
     /// Subjects of which no level says how much.

@@ -46,7 +46,7 @@ fn the_more_specific_wins_field_by_field() {
 plans: { basic: { N: 100, T: 60 }, big: { N: 9000, T: 3600 } }
 workspaces:
   acme: { plan: basic, N: 500 }
-  lost: { plan: gone, N: 7, T: 10 }
+  lost: { N: 7, T: 10 }
   bare: { plan: basic }
 projects:
   inherits: { workspaceId: acme }
@@ -80,7 +80,6 @@ projects:
         );
     }
     let table = read(text).table(Unset::Unlimited).unwrap();
-    assert_eq!(table.notes().plans_missing, 1);
     assert_eq!(table.notes().groups_missing, 1);
     assert_eq!(table.notes().unset, 1);
 }
@@ -173,6 +172,91 @@ fn everything_that_is_wrong_is_told_at_once_by_the_name_of_its_entry() {
     assert!(wrong("").contains("it says nothing"));
     assert!(wrong(r#"{"subjects": {"a": 5, "a": 6}}"#).contains("it is there twice"));
     assert!(wrong("subjects: { a: 5/s }\nprojects: { a: 5/s }").contains("it is there twice"));
+}
+
+#[test]
+fn a_misspelt_plan_lifted_the_limit_of_its_subject() {
+    let yaml = "
+plans: { free: 100/min, pro: 1000/min }
+groups:
+  acme: { plan: pro }
+  lost:
+    N: 7
+    plan: prp
+subjects:
+  p1: { plan: fre, N: 5, T: 60 }
+  p2: { group: acme, plan: enterprise }
+";
+    let json = r#"{
+  "plans": { "free": "100/min", "pro": "1000/min" },
+  "groups": {
+    "acme": { "plan": "pro" },
+    "lost": {
+      "N": 7,
+      "plan": "prp" }
+  }, "subjects": {
+    "p1": { "plan": "fre", "N": 5, "T": 60 },
+    "p2": { "group": "acme", "plan": "enterprise" }
+  }
+}"#;
+    for (text, lines) in [(yaml, [7, 9, 10]), (json, [7, 9, 10])] {
+        let said = wrong(text);
+        for (line, words) in lines.iter().zip([
+            "group `lost`: there is no plan `prp`; did you mean `pro`?",
+            "subject `p1`: there is no plan `fre`; did you mean `free`?",
+            "subject `p2`: there is no plan `enterprise`; there are `free`, `pro`",
+        ]) {
+            let words = format!("line {line}: {words}");
+            assert!(said.contains(&words), "{words}\n{said}");
+        }
+    }
+    let said = wrong("subjects: { p: { plan: pro } }");
+    assert_eq!(
+        said,
+        "line 1: subject `p`: there is no plan `pro`, nor any other"
+    );
+    let said = wrong("tokens: { hunter2: { plan: pro } }");
+    assert_eq!(
+        said,
+        "line 1: subject number 1: there is no plan `pro`, nor any other"
+    );
+}
+
+#[test]
+fn a_plan_that_was_turned_off_lifted_the_limits_of_its_subjects() {
+    let text = "plans: { pro: { rate: 5/s, enabled: false } }\nsubjects: { p: { plan: pro } }";
+    let said = wrong(text);
+    assert_eq!(said, "line 2: subject `p`: plan `pro` has `enabled: false`");
+    // An entry that is off itself has no plan to look for.
+    let text = text.replace("{ plan: pro }", "{ plan: pro, enabled: false }");
+    assert_eq!(has(read(&text), Unset::Refuse, "p"), "unknown");
+}
+
+#[test]
+fn a_subject_of_a_group_that_does_not_exist_has_what_it_says_itself() {
+    let text = "plans: { pro: 5/s }\nprojects: { p: { workspaceId: gone, plan: pro }, q: { workspaceId: gone } }";
+    assert_eq!(has(read(text), Unset::Refuse, "p"), "5/s");
+    assert_eq!(has(read(text), Unset::Refuse, "q"), "unset: nothing");
+}
+
+#[test]
+fn errors_of_json_told_no_line() {
+    let text = "{\n\"plans\": {\n\"a\": {\n\"N\": \"many\" },\n\"b\\u0062\": { \"N\": -1.5e, \"T\": 1 } } }";
+    assert!(
+        wrong(text).contains("line 5"),
+        "it is no JSON: {}",
+        wrong(text)
+    );
+    let text = text.replace("-1.5e", "\"x\"");
+    assert_eq!(
+        wrong(&text),
+        "line 4: plan `a`: `N`: `many` is not an amount; expected a whole number, for example `100`; \
+         line 5: plan `bb`: `N`: `x` is not an amount; expected a whole number, for example `100`"
+    );
+    assert_eq!(
+        wrong("{\n\n\"plan\": {}}"),
+        "line 3: unknown section `plan`; did you mean `plans`?"
+    );
 }
 
 #[test]
@@ -334,7 +418,7 @@ proptest! {
         };
         tell(&plan.fields(), &mut |it| document.plan("p", it));
         tell(&own_plan.fields(), &mut |it| document.plan("q", it));
-        let group_plan = if has_plan { "p" } else { "gone" };
+        let group_plan = if has_plan { "p" } else { "" };
         tell(&fields(group, &[("plan", group_plan)]), &mut |it| document.group("g", it));
         let mut more = Vec::new();
         more.extend(has_group.then_some(("group", "g")));

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::sources::{self, Plans};
 use std::fmt::Write;
 use std::sync::Arc;
-use tidegate::plan::{Origin, PlanSource, Table, Tables};
+use tidegate::plan::{Origin, PlanErrors, PlanSource, Table, Tables, Unset};
 use tidegate::{LoadPlans, LoadedPlans};
 use tidegate_policy::{Config, Limit};
 use tokio::time::timeout;
@@ -43,14 +43,40 @@ fn load_one(source: &PlanSource, hides_subjects: bool) -> Result<Table, Failure>
     match loaded {
         LoadedPlans::Changed { document, .. } => document
             .table(source.unset)
-            .map_err(|errors| wrong(errors.to_string())),
+            .map_err(|errors| wrong(listed(&errors))),
         LoadedPlans::Unchanged => Ok(Table::default()),
     }
 }
 
-/// Checks the plans in files that `config` names, and tells what they hold; of others, that they were
-/// not asked.
-pub(crate) fn check(config: &Config) -> Result<Vec<String>, Failure> {
+/// Errors for a person: one in a line, several below each other.
+fn listed(errors: &PlanErrors) -> String {
+    if errors.count() == 1 {
+        return errors.to_string();
+    }
+    let text = errors.text().map_or(String::new(), |it| format!("{it}: "));
+    let mut listed = format!("{text}{} errors", errors.count());
+    for message in errors.messages() {
+        let _ = write!(listed, "\n   {message}");
+    }
+    match errors.count().checked_sub(errors.messages().len()) {
+        None | Some(0) => {}
+        Some(more) => {
+            let _ = write!(listed, "\n   and {more} more");
+        }
+    }
+    listed
+}
+
+/// Summary of the plans of a configuration.
+pub(crate) struct Checked {
+    /// A line for each source.
+    pub(crate) summaries: Vec<String>,
+    /// What is valid and unlikely to be meant.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Checks the plans in files that `config` names, and sums them up. Other sources are not loaded.
+pub(crate) fn check(config: &Config) -> Result<Checked, Failure> {
     let is_file = |_: usize, source: &PlanSource| matches!(source.origin, Origin::File(_));
     for source in &config.plans {
         if let Some(why) = sources::missing(source) {
@@ -60,10 +86,32 @@ pub(crate) fn check(config: &Config) -> Result<Vec<String>, Failure> {
     let limits = config.written().flat_map(|policy| &policy.limits);
     let tables = load(&config.plans, limits, is_file)?;
     check_rates(config, &tables)?;
-    let told = config.plans.iter().zip(&tables);
-    Ok(told
-        .map(|(source, table)| tell(source, table.as_deref()))
-        .collect())
+    let loaded = || config.plans.iter().zip(&tables);
+    Ok(Checked {
+        summaries: loaded()
+            .map(|(it, table)| tell(it, table.as_deref()))
+            .collect(),
+        warnings: loaded()
+            .filter_map(|(it, table)| warn_of_unset(it, table.as_deref()?))
+            .collect(),
+    })
+}
+
+/// A warning where subjects have no limit because no level says how much they have.
+fn warn_of_unset(source: &PlanSource, table: &Table) -> Option<String> {
+    let (count, name) = (table.notes().unset, &source.name);
+    if count == 0 || source.unset != Unset::Unlimited {
+        return None;
+    }
+    let (subjects, have) = match count {
+        1 => ("subject", "has"),
+        _ => ("subjects", "have"),
+    };
+    Some(format!(
+        "plans `{name}`: warning: {count} {subjects} {have} neither a plan nor a rate, and so no limit: \
+         `unset` is `unlimited`\n   help: give each a plan, or write `unset: refuse` or a rate such as \
+         `unset: 100/min`"
+    ))
 }
 
 /// Every rate must be one that the limits which ask for it can count.
@@ -99,10 +147,6 @@ fn tell(source: &PlanSource, table: Option<&Table>) -> String {
         table.rates().len()
     );
     for (count, what) in [
-        (
-            notes.plans_missing,
-            "have a plan that is not there, and what they say themselves",
-        ),
         (
             notes.groups_missing,
             "groups are not there, though subjects belong to them",

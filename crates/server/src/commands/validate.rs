@@ -31,8 +31,8 @@ pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     let loaded = source.load(&ProcessEnvironment::new());
     let (config, notes) = loaded.map_err(Failure::from)?;
     let plans = plans::check(&config)?;
-    let mut text = verdict(&source.name(), &config);
-    for plan in plans {
+    let mut text = verdict(&source.name(), &config, plans.warnings.len());
+    for plan in plans.summaries.iter().chain(&plans.warnings) {
         let _ = write!(text, "\n\n{plan}");
     }
     for note in notes {
@@ -51,11 +51,11 @@ pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     print::line(&text)
 }
 
-fn verdict(file: &str, config: &Config) -> String {
+fn verdict(file: &str, config: &Config, of_plans: usize) -> String {
     let limits = config.written().map(|policy| policy.limits.len()).sum();
     let policies = counted(config.written().count(), "policy", "policies");
     let limits = counted(limits, "limit", "limits");
-    let warnings = match config.warnings().len() {
+    let warnings = match config.warnings().len().saturating_add(of_plans) {
         0 => String::new(),
         count => format!(", {}", counted(count, "warning", "warnings")),
     };

@@ -22,7 +22,9 @@ use crate::telemetry::traces::{Trace, Tracer};
 use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{AnyStore, BuildError, CheckError, Config, Limiter, Request, Rules, Store};
+use tidegate::{
+    AnyStore, BuildError, CheckError, Config, Limiter, PlansError, Request, Rules, Store,
+};
 use tidegate_policy::Policy;
 use tokio::time::timeout;
 
@@ -76,9 +78,28 @@ impl Decider {
         let builder = Limiter::builder().config(config).listed();
         let limiter = Box::pin(builder.start()).await?;
         let decider = Self::observed(limiter, counters);
-        // So that the first requests find plans; what is wrong has been said, and is tried again.
-        Box::pin(decider.limiter.load_plans(&decider.plans)).await;
+        decider.load_plans().await?;
         Ok(decider)
+    }
+
+    /// Loads plans, so that the first requests find them. Fails on a mistake: an invalid document, or a file
+    /// that cannot be read. Other sources that cannot be reached are tried again while it serves.
+    async fn load_plans(&self) -> Result<(), BuildError> {
+        let wrong = Box::pin(self.limiter.load_plans(&self.plans)).await;
+        let states = self.limiter.plans();
+        let is_file = |name: &str| states.iter().any(|it| it.name == name && it.kind == "file");
+        let mistakes = wrong
+            .into_iter()
+            .filter(|(name, error)| !matches!(error, PlansError::Load { .. }) || is_file(name));
+        let mistakes: Vec<String> = mistakes
+            .map(|(name, error)| format!("`{name}`: {error}"))
+            .collect();
+        if mistakes.is_empty() {
+            return Ok(());
+        }
+        Err(BuildError::Plans {
+            reason: mistakes.join("; "),
+        })
     }
 
     /// Tells those who share the store that this instance goes, unless that takes long.

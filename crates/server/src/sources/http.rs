@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::LoadedPlans;
-use tidegate::plan::Document;
+use tidegate::plan::{Document, PlanErrors};
 use tidegate_policy::config::Secret;
 use tidegate_policy::route::UpstreamTls;
 
@@ -93,14 +93,13 @@ async fn read(answer: Answer, hides_subjects: bool) -> Result<LoadedPlans, Strin
     let tag = tag.filter(|tag| tag.len() <= TAG_MAX).map(str::to_owned);
     let body = answer.document()?;
     let document = blocking(move || {
-        let text = std::str::from_utf8(&body).map_err(|_| "it is not text in UTF-8".to_owned())?;
-        Document::read(text, hides_subjects).map_err(|errors| errors.to_string())
+        let text = std::str::from_utf8(&body);
+        let text = text.map_err(|_| PlanErrors::one("it is not text in UTF-8"));
+        let document = text.and_then(|text| Document::read(text, hides_subjects));
+        document.unwrap_or_else(Document::from)
     });
-    let document = document
-        .await
-        .unwrap_or_else(|| Err("it came to no end".to_owned()));
     Ok(LoadedPlans::Changed {
-        document: document?,
+        document: document.await.ok_or("it came to no end")?,
         tag,
     })
 }
@@ -203,8 +202,15 @@ mod tests {
                 .await
                 .expect_err("it is away");
             assert!(away.contains("503"), "{away}");
-            let wrong = fetch.load(&asked, tag).await.expect_err("it is wrong");
-            assert!(!wrong.contains("hush"), "{wrong}");
+            let Ok(LoadedPlans::Changed { document, .. }) = fetch.load(&asked, tag).await else {
+                panic!("it answers: an invalid text is no outage");
+            };
+            let wrong = document.table(Unset::Unlimited).expect_err("it is wrong");
+            let wrong = wrong.to_string();
+            assert!(
+                wrong.contains("line 1") && !wrong.contains("hush"),
+                "{wrong}"
+            );
         };
         let (heads, ()) = tokio::join!(serve(listener, &answers), load);
         assert!(

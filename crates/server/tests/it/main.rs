@@ -40,6 +40,8 @@ mod guards;
 mod import;
 /// `tidegate inspect`.
 mod inspect;
+/// Mistakes in plans, lists and files.
+mod mistakes;
 /// Rates that come from plans.
 mod plans;
 /// `POST /v1/check`: everything but decisions, word for word.

@@ -72,9 +72,14 @@ async fn a_source_is_asked_as_often_as_it_says_and_told_what_is_known() {
     assert_eq!(limiter.plans()[0].loads, 4);
 }
 
+/// A configuration whose plans are not in a file.
+fn elsewhere() -> String {
+    EVENTS.replace("file: plans.yaml", "http: 'http://plans.internal'")
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_source_that_fails_is_asked_soon_again_then_seldom_and_what_it_told_stays() {
-    let (limiter, _) = limiter(EVENTS, "");
+    let (limiter, _) = limiter(&elsewhere(), "");
     let told = told(&[
         Answer::Plans("subjects: { p: 4/h }"),
         Answer::Never,
@@ -101,6 +106,72 @@ async fn a_source_that_fails_is_asked_soon_again_then_seldom_and_what_it_told_st
     );
     assert_eq!(state.error.as_deref(), Some("it is away"));
     assert_eq!(passes(&limiter, "p", 9), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_invalid_document_was_taken_for_an_outage() {
+    let (limiter, _) = limiter(&elsewhere(), "");
+    let told = told(&[
+        Answer::Plans("subjects: { p: 4/h }"),
+        Answer::Plans("subjects: { p: { plan: gone } }"),
+    ]);
+    tokio::select! {
+        () = limiter.keep_plans(&told) => panic!("there is a limiter"),
+        () = sleep(Duration::from_mins(5)) => {}
+    }
+    let asked = told.asked.lock();
+    let gaps: Vec<u64> = asked
+        .windows(2)
+        .map(|it| (it[1].0 - it[0].0).as_secs())
+        .collect();
+    assert!(gaps.iter().all(|gap| *gap == 30), "{gaps:?}");
+    let error = limiter.plans()[0].error.clone().unwrap_or_default();
+    assert!(error.contains("there is no plan `gone`"), "{error}");
+    assert_eq!(passes(&limiter, "p", 9), 4, "the last good one stays");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_file_that_was_corrected_waited_for_the_backoff_of_an_outage() {
+    let folder = Folder::new("plans-corrected");
+    let file = folder.write("plans.yaml", "subjects: { p: 4/h }");
+    let text = EVENTS.replace("plans.yaml", &file.display().to_string());
+    let (limiter, _) = limiter(&text, "");
+    let state = || limiter.plans().remove(0);
+    let steps = async {
+        sleep(Duration::from_secs(1)).await;
+        for (wrong, why) in [
+            (
+                Some("subjects: { p: { plan: prp } }"),
+                "there is no plan `prp`",
+            ),
+            (Some("subjects: ["), "not valid YAML"),
+            (None, "cannot read"),
+        ] {
+            match wrong {
+                Some(wrong) => folder.write("plans.yaml", wrong),
+                None => {
+                    std::fs::remove_file(&file).unwrap();
+                    file.clone()
+                }
+            };
+            sleep(Duration::from_mins(4)).await;
+            let error = state().error.unwrap_or_default();
+            assert!(
+                error.contains(why) && error.contains("plans.yaml"),
+                "{error}"
+            );
+            assert_eq!(state().subjects, 1);
+            folder.write("plans.yaml", "subjects: { p: 4/h, q: 4/h }");
+            sleep(Duration::from_secs(3)).await;
+            assert_eq!((state().error, state().subjects), (None, 2), "{why}");
+            folder.write("plans.yaml", "subjects: { p: 4/h }");
+            sleep(Duration::from_mins(1)).await;
+        }
+    };
+    tokio::select! {
+        () = limiter.keep_plans(FilePlans) => panic!("there is a limiter"),
+        () = steps => {}
+    }
 }
 
 #[tokio::test(start_paused = true)]

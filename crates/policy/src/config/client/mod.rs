@@ -1,6 +1,7 @@
 //! `client`: who asks.
 
 mod cost;
+mod invented;
 mod jwt;
 mod source;
 mod table;
@@ -16,6 +17,7 @@ use super::syntax::{self, Kind};
 use super::table::Fields;
 use super::words::ADDRESS;
 use crate::client::{AddressHeader, Client, Source, Trust};
+pub(super) use invented::warn_about_invented;
 use ipnet::IpNet;
 use source::Sources;
 use std::sync::Arc;

@@ -68,7 +68,7 @@ fn warn(reader: &mut Reader<'_>, value: &Value<'_>, part: &KeyPart) {
 }
 
 /// The value under a key of this map.
-fn field<'v>(value: &Value<'v>, name: &str) -> Option<Value<'v>> {
+pub(super) fn field<'v>(value: &Value<'v>, name: &str) -> Option<Value<'v>> {
     let Kind::Map(entries) = &value.node.kind else {
         return None;
     };
@@ -77,7 +77,7 @@ fn field<'v>(value: &Value<'v>, name: &str) -> Option<Value<'v>> {
 }
 
 /// The items of this list.
-fn children<'v>(value: &Value<'v>) -> Vec<Value<'v>> {
+pub(super) fn children<'v>(value: &Value<'v>) -> Vec<Value<'v>> {
     match &value.node.kind {
         Kind::List(items) => value.items(items),
         _ => Vec::new(),

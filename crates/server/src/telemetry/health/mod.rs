@@ -187,6 +187,7 @@ impl Document {
                 "status": word,
                 "version": standing.version,
                 "age_seconds": standing.age.map(|age| age.as_secs()),
+                "error": standing.trouble,
             }));
         }
         if !sources.is_empty() {
@@ -208,6 +209,7 @@ impl Document {
                 "status": if list.enabled { word(is_fresh) } else { "OFF" },
                 "members": list.members,
                 "age_seconds": list.age.map(|age| age.as_secs()),
+                "error": list.error,
             }));
         }
         if !lists.is_empty() {
@@ -225,6 +227,7 @@ impl Document {
                 "status": word(is_fresh),
                 "subjects": plan.subjects,
                 "age_seconds": plan.age.map(|age| age.as_secs()),
+                "error": plan.error,
             }));
         }
         if !plans.is_empty() {

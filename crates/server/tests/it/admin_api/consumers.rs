@@ -212,6 +212,7 @@ async fn what_makes_no_sense_is_refused_with_all_that_is_wrong_and_changes_nothi
     let writable = Writable::with(SHOP).await;
     let server = &writable.server;
     make(server, "subjects", json!({ "id": "ann", "rate": "100/h" })).await;
+    make(server, "plans", json!({ "id": "golf", "rate": "1/h" })).await;
     for (entry, expected) in [
         (json!({ "rate": "1/h" }), "needs one"),
         (json!({ "id": "", "rate": "1/h" }), "needs one"),
@@ -223,7 +224,7 @@ async fn what_makes_no_sense_is_refused_with_all_that_is_wrong_and_changes_nothi
         (json!({ "id": "x", "rate": "***" }), "not shown"),
         (
             json!({ "id": "x", "plan": "gold" }),
-            "there is no plan `gold`",
+            "there is no plan `gold`; did you mean `golf`",
         ),
         (json!({ "id": "x", "N": "lots" }), "subject `x`"),
     ] {
@@ -409,5 +410,22 @@ async fn a_subject_whose_plan_is_not_there_could_not_be_switched_off() {
     // What was answered is the version of it.
     let on = server.call("PUT", &format!("{at}/mode")).by(OPERATE);
     let on = on.header("if-match", &etag).json(r#"{"mode": "on"}"#);
-    assert_eq!(on.send().await.status, 200);
+    let on = on.send().await;
+    assert_eq!(on.status, 422, "{}", on.body);
+    assert!(on.body.contains("there is no plan `gone`"), "{}", on.body);
+}
+
+#[tokio::test]
+async fn a_plan_that_was_turned_off_lifted_the_limits_of_its_subjects() {
+    let writable = Writable::with(SHOP).await;
+    let server = &writable.server;
+    make(server, "plans", json!({ "id": "pro", "rate": "5/h" })).await;
+    make(server, "subjects", json!({ "id": "ann", "plan": "pro" })).await;
+    let off = json!({ "mode": "off" });
+    let off = server
+        .change("PUT", &format!("{AT}/plans/pro/mode"), &off)
+        .await;
+    assert_eq!(off.status, 422, "{}", off.body);
+    assert!(off.body.contains("subject `ann`"), "{}", off.body);
+    assert_eq!(left(server, "ann").await, 4);
 }

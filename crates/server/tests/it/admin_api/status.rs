@@ -1,5 +1,7 @@
 use super::kit::{Administered, OPERATE, Writable, admin};
 use crate::kit::folder::Folder;
+use std::time::Duration;
+use tokio::time::timeout;
 
 #[tokio::test]
 async fn everything_can_be_seen_at_a_glance() {
@@ -28,6 +30,39 @@ async fn everything_can_be_seen_at_a_glance() {
         (&true.into(), &true.into())
     );
     assert_eq!(status["lists"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn the_status_told_no_reason_why_plans_are_stale() {
+    let shop = "  - name: shop
+    limits:
+      - { name: each, key: user, rate: { plan: consumers, subject: user, default: refuse } }
+plans: [{ name: consumers, from: { redis: { key: p } }, refresh: 100ms }]
+";
+    let writable = Writable::with(shop).await;
+    for (text, version, error) in [
+        (r#"{"plan": "gone"}"#, "1", Some("there is no plan `gone`")),
+        ("5/h", "2", None),
+        ("{", "3", Some("it is not JSON")),
+    ] {
+        for (field, value) in [("subject/ann", text), ("version", version)] {
+            writable.redis.command(&["HSET", "p", field, value]);
+        }
+        let seen = async || {
+            let status = writable.server.get("/status").await.json();
+            let plans = status["plans"][0].clone();
+            plans["error"].as_str().map(str::to_owned)
+        };
+        let reached = async {
+            while !match (error, seen().await) {
+                (None, None) => true,
+                (Some(words), Some(error)) => error.contains(words),
+                _ => false,
+            } {}
+        };
+        let reached = timeout(Duration::from_mins(1), reached).await;
+        assert!(reached.is_ok(), "{text}: {:?}", seen().await);
+    }
 }
 
 #[tokio::test]

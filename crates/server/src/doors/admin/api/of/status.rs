@@ -38,6 +38,7 @@ pub(in super::super) async fn status(api: &Api, _: &Call) -> Result<Done, Refusa
         "store": store(api).await,
         "instances": instances(api).await,
         "lists": lists(api),
+        "plans": plans(api),
     })))
 }
 
@@ -168,6 +169,22 @@ fn lists(api: &Api) -> Vec<Value> {
                 "age_ms": list.age.map(millis),
                 "failing_for_ms": list.failing_for.map(millis),
                 "error": list.error,
+            })
+        })
+        .collect()
+}
+
+fn plans(api: &Api) -> Vec<Value> {
+    let plans = api.decider.limiter().plans().into_iter();
+    plans
+        .map(|it| {
+            json!({
+                "name": it.name,
+                "kind": it.kind,
+                "subjects": it.subjects,
+                "age_ms": it.age.map(millis),
+                "failing_for_ms": it.failing_for.map(millis),
+                "error": it.error,
             })
         })
         .collect()

@@ -212,6 +212,14 @@ fn status() -> Value {
                 "error": or_null(&text()),
             })),
         },
+        "plans": {
+            "type": "array",
+            "items": object(json!({
+                "name": text(), "kind": text(), "subjects": whole(),
+                "age_ms": or_null(&whole()), "failing_for_ms": or_null(&whole()),
+                "error": or_null(&text()),
+            })),
+        },
     }))
 }
 

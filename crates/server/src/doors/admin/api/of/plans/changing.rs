@@ -10,7 +10,7 @@ use crate::sources::entries::{self, Entries, settings};
 use crate::tasks::blocking;
 use serde_json::{Map, Value};
 use std::sync::Arc;
-use tidegate::plan::{Level, PlanErrors, Table, refers};
+use tidegate::plan::{Level, PlanErrors, Table};
 use tidegate_policy::mask;
 
 /// How often a change is tried that others were quicker with.
@@ -44,7 +44,6 @@ pub(super) async fn submit(
         };
         if let Some(text) = &text {
             refuse_masks(&said(text))?;
-            refuse_missing_plan(level, (before.as_deref(), text), &there)?;
         }
         let edit = (id.to_owned(), text);
         let changes = [entries::change(level, id, edit.1.as_deref())];
@@ -159,24 +158,4 @@ fn refuse_masks(said: &Value) -> Result<(), Refusal> {
         return Err(Refusal::senseless("body", why));
     }
     Ok(())
-}
-
-/// A source may well name plans that are not there; somebody who asks for one means one that is.
-fn refuse_missing_plan(
-    level: Level,
-    (before, after): (Option<&str>, &str),
-    there: &Entries,
-) -> Result<(), Refusal> {
-    let plan = |text: &str| refers(level, text).plan;
-    let (before, after) = (before.and_then(plan), plan(after));
-    match after {
-        Some(plan) if before.as_ref() != Some(&plan) && there.get(Level::Plan, &plan).is_none() => {
-            let name = crate::wire::fault::quote(&plan);
-            Err(Refusal::senseless(
-                "plan",
-                format!("there is no plan {name}"),
-            ))
-        }
-        _ => Ok(()),
-    }
 }

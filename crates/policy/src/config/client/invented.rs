@@ -1,0 +1,99 @@
+//! Default rates of plans for identities that clients can invent.
+
+use super::unsourced::{children, field};
+use crate::client::{Client, Source, Trust};
+use crate::config::fault::Fault;
+use crate::config::reader::{Reader, Value};
+use crate::group::part_as_written;
+use crate::limit::{Evaluate, KeyPart, Limit, Policy};
+use crate::plan::Unknown;
+use tidegate_core::Mode;
+
+/// Warns where a limit gives a default rate to subjects that its plan does not know, clients can invent
+/// such subjects, and no limit counts them by address: each invented subject has a full bucket.
+pub(in crate::config) fn warn_about_invented(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    policies: &[Policy],
+    client: &Client,
+) {
+    // With a mistake anywhere, not every policy that is written is among `policies`.
+    if reader.has_errors() {
+        return;
+    }
+    for (policy, value) in policies.iter().zip(children(value)) {
+        // Of a `first` policy, one limit decides, and no other protects it.
+        let is_first = policy.evaluate == Evaluate::First;
+        if !is_first && policy.limits.iter().any(is_by_address) {
+            continue;
+        }
+        let values = field(&value, "limits");
+        let values = values.iter().flat_map(children);
+        for (limit, value) in policy.limits.iter().zip(values) {
+            if let Some(part) = invented(limit, client) {
+                warn(reader, &value, part, is_first);
+            }
+        }
+    }
+}
+
+/// The identity that a client can invent to get a default rate of `limit`, if there is one.
+fn invented<'l>(limit: &'l Limit, client: &Client) -> Option<&'l KeyPart> {
+    let plan = limit.plan.as_ref()?;
+    // Where the key does not hold the subject, inventing one opens no other bucket.
+    let is_meant = plan.unknown == Unknown::Band
+        && is_enforced(limit)
+        && limit.key.contains(&plan.subject)
+        && client.lets_invent(&plan.subject);
+    is_meant.then_some(&plan.subject)
+}
+
+/// Whether a limit counts addresses and nothing else.
+fn is_by_address(limit: &Limit) -> bool {
+    is_enforced(limit) && limit.key == [KeyPart::Ip] && !limit.is_unlimited()
+}
+
+fn is_enforced(limit: &Limit) -> bool {
+    limit.enabled && limit.mode == Mode::Enforce
+}
+
+fn warn(reader: &mut Reader<'_>, limit: &Value<'_>, part: &KeyPart, is_first: bool) {
+    let rate = field(limit, "rate");
+    let Some(value) = rate.and_then(|rate| field(&rate, "default")) else {
+        return;
+    };
+    let fault = Fault::new(format!(
+        "clients can invent values of `{}`, and each value that the plan does not know has a bucket \
+         of its own at this rate",
+        part_as_written(part)
+    ));
+    let help = if is_first {
+        "write `default: refuse`; or `default: skip`, and a limit with `key: ip` after this one"
+    } else {
+        "add a limit with `key: ip` to this policy, or write `default: refuse`"
+    };
+    reader.warn(value.spot(), fault.help(help));
+}
+
+impl Client {
+    /// Whether a client can send any value as this part of a key. Verified tokens and headers of trusted
+    /// proxies are not the client's choice. A part without a source comes from callers of `/v1/check`.
+    fn lets_invent(&self, part: &KeyPart) -> bool {
+        let sources = match part {
+            KeyPart::Header(_) => return true,
+            KeyPart::User => self.user.as_slice(),
+            KeyPart::ApiKey => self.api_key.as_slice(),
+            KeyPart::Attr(name) => {
+                let mut attributes = self.attributes.iter();
+                let found = attributes.find(|(known, _)| known == name);
+                found.map_or(&[][..], |(_, sources)| sources)
+            }
+            _ => return false,
+        };
+        sources.iter().any(|source| match source {
+            Source::Header { trust, .. } => *trust == Trust::Anyone,
+            Source::Cookie(_) | Source::Query(_) | Source::Segment(_) => true,
+            Source::Claim(_) => false,
+        })
+    }
+}
