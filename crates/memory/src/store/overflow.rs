@@ -132,7 +132,7 @@ pub(super) fn without_credit(op: Op) -> Op {
 pub(super) fn charges(op: Op, passed: bool, taken: bool) -> bool {
     match op {
         Op::Take(1..) => passed,
-        Op::Force(1..) => taken,
+        Op::Force(1..) | Op::Debit(1..) => taken,
         _ => false,
     }
 }

@@ -80,6 +80,25 @@ fn the_overflow_of_a_limit_or_a_band_never_touches_another() {
     }
 }
 
+#[test]
+fn a_debit_that_an_overflow_bucket_refused_follows_its_key_to_its_place() {
+    let (store, clock) = store(1);
+    for subject in 0..10_000 {
+        take(&store, "filler", subject, &narrow(1));
+    }
+    let quota = hourly(false);
+    let name = crate::shop::name("login", 0);
+    let debit = Ask {
+        op: Op::Debit(20),
+        ..ask(&name, "login", &quota)
+    };
+    assert!(!store.decide_one(&debit).is_allowed());
+    assert!(store.shared().total() > 0, "it has no place");
+    clock.advance_micros(MINUTE_US + 1);
+    assert!(!take(&store, "login", 0, &quota).is_allowed());
+    assert!(take(&store, "login", 1, &quota).is_allowed());
+}
+
 /// Keys without a place share with keys of their own network only, as far as 64 groups tell them apart.
 #[test]
 fn a_network_that_overflows_leaves_others_their_bucket() {
