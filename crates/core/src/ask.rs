@@ -66,6 +66,11 @@ pub enum Op {
     /// because they have been used already. Refused, though charged all the same, where not one
     /// whole unit was left before.
     Force(u64),
+    /// Takes this many units if they fit. Where they do not, refuses as [`Op::Take`] does and charges
+    /// them all the same, down to the quota's overdraft below empty: they may have been used
+    /// already. 0 charges nothing and refuses where not one whole unit is left; unlike a
+    /// [`Op::Test`] it does not keep the request's other debits from being charged.
+    Debit(u64),
     /// Gives back units that an earlier reply charged. Always allowed; never gives back more than
     /// cannot have been spent again since.
     GiveBack(Receipt),
@@ -82,8 +87,8 @@ pub enum Op {
         by: Timestamp,
     },
     /// Asks whether the limit is closed to the subject, as a [`Op::Test`] of one unit does, and
-    /// closes it where the limit refuses: where an enforced take or forced charge of the same
-    /// [`Ask::limit`] does so, one unit is charged here, if there is one. So the first refusal blocks
+    /// closes it where the limit refuses: where an enforced take, forced charge or debit of the
+    /// same [`Ask::limit`] does so, one unit is charged here, if there is one. So the first refusal blocks
     /// whoever asked for as long as the quota ([`Quota::block`]) says, and those that follow do not
     /// prolong it. A cost that can never pass blocks nobody; neither does a shadow.
     Block,

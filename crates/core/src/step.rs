@@ -9,7 +9,8 @@ use crate::{Ask, Bucket, Meter, Mode, Op, Outcome, Outcomes, Quota, Receipt, Tim
 
 /// Decides one enforced operation on one bucket.
 ///
-/// The bucket is changed only if the outcome is allowed, or the operation is [`Op::Force`].
+/// The bucket is changed only if the outcome is allowed, or the operation is [`Op::Force`] or
+/// [`Op::Debit`].
 #[inline]
 pub fn decide_one<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) -> Outcome {
     match op {
@@ -32,14 +33,15 @@ pub(crate) fn decide_plainly<M: Meter>(
             ..Outcome::of(Wait::NONE, bucket.reading(quota, now))
         };
     }
-    let mut wait = wait(quota, bucket, op, 0, now);
-    if wait.is_none() {
+    let mut needed = wait(quota, bucket, op, 0, now);
+    if needed.is_none() {
         apply(quota, bucket, op, now);
-    } else if let Op::Force(cost) = op {
-        bucket.force(quota, cost, now);
-        wait = bucket.wait(quota, 1, now);
+    } else if is_forced(op) {
+        apply(quota, bucket, op, now);
+        // It was charged though it refused, so the wait has grown.
+        needed = wait(quota, bucket, op, 0, now);
     }
-    Outcome::of(wait, bucket.reading(quota, now))
+    Outcome::of(needed, bucket.reading(quota, now))
 }
 
 /// What a step came to.
@@ -95,7 +97,7 @@ pub fn decide_telling(
         };
         if ask.mode == Mode::Enforce && !wait.is_none() {
             passed = false;
-            taken &= matches!(ask.op, Op::Force(_));
+            taken &= is_forced(ask.op);
         }
         if let Some(outcome) = outcomes.get_mut(i) {
             outcome.wait = wait;
@@ -123,12 +125,12 @@ pub fn decide_telling(
     }
     for ((ask, place), outcome) in asks.iter().zip(places).zip(outcomes.iter_mut()) {
         if let Some(bucket) = buckets.get(*place) {
-            let wait = match ask.op {
+            let is_charged = is_forced(ask.op) && taken && ask.mode == Mode::Enforce;
+            let wait = if is_charged && !outcome.is_allowed() {
                 // It was charged though it refused, so the wait has grown.
-                Op::Force(_) if !outcome.is_allowed() && taken && ask.mode == Mode::Enforce => {
-                    bucket.wait(ask.quota, 1, now)
-                }
-                _ => outcome.wait,
+                wait(ask.quota, bucket, ask.op, 0, now)
+            } else {
+                outcome.wait
             };
             let credited = outcome.mark;
             *outcome = Outcome::of(wait, bucket.reading(ask.quota, now));
@@ -171,7 +173,7 @@ fn is_refused(asks: &[Ask<'_>], outcomes: &[Outcome], limit: u16) -> bool {
     let taken = asks.iter().zip(outcomes).filter(|(ask, _)| {
         ask.limit == limit
             && ask.mode == Mode::Enforce
-            && matches!(ask.op, Op::Take(_) | Op::Force(_))
+            && matches!(ask.op, Op::Take(_) | Op::Force(_) | Op::Debit(1..))
     });
     let longest = taken.map(|(_, outcome)| outcome.wait).max();
     longest.is_some_and(|wait| !wait.is_none() && !wait.is_never())
@@ -184,7 +186,7 @@ fn is_charged(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool, ta
     match (ask.op, ask.mode) {
         // What is given back has been already, or is in its turn.
         (Op::GiveBack(_) | Op::Return { .. } | Op::Look | Op::Test(_) | Op::Block, _) => false,
-        (Op::Force(_), Mode::Enforce) => taken,
+        (Op::Force(_) | Op::Debit(_), Mode::Enforce) => taken,
         (Op::Take(_), Mode::Enforce) => passed,
         (_, Mode::Shadow) => {
             let same = |other: &&Ask<'_>| other.limit == ask.limit;
@@ -215,7 +217,7 @@ fn cost_beside(asks: &[Ask<'_>], places: &[usize], i: usize) -> u64 {
         .enumerate()
         .filter(|(j, (ask, other))| Some(*other) == place && comes_first(*j, ask.mode))
         .fold(0, |sum, (_, (ask, _))| match ask.op {
-            Op::Take(cost) | Op::Force(cost) => cost.saturating_add(sum),
+            Op::Take(cost) | Op::Force(cost) | Op::Debit(cost) => cost.saturating_add(sum),
             Op::Look | Op::Test(_) | Op::GiveBack(_) | Op::Return { .. } | Op::Block => sum,
         })
 }
@@ -224,13 +226,23 @@ fn cost_beside(asks: &[Ask<'_>], places: &[usize], i: usize) -> u64 {
 fn wait<M: Meter>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp) -> Wait {
     match op {
         Op::Look | Op::GiveBack(_) | Op::Return { .. } | Op::Take(0) | Op::Force(0) => Wait::NONE,
-        Op::Test(cost) if cost > LOG_COST_MAX && cost > quota.cost_max() => Wait::NEVER,
-        Op::Test(cost) => bucket.wait(quota, cost.max(1).saturating_add(beside), now),
-        Op::Take(cost) if cost > LOG_COST_MAX && cost > quota.cost_max() => Wait::NEVER,
+        Op::Take(cost) | Op::Debit(cost) | Op::Test(cost)
+            if cost > LOG_COST_MAX && cost > quota.cost_max() =>
+        {
+            Wait::NEVER
+        }
         Op::Take(cost) => bucket.wait(quota, cost.saturating_add(beside), now),
+        Op::Debit(cost) | Op::Test(cost) => {
+            bucket.wait(quota, cost.max(1).saturating_add(beside), now)
+        }
         // Taken in any case, or where others refuse: what it asks is whether anything is left.
         Op::Force(_) | Op::Block => bucket.wait(quota, beside.saturating_add(1), now),
     }
+}
+
+/// Whether `op` is charged even where it refuses itself, and so keeps no other such charge back.
+fn is_forced(op: Op) -> bool {
+    matches!(op, Op::Force(_) | Op::Debit(_))
 }
 
 /// What `op` gives back if it is carried out now.
@@ -252,8 +264,9 @@ fn apply<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) {
         | Op::Return { .. }
         | Op::Block
         | Op::Take(0)
-        | Op::Force(0) => {}
+        | Op::Force(0)
+        | Op::Debit(0) => {}
         Op::Take(cost) => bucket.charge(quota, cost, now),
-        Op::Force(cost) => bucket.force(quota, cost, now),
+        Op::Force(cost) | Op::Debit(cost) => bucket.force(quota, cost, now),
     }
 }

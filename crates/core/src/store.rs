@@ -26,11 +26,13 @@ use std::future::Future;
 /// 6. *Honest refusals.* [`Outcome::wait`](crate::Outcome::wait) is the earliest moment at which
 ///    the same cost would pass if nobody else came; one tick earlier it would not.
 /// 7. *Free refusals.* Being refused costs nothing: the state after a refusal is the state before,
-///    but for blocks (law 16).
+///    but for forced charges and debits (law 9) and for blocks (law 16).
 /// 8. *Shadows are silent.* A shadow bucket never refuses a request, and is charged only if the
 ///    request passes and its whole limit would have allowed it.
-/// 9. *Force charges.* An enforced [`Op::Force`](crate::Op::Force) is charged, even where it refuses
-///    itself, unless an enforced take refuses; never beyond the overdraft.
+/// 9. *Force charges.* An enforced [`Op::Force`](crate::Op::Force) or [`Op::Debit`](crate::Op::Debit)
+///    is charged, even where it refuses itself, unless an enforced take or test refuses; never beyond
+///    the overdraft. A debit refuses where its cost does not fit, a forced charge where nothing is
+///    left.
 /// 10. *Giving back is safe.* [`Op::GiveBack`](crate::Op::GiveBack) is carried out before anything
 ///     else of its request, and in any case; it never makes room that the quota would not have
 ///     had, had the units never been taken.
@@ -45,8 +47,8 @@ use std::future::Future;
 /// 15. *Testing is free.* An [`Op::Test`](crate::Op::Test) answers what a take of that cost would,
 ///     refusals included, and takes nothing.
 /// 16. *The first refusal blocks.* An enforced [`Op::Block`](crate::Op::Block) refuses while a unit
-///     is charged to its bucket, and one is charged exactly where an enforced take or forced charge
-///     of the same limit refuses although waiting would help, and the bucket has one. It then
+///     is charged to its bucket, and one is charged exactly where an enforced take, forced charge
+///     or debit of the same limit refuses although waiting would help, and the bucket has one. It then
 ///     answers as it is left. No pass, look, test or shadow, and nothing that is given back, blocks.
 ///     What is to be blocked must lie with its block, or the store must see to both by itself.
 /// 17. *Numbers may change.* A bucket asked for under other numbers of the same band, by another version

@@ -6,6 +6,7 @@ use crate::error::CheckError;
 use crate::limiter::Limiter;
 use crate::purpose::Purpose;
 use crate::question::{Buffers, Prepared, Question};
+use crate::repeated::Repeated;
 use crate::rules::Rules;
 use crate::waiting;
 use std::cell::Cell;
@@ -46,11 +47,32 @@ impl<S: Store> Limiter<S> {
         rules: &Arc<Rules>,
         request: &Request<'_>,
     ) -> Result<Decision, CheckError> {
-        match self.check_at_once(rules, request) {
-            Some(decided) => decided,
-            // Put aside: it is large, and would be part of every decision that does not wait.
-            None => Box::pin(self.check_waiting(rules, request, Purpose::Pass)).await,
+        // A policy that may make requests wait is not tried at once first: its limits would be matched
+        // twice.
+        if !rules.may_wait(request.policy)
+            && let Some(decided) = self.check_at_once(rules, request)
+        {
+            return decided;
         }
+        // Put aside: it is large, and would be part of every decision that does not wait.
+        Box::pin(self.check_waiting(rules, request, Purpose::Pass)).await
+    }
+
+    /// Decides a request that is decided again and again, such as each message of a connection, as
+    /// [`check_by`](Self::check_by) does: by the rules that it was made with, and in order with
+    /// others that wait.
+    pub async fn check_repeated(&self, repeated: &mut Repeated) -> Result<Decision, CheckError> {
+        let Repeated {
+            rules,
+            kept,
+            buffers,
+        } = repeated;
+        let pairs = kept.pairs();
+        let request = kept.request(&pairs);
+        let decided = self.check_with(rules, &request, Purpose::Pass, buffers);
+        let decided = decided.await;
+        buffers.let_go();
+        decided
     }
 
     /// Decides a request by `rules`, as [`check_by`](Self::check_by) does and under the same
@@ -180,19 +202,25 @@ impl<S: Store> Limiter<S> {
                 return None;
             }
             question.ask(request, purpose);
-            // Among those who wait, charges are made in the order of their instants.
-            let _in_order = question.is_in_line.then(|| self.giving().credits.hold());
-            if question.is_apart() {
-                return each::decide_at_once(self, question).map(Ok);
-            }
-            let reply = self.store().decide_at_once(&question.asks);
-            return Some(Ok(question.answer(reply.as_ref()?)));
+            return self.answer_at_once(question);
         }
         match prepared {
             Ok(Prepared::Decided(decision)) => Some(Ok(decision)),
             Ok(Prepared::Ask(_)) => None,
             Err(error) => Some(Err(error)),
         }
+    }
+
+    /// Answers a question by a store that does so without waiting.
+    #[inline]
+    fn answer_at_once(&self, question: &Question<'_>) -> Option<Result<Decision, CheckError>> {
+        // Among those who wait, charges are made in the order of their instants.
+        let _in_order = question.is_in_line.then(|| self.giving().credits.hold());
+        if question.is_apart() {
+            return each::decide_at_once(self, question).map(Ok);
+        }
+        let reply = self.store().decide_at_once(&question.asks);
+        Some(Ok(question.answer(reply.as_ref()?)))
     }
 
     async fn check_waiting(
@@ -202,14 +230,38 @@ impl<S: Store> Limiter<S> {
         purpose: Purpose,
     ) -> Result<Decision, CheckError> {
         let mut buffers = Buffers::default();
-        let prepared = Question::prepare(rules, request, purpose, &mut buffers)?;
+        self.check_with(rules, request, purpose, &mut buffers).await
+    }
+
+    async fn check_with(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+        purpose: Purpose,
+        buffers: &mut Buffers,
+    ) -> Result<Decision, CheckError> {
+        debug_assert!(
+            self.is_owner(rules.owner),
+            "these rules are another limiter's"
+        );
+        let prepared = Question::prepare(rules, request, purpose, buffers)?;
         if purpose == Purpose::Pass {
             prepared.count(rules, request);
         }
         match prepared {
             Prepared::Ask(question) if question.may_wait => waiting::decide(self, &question).await,
-            Prepared::Ask(question) if question.is_apart() => each::decide(self, &question).await,
-            Prepared::Ask(question) => self.ask(&question).await,
+            Prepared::Ask(question) => {
+                let at_once = if self.waits() {
+                    None
+                } else {
+                    self.answer_at_once(&question)
+                };
+                match at_once {
+                    Some(decided) => decided,
+                    None if question.is_apart() => each::decide(self, &question).await,
+                    None => self.ask(&question).await,
+                }
+            }
             Prepared::Decided(decision) => Ok(decision),
         }
     }

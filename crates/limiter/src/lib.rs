@@ -50,6 +50,7 @@ mod purpose;
 mod question;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod repeated;
 mod replaced;
 mod reserving;
 mod rules;
@@ -71,6 +72,7 @@ pub use known::delay as retry_delay;
 pub use limiter::Limiter;
 pub use planning::{FilePlans, LoadPlans, LoadedPlans, PlanState, PlansError};
 pub use process::ProcessEnvironment;
+pub use repeated::Repeated;
 pub use reserving::{Reservation, SettleError, SettleState, Settled};
 pub use rules::Rules;
 pub use spec::LimitSpec;

@@ -268,6 +268,14 @@ impl<S: Store> Limiter<S> {
         self.shared.waits
     }
 
+    /// Whether [`check_at_once`](Self::check_at_once) decides every request of this policy, or of the
+    /// first one: neither the store nor a limit makes it wait. If not, there is no use in identifying
+    /// the client for it, which would have to be done again for [`check_by`](Self::check_by).
+    #[inline]
+    pub fn decides_at_once(&self, rules: &Rules, policy: Option<&str>) -> bool {
+        !self.waits() && !rules.may_wait(policy)
+    }
+
     /// Whether any decision may have to wait at present: for the store, or for a limit.
     #[inline]
     pub fn may_wait(&self) -> bool {

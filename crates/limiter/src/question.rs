@@ -37,6 +37,35 @@ pub(crate) struct Buffers {
     guards: GuardBuffers,
     brought: Option<Arc<Brought>>,
     planned: Option<Arc<Planned>>,
+    reuse: Reuse,
+}
+
+/// Whether the limits that `scratch` holds are those of the request at hand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reuse {
+    /// They are another request's.
+    #[default]
+    Never,
+    /// They will be, once they have been matched.
+    Later,
+    Now,
+}
+
+impl Buffers {
+    /// Buffers that serve one request alone, by one version of the rules, however often it is decided:
+    /// its limits are matched once.
+    pub(crate) fn of_one_request() -> Self {
+        Self {
+            reuse: Reuse::Later,
+            ..Self::default()
+        }
+    }
+
+    /// Lets go of lists and plans, which are large and change meanwhile.
+    pub(crate) fn let_go(&mut self) {
+        self.guards.lists.clear();
+        self.planned = None;
+    }
 }
 
 /// What is to be done about a request.
@@ -112,7 +141,15 @@ impl<'a> Question<'a> {
         if !request.descriptors.is_empty() || buffers.brought.is_some() {
             buffers.brought = Brought::of(policy, request.descriptors)?;
         }
-        let meeting = policy.meet_told(request, &rules.keys, told, &mut buffers.scratch);
+        // Plans change while the rules stay, so that their limits are matched each time.
+        let meeting = if buffers.reuse == Reuse::Now && planned.is_none() {
+            buffers.scratch.meeting()
+        } else {
+            policy.meet_told(request, &rules.keys, told, &mut buffers.scratch)
+        };
+        if buffers.reuse == Reuse::Later {
+            buffers.reuse = Reuse::Now;
+        }
         let scene = Scene {
             rules,
             number,
@@ -209,7 +246,7 @@ impl<'a> Question<'a> {
         let mut charges = SmallVec::new();
         for ((i, ask), (met, limit, band)) in self.asks.iter().enumerate().zip(self.numbers()) {
             // What is charged always has been used already.
-            if let Op::Take(cost) = ask.op
+            if let Op::Take(cost) | Op::Debit(cost) = ask.op
                 && limit.refundable
                 && let Some(receipt) = receipt(i, ask, cost)
             {
@@ -306,7 +343,7 @@ impl<'a> Question<'a> {
         }
         let charged = self.asks.iter().zip(self.numbers());
         let charged = charged.filter_map(|(ask, (met, limit, band))| {
-            let (Op::Take(cost) | Op::Force(cost)) = ask.op else {
+            let (Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) = ask.op else {
                 return None;
             };
             Some(Charged {
@@ -349,11 +386,11 @@ fn charges_waiting(scene: &Scene<'_>, request: &Request<'_>, purpose: Purpose) -
 /// What is asked of the block of a limit of which `op` is: nothing where that cannot be refused.
 fn blocking(op: Op) -> Op {
     match op {
-        Op::Take(_) | Op::Force(_) | Op::Test(_) => Op::Block,
+        Op::Take(_) | Op::Force(_) | Op::Debit(_) | Op::Test(_) => Op::Block,
         _ => Op::Look,
     }
 }
 
 fn is_charge(op: Op) -> bool {
-    matches!(op, Op::Take(_) | Op::Force(_))
+    matches!(op, Op::Take(_) | Op::Force(_) | Op::Debit(_))
 }

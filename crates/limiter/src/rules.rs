@@ -152,7 +152,7 @@ impl Rules {
     /// [at once](crate::Limiter::check_at_once), if the store is.
     #[inline]
     pub fn may_wait(&self, policy: Option<&str>) -> bool {
-        self.policy(policy).is_some_and(Policy::waits)
+        self.rooms.are_any() && self.policy(policy).is_some_and(Policy::waits)
     }
 
     #[inline]

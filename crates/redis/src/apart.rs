@@ -35,7 +35,10 @@ pub(crate) fn find(groups: &[Group]) -> SmallVec<[Place; 2]> {
 }
 
 fn is_charge_of(ask: &OwnedAsk, limit: u16) -> bool {
-    let is_charge = matches!(ask.op, RequestOp::Engine(Op::Take(_) | Op::Force(_)));
+    let is_charge = matches!(
+        ask.op,
+        RequestOp::Engine(Op::Take(_) | Op::Force(_) | Op::Debit(1..))
+    );
     is_charge && ask.limit == limit && ask.mode == Mode::Enforce
 }
 

@@ -10,6 +10,7 @@
 
 use crate::deny::{DenyCache, Known};
 use crate::request::{OwnedAsk, Request, RequestOp};
+use crate::reserve::is_forced;
 use smallvec::SmallVec;
 use tidegate_core::{Bucket, Meter, Mode, Op, Outcome, Quota, Reply, Timestamp, Wait};
 use tokio::time::Instant;
@@ -52,8 +53,7 @@ impl Knowledge {
             let (outcome, seen) = match deny.ask(key, &ask.quota, cost, now) {
                 Known::Refuses(outcome, seen) => {
                     // What is forced refuses by itself, and is charged all the same.
-                    let is_forced = matches!(ask.op, RequestOp::Engine(Op::Force(_)));
-                    knowledge.refused |= ask.mode == Mode::Enforce && !is_forced;
+                    knowledge.refused |= ask.mode == Mode::Enforce && !is_forced(ask);
                     (outcome, seen)
                 }
                 Known::Reads(outcome, seen) => (outcome, seen),
@@ -76,7 +76,9 @@ impl Knowledge {
             (RequestOp::Engine(Op::Block), Mode::Enforce) if outcome.is_allowed() => {
                 self.open.push(ask.limit);
             }
-            (RequestOp::Engine(Op::Take(cost)), Mode::Enforce) if cost > ask.quota.cost_max() => {
+            (RequestOp::Engine(Op::Take(cost) | Op::Debit(cost)), Mode::Enforce)
+                if cost > ask.quota.cost_max() =>
+            {
                 self.hopeless.push(ask.limit);
             }
             _ => {}
@@ -111,7 +113,7 @@ pub(crate) fn disturb(deny: &DenyCache, request: &Request, now: Instant) {
             continue;
         };
         match ask.op {
-            RequestOp::Engine(Op::Take(1..) | Op::Force(1..)) => {
+            RequestOp::Engine(Op::Take(1..) | Op::Force(1..) | Op::Debit(1..)) => {
                 deny.disturb(key, &ask.quota, now);
             }
             // It may have room again.
@@ -128,7 +130,7 @@ pub(crate) fn wanted(request: &Request, nth: usize) -> Option<u64> {
     let cost = match ask.op {
         RequestOp::Engine(Op::Take(0) | Op::Force(0) | Op::Look) => return Some(0),
         RequestOp::Engine(Op::Take(cost)) => cost,
-        RequestOp::Engine(Op::Test(cost)) => cost.max(1),
+        RequestOp::Engine(Op::Test(cost) | Op::Debit(cost)) => cost.max(1),
         RequestOp::Engine(Op::Force(_) | Op::Block) => 1,
         // It is given back in any case, or only Redis can tell.
         _ => return None,
@@ -140,7 +142,7 @@ pub(crate) fn wanted(request: &Request, nth: usize) -> Option<u64> {
     };
     let mut wanted = cost;
     for (at, other) in request.asks.iter().enumerate() {
-        if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost)) = other.op
+        if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) = other.op
             && (other.key, other.quota.id()) == (ask.key, ask.quota.id())
             && comes_first(at, other.mode)
         {

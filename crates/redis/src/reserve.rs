@@ -115,7 +115,7 @@ impl Verdict {
                 Mode::Enforce if refuses && is_just_blocked(ask, answer, nth) => {}
                 Mode::Enforce if refuses => {
                     verdict.passed = false;
-                    verdict.taken &= matches!(ask.op, RequestOp::Engine(Op::Force(_)));
+                    verdict.taken &= is_forced(ask);
                 }
                 Mode::Shadow if refuses => verdict.shadows_refusing.push(ask.limit),
                 _ => {}
@@ -127,7 +127,7 @@ impl Verdict {
     /// Whether a charge that a group has made is to stay.
     fn keeps(&self, ask: &OwnedAsk) -> bool {
         match (ask.op, ask.mode) {
-            (RequestOp::Engine(Op::Force(_)), Mode::Enforce) => self.taken,
+            (_, Mode::Enforce) if is_forced(ask) => self.taken,
             (_, Mode::Enforce) => self.passed,
             (_, Mode::Shadow) => self.passed && !self.shadows_refusing.contains(&ask.limit),
         }
@@ -160,6 +160,11 @@ impl Verdict {
     }
 }
 
+/// Whether an ask is charged even where it refuses itself; see core's `step`.
+pub(crate) fn is_forced(ask: &OwnedAsk) -> bool {
+    matches!(ask.op, RequestOp::Engine(Op::Force(_) | Op::Debit(_)))
+}
+
 /// Whether an ask that refuses is a block that was not in force before.
 fn is_just_blocked(ask: &OwnedAsk, answer: &Answer, nth: usize) -> bool {
     let before = answer.before.as_ref().and_then(|before| before.get(nth));
@@ -183,15 +188,14 @@ fn is_charged(ask: &OwnedAsk, answer: &Answer, part: &Part, nth: usize) -> bool 
     let allows = |nth: usize| outcomes.get(nth).is_some_and(Outcome::is_allowed);
     match (ask.op, ask.mode) {
         (RequestOp::Engine(Op::Take(cost)), Mode::Enforce) => cost > 0 && answer.reply.passed,
-        (RequestOp::Engine(Op::Force(cost)), Mode::Enforce) => {
+        (RequestOp::Engine(Op::Force(cost) | Op::Debit(cost)), Mode::Enforce) => {
             let mut refusing = asks.iter().enumerate().filter(|(nth, other)| {
-                let is_force = matches!(other.op, RequestOp::Engine(Op::Force(_)));
-                let is_free = is_force || is_just_blocked(other, answer, *nth);
+                let is_free = is_forced(other) || is_just_blocked(other, answer, *nth);
                 other.mode == Mode::Enforce && !is_free && !allows(*nth)
             });
             cost > 0 && refusing.next().is_none()
         }
-        (RequestOp::Engine(Op::Take(cost) | Op::Force(cost)), Mode::Shadow) => {
+        (RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)), Mode::Shadow) => {
             let mut limit = asks
                 .iter()
                 .enumerate()
@@ -206,7 +210,7 @@ fn is_charged(ask: &OwnedAsk, answer: &Answer, part: &Part, nth: usize) -> bool 
 fn refund(part: &Part, verdict: &Verdict) -> Option<Refund> {
     let mut request = Request::default();
     for (ask, answer, nth) in part.asks() {
-        if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost)) = ask.op
+        if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) = ask.op
             && is_charged(ask, answer, part, nth)
             && !verdict.keeps(ask)
             && is_known_whole(ask, answer, nth)
@@ -231,7 +235,9 @@ fn refund(part: &Part, verdict: &Verdict) -> Option<Refund> {
 fn is_known_whole(ask: &OwnedAsk, answer: &Answer, nth: usize) -> bool {
     let before = answer.before.as_ref().and_then(|before| before.get(nth));
     match ask.op {
-        RequestOp::Engine(Op::Force(cost)) => before.is_some_and(|it| it.remaining >= cost),
+        RequestOp::Engine(Op::Force(cost) | Op::Debit(cost)) => {
+            before.is_some_and(|it| it.remaining >= cost)
+        }
         _ => true,
     }
 }

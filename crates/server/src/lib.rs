@@ -36,8 +36,9 @@ pub mod environment;
 mod errand;
 pub mod failure;
 mod live;
+mod open_files;
 mod proxy;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub use proxy::http1::whole as answer;
 pub mod server;
 pub mod serving;

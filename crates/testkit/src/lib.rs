@@ -22,9 +22,12 @@
 //! assert_eq!(bucket.take(1, 1).wait_us, Some(99_999));
 //! ```
 
+mod cases;
 pub mod history;
 pub mod laws;
 pub mod model;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod vectors;
+
+pub use cases::cases;

@@ -170,7 +170,7 @@ fn limit() -> impl Strategy<Value = (Vec<Spec>, Option<u64>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(1_000)))]
 
     #[test]
     fn limits_that_block_are_decided_as_by_the_model(
@@ -243,6 +243,7 @@ proptest! {
             ..ask(&quotas[*place], match kind {
                 1 => Op::Test(*cost),
                 2 => Op::Force(*cost),
+                4 => Op::Debit(*cost),
                 3 => Op::Look,
                 _ => Op::Take(*cost),
             }, *limit)
@@ -258,13 +259,13 @@ proptest! {
         prop_assert_eq!(&outcomes[..asks.len()], &plain[..]);
         prop_assert_eq!(&with[..3], &without[..]);
         // What a forced charge is told in the end is how long to wait now that it is charged.
-        let is_forced = |ask: &Ask<'_>| matches!(ask.op, Op::Force(_));
+        let is_forced = |ask: &Ask<'_>| matches!(ask.op, Op::Force(_) | Op::Debit(_));
         if asks.len() > 1 && asks.iter().any(is_forced) {
             return Ok(());
         }
         for (limit, bucket) in (0..).zip(&with[3..]) {
             let charges = asks.iter().zip(plain.iter()).filter(|(ask, _)| {
-                let is_charge = matches!(ask.op, Op::Take(_) | Op::Force(_));
+                let is_charge = matches!(ask.op, Op::Take(_) | Op::Force(_) | Op::Debit(1..));
                 ask.limit == limit && ask.mode == Mode::Enforce && is_charge
             });
             let longest = charges.map(|(_, outcome)| outcome.wait).max().unwrap_or(Wait::NONE);

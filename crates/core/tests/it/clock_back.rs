@@ -43,7 +43,7 @@ fn admitted(spec: &Spec, trace: Vec<(Pause, Cost, u64)>) -> Vec<(u64, u64)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
     /// Real time runs on while the clock jumps back: what the bucket lets through, an exact one with
     /// a true clock would have let through as well.

@@ -96,7 +96,7 @@ fn never_over_and_not_far_below(spec: &Spec, trace: Trace) -> Result<(), TestCas
                 continue;
             }
         }
-        if outcome.is_allowed() || matches!(op, Op::Force(_)) {
+        if outcome.is_allowed() || matches!(op, Op::Force(_) | Op::Debit(_)) {
             ask_model(&mut model, op, walk.now_us);
         }
         let exact = model.would(walk.now_us, 0);
@@ -116,7 +116,7 @@ fn never_over_and_not_far_below(spec: &Spec, trace: Trace) -> Result<(), TestCas
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
     #[test]
     fn a_coarse_quota_is_never_over_and_within_two_ticks(
@@ -138,7 +138,7 @@ proptest! {
             walk.pause(pause);
             let op = match walk.op(act) {
                 // What a forced charge comes to is not known, so neither is what to give back.
-                Op::Force(_) => continue,
+                Op::Force(_) | Op::Debit(_) => continue,
                 // Nor of what came back without a date: it may come back a second time.
                 Op::GiveBack(receipt) if receipt.at == Receipt::latest(0).at => continue,
                 op => op,

@@ -40,7 +40,7 @@ fn intervals(admitted: &Admitted) -> impl Iterator<Item = (u64, u64, u128)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(4_000)))]
 
     /// Capacity and what refills: in any interval, burst + amount × length / period.
     #[test]

@@ -31,7 +31,7 @@ fn same_as_the_model(spec: &Spec, start_us: u64, trace: Trace) -> Result<(), Tes
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
     #[test]
     fn charges_are_decided_as_by_the_model(
@@ -85,7 +85,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
     /// What a store may ask of a narrow state in one go is what the questions one by one come to.
     #[test]

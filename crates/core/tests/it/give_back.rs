@@ -85,7 +85,7 @@ fn never_more_than_the_model(
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
     #[test]
     fn a_refund_never_credits_more_than_exactly(

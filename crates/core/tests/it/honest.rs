@@ -6,7 +6,7 @@ use proptest::sample::select;
 use tidegate_core::{Algorithm, Align, Bucket, Meter, Op, Timestamp, step};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(4_000)))]
 
     /// It passes at the wait, and is refused a microsecond before.
     #[test]
@@ -23,6 +23,7 @@ proptest! {
             let outcome = walk.decide(op);
             let cost = match op {
                 Op::Take(cost) => cost,
+                Op::Debit(cost) => cost.max(1),
                 Op::Force(_) => 1,
                 _ => continue,
             };

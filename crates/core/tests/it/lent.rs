@@ -160,7 +160,7 @@ fn lows(bucket: &Bucket) -> Vec<Low> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(4_000)))]
 
     #[test]
     fn what_was_lent_never_comes_back_more_than_exactly(

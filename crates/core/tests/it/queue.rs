@@ -114,7 +114,7 @@ impl Line {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
     /// All that can be said of a queue at once: the places are those that the bucket has without it;
     /// turns are in order and no earlier than told; what passes, by the instants at which it does,

@@ -65,7 +65,7 @@ fn above(spec: Spec, error: QuotaError) -> Option<Spec> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(30_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(30_000)))]
 
     #[test]
     fn the_nearest_that_an_error_names_builds_and_one_more_does_not(spec in any_spec()) {

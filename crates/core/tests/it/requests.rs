@@ -61,7 +61,7 @@ fn allowed(outcomes: &[Outcome]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(3_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(3_000)))]
 
     /// Several takes of one cost: each outcome and each state as the model's.
     #[test]

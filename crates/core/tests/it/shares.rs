@@ -136,7 +136,7 @@ fn any_size() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(5_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(5_000)))]
 
     #[test]
     fn a_quota_is_the_same_when_its_numbers_are_read_again(quota in any_quota()) {

@@ -105,6 +105,7 @@ pub(crate) enum Cost {
 pub(crate) enum Act {
     Take(Cost),
     Force(Cost),
+    Debit(Cost),
     /// Gives back one of the costs taken so far.
     GiveBack(usize),
     /// Gives back so many 256ths of one of them, in its turn, in time or not.
@@ -160,6 +161,7 @@ impl Walk {
         match act {
             Act::Take(cost) => Op::Take(self.cost(cost)),
             Act::Force(cost) => Op::Force(self.cost(cost).max(1)),
+            Act::Debit(cost) => Op::Debit(self.cost(cost)),
             Act::GiveBack(pick) => match self.taken.len() {
                 0 => Op::Look,
                 len => Op::GiveBack(self.taken.swap_remove(pick % len)),
@@ -219,6 +221,7 @@ pub(crate) fn ask_model(model: &mut ModelBucket, op: Op, now_us: u64) -> ModelAn
     match op {
         Op::Take(cost) => model.take(now_us, cost),
         Op::Force(cost) => model.force(now_us, cost),
+        Op::Debit(cost) => model.debit(now_us, cost),
         Op::GiveBack(receipt) if receipt.at == Receipt::latest(0).at => {
             model.give_back_latest(now_us, receipt.cost);
             model.take(now_us, 0)
@@ -372,6 +375,7 @@ pub(crate) fn charges(steps: usize) -> impl Strategy<Value = Trace> {
     let act = prop_oneof![
         8 => cost().prop_map(Act::Take),
         2 => cost().prop_map(Act::Force),
+        2 => cost().prop_map(Act::Debit),
         1 => cost().prop_map(Act::Test),
         1 => cost().prop_map(Act::Latest),
     ];
@@ -383,6 +387,7 @@ pub(crate) fn acts(steps: usize) -> impl Strategy<Value = Trace> {
     let act = prop_oneof![
         6 => cost().prop_map(Act::Take),
         1 => cost().prop_map(Act::Force),
+        1 => cost().prop_map(Act::Debit),
         3 => any::<usize>().prop_map(Act::GiveBack),
         2 => (any::<usize>(), 0..=256_u64, any::<bool>())
             .prop_map(|(pick, part, in_time)| Act::Return(pick, part, in_time)),

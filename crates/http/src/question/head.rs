@@ -1,11 +1,14 @@
 //! A request's head, as every HTTP server has it.
 
 use super::authority::bare;
+use super::told::Told;
+use crate::clock;
 use http::header::{FORWARDED, HOST, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use std::fmt;
 use std::net::IpAddr;
-use tidegate_policy::client::Headers;
+use tidegate::Rules;
+use tidegate_policy::client::{Asking, Headers, Identity};
 
 /// The head of a request.
 #[derive(Clone, Copy)]
@@ -32,6 +35,37 @@ impl<'a> Head<'a> {
             return None;
         };
         std::str::from_utf8(host.as_bytes()).ok().map(bare)
+    }
+
+    /// Identifies the client that sent this request itself, for any policy: see
+    /// [`Question::identified`](super::Question::identified).
+    pub fn identify(self, rules: &'a Rules) -> Identity<'a> {
+        rules.client().identify(&self.asking(self.target()))
+    }
+
+    /// Path and query. Only `CONNECT` has a target without one.
+    fn target(self) -> Option<&'a str> {
+        let target = self.uri.path_and_query();
+        target.map_or(Some("/"), |it| Some(it.as_str()))
+    }
+
+    /// What this request says of itself; the host, which is seldom needed, only if it is wanted.
+    pub(super) fn told(self, wants_host: bool) -> Told<'a> {
+        Told {
+            method: Some(self.method.as_str()),
+            uri: self.target(),
+            uri_by: None,
+            host: if wants_host { self.host() } else { None },
+        }
+    }
+
+    pub(super) fn asking(self, path: Option<&'a str>) -> Asking<'a, Sent<'a>> {
+        Asking {
+            peer: self.peer,
+            headers: Sent(self.headers),
+            path,
+            now: &clock::unix_seconds,
+        }
     }
 }
 

@@ -15,7 +15,6 @@ mod told;
 pub use head::Head;
 pub use told::{ForwardedError, Told, UriBy};
 
-use crate::clock;
 use head::Sent;
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -23,7 +22,7 @@ use std::fmt;
 use std::net::IpAddr;
 use tidegate::{Request, Rules};
 use tidegate_policy::Policy;
-use tidegate_policy::client::{Asking, Identity};
+use tidegate_policy::client::Identity;
 
 /// What stands for a value that is no text: two of them, so that a condition finds the header there,
 /// and a key finds it twice, which is as good as missing.
@@ -83,18 +82,21 @@ impl<'a> Question<'a> {
     /// looked for only if the policy looks at it, and so are the user and the API key.
     pub fn direct(rules: &'a Rules, policy: Option<&'a str>, head: Head<'a>) -> Self {
         let asked = rules.policy(policy);
-        let reads_host = asked.is_some_and(Policy::reads_host);
-        let told = Told {
-            method: Some(head.method.as_str()),
-            // Only `CONNECT` has a target without one.
-            uri: head
-                .uri
-                .path_and_query()
-                .map_or(Some("/"), |it| Some(it.as_str())),
-            uri_by: None,
-            host: if reads_host { head.host() } else { None },
-        };
+        let told = head.told(asked.is_some_and(Policy::reads_host));
         Self::of(rules, (policy, asked), head, told)
+    }
+
+    /// The same where the client of `head` is identified already, see [`Head::identify`]: for whoever
+    /// asks several policies about one request, or asks more than once.
+    pub fn identified(
+        rules: &'a Rules,
+        policy: Option<&'a str>,
+        head: Head<'a>,
+        identity: Identity<'a>,
+    ) -> Self {
+        let asked = rules.policy(policy);
+        let told = head.told(asked.is_some_and(Policy::reads_host));
+        Self::with(identity, (policy, asked), head, told)
     }
 
     /// A request that a proxy asks about: method, target and host are those that it tells, see
@@ -122,17 +124,21 @@ impl<'a> Question<'a> {
         head: Head<'a>,
         told: Told<'a>,
     ) -> Self {
-        let sent = Sent(head.headers);
-        let asking = Asking {
-            peer: head.peer,
-            headers: sent,
-            path: told.uri,
-            now: &clock::unix_seconds,
-        };
+        let asking = head.asking(told.uri);
         let identity = match asked {
             Some(policy) => rules.client().identify_for(&asking, policy),
             None => rules.client().identify(&asking),
         };
+        Self::with(identity, (policy, asked), head, told)
+    }
+
+    fn with(
+        identity: Identity<'a>,
+        (policy, asked): (Option<&'a str>, Option<&'a Policy>),
+        head: Head<'a>,
+        told: Told<'a>,
+    ) -> Self {
+        let sent = Sent(head.headers);
         let mut headers = SmallVec::new();
         if let Some(policy) = asked {
             for name in policy.header_names() {

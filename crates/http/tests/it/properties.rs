@@ -257,7 +257,7 @@ fn fragments() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(tidegate_testkit::cases(4_000)))]
 
     #[test]
     fn a_template_that_is_accepted_as_json_always_is(body in fragments()) {

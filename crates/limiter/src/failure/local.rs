@@ -72,7 +72,7 @@ impl Local {
         let mut reply = self.store.decide_now(&shared);
         for (ask, outcome) in asks.iter().zip(reply.outcomes.iter_mut()) {
             if outcome.wait.is_never()
-                && matches!(ask.op, Op::Take(cost) | Op::Test(cost) if cost <= ask.quota.cost_max())
+                && matches!(ask.op, Op::Take(cost) | Op::Debit(cost) | Op::Test(cost) if cost <= ask.quota.cost_max())
             {
                 outcome.wait = Wait::from_micros(COME_BACK_US);
             }

@@ -235,7 +235,9 @@ impl<'r> Terms<'r> {
         let given_back: SmallVec<[u16; 4]> = given_back.map(|ask| ask.limit).collect();
         for ask in &mut question.asks {
             ask.op = match ask.op {
-                Op::Take(cost @ 1..) | Op::Force(cost @ 1..) => Op::Take(cost),
+                Op::Take(cost @ 1..) | Op::Force(cost @ 1..) | Op::Debit(cost @ 1..) => {
+                    Op::Take(cost)
+                }
                 Op::GiveBack(_) => Op::Look,
                 // Nothing is asked of a limit to which something is given back, open or closed.
                 Op::Look if given_back.contains(&ask.limit) => Op::Look,

@@ -1,5 +1,5 @@
 use std::time::Duration;
-use tidegate::{Limiter, ManualClock, MemoryStore, Request, Timestamp};
+use tidegate::{Limiter, ManualClock, MemoryStore, Repeated, Request, Timestamp};
 
 fn limiter(yaml: &str) -> (Limiter<MemoryStore<ManualClock>>, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
@@ -243,4 +243,41 @@ fn rules_from_before_a_reload_still_decide() {
     let now = limiter.clone().rules().unwrap();
     let decided = limiter.check_at_once(&now, &ip("192.0.2.1")).unwrap();
     assert_eq!(decided.unwrap().policy(), "other");
+}
+
+#[tokio::test]
+async fn a_repeated_request_is_decided_like_any_other() {
+    let (limiter, clock) = limiter(TWO_LIMITS);
+    let rules = limiter.rules().unwrap();
+    let mut repeated = Repeated::new(&rules, &ip("192.0.2.1"));
+    let mut is_allowed = async || {
+        limiter
+            .check_repeated(&mut repeated)
+            .await
+            .unwrap()
+            .is_allowed()
+    };
+    assert!(is_allowed().await);
+    assert!(limiter.check_now(&ip("192.0.2.1")).unwrap().is_allowed());
+    assert!(!is_allowed().await, "both count in the same bucket");
+    clock.advance_micros(1_000_000);
+    assert!(is_allowed().await);
+    clock.advance_micros(1_000_000);
+    assert!(!is_allowed().await, "the other limit counts as well");
+}
+
+#[tokio::test]
+async fn a_repeated_request_meets_the_guards_of_each_moment() {
+    let (limiter, _) = limiter(
+        "
+guards: [{ name: banned, refuse: ip, list: [192.0.2.1] }]
+policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]",
+    );
+    let rules = limiter.rules().unwrap();
+    let mut repeated = Repeated::new(&rules, &ip("192.0.2.1"));
+    for _ in 0..2 {
+        let decision = limiter.check_repeated(&mut repeated).await.unwrap();
+        assert_eq!(decision.guard().unwrap().name, "banned");
+    }
+    assert!(limiter.check_now(&ip("192.0.2.2")).unwrap().is_allowed());
 }

@@ -35,6 +35,7 @@ pub struct Asking<'a, H> {
 }
 
 /// Who asks. Whatever could not be found out, or was said twice, is absent.
+#[derive(Clone)]
 pub struct Identity<'a> {
     /// The client's address, as far as trusted proxies tell it; IPv4-mapped is IPv4.
     pub ip: Option<IpAddr>,

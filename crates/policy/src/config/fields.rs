@@ -122,7 +122,7 @@ pub(super) static LISTEN: Table = Table {
         optional(
             "admin",
             DOOR,
-            "Health, metrics and administration; 127.0.0.1:8090 unless told.",
+            "Health, metrics and administration. Default: 127.0.0.1:8090, or a free port if that one is taken.",
         ),
         optional("resp", DOOR, "The Redis protocol."),
     ],
@@ -152,6 +152,11 @@ pub(super) static LISTENER: Table = Table {
             "The file that holds the token.",
         ),
         optional(
+            "connections_per_address",
+            Whole(1, CONNECTIONS_MAX),
+            "Most connections of one client address; IPv6 counts by network. Trusted proxies may have nine tenths of the listener's. Default: a tenth of the listener's, at least 100.",
+        ),
+        optional(
             "paths",
             Word(&PATHS),
             "Of the gateway: `strict` refuses paths that programs read in different ways, such as `/a%2Fb` and `/a;b`; `lenient` passes them on. Default: strict.",
@@ -159,6 +164,9 @@ pub(super) static LISTENER: Table = Table {
     ],
     exactly_one: &[],
 };
+
+/// The most that `connections_per_address` may say.
+pub(super) const CONNECTIONS_MAX: u64 = 1_000_000;
 
 /// The TLS of a door.
 pub(super) static TLS: Table = Table {
@@ -204,6 +212,11 @@ pub(super) static POLICY: Table = Table {
             "domain",
             Text("edge"),
             "What Envoy's rate limit service calls it; its name unless told.",
+        ),
+        optional(
+            "charge",
+            Word(&CHARGE),
+            "When a cost that does not fit is charged, for all its limits that do not set it. Default: `if-fits`.",
         ),
         optional(
             "reserve",
@@ -339,12 +352,12 @@ pub(super) static LIMIT: Table = Table {
         optional(
             "charge",
             Word(&CHARGE),
-            "`always` takes a cost that does not fit all the same.",
+            "When a cost that does not fit is charged: never (`if-fits`); always, and the request passes while anything is left (`always`); or if the request states its cost, which is then refused and charged (`even-if-refused`). Default: the policy's.",
         ),
         optional(
             "overdraft",
             Whole(0, u64::MAX),
-            "How far below empty `charge: always` may go, and what is used over a reservation.",
+            "How far below empty charges of a cost that does not fit may go, and what is used over a reservation. Default: 0; with `charge: even-if-refused`, the amount of each band.",
         ),
         optional(
             "refundable",

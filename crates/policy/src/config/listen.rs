@@ -1,9 +1,9 @@
 //! `listen`: where the doors are.
 
 use super::fault::Fault;
-use super::fields::{LISTEN, LISTENER, TLS};
+use super::fields::{CONNECTIONS_MAX, LISTEN, LISTENER, TLS};
 use super::reader::{Reader, Value};
-use super::scalar::{listen_address, pem_path};
+use super::scalar::{listen_address, pem_path, whole};
 use super::secret::Secret;
 use super::secret_setting::secret;
 use super::syntax::Kind;
@@ -26,6 +26,9 @@ pub struct Listen {
     pub gateway: Option<Listener>,
     /// Health, metrics and administration: always open, on 127.0.0.1:8090 unless told.
     pub admin: Listener,
+    /// True if no address is configured for `admin`: a free port replaces the default one if that is taken,
+    /// so that several instances start on one machine.
+    pub admin_may_move: bool,
     /// The Redis protocol.
     pub resp: Option<Listener>,
     /// How the gateway reads paths.
@@ -41,6 +44,8 @@ pub struct Listener {
     pub tls: Option<Tls>,
     /// What callers must present, if anything.
     pub token: Option<Secret>,
+    /// The most connections of one client address. Default: the server's choice.
+    pub connections_per_address: Option<usize>,
 }
 
 /// The TLS of a door: paths of PEM files.
@@ -61,6 +66,7 @@ impl Default for Listen {
             grpc: None,
             gateway: None,
             admin: Listener::local(8090),
+            admin_may_move: true,
             resp: None,
             paths: Paths::default(),
         }
@@ -74,6 +80,7 @@ impl Listener {
             address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
             tls: None,
             token: None,
+            connections_per_address: None,
         }
     }
 }
@@ -105,7 +112,7 @@ pub(super) fn read(
     let grpc = door("grpc");
     let gateway = door("gateway");
     let resp = door("resp");
-    let admin = door("admin").unwrap_or(default.admin);
+    let admin = door("admin");
     let gateway = match (gateway, fields.get("gateway"), routes) {
         (None, None, Some(routes)) => Some(unwritten_gateway(reader, routes, &taken)),
         (Some(gateway), Some(value), None) => {
@@ -120,7 +127,8 @@ pub(super) fn read(
         http: http.or(default.http.filter(|_| is_closed)),
         grpc,
         gateway,
-        admin,
+        admin_may_move: admin.is_none(),
+        admin: admin.unwrap_or(default.admin),
         resp,
         paths: paths.unwrap_or_default(),
     }
@@ -161,11 +169,17 @@ fn listener(
             address,
             tls: None,
             token: None,
+            connections_per_address: None,
         });
     }
     let fields = reader.fields(value, &LISTENER)?;
     let tls = fields.get("tls").and_then(|value| tls(reader, &value));
     let token = secret(reader, &fields, "token", "token_file");
+    let most = |text: &str| {
+        let most = whole(text, &(1..=CONNECTIONS_MAX))?;
+        Ok(usize::try_from(most).unwrap_or(usize::MAX))
+    };
+    let connections_per_address = reader.setting(&fields, "connections_per_address", most);
     if let Some(written) = fields.get("paths") {
         if value.path == "listen.gateway" {
             *paths = reader.parse(&written, |word| PATHS.parse(word));
@@ -182,6 +196,7 @@ fn listener(
         address: reader.parse(&address, listen_address)?,
         tls,
         token,
+        connections_per_address,
     })
 }
 

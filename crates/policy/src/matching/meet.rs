@@ -75,6 +75,17 @@ impl fmt::Debug for Scratch {
     }
 }
 
+impl Scratch {
+    /// The limits that were matched last.
+    pub fn meeting(&self) -> Meeting<'_> {
+        Meeting {
+            met: &self.met,
+            refused: self.refusing.first().copied(),
+            text: &self.text,
+        }
+    }
+}
+
 // === impl Meeting ===
 
 impl<'s> Meeting<'s> {
@@ -133,6 +144,8 @@ impl Policy {
         told: Told<'_>,
         scratch: &'s mut Scratch,
     ) -> Meeting<'s> {
+        #[cfg(debug_assertions)]
+        crate::work::count_matching();
         let Scratch {
             spellings,
             walk,

@@ -37,7 +37,7 @@ thread_local! {
 /// ```
 #[derive(Debug, Default)]
 pub struct Routes {
-    list: Vec<Arc<Route>>,
+    ordered: Vec<Arc<Route>>,
     router: Router,
     paths: Paths,
 }
@@ -63,7 +63,7 @@ impl Routes {
                 // One that is off keeps its place, so that the others keep theirs.
                 route.enabled.then_some(route.conditions.as_slice())
             })),
-            list: routes.into_iter().map(Arc::new).collect(),
+            ordered: routes.into_iter().map(Arc::new).collect(),
             paths: Paths::default(),
         }
     }
@@ -86,7 +86,7 @@ impl Routes {
             SCRATCH.with_borrow_mut(|scratch| self.router.find(method, host, path, scratch));
         let (index, pattern) = found?;
         Some(Found {
-            route: self.list.get(index)?,
+            route: self.ordered.get(index)?,
             index,
             pattern,
         })
@@ -99,22 +99,22 @@ impl Routes {
 
     /// The routes, in the order written, those that are off as well.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Route>> {
-        self.list.iter()
+        self.ordered.iter()
     }
 
     /// The route at this place.
     pub fn get(&self, index: usize) -> Option<&Arc<Route>> {
-        self.list.get(index)
+        self.ordered.get(index)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.list.len()
+        self.ordered.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.ordered.is_empty()
     }
 }
 

@@ -9,7 +9,8 @@
 //! remembered too, and where nothing is known of one, Redis is asked. A bucket without a unit left is
 //! as it was until time brings one back: nobody can take from it. Such an entry is believed for a
 //! second at most, so that a reset (an operator's `DEL` too) acts within a second. Any other may be
-//! changed by somebody else: it has units left, an overdraft, or charges can be given back to it. It is
+//! changed by somebody else: it has units left, charges can be given back to it, or it has an overdraft
+//! and is no fixed window, which reads the same however deep it is. It is
 //! believed for 50 ms, and no longer than until this process asks for something of the bucket.
 //!
 //! What is remembered is the state and not the verdict: it is asked with the quota and cost of the
@@ -237,7 +238,9 @@ impl DenyCache {
 fn life(refused: &Refused<'_>, at: Timestamp) -> Duration {
     let Refused { quota, bucket, .. } = refused;
     let until = |wait: Wait| wait.as_duration().unwrap_or(LIFE_MAX);
-    let is_out_of_reach = !quota.is_refundable() && quota.overdraft() == 0;
+    // A fixed window that is used up reads the same however deep it is.
+    let has_depth = quota.overdraft() > 0 && !matches!(bucket, Bucket::Fixed(_));
+    let is_out_of_reach = !quota.is_refundable() && !has_depth;
     // Until there is a unit again, nobody takes one.
     let empty = match bucket.wait(quota, 1, at) {
         wait if is_out_of_reach && !wait.is_none() => until(wait).min(LIFE_MAX),

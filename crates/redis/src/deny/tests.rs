@@ -1,7 +1,7 @@
 use super::{DenyCache, Known, Refused};
 use crate::request::Key;
 use std::time::Duration;
-use tidegate_core::{Algorithm, Bucket, Meter, Outcome, Quota, Timestamp, Wait};
+use tidegate_core::{Algorithm, Align, Bucket, Meter, Outcome, Quota, Timestamp, Wait};
 use tokio::time::Instant;
 
 const AT: Timestamp = Timestamp::from_millis(1_700_000_000_000);
@@ -66,6 +66,8 @@ fn a_reset_acts_within_a_second_and_a_refund_within_50_ms() {
 fn what_others_may_change_is_believed_for_50_ms_and_not_once_this_process_changes_it() {
     let hour = Quota::new(3, 3_600_000_000);
     let overdrawn = hour.overdraft(1).build().unwrap();
+    let window = hour.algorithm(Algorithm::FixedWindow(Align::Clock));
+    let window = window.overdraft(1).build().unwrap();
     let log = hour.algorithm(Algorithm::SlidingLog).build().unwrap();
     let (hour, sent) = (hour.build().unwrap(), Instant::now());
     let after = |ms| sent + Duration::from_millis(ms);
@@ -74,6 +76,8 @@ fn what_others_may_change_is_believed_for_50_ms_and_not_once_this_process_change
         (hour, 2, false),
         (hour, 0, false),
         (overdrawn, 3, false),
+        (window, 3, true),
+        (window, 2, false),
         (log, 3, true),
         (log, 2, false),
         (log, 0, false),

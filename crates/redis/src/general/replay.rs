@@ -403,8 +403,10 @@ fn is_applied(
     match (ask.op, ask.mode) {
         (Op::GiveBack(_), _) => true,
         (Op::Return { by, .. }, _) => now <= by && taken,
-        (Op::Take(0) | Op::Force(0) | Op::Look | Op::Test(_) | Op::Block, _) => false,
-        (Op::Force(_), Mode::Enforce) => taken,
+        (Op::Take(0) | Op::Force(0) | Op::Debit(0) | Op::Look | Op::Test(_) | Op::Block, _) => {
+            false
+        }
+        (Op::Force(_) | Op::Debit(_), Mode::Enforce) => taken,
         (_, Mode::Enforce) => passed,
         (_, Mode::Shadow) => {
             let mut limit = asks

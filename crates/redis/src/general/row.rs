@@ -220,6 +220,14 @@ fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
             at: blocked(request, ask),
             ..Row::of(FORCE)
         },
+        // Charged as what is forced is, but refuses where it does not fit.
+        Op::Debit(cost) => Row {
+            need: need_at_once(cost.max(1)),
+            units: units(cost),
+            // A debit of nothing blocks nobody.
+            at: if cost > 0 { blocked(request, ask) } else { 0 },
+            ..Row::of(FORCE)
+        },
         Op::Block => match blocked(request, ask) {
             0 => Row {
                 need: need_at_once(1),
@@ -267,7 +275,7 @@ fn never_passes(request: &Request, i: usize, ask: &OwnedAsk) -> bool {
     let quota = &ask.quota;
     let together = |cost: u64| cost.saturating_add(cost_beside(request, i));
     match ask.op {
-        RequestOp::Engine(Op::Take(cost)) if cost > 0 => {
+        RequestOp::Engine(Op::Take(cost) | Op::Debit(cost)) if cost > 0 => {
             let too_large = cost > LOG_COST_MAX && cost > quota.cost_max();
             too_large || together(cost) > quota.capacity()
         }
@@ -316,7 +324,9 @@ fn cost_beside(request: &Request, i: usize) -> u64 {
         .enumerate()
         .filter(|(j, other)| is_same_bucket(other, ask) && comes_first(*j, other))
         .fold(0, |sum, (_, other)| match other.op {
-            RequestOp::Engine(Op::Take(cost) | Op::Force(cost)) => cost.saturating_add(sum),
+            RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) => {
+                cost.saturating_add(sum)
+            }
             _ => sum,
         })
 }

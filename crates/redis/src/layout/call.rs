@@ -51,9 +51,9 @@ pub(crate) fn weight(request: &Request) -> u32 {
             Algorithm::SlidingLog => {
                 let amount = ask.quota.amount();
                 let members = match ask.op {
-                    RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Test(cost)) => {
-                        amount.min(SHORT).saturating_add(cost)
-                    }
+                    RequestOp::Engine(
+                        Op::Take(cost) | Op::Force(cost) | Op::Debit(cost) | Op::Test(cost),
+                    ) => amount.min(SHORT).saturating_add(cost),
                     _ => amount,
                 };
                 let weight = members.saturating_mul(MEMBER_WEIGHT);

@@ -33,6 +33,7 @@ macro_rules! open_laws {
                 law_6_honest_refusals
                 law_7_free_refusals
                 law_8_shadows_are_silent
+                law_9_debits_are_charged_though_refused
                 law_9_force_charges
                 law_10_giving_back_is_safe
                 law_10_places_can_be_left

@@ -83,7 +83,7 @@ pub(crate) fn quotas() -> Vec<(&'static str, Quota)> {
 }
 
 fn op(dice: &mut Dice, receipts: &mut Vec<Receipt>, now: Timestamp) -> Op {
-    match dice.roll(13) {
+    match dice.roll(14) {
         0 => Op::Look,
         10 => Op::Test(dice.roll(9)),
         11 => Op::GiveBack(Receipt::latest(dice.roll(4))),
@@ -98,6 +98,7 @@ fn op(dice: &mut Dice, receipts: &mut Vec<Receipt>, now: Timestamp) -> Op {
             None => Op::Look,
         },
         1 => Op::Force(dice.roll(9)),
+        13 => Op::Debit(dice.roll(9)),
         2 | 3 => match receipts.pop() {
             Some(receipt) => Op::GiveBack(receipt),
             None => Op::Look,

@@ -36,7 +36,7 @@ pub struct GatewayArgs {
     /// Where the gateway listens; 127.0.0.1:8000 unless told, and port 0 takes a free one
     #[arg(long, alias = "gateway", value_name = "ADDRESS")]
     pub listen: Option<SocketAddr>,
-    /// Where health and metrics listen; 127.0.0.1:8090 unless told
+    /// Where health and metrics listen. Default: 127.0.0.1:8090, or a free port if that one is taken
     #[arg(long, value_name = "ADDRESS")]
     pub admin: Option<SocketAddr>,
     /// How many seconds to go on serving after SIGTERM or Ctrl-C, while health checks are told that it is

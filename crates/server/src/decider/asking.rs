@@ -5,7 +5,7 @@ use crate::alerts::{Alert, AlertKind};
 use crate::telemetry::decisions::Timing;
 use crate::telemetry::masked::Masked;
 use std::sync::Arc;
-use tidegate::{Applied, CheckError, Decision, Request, Rules, Store};
+use tidegate::{Applied, CheckError, Decision, Repeated, Request, Rules, Store};
 use tracing::{debug, warn};
 
 impl<S: Store> Decider<S> {
@@ -22,20 +22,33 @@ impl<S: Store> Decider<S> {
     ) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_by(rules, request).await;
-        self.observe(rules, request, outcome.as_ref(), timing);
+        self.observe(rules, request.policy, outcome.as_ref(), timing);
         outcome
     }
 
-    /// The same, if the store decides at once; `None` means that nothing was done.
+    /// Decides a request that is decided again and again, by the rules that it began with.
+    pub async fn decide_repeated(&self, repeated: &mut Repeated) -> Result<Decision, CheckError> {
+        let timing = Timing::start(self.limiter.waits());
+        let outcome = self.limiter.check_repeated(repeated).await;
+        let policy = repeated.policy();
+        self.observe(repeated.rules(), policy, outcome.as_ref(), timing);
+        outcome
+    }
+
+    /// Decides a request by these rules, if its policy is [decided at once](Self::decides_at_once);
+    /// `None` means that nothing was done.
     pub fn decide_at_once(
         &self,
         rules: &Arc<Rules>,
         request: &Request<'_>,
     ) -> Option<Result<Decision, CheckError>> {
+        if !self.decides_at_once(rules, request.policy) {
+            return None;
+        }
         let timing = Timing::start(false);
         let outcome = self.limiter.check_at_once(rules, request);
         if let Some(outcome) = &outcome {
-            self.observe(rules, request, outcome.as_ref(), timing);
+            self.observe(rules, request.policy, outcome.as_ref(), timing);
         }
         outcome
     }
@@ -87,7 +100,7 @@ impl<S: Store> Decider<S> {
     pub(super) fn observe(
         &self,
         rules: &Rules,
-        request: &Request<'_>,
+        policy: Option<&str>,
         outcome: Result<&Decision, &CheckError>,
         timing: Timing,
     ) {
@@ -107,7 +120,7 @@ impl<S: Store> Decider<S> {
                 }
             }
             Err(CheckError::Store(_)) => {
-                if let Some(policy) = rules.policy(request.policy) {
+                if let Some(policy) = rules.policy(policy) {
                     self.metrics.without_store.count_error(&policy.name);
                 }
             }

@@ -118,6 +118,13 @@ impl<S: Store> Decider<S> {
         self.limiter.waits()
     }
 
+    /// Whether every request of this policy, or of the first one, is decided at once: neither the
+    /// store nor a limit makes it wait.
+    #[inline]
+    pub fn decides_at_once(&self, rules: &Rules, policy: Option<&str>) -> bool {
+        self.limiter.decides_at_once(rules, policy)
+    }
+
     /// Whether any decision may have to wait at present: for the store, or for a limit.
     pub fn may_wait(&self) -> bool {
         self.limiter.may_wait()

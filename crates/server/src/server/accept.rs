@@ -1,124 +1,205 @@
-//! Accepting connections: bounded, through TLS where the door has it, until the door closes.
+//! Accepting connections: bounded, through TLS where the listener has it, until the listener closes.
 
 use super::bind::BoundDoor;
 use super::phase::Watch;
+use super::pulse::Pulse;
 use super::reception::{Arrival, Reception, Secure, Threshold};
+use super::room::{Origin, Place, Room};
 use super::tls;
 use super::trouble::Trouble;
+use crate::decider::Decider;
 use crate::tasks::Tasks;
 use prometheus_client::metrics::gauge::Gauge;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate::Store;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::debug;
 
-/// How long to wait when the system has no room for another connection.
+/// How long to wait when there is no room for another connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Accepts the connections of one door.
-pub(super) struct Acceptor<R> {
-    pub(super) reception: Arc<R>,
-    pub(super) phase: Watch,
-    pub(super) tasks: Arc<Tasks>,
-    room: Arc<Semaphore>,
+/// How finely it is known how long connections have been idle.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Accepts the connections of one listener.
+struct Acceptor<R> {
+    reception: Arc<R>,
+    phase: Watch,
+    tasks: Arc<Tasks>,
+    room: Arc<Room>,
+    origin: Box<dyn Fn(IpAddr) -> Origin + Send + Sync>,
     tls: Option<TlsAcceptor>,
 }
 
-impl<R: Reception> Acceptor<R> {
-    pub(super) fn new(
-        reception: R,
-        tls: Option<TlsAcceptor>,
-        phase: Watch,
-        tasks: Arc<Tasks>,
-    ) -> Self {
-        Self {
-            room: Arc::new(Semaphore::new(reception.threshold().bounds.connections)),
-            reception: Arc::new(reception),
-            phase,
-            tasks,
-            tls,
-        }
-    }
+/// Accepts connections until the listener closes, and serves them.
+pub(super) fn open<R: Reception, S: Store + 'static>(
+    bound: BoundDoor,
+    reception: R,
+    phase: Watch,
+    tasks: &Arc<Tasks>,
+    decider: &Decider<S>,
+) {
+    let threshold = reception.threshold();
+    let most = threshold.bounds.connections;
+    let gauge = &threshold.metrics.connections_max;
+    gauge.set(i64::try_from(most).unwrap_or(i64::MAX));
+    let decider = decider.clone();
+    let acceptor = Acceptor {
+        room: Arc::new(Room::new(most, bound.of_address)),
+        reception: Arc::new(reception),
+        phase,
+        tasks: Arc::clone(tasks),
+        origin: Box::new(move |peer| origin(&decider, peer)),
+        tls: bound.tls,
+    };
+    tasks.spawn(acceptor.run(bound.socket));
+}
 
-    /// Accepts until the door closes.
-    pub(super) async fn run(self, socket: TcpListener) {
+/// Returns where `peer` is, by the rules of the configuration that is served now.
+fn origin<S: Store>(decider: &Decider<S>, peer: IpAddr) -> Origin {
+    // There are no rules once nothing is decided any more.
+    let rules = decider.rules().ok();
+    let client = rules.as_ref().map(|rules| rules.client());
+    Origin::new(
+        peer,
+        client.map_or(64, |client| client.ipv6_prefix()),
+        client.is_some_and(|client| client.trusts(peer)),
+    )
+}
+
+impl<R: Reception> Acceptor<R> {
+    /// Accepts until the listener closes.
+    async fn run(self, socket: TcpListener) {
         let mut phase = self.phase.clone();
+        let mut waiting = None;
         tokio::select! {
-            () = self.accept(&socket) => {}
+            () = self.accept(&socket, &mut waiting) => {}
             () = phase.reaches(self.reception.threshold().closes_in) => {}
         }
-        self.empty_queue(socket);
+        self.empty_queue(socket, waiting);
     }
 
-    /// Accepts those whom the kernel has told that their connection stands, and who may have sent a
-    /// request; then closes the socket.
-    fn empty_queue(&self, socket: TcpListener) {
+    /// Accepts the connections that the kernel has established, whose clients may have sent a request;
+    /// then closes the socket.
+    fn empty_queue(&self, socket: TcpListener, waiting: Option<(TcpStream, Origin, IpAddr)>) {
+        if let (Some((stream, origin, peer)), Some(permit)) = (waiting, self.room.free()) {
+            self.welcome(stream, origin, peer, permit);
+        }
         // The system is asked itself: tokio only knows what it said some time ago.
         let Ok(socket) = socket.into_std() else {
             return;
         };
-        while let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() {
+        while let Some(permit) = self.room.free() {
             let accepted = socket.accept().and_then(|(stream, peer)| {
                 stream.set_nonblocking(true)?;
                 Ok((TcpStream::from_std(stream)?, peer.ip()))
             });
             match accepted {
-                Ok((stream, peer)) => self.welcome(stream, peer, permit),
+                Ok((stream, peer)) => self.welcome(stream, (self.origin)(peer), peer, permit),
                 Err(error) if is_the_clients(&error) => {}
-                // Nobody waits any more.
+                // The queue is empty.
                 Err(_) => return,
             }
         }
     }
 
-    /// Accepts for ever.
-    async fn accept(&self, socket: &TcpListener) {
+    /// Accepts for ever. A connection is `waiting` while there is no place for it.
+    async fn accept(
+        &self,
+        socket: &TcpListener,
+        waiting: &mut Option<(TcpStream, Origin, IpAddr)>,
+    ) {
+        let threshold = self.reception.threshold();
         let mut trouble = Trouble::default();
+        let mut seconds = interval(SECOND);
         loop {
-            let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
-                return;
+            let accepted = tokio::select! {
+                biased;
+                accepted = socket.accept() => accepted,
+                _ = seconds.tick() => {
+                    self.room.tick();
+                    continue;
+                }
             };
-            trouble.note_room(self.reception.threshold(), self.room.available_permits());
-            match socket.accept().await {
+            match accepted {
                 Ok((stream, peer)) => {
                     trouble.note_success();
-                    self.welcome(stream, peer.ip(), permit);
+                    let (peer, origin) = (peer.ip(), (self.origin)(peer.ip()));
+                    match self.room.make_way(origin) {
+                        Some(closed) => threshold.metrics.closed_of_address(closed),
+                        None => {
+                            threshold.metrics.refused.inc();
+                            trouble.note_refused(threshold, origin);
+                            continue;
+                        }
+                    }
+                    *waiting = Some((stream, origin, peer));
+                    let permit = self.place(&mut trouble).await;
+                    if let (Some(permit), Some((stream, origin, peer))) = (permit, waiting.take()) {
+                        self.welcome(stream, origin, peer, permit);
+                    }
                 }
                 // The client gave up before we came to it.
                 Err(error) if is_the_clients(&error) => debug!(%error, "lost a connection"),
                 Err(error) => {
-                    trouble.note_failure(self.reception.threshold(), &error);
+                    trouble.note_failure(threshold, &error);
+                    threshold.metrics.closed_when_full(self.room.evict());
                     sleep(PAUSE).await;
                 }
             }
         }
     }
 
+    /// Waits for a place. While there is none, the longest idle connections are asked to close.
+    async fn place(&self, trouble: &mut Trouble) -> Option<OwnedSemaphorePermit> {
+        let threshold = self.reception.threshold();
+        trouble.note_room(threshold, self.room.left());
+        if let Some(permit) = self.room.free() {
+            return Some(permit);
+        }
+        loop {
+            threshold.metrics.closed_when_full(self.room.evict());
+            if let Ok(permit) = timeout(PAUSE, self.room.freed()).await {
+                return permit;
+            }
+        }
+    }
+
     /// Serves a connection in a task of its own. Its socket holds `permit` until it closes.
-    fn welcome(&self, stream: TcpStream, peer: IpAddr, permit: OwnedSemaphorePermit) {
+    fn welcome(
+        &self,
+        stream: TcpStream,
+        origin: Origin,
+        peer: IpAddr,
+        permit: OwnedSemaphorePermit,
+    ) {
         // Answers are small and complete; waiting for more to send would only delay them.
         if let Err(error) = stream.set_nodelay(true) {
             return debug!(%error, "lost a connection");
         }
         let metrics = &self.reception.threshold().metrics;
         metrics.accepted.inc();
+        let (place, pulse) = self.room.enter(origin, permit);
         let mut arrival = Arrival {
             peer,
             secure: None,
             tasks: Arc::clone(&self.tasks),
             phase: self.phase.clone(),
-            open: Open::count(&metrics.connections, permit),
+            pulse,
+            open: Open::count(&metrics.connections, place),
         };
         let reception = Arc::clone(&self.reception);
         match self.tls.clone() {
             None => self.tasks.spawn(reception.serve(stream, arrival)),
             Some(tls) => self.tasks.spawn(async move {
-                if let Some(stream) = handshake(&tls, stream, reception.threshold()).await {
+                let threshold = reception.threshold();
+                if let Some(stream) = handshake(&tls, stream, threshold, &arrival.pulse).await {
                     let is_http2 = tls::is_http2(&stream);
                     let certificate = tls::certificate(&stream);
                     arrival.secure = Some(Secure {
@@ -136,8 +217,13 @@ async fn handshake(
     tls: &TlsAcceptor,
     stream: TcpStream,
     threshold: &Threshold,
+    pulse: &Pulse,
 ) -> Option<tokio_rustls::server::TlsStream<TcpStream>> {
-    let shaken = timeout(threshold.bounds.handshake_time, tls.accept(stream)).await;
+    let shaken = tokio::select! {
+        biased;
+        shaken = timeout(threshold.bounds.handshake_time, tls.accept(stream)) => shaken,
+        () = pulse.evicted() => return None,
+    };
     let why = match shaken {
         Ok(Ok(stream)) => return Some(stream),
         Ok(Err(error)) => error.to_string(),
@@ -151,15 +237,15 @@ async fn handshake(
 /// A connection that is counted as open until it is dropped, even by an abort.
 struct Open {
     connections: Gauge,
-    _permit: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Open {
-    fn count(connections: &Gauge, permit: OwnedSemaphorePermit) -> Self {
+    fn count(connections: &Gauge, place: Place) -> Self {
         connections.inc();
         Self {
             connections: connections.clone(),
-            _permit: permit,
+            _place: place,
         }
     }
 }
@@ -177,9 +263,4 @@ fn is_the_clients(error: &io::Error) -> bool {
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionRefused
     )
-}
-
-pub(super) fn open<R: Reception>(bound: BoundDoor, reception: R, phase: Watch, tasks: &Arc<Tasks>) {
-    let acceptor = Acceptor::new(reception, bound.tls, phase, Arc::clone(tasks));
-    tasks.spawn(acceptor.run(bound.socket));
 }

@@ -8,8 +8,13 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use tidegate_policy::config::{Listen, Listener};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio_rustls::TlsAcceptor;
+use tracing::warn;
+
+/// Connections that the kernel holds for a listener until they are accepted. The system's own bound
+/// (`net.core.somaxconn` on Linux, 4,096 by default) applies as well.
+const BACKLOG: u32 = 4_096;
 
 /// The doors of this server, bound. Connections wait in the kernel until [`run`](super::run).
 #[derive(Debug)]
@@ -33,56 +38,88 @@ pub struct BoundDoor {
     pub address: SocketAddr,
     pub(super) tls: Option<TlsAcceptor>,
     pub(super) token: Option<Token>,
+    /// The most connections of one address, if configured.
+    pub(super) of_address: Option<usize>,
 }
 
-/// Binds all doors, or says which one could not be opened, and what to do about it.
+/// Binds all listeners, or says which one could not be opened, and what to do about it.
+#[expect(
+    clippy::unused_async,
+    reason = "sockets belong to a runtime: whoever awaits this has one"
+)]
 pub async fn bind(listen: &Listen) -> Result<Listeners, Failure> {
     let (one, both, two) = (
         Protocols::Http1.alpn(),
         Protocols::Http1AndHttp2.alpn(),
         Protocols::Http2.alpn(),
     );
-    let http = bind_if("http", listen.http.as_ref(), one).await?;
-    let grpc = bind_if("grpc", listen.grpc.as_ref(), two).await?;
-    let resp = bind_if("resp", listen.resp.as_ref(), &[]).await?;
-    let gateway = bind_if("gateway", listen.gateway.as_ref(), both).await?;
-    let admin = bind_door("admin", &listen.admin, Protocols::Http1.alpn()).await?;
+    let open = |name, listener: &Option<Listener>, alpn| {
+        let listener = listener.as_ref();
+        listener
+            .map(|it| bind_door(name, it, alpn, false))
+            .transpose()
+    };
     Ok(Listeners {
-        http,
-        grpc,
-        resp,
-        gateway,
-        admin,
+        http: open("http", &listen.http, one)?,
+        grpc: open("grpc", &listen.grpc, two)?,
+        resp: open("resp", &listen.resp, &[])?,
+        gateway: open("gateway", &listen.gateway, both)?,
+        admin: bind_door("admin", &listen.admin, one, listen.admin_may_move)?,
     })
 }
 
-/// Binds a door if it is to be open.
-async fn bind_if(
-    name: &str,
-    listener: Option<&Listener>,
+/// Binds a listener. If `may_move`, a free port replaces one that is taken.
+fn bind_door(
+    name: &'static str,
+    listener: &Listener,
     alpn: &[&[u8]],
-) -> Result<Option<BoundDoor>, Failure> {
-    match listener {
-        Some(listener) => bind_door(name, listener, alpn).await.map(Some),
-        None => Ok(None),
-    }
-}
-
-async fn bind_door(name: &str, listener: &Listener, alpn: &[&[u8]]) -> Result<BoundDoor, Failure> {
+    may_move: bool,
+) -> Result<BoundDoor, Failure> {
     // Files first: a certificate that cannot be read is a mistake in the configuration, whether or
     // not the address is free.
     let tls = listener.tls.as_ref();
     let tls = tls.map(|tls| tls::acceptor(tls, alpn)).transpose();
     let tls = tls.map_err(|why| Failure::input(format!("listen.{name}.tls: {why}")))?;
     let asked = listener.address;
-    let socket = TcpListener::bind(asked).await;
-    let socket = socket.map_err(|error| Failure::runtime(cannot_bind(name, asked, &error)))?;
+    let mut bound = listen_on(asked);
+    if may_move && bound.as_ref().is_err_and(is_taken) {
+        bound = listen_on(SocketAddr::new(asked.ip(), 0));
+        if let Ok((_, address)) = &bound {
+            warn!(
+                door = name,
+                taken = %asked,
+                %address,
+                "the default address is taken; listening on a free port"
+            );
+        }
+    }
+    let (socket, address) =
+        bound.map_err(|error| Failure::runtime(cannot_bind(name, asked, &error)))?;
     Ok(BoundDoor {
-        address: socket.local_addr().unwrap_or(asked),
+        address,
         socket,
         tls,
         token: listener.token.clone().map(Token::new),
+        of_address: listener.connections_per_address,
     })
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrInUse
+}
+
+/// Listens on `address`, and returns the address with the port that the system chose, if it is 0.
+fn listen_on(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A restart must not wait until connections of the process before are forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    let socket = socket.listen(BACKLOG)?;
+    let address = socket.local_addr()?;
+    Ok((socket, address))
 }
 
 fn cannot_bind(name: &str, address: SocketAddr, error: &io::Error) -> String {

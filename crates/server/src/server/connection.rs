@@ -1,9 +1,10 @@
 //! One connection, from its first byte to its last.
 
+use super::frames::Meter;
 use super::http2;
 use super::idle::idle;
 use super::phase::Watch;
-use super::pulse::{Pulse, Strand};
+use super::pulse::Strand;
 use super::reception::{Arrival, Held, Reception, Threshold, Wire};
 use super::screen::Screen;
 use super::session::{Session, Visit};
@@ -62,7 +63,7 @@ async fn serve<D: Door, I: Wire, O: Held>(
     stream: I,
     arrival: Arrival<O>,
 ) {
-    let pulse = Arc::new(Pulse::default());
+    let pulse = arrival.pulse;
     let mut stream = Watched::new(stream, Arc::clone(&pulse), arrival.open);
     let secure = arrival.secure;
     let phase = arrival.phase.clone();
@@ -80,7 +81,9 @@ async fn serve<D: Door, I: Wire, O: Held>(
         },
         context,
     });
+    let meter = || Meter::new(host.context.threshold.metrics.flood.clone());
     if D::PROTOCOLS == Protocols::Http2 {
+        let stream = stream.metered(meter());
         return Box::pin(http2::serve(stream, host, phase)).await;
     }
     if D::PROTOCOLS == Protocols::Http1AndHttp2 {
@@ -96,6 +99,7 @@ async fn serve<D: Door, I: Wire, O: Held>(
             Some(false) => {}
             Some(true) => {
                 stream.open();
+                let stream = stream.metered(meter());
                 return Box::pin(http2::serve(stream, host, phase)).await;
             }
         }
@@ -119,13 +123,19 @@ async fn serve_http1<I: Wire, D: Door>(stream: I, host: Arc<Host<D>>, mut phase:
             biased;
             () = idle(&pulse, bounds.idle_time) => Call::Idle,
             () = phase.reaches(closes_in) => Call::Closing,
+            () = pulse.evicted() => Call::Evicted,
         }
     }]);
     tokio::select! {
         biased;
         ended = connection.as_mut() => return report(ended),
-        call = calls.next() => if let Some(Call::Idle) = call {
-            return debug!("closed an idle connection");
+        call = calls.next() => match call {
+            Some(Call::Idle) => return debug!("closed an idle connection"),
+            // Its last answer has left: a connection that is polled sends what it has.
+            Some(Call::Evicted) if !pulse.is_busy() => {
+                return debug!("closed an idle connection to make room");
+            }
+            Some(Call::Evicted | Call::Closing) | None => {}
         },
     }
     drop(calls);
@@ -151,6 +161,8 @@ enum Call {
     Idle,
     /// The door closes.
     Closing,
+    /// There are too many connections, and this one was idle.
+    Evicted,
 }
 
 fn http(bounds: &Bounds) -> http1::Builder {
@@ -187,6 +199,7 @@ impl<D: Door> Host<D> {
             biased;
             first = stream.is_http2() => return first.ok(),
             () = sleep(bounds.idle_time) => return None,
+            () = self.session.pulse.evicted() => return None,
             () = phase.reaches(self.context.threshold.closes_in) => {}
         }
         let first = timeout(bounds.farewell_time, stream.is_http2()).await;

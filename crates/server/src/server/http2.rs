@@ -58,6 +58,19 @@ where
                 connection.as_mut().graceful_shutdown();
                 continue;
             }
+            () = pulse.evicted(), if !is_closing => {
+                is_closing = true;
+                connection.as_mut().graceful_shutdown();
+                if pulse.is_busy() {
+                    continue;
+                }
+                // Once, so that the client gets the GOAWAY: an idle one must not keep its place.
+                let rest = poll_fn(|context| {
+                    Poll::Ready(drive(connection.as_mut(), &mut streams, context).is_ready())
+                });
+                rest.await;
+                return debug!("closed an idle connection to make room");
+            }
         }
         streams.look();
         if quiet.look(&pulse) {

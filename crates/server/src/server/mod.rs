@@ -4,9 +4,10 @@
 //! |---|---|
 //! | `bind` | opening the doors |
 //! | `tls`, `token` | what it takes to come in |
-//! | `accept`, `trouble` | accepting connections, bounded, and what the log hears of it |
+//! | `accept`, `room`, `trouble` | accepting connections, bounded, and what the log hears of it |
 //! | `reception` | what stands between accepting and speaking |
 //! | `connection`, `http2`, `streams` | one connection, from its first byte to its last |
+//! | `frames` | a budget of HTTP/2 control frames |
 //! | `session` | what a door may know of it |
 //! | `pulse`, `idle`, `paced` | whether it is alive |
 //! | `watched`, `linger` | its socket, and how that is closed |
@@ -16,6 +17,7 @@
 mod accept;
 mod bind;
 mod connection;
+mod frames;
 mod http2;
 mod idle;
 pub(crate) mod interim;
@@ -24,6 +26,7 @@ pub(crate) mod paced;
 pub mod phase;
 pub(crate) mod pulse;
 pub(crate) mod reception;
+mod room;
 mod screen;
 pub(crate) mod session;
 mod streams;
@@ -95,11 +98,11 @@ pub async fn run<S: Store + 'static>(
     let changes = Arc::new(Changes::default());
     let api = api.map(|composer| Arc::new(Api::new(composer, bounds, Arc::clone(&changes))));
     let admin = DoorContext {
-        threshold: threshold("admin", bounds, Phase::Closing),
+        threshold: threshold("admin", bounds.of_admin(), Phase::Closing),
         door: AdminDoor::new(watch.clone(), decider.clone(), api),
         token: listeners.admin.token.clone(),
     };
-    open(listeners.admin, admin, watch.clone(), &admin_tasks);
+    open(listeners.admin, admin, watch.clone(), &admin_tasks, decider);
 
     let upkeep = Upkeep::start(decider, serving.messenger());
 
@@ -110,7 +113,7 @@ pub async fn run<S: Store + 'static>(
             door: HttpDoor::new(decider.clone(), bounds),
             token: bound.token.clone(),
         };
-        open(bound, http, watch.clone(), &tasks);
+        open(bound, http, watch.clone(), &tasks, decider);
     }
     if let Some(bound) = listeners.grpc {
         let grpc = DoorContext {
@@ -118,12 +121,12 @@ pub async fn run<S: Store + 'static>(
             door: GrpcDoor::new(decider.clone(), bounds, watch.clone()),
             token: bound.token.clone(),
         };
-        open(bound, grpc, watch.clone(), &tasks);
+        open(bound, grpc, watch.clone(), &tasks, decider);
     }
     if let Some(bound) = listeners.resp {
         let threshold = threshold("resp", bounds, Phase::Draining);
         let resp = RespDoor::new(threshold, decider.clone(), bound.token.clone());
-        open(bound, resp, watch.clone(), &tasks);
+        open(bound, resp, watch.clone(), &tasks, decider);
     }
     if let (Some(bound), Some(gateway)) = (listeners.gateway, serving.gateway()) {
         let gateway = DoorContext {
@@ -131,7 +134,7 @@ pub async fn run<S: Store + 'static>(
             door: GatewayDoor::new(decider.clone(), Arc::clone(gateway)),
             token: bound.token.clone(),
         };
-        open(bound, gateway, watch, &tasks);
+        open(bound, gateway, watch, &tasks, decider);
     }
 
     lead.enter(Phase::Serving);

@@ -7,6 +7,7 @@
 use super::interim::Interims;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use tokio::sync::Notify;
 
 /// Signs of life of one connection. All fields but `held` are written by the connection's own task
 /// alone, so loads and stores suffice; they are atomic because that task moves between threads.
@@ -30,7 +31,12 @@ pub(crate) struct Pulse {
     held: AtomicU32,
     /// The one answer that is under way on a connection with one at a time.
     strand: Strand,
-    /// What is to be written before it.
+    /// The moment at which the connection was active last, of those that `moments` counts.
+    active_at: AtomicU64,
+    moments: Arc<AtomicU64>,
+    /// Wakes the connection to close and make room for another.
+    eviction: Notify,
+    /// Interim answers to write before the next bytes of it.
     interims: Interims,
 }
 
@@ -54,11 +60,43 @@ pub(crate) struct Alive {
 
 /// A request whose answer is being worked on, by the connection's own task.
 #[derive(Debug)]
-pub(super) struct Answering<'a>(&'a Pulse);
+pub(crate) struct Answering<'a>(&'a Pulse);
 
 impl Pulse {
+    /// Returns the pulse of a connection that is accepted now.
+    pub(super) fn new(moments: &Arc<AtomicU64>) -> Self {
+        let pulse = Self {
+            moments: Arc::clone(moments),
+            ..Self::default()
+        };
+        pulse.touch();
+        pulse
+    }
+
+    /// Notes that the connection is not idle just now.
+    pub(crate) fn touch(&self) {
+        self.active_at.store(self.moments.load(Relaxed), Relaxed);
+    }
+
+    /// Returns the moment since which the connection is idle; `None` while it is not.
+    pub(super) fn idle_since(&self) -> Option<u64> {
+        let is_idle = !self.is_busy() && !self.is_tunnel();
+        is_idle.then(|| self.active_at.load(Relaxed))
+    }
+
+    /// Asks the connection to close.
+    pub(super) fn evict(&self) {
+        self.eviction.notify_one();
+    }
+
+    /// Waits until the connection is to close.
+    pub(crate) async fn evicted(&self) {
+        self.eviction.notified().await;
+    }
+
     /// A request has begun, with a body or without.
     pub(super) fn begin(&self, has_body: bool) {
+        self.touch();
         self.requests
             .store(self.requests().wrapping_add(1), Relaxed);
         self.has_body.store(has_body, Relaxed);
@@ -107,7 +145,7 @@ impl Pulse {
     }
 
     /// A door works on an answer until what this returns is dropped.
-    pub(super) fn answering(&self) -> Answering<'_> {
+    pub(crate) fn answering(&self) -> Answering<'_> {
         let others = self.answering.load(Relaxed);
         self.answering.store(others.wrapping_add(1), Relaxed);
         Answering(self)
@@ -133,6 +171,7 @@ impl Drop for Answering<'_> {
     fn drop(&mut self) {
         let all = self.0.answering.load(Relaxed);
         self.0.answering.store(all.wrapping_sub(1), Relaxed);
+        self.0.touch();
     }
 }
 
@@ -187,5 +226,6 @@ impl Drop for Alive {
     fn drop(&mut self) {
         self.asked();
         self.pulse.held.fetch_sub(1, Relaxed);
+        self.pulse.touch();
     }
 }

@@ -7,6 +7,7 @@
 //! [`DoorContext`]: super::connection::DoorContext
 
 use super::phase::{Phase, Watch};
+use super::pulse::Pulse;
 use crate::bounds::Bounds;
 use crate::tasks::Tasks;
 use crate::telemetry::metrics::DoorMetrics;
@@ -48,6 +49,8 @@ pub(crate) struct Arrival<O> {
     pub(crate) secure: Option<Secure>,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) phase: Watch,
+    /// Signs of life, by which the longest idle connection is found when there are too many.
+    pub(crate) pulse: Arc<Pulse>,
     /// Dropped together with the socket.
     pub(crate) open: O,
 }

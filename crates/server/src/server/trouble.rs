@@ -1,7 +1,10 @@
 //! What an acceptor tells the log.
 
 use super::reception::Threshold;
+use super::room::Origin;
 use std::io;
+use std::time::Duration;
+use tokio::time::Instant;
 use tracing::warn;
 
 /// What has been complained about already, so that trouble that lasts is told once.
@@ -9,7 +12,12 @@ use tracing::warn;
 pub(super) struct Trouble {
     is_full: bool,
     is_failing: bool,
+    /// When a refused address may be logged again.
+    refused_until: Option<Instant>,
 }
+
+/// How often refused addresses are logged: one of them.
+const REFUSED_EVERY: Duration = Duration::from_mins(1);
 
 impl Trouble {
     pub(super) fn note_room(&mut self, threshold: &Threshold, left: usize) {
@@ -18,12 +26,26 @@ impl Trouble {
             self.is_full = true;
             warn!(
                 door = threshold.name,
-                connections, "the door is full; further connections wait until one ends"
+                connections, "the listener is full; closing its longest idle connections"
             );
         }
         // Only once there is room to speak of, or a door that is just full would tell it each time.
         if left > connections / 10 {
             self.is_full = false;
+        }
+    }
+
+    /// Logs an address that has all the connections that it may have.
+    pub(super) fn note_refused(&mut self, threshold: &Threshold, origin: Origin) {
+        let now = Instant::now();
+        if self.refused_until.is_none_or(|until| until <= now) {
+            self.refused_until = Some(now + REFUSED_EVERY);
+            warn!(
+                door = threshold.name,
+                address = %origin.network,
+                is_proxy = origin.is_proxy,
+                "an address has too many connections, none of them idle; refusing new ones"
+            );
         }
     }
 

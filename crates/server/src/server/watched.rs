@@ -1,5 +1,6 @@
 //! The socket of a connection, which tells its pulse what happens on it.
 
+use super::frames::Meter;
 use super::linger::Linger;
 use super::pulse::Pulse;
 use super::screen::Screen;
@@ -23,6 +24,10 @@ pub(super) struct Watched<I, O> {
     interim: Bytes,
     /// At a door for strangers.
     screen: Option<Box<Screen>>,
+    /// On a connection of HTTP/2.
+    meter: Option<Box<Meter>>,
+    /// The client has sent too many frames: nothing more is read or written.
+    is_cut: bool,
     /// Counts the connection as open for as long as its socket is, whoever holds it: a tunnel may.
     _open: O,
 }
@@ -36,6 +41,8 @@ impl<I, O> Watched<I, O> {
             linger: Linger::default(),
             interim: Bytes::new(),
             screen: None,
+            meter: None,
+            is_cut: false,
             _open: open,
         }
     }
@@ -51,6 +58,12 @@ impl<I, O> Watched<I, O> {
         if let Some(screen) = &mut self.screen {
             screen.open();
         }
+    }
+
+    /// The same, with its frames counted: it is HTTP/2.
+    pub(super) fn metered(mut self, meter: Meter) -> Self {
+        self.meter = Some(Box::new(meter));
+        self
     }
 
     /// Waits for the first bytes, and tells whether they begin an HTTP/2 connection.
@@ -72,7 +85,31 @@ impl<I, O> Watched<I, O> {
     }
 }
 
-impl<I: AsyncRead + Unpin, O: Unpin> AsyncRead for Watched<I, O> {
+impl<I: AsyncRead + AsyncWrite + Unpin, O> Watched<I, O> {
+    /// Tells the client why, and closes. What it still sends is thrown away for a while, so that a reset
+    /// does not overtake that.
+    fn poll_cut(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.is_cut {
+            self.is_cut = true;
+            let goaway = self.meter.as_ref().and_then(|meter| meter.goaway());
+            if let Some(goaway) = goaway {
+                let mut stream = Pin::new(&mut self.stream);
+                // A client that does not read does not learn it.
+                let is_sent = stream.as_mut().poll_write(context, &goaway).is_ready();
+                let _flushed = is_sent && stream.poll_flush(context).is_ready();
+            }
+        }
+        let closed = self.linger.poll_shutdown(&mut self.stream, context);
+        closed.map(|_| {
+            Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "too many control frames",
+            ))
+        })
+    }
+}
+
+impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncRead for Watched<I, O> {
     #[inline]
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -80,13 +117,23 @@ impl<I: AsyncRead + Unpin, O: Unpin> AsyncRead for Watched<I, O> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
+        if this.is_cut {
+            return this.poll_cut(context);
+        }
+        let before = buffer.filled().len();
         let poll = match &mut this.screen {
             None => Pin::new(&mut this.stream).poll_read(context, buffer),
             Some(screen) => screen.poll_read(&mut this.stream, &this.pulse, context, buffer),
         };
         if poll.is_ready() {
-            self.pulse.hear();
-            self.read_at = self.pulse.requests();
+            this.pulse.hear();
+            this.read_at = this.pulse.requests();
+            if let Some(meter) = &mut this.meter
+                && !meter.receive(buffer.filled().get(before..).unwrap_or_default())
+            {
+                buffer.set_filled(before);
+                return this.poll_cut(context);
+            }
         }
         poll
     }
@@ -114,8 +161,15 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        if self.is_cut {
+            return Poll::Ready(Ok(bytes.len()));
+        }
         ready!(self.poll_interim(context))?;
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let poll = Pin::new(&mut self.stream).poll_write(context, bytes);
+        if let (Some(meter), Poll::Ready(Ok(count))) = (&mut self.meter, &poll) {
+            meter.send(bytes.get(..*count).unwrap_or_default());
+        }
+        poll
     }
 
     #[inline]
@@ -124,8 +178,20 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if self.is_cut {
+            return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
+        }
         ready!(self.poll_interim(context))?;
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        let poll = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        if let (Some(meter), Poll::Ready(Ok(count))) = (&mut self.meter, &poll) {
+            let mut left = *count;
+            for slice in slices {
+                let sent = left.min(slice.len());
+                meter.send(slice.get(..sent).unwrap_or_default());
+                left = left.saturating_sub(sent);
+            }
+        }
+        poll
     }
 
     #[inline]

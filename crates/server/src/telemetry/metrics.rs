@@ -58,6 +58,9 @@ pub(crate) struct Metrics {
     pub(crate) admin: AdminMetrics,
     connections: Family<DoorLabel, Gauge>,
     accepted: Family<DoorLabel, Counter>,
+    connections_max: Family<DoorLabel, Gauge>,
+    refused: Family<DoorLabel, Counter>,
+    closed: Family<ClosedLabels, Counter>,
     broken: Family<DoorLabel, Counter>,
     bad_requests: Family<BadLabels, Counter>,
     registry: Registry,
@@ -78,6 +81,15 @@ pub(crate) struct DoorMetrics {
     pub(crate) connections: Gauge,
     /// Connections so far.
     pub(crate) accepted: Counter,
+    /// The most connections.
+    pub(crate) connections_max: Gauge,
+    /// Connections refused because their address had too many, none of them idle.
+    pub(crate) refused: Counter,
+    /// Connections closed because the listener was full, because their address had too many, and because
+    /// they sent too many control frames.
+    full: Counter,
+    of_address: Counter,
+    pub(crate) flood: Counter,
     /// Connections that ended before they could ask anything: a TLS handshake that failed.
     pub(crate) broken: Counter,
     /// What the gateway counts, among it the requests that were refused unread.
@@ -95,6 +107,7 @@ pub(crate) struct LaidOut {
 }
 
 type DoorLabel = [(&'static str, &'static str); 1];
+type ClosedLabels = [(&'static str, &'static str); 2];
 type BadLabels = [(&'static str, String); 2];
 
 impl Counters {
@@ -133,6 +146,9 @@ impl Metrics {
             admin: AdminMetrics::default(),
             connections: Family::default(),
             accepted: Family::default(),
+            connections_max: Family::default(),
+            refused: Family::default(),
+            closed: Family::default(),
             broken: Family::default(),
             bad_requests: Family::default(),
             registry: Registry::with_prefix("tidegate"),
@@ -169,6 +185,21 @@ impl Metrics {
             "connections_accepted",
             "Connections since the start",
             self.accepted.clone(),
+        );
+        registry.register(
+            "connections_max",
+            "Most connections that a listener may have",
+            self.connections_max.clone(),
+        );
+        registry.register(
+            "connections_refused",
+            "Connections refused because their address has too many, none of them idle",
+            self.refused.clone(),
+        );
+        registry.register(
+            "connections_closed",
+            "Connections closed early: idle ones to make room (full, address), floods of frames (flood)",
+            self.closed.clone(),
         );
         registry.register(
             "handshakes_failed",
@@ -217,7 +248,16 @@ impl Metrics {
     /// The counters of the door `name`.
     pub(crate) fn door(&self, name: &'static str) -> DoorMetrics {
         let label = [("door", name)];
+        let closed = |reason| {
+            let labels = [("door", name), ("reason", reason)];
+            self.closed.get_or_create_owned(&labels)
+        };
         DoorMetrics {
+            connections_max: self.connections_max.get_or_create_owned(&label),
+            refused: self.refused.get_or_create_owned(&label),
+            full: closed("full"),
+            of_address: closed("address"),
+            flood: closed("flood"),
             connections: self.connections.get_or_create_owned(&label),
             accepted: self.accepted.get_or_create_owned(&label),
             broken: self.broken.get_or_create_owned(&label),
@@ -247,6 +287,16 @@ impl Metrics {
 }
 
 impl DoorMetrics {
+    /// Counts idle connections that were closed because the listener was full.
+    pub(crate) fn closed_when_full(&self, count: usize) {
+        add(&self.full, count);
+    }
+
+    /// Counts idle connections that were closed because their address had too many.
+    pub(crate) fn closed_of_address(&self, count: usize) {
+        add(&self.of_address, count);
+    }
+
     /// Counts a request that was answered with a problem. There are few statuses, and this is not
     /// the path that has to be fast.
     pub(crate) fn count_bad(&self, status: u16) {
@@ -256,6 +306,10 @@ impl DoorMetrics {
         ];
         self.bad_requests.get_or_create(&labels).inc();
     }
+}
+
+fn add(counter: &Counter, count: usize) {
+    counter.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
 }
 
 /// A metric that somebody else holds as well.

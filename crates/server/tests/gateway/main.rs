@@ -24,6 +24,9 @@ mod guards;
 mod headers;
 /// curl, h2load, and HTTP/2 on both sides.
 mod http2;
+/// How often a client is identified and its limits are matched.
+#[cfg(debug_assertions)]
+mod once;
 /// Requests within requests.
 mod smuggling;
 /// Bodies that are passed on while they come.

@@ -1,6 +1,6 @@
 //! Stopping, resets, many calls at a time.
 
-use crate::kit::{EDGE, PATH, Server, about, ask, codes, framed, in_time, post};
+use crate::kit::{EDGE, PATH, Server, about, ask, codes, framed, in_time, metrics, post};
 use bytes::Bytes;
 use futures_util::future::join_all;
 use futures_util::{FutureExt, stream};
@@ -13,6 +13,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 use tidegate_server::server::End;
 use tidegate_server::tasks::Tasks;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tonic::Request;
@@ -149,4 +150,29 @@ async fn idle_connections_are_no_reason_to_wait() {
     ask(&mut client, about(&[&[("user", "ann")]])).await;
     assert_eq!(server.stop().ended().await, End::Drained);
     assert!(in_time(client.should_rate_limit(about(&[]))).await.is_err());
+}
+
+/// PRIORITY means nothing any more, and nothing else bounds it.
+#[tokio::test]
+async fn a_flood_of_control_frames_is_cut() {
+    let server = Server::start(EDGE).await;
+    let stream = TcpStream::connect(server.grpc).await.unwrap();
+    let (mut read, mut write) = stream.into_split();
+    let priority = [0, 0, 5, 2, 0, 0, 0, 0, 1, 0, 0, 0, 0, 15];
+    let many = priority.repeat(1_000);
+    let sending = async {
+        write
+            .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            .await
+            .unwrap();
+        write.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await.unwrap();
+        while write.write_all(&many).await.is_ok() {}
+    };
+    let mut replies = Vec::new();
+    let receiving = read.read_to_end(&mut replies);
+    // The server closes, and whatever it said before that may be lost.
+    drop(in_time(async { tokio::join!(sending, receiving) }).await);
+    let page = metrics(&server).await;
+    let counted = "tidegate_connections_closed_total{door=\"grpc\",reason=\"flood\"} 1\n";
+    assert!(page.contains(counted), "{page}");
 }

@@ -141,8 +141,15 @@ async fn a_connection_without_requests_is_closed() {
     assert!(idle.is_closed().await);
 }
 
+/// A question of which the last byte is missing, so that its connection is not idle.
+const UNFINISHED: &str = "POST /v1/check HTTP/1.1\r\nhost: test\r\ncontent-length: 2\r\n\r\n{";
+
+async fn metric(server: &Server, line: &str) -> bool {
+    get(server.admin, "/metrics").await.body.contains(line)
+}
+
 #[tokio::test]
-async fn connections_beyond_the_bound_wait_for_one_to_end() {
+async fn while_none_is_idle_connections_beyond_the_bound_wait() {
     let bounds = Bounds {
         connections: 2,
         ..Bounds::default()
@@ -150,19 +157,135 @@ async fn connections_beyond_the_bound_wait_for_one_to_end() {
     let server = Server::with(PLENTY, bounds).await;
     let mut first = Client::connect(server.http).await;
     let mut second = Client::connect(server.http).await;
-    assert!(first.post("{}").await.is_allowed());
-    assert!(second.post("{}").await.is_allowed());
+    first.send(UNFINISHED).await;
+    second.send(UNFINISHED).await;
+    let began = "tidegate_connections{door=\"http\"} 2\n";
+    while !metric(&server, began).await {}
     let mut third = Client::connect(server.http).await;
     third.send(&question("{}")).await;
-    // The others go on, and the third is not even accepted.
-    assert!(first.post("{}").await.is_allowed());
-    let metrics = get(server.admin, "/metrics").await.body;
-    assert!(
-        metrics.contains("tidegate_connections_accepted_total{door=\"http\"} 2\n"),
-        "{metrics}"
-    );
-    drop(first);
+    let accepted = "tidegate_connections_accepted_total{door=\"http\"} 2\n";
+    assert!(metric(&server, accepted).await, "the third is not served");
+    first.send("}").await;
+    assert!(first.reply().await.is_allowed());
+    // Now the first is idle, and makes room.
     assert!(third.reply().await.is_allowed());
+    assert!(first.is_closed().await);
+    second.send("}").await;
+    assert!(second.reply().await.is_allowed());
+}
+
+#[tokio::test]
+async fn when_the_listener_is_full_the_longest_idle_connection_closes() {
+    let bounds = Bounds {
+        connections: 2,
+        ..Bounds::default()
+    };
+    let server = Server::with(PLENTY, bounds).await;
+    let mut first = Client::connect(server.http).await;
+    assert!(first.post("{}").await.is_allowed());
+    let mut second = Client::connect(server.http).await;
+    assert!(second.post("{}").await.is_allowed());
+    let mut third = Client::connect(server.http).await;
+    assert!(third.post("{}").await.is_allowed());
+    assert!(first.is_closed().await);
+    assert!(second.post("{}").await.is_allowed());
+    let closed = "tidegate_connections_closed_total{door=\"http\",reason=\"full\"} 1\n";
+    assert!(metric(&server, closed).await);
+    assert!(metric(&server, "tidegate_connections_max{door=\"http\"} 2\n").await);
+}
+
+/// A connection from another address of this machine.
+#[cfg(target_os = "linux")]
+async fn from(address: &str, to: std::net::SocketAddr) -> Client {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket
+        .bind(format!("{address}:0").parse().unwrap())
+        .unwrap();
+    Client::over(socket.connect(to).await.unwrap())
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn one_address_cannot_fill_the_listener() {
+    let listener = "{ address: '127.0.0.1:0', connections_per_address: 3 }";
+    let config = PLENTY.replacen("'127.0.0.1:0'", listener, 1);
+    let config = format!("client: {{ trusted_proxies: [127.0.0.9] }}\n{config}");
+    let server = Server::start(&config).await;
+    let mut busy = Vec::new();
+    for _ in 0..3 {
+        let mut client = from("127.0.0.1", server.http).await;
+        client.send(UNFINISHED).await;
+        busy.push(client);
+    }
+    let began = "tidegate_connections{door=\"http\"} 3\n";
+    while !metric(&server, began).await {}
+    let mut refused = from("127.0.0.1", server.http).await;
+    assert!(refused.is_closed().await);
+    let counted = "tidegate_connections_refused_total{door=\"http\"} 1\n";
+    assert!(metric(&server, counted).await);
+    // Another address is none of its business, and a trusted proxy brings many clients.
+    for address in ["127.0.0.2", "127.0.0.9", "127.0.0.9", "127.0.0.9"] {
+        let mut client = from(address, server.http).await;
+        assert!(client.post("{}").await.is_allowed(), "{address}");
+        busy.push(client);
+    }
+    let mut fourth = from("127.0.0.9", server.http).await;
+    assert!(fourth.post("{}").await.is_allowed());
+    assert!(busy[4].post("{}").await.is_allowed());
+    // An idle one makes room for the next of its address.
+    busy[0].send("}").await;
+    assert!(busy[0].reply().await.is_allowed());
+    let mut next = from("127.0.0.1", server.http).await;
+    assert!(next.post("{}").await.is_allowed());
+    assert!(busy[0].is_closed().await);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_silent_connections_stop_nothing() {
+    use crate::kit::process::{Process, limited};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // For the other end of them.
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let most = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    setrlimit(Resource::Nofile, most).unwrap();
+    let mut process = Process::start(limited(
+        "256:1024",
+        &["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"],
+    ));
+    let line = process
+        .logs(
+            "the limit on open files allows few connections; raise it with `ulimit -n` or `LimitNOFILE=`",
+            ("level", "WARN"),
+        )
+        .await;
+    assert_eq!(
+        (&line["descriptors"], &line["http"]),
+        (&1_024.into(), &832.into())
+    );
+    let http = process.address("http").await;
+    let admin = process.address("admin").await;
+    let mut silent = Vec::new();
+    for _ in 0..1_200 {
+        silent.push(Client::connect(http).await);
+    }
+    assert_eq!(get(admin, "/livez").await.status, 200);
+    let mut client = Client::connect(http).await;
+    assert!(client.post("{}").await.is_allowed());
+    let metrics = get(admin, "/metrics").await.body;
+    let closed = metrics
+        .lines()
+        .filter(|line| line.starts_with("tidegate_connections_closed_total{door=\"http\""))
+        .map(|line| line.rsplit(' ').next().unwrap().parse::<u32>().unwrap());
+    assert!(closed.sum::<u32>() >= 1_200 - 832, "{metrics}");
+    let logged = process
+        .logged
+        .iter()
+        .any(|line| line.contains("cannot accept"));
+    assert!(!logged, "{:#?}", process.logged);
 }
 
 #[tokio::test]

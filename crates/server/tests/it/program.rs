@@ -3,8 +3,10 @@
 use crate::kit::certificates::Certificates;
 use crate::kit::process::{Process, run, tidegate};
 use crate::kit::redis::{Operated, config};
-use crate::kit::{Client, get, post};
+use crate::kit::{Client, PLENTY, get, post};
 use std::fs;
+use tidegate_policy::Config;
+use tidegate_server::server;
 use tidegate_testkit::redis::{Server as RedisServer, until};
 
 const ANYWHERE: [&str; 5] = ["serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
@@ -93,6 +95,41 @@ async fn a_missing_file_exits_with_2_and_a_taken_port_with_1() {
         "{}",
         ended.stderr
     );
+}
+
+/// Neither has chosen the default port, so it does not matter which of them, or who else, has it.
+#[tokio::test]
+async fn a_second_instance_on_one_machine_starts() {
+    let mut first = Process::start(tidegate(&["serve", "--http", "127.0.0.1:0"]));
+    let mut second = Process::start(tidegate(&["serve", "--http", "127.0.0.1:0"]));
+    let mut ports = Vec::new();
+    for process in [&mut first, &mut second] {
+        let admin = process.address("admin").await;
+        assert_eq!(get(admin, "/livez").await.status, 200);
+        let lines = process.logged.iter();
+        let moved = lines.filter(|line| line.contains("the default address is taken"));
+        assert_eq!(moved.count() == 1, admin.port() != 8090, "{admin}");
+        ports.push(admin.port());
+    }
+    assert_ne!(ports[0], ports[1]);
+}
+
+#[tokio::test]
+async fn only_a_default_admin_address_gives_way() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap();
+    let mut listen = Config::from_yaml(PLENTY).unwrap().listen;
+    assert!(!listen.admin_may_move, "it is configured");
+    listen.admin.address = taken;
+    let error = server::bind(&listen).await.unwrap_err().to_string();
+    let expected = format!("the admin door cannot listen on {taken}");
+    assert!(error.contains(&expected), "{error}");
+    let written = PLENTY.replace(", admin: '127.0.0.1:0'", "");
+    let mut listen = Config::from_yaml(&written).unwrap().listen;
+    listen.admin.address = taken;
+    let listeners = server::bind(&listen).await.unwrap();
+    assert_eq!(listeners.admin.address.ip(), taken.ip());
+    assert_ne!(listeners.admin.address.port(), taken.port());
 }
 
 #[tokio::test]

@@ -54,8 +54,8 @@ pub use reserving::{
     law_14_returning_waits_for_its_turn, law_15_a_test_takes_nothing,
 };
 pub use several::{
-    law_1_all_or_nothing, law_8_shadows_are_silent, law_9_force_charges, law_11_in_order,
-    law_11_twice_is_twice,
+    law_1_all_or_nothing, law_8_shadows_are_silent, law_9_debits_are_charged_though_refused,
+    law_9_force_charges, law_11_in_order, law_11_twice_is_twice,
 };
 pub use single::{
     law_2_burst_1_refuses, law_3_one_clock, law_5_as_long_as_it_matters, law_6_honest_refusals,
@@ -90,6 +90,7 @@ macro_rules! store_laws {
             law_6_honest_refusals
             law_7_free_refusals
             law_8_shadows_are_silent
+            law_9_debits_are_charged_though_refused
             law_9_force_charges
             law_10_giving_back_is_safe
             law_10_loans_come_back

@@ -1,6 +1,6 @@
 //! Laws of requests over several buckets.
 
-use tidegate_core::{Ask, Mode, Op, Outcome, Quota, Wait};
+use tidegate_core::{Algorithm, Align, Ask, Mode, Op, Outcome, Quota, Receipt, Wait};
 
 use super::{Subject, every_kind};
 
@@ -140,6 +140,62 @@ pub fn law_9_force_charges(subject: &impl Subject) {
     assert_eq!(remaining(subject, b"beside", &quota), 3);
     let again = subject.decide_one(Ask::take(b"forced", &quota, 1));
     assert_eq!(again.wait, Wait::from_micros(3_000_000));
+}
+
+/// A debit that does not fit is refused and charged, down to the overdraft, whatever else the request
+/// debits; a take or test beside it that refuses keeps it from being charged.
+pub fn law_9_debits_are_charged_though_refused(subject: &impl Subject) {
+    let hour = 3_600_000_000;
+    let quota = Quota::new(1_000, hour)
+        .algorithm(Algorithm::FixedWindow(Align::FirstRequest))
+        .overdraft(500)
+        .build()
+        .expect("it fits");
+    let ask = |bucket, op| Ask {
+        op,
+        ..Ask::look(bucket, &quota)
+    };
+    let debit = |bucket, cost| ask(bucket, Op::Debit(cost));
+    let left = |bucket: &[u8]| remaining(subject, bucket, &quota);
+    let first = subject.decide_one(debit(b"debit", 600));
+    assert_eq!((first.is_allowed(), first.remaining), (true, 400));
+    let second = subject.decide_one(debit(b"debit", 600));
+    assert_eq!((second.is_allowed(), second.remaining), (false, 0));
+    assert_eq!(second.wait, Wait::from_micros(hour), "the window's end");
+    for op in [Op::Debit(0), Op::Test(1), Op::Take(1)] {
+        assert!(
+            !subject.decide_one(ask(b"debit", op)).is_allowed(),
+            "{op:?}"
+        );
+    }
+    // 1,200 were used; what comes back of them is what was charged.
+    let back = |cost| ask(b"debit", Op::GiveBack(Receipt::latest(cost)));
+    assert_eq!(subject.decide_one(back(250)).remaining, 50);
+    // Never below the overdraft.
+    let never = subject.decide_one(debit(b"debit", 9_000));
+    assert!(never.wait.is_never(), "no wait helps");
+    assert_eq!(subject.decide_one(back(501)).remaining, 1);
+
+    // A request of several debits charges all of them, a debit of nothing included, which has none.
+    for other in [debit(b"full", 700), debit(b"full", 0)] {
+        subject.decide(&[debit(b"full", 1_200)]);
+        let before = left(b"beside");
+        assert!(!subject.decide(&[debit(b"beside", 100), other]).passed);
+        assert_eq!(left(b"beside"), before - 100);
+    }
+    // A take or test that refuses keeps them from being charged.
+    for op in [Op::Take(1), Op::Test(1)] {
+        assert!(
+            !subject
+                .decide(&[debit(b"beside", 100), ask(b"full", op)])
+                .passed
+        );
+        assert_eq!(left(b"beside"), 800, "{op:?}");
+    }
+    // A debit that fits passes like a take.
+    let asks = [debit(b"beside", 800), ask(b"other", Op::Take(1))];
+    assert!(subject.decide(&asks).passed);
+    assert_eq!([left(b"beside"), left(b"other")], [0, 999]);
 }
 
 /// One outcome for each ask, in order, however many.

@@ -250,6 +250,26 @@ impl ModelBucket {
         }
     }
 
+    /// Charges `cost` as [`force`](Self::force) does, but answers as [`take`](Self::take) does: refused
+    /// where it did not fit before, with the wait until it would fit after this charge. 0 is a
+    /// [`test`](Self::test).
+    pub fn debit(&mut self, now_us: u64, cost: u64) -> ModelAnswer {
+        let fits = self.test(now_us, cost);
+        if cost == 0 {
+            return fits;
+        }
+        let charged = self.force(now_us, cost);
+        ModelAnswer {
+            allowed: fits.allowed,
+            wait_us: if fits.allowed {
+                Some(0)
+            } else {
+                self.test(now_us, cost).wait_us
+            },
+            ..charged
+        }
+    }
+
     /// Undoes a charge of `cost` that was counted at `taken_at_us`, exactly: afterwards the bucket
     /// is as if that cost had never been charged, and everything since had been. (A fixed window
     /// that other charges share still starts where it was opened.)

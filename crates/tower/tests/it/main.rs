@@ -19,6 +19,9 @@ mod hyper;
 mod identity;
 /// Policies, reloads, clones, observers.
 mod limiter;
+/// How often a client is identified and its limits are matched.
+#[cfg(debug_assertions)]
+mod once;
 /// With the buckets in Redis, and without that Redis.
 mod redis;
 /// A store that takes its time.

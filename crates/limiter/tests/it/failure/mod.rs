@@ -122,7 +122,8 @@ impl Wired {
                 Answered {
                     at: reply.at,
                     outcome: reply.outcomes[0],
-                    charged: reply.passed && matches!(ask.op, Op::Take(_) | Op::Force(_)),
+                    charged: reply.passed
+                        && matches!(ask.op, Op::Take(_) | Op::Force(_) | Op::Debit(_)),
                 }
             }));
         }

@@ -145,6 +145,8 @@ impl Jwt {
         trusted: bool,
         now: &dyn Fn() -> u64,
     ) -> Result<Claims, Refused> {
+        #[cfg(debug_assertions)]
+        crate::work::count_token();
         if token.len() > TOKEN_BYTES_MAX {
             return Err(Refused::TooLong);
         }

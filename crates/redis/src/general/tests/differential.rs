@@ -8,6 +8,7 @@ use super::world::{start_us, trace, usual_trace};
 use crate::general::{answer, encode};
 use crate::record;
 use crate::request::{Key, OwnedAsk, Request, RequestOp};
+use crate::reserve::is_forced;
 use crate::script::ScriptClock;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -88,6 +89,7 @@ impl Walk {
             Act::Look => Op::Look,
             Act::Take(cost) => Op::Take(self.cost(cost, key, quota)),
             Act::Force(cost) => Op::Force(self.cost(cost, key, quota)),
+            Act::Debit(cost) => Op::Debit(self.cost(cost, key, quota)),
             Act::Test(cost) => Op::Test(self.cost(cost, key, quota)),
             Act::Block => Op::Block,
             Act::GiveBack(pick) => match self.taken.len() {
@@ -184,9 +186,9 @@ impl Walk {
     fn remember(&mut self, request: &Request, reply: &Reply) {
         for (nth, (ask, outcome)) in request.asks.iter().zip(reply.outcomes.iter()).enumerate() {
             self.last = Some((ask.quota, *outcome));
-            if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost)) = ask.op
+            if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) = ask.op
                 && cost > 0
-                && (reply.passed || matches!(ask.op, RequestOp::Engine(Op::Force(_))))
+                && (reply.passed || is_forced(ask))
             {
                 self.taken.push(reply.receipt(nth, cost));
             }

@@ -63,6 +63,7 @@ fn steps() -> impl Strategy<Value = Vec<(u64, Op)>> {
     let op = prop_oneof![
         4 => (0..6_u64).prop_map(Op::Take),
         1 => (1..6_u64).prop_map(Op::Force),
+        1 => (0..6_u64).prop_map(Op::Debit),
     ];
     prop::collection::vec((pause, op), 1..60)
 }
@@ -86,6 +87,7 @@ fn the_script_answers_as_the_model_does() {
             now_us += pause;
             let expected = match op {
                 Op::Force(cost) => model.force(now_us, cost),
+                Op::Debit(cost) => model.debit(now_us, cost),
                 Op::Take(cost) => model.take(now_us, cost),
                 _ => model.take(now_us, 0),
             };

@@ -112,7 +112,7 @@ fn is_applied(asks: &[Ask<'_>], stepped: &Stepped, i: usize, now: Timestamp) -> 
     match ask.op {
         Op::GiveBack(_) => true,
         Op::Return { by, .. } => now <= by && stepped.taken,
-        Op::Take(0) | Op::Force(0) | Op::Look | Op::Test(_) | Op::Block => false,
+        Op::Take(0) | Op::Force(0) | Op::Debit(0) | Op::Look | Op::Test(_) | Op::Block => false,
         _ if ask.mode == Mode::Shadow => {
             let outcomes = stepped.outcomes.iter();
             stepped.passed
@@ -120,7 +120,7 @@ fn is_applied(asks: &[Ask<'_>], stepped: &Stepped, i: usize, now: Timestamp) -> 
                     other.mode == Mode::Enforce || other.limit != ask.limit || outcome.is_allowed()
                 })
         }
-        Op::Force(_) => stepped.taken,
+        Op::Force(_) | Op::Debit(_) => stepped.taken,
         _ => stepped.passed,
     }
 }

@@ -298,6 +298,7 @@ pub(super) enum Act {
     Look,
     Take(Cost),
     Force(Cost),
+    Debit(Cost),
     Test(Cost),
     /// Is charged where its limit refuses.
     Block,
@@ -319,6 +320,7 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
         1 => Just(Act::Look),
         10 => cost().prop_map(Act::Take),
         3 => cost().prop_map(Act::Force),
+        3 => cost().prop_map(Act::Debit),
         2 => cost().prop_map(Act::Test),
         3 => Just(Act::Block),
         3 => any::<usize>().prop_map(Act::GiveBack),
@@ -462,6 +464,7 @@ pub(super) fn blocking_trace(calls: usize) -> impl Strategy<Value = Vec<CallSpec
     let act = prop_oneof![
         8 => cost().prop_map(Act::Take),
         3 => cost().prop_map(Act::Force),
+        3 => cost().prop_map(Act::Debit),
         1 => cost().prop_map(Act::Test),
         1 => Just(Act::Look),
     ];

@@ -82,7 +82,8 @@ local function decide(asks)
       else
         charged = passed
       end
-      if charged then
+      -- A debit of nothing only asks.
+      if charged and ask[7] > 0 then
         local p = at_key[ask[1]] + ask[3]
         if op == TAKE then charge(p, ask[4], ask[7]) else force(p, ask[4], ask[7]) end
       end

@@ -10,6 +10,7 @@ use crate::bounds::Bounds;
 use crate::commands::import::EnvoyArgs;
 use crate::failure::Failure;
 use crate::live::{self, Begun, Composer, Ground};
+use crate::open_files;
 use crate::server::{self, End, Listeners};
 use crate::serving::Serving;
 use crate::signals::{Reloads, Signals};
@@ -143,11 +144,14 @@ fn start_in(
     stop: Stop,
     greeting: impl FnOnce(&Listeners) -> Option<String>,
 ) -> Result<(), Failure> {
-    let bounds = Bounds {
+    let usual = Bounds {
         notice_time: stop.notice,
         drain_time: stop.drain,
         ..Bounds::default()
     };
+    let descriptors = open_files::raise();
+    let bounds = usual.within(descriptors.unwrap_or(u64::MAX), &config.listen);
+    report::bounds(descriptors, &bounds, &config.listen);
     let served = runtime.block_on(serve(begun, config, greeting, bounds));
     // A page of metrics that is still being written is no reason to stay.
     runtime.shutdown_background();

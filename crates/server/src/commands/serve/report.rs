@@ -1,8 +1,10 @@
 //! What the log says when the server starts: what it serves, where, and on whose word.
 
+use crate::bounds::Bounds;
 use crate::environment::ProcessEnvironment;
 use crate::server::{BoundDoor, Listeners};
 use tidegate_policy::Config;
+use tidegate_policy::config::{Listen, Listener};
 use tracing::{info, warn};
 
 /// Tells what is served, on whose word, and what is odd about it.
@@ -43,6 +45,42 @@ pub(super) fn variables(variables: &[String]) {
 pub(super) fn warnings(config: &Config) {
     for warning in config.warnings() {
         warn!("{}", warning.to_string().trim_end());
+    }
+}
+
+/// Fewer connections than these are worth a warning.
+const FEW: usize = 1_000;
+
+/// Logs how many connections each listener takes.
+pub(super) fn bounds(descriptors: Option<u64>, bounds: &Bounds, listen: &Listen) {
+    let plain = |door: &Option<Listener>| door.as_ref().map(|_| bounds.connections);
+    let gateway = listen.gateway.as_ref();
+    let (http, grpc, resp) = (
+        plain(&listen.http),
+        plain(&listen.grpc),
+        plain(&listen.resp),
+    );
+    let upstreams = gateway.map(|_| bounds.upstream_connections);
+    let gateway = gateway.map(|_| bounds.gateway_connections);
+    let admin = bounds.admin_connections;
+    let all = [http, grpc, resp, gateway];
+    if all.iter().flatten().all(|most| *most >= FEW) {
+        info!(
+            descriptors,
+            http, grpc, resp, gateway, admin, upstreams, "connections per listener"
+        );
+    } else {
+        warn!(
+            descriptors,
+            http,
+            grpc,
+            resp,
+            gateway,
+            admin,
+            upstreams,
+            "the limit on open files allows few connections; raise it with `ulimit -n` or \
+             `LimitNOFILE=`"
+        );
     }
 }
 

@@ -30,7 +30,6 @@ use self::answer::{Addressee, Outcome, whole};
 use self::body::GatewayBody;
 use self::doubt::doubt;
 use self::lane::{Counted, Lane};
-use self::messages::Messages;
 use self::outbound::{Terms, outbound, root};
 use self::table::Table;
 use self::upgrade::{Protocol, Upgrade, is_websocket};
@@ -106,23 +105,32 @@ impl<S: Store + 'static> GatewayDoor<S> {
         visit: Visit<'_, Memory>,
         recorded: &traces::Trace,
     ) -> Outcome {
-        let way = (&**table, &**lane);
-        let verdict = match self.decide_at_once(way, &request, visit.peer(), recorded) {
-            Some(verdict) => verdict,
-            // Put aside: it is large, and most requests are decided by now.
-            None => Box::pin(self.decide(way, &request, visit.peer(), recorded)).await,
+        let (way, peer) = ((&**table, &**lane), visit.peer());
+        let wanted = lane.wanted_upgrade(&request);
+        let becomes_websocket = wanted.as_ref().is_some_and(is_websocket);
+        let mut messages = None;
+        let verdict = match &lane.route.messages {
+            // Put aside, both: they are large, and most requests are decided at once.
+            Some(policy) if becomes_websocket => {
+                let way = (&**table, lane);
+                let deciding = self.decide_connection(way, &policy.name, &request, peer, recorded);
+                let (verdict, its_messages) = Box::pin(deciding).await;
+                messages = Some(its_messages);
+                verdict
+            }
+            _ => match self.decide_at_once(way, &request, peer, recorded) {
+                Some(verdict) => verdict,
+                None => Box::pin(self.decide(way, &request, peer, recorded, None)).await,
+            },
         };
         let decision = match verdict {
             Verdict::Pass(decision) => decision,
             Verdict::Answer(answer) => return *answer,
         };
         let addressee = Addressee::of(&request, lane.respond(table));
-        let wanted = lane.wanted_upgrade(&request);
-        let upgrade = wanted.as_ref().map(|wanted| {
+        let upgrade = wanted.as_ref().map(|_| {
             Box::new(Upgrade {
-                protocol: if is_websocket(wanted) {
-                    let decider = &self.decider;
-                    let messages = Messages::of(decider, table, lane, &request, visit.peer());
+                protocol: if becomes_websocket {
                     Protocol::WebSocket(messages)
                 } else {
                     Protocol::Other

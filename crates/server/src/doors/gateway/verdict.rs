@@ -2,16 +2,19 @@
 
 use super::answer::{Outcome, whole};
 use super::lane::Lane;
+use super::messages::Messages;
 use super::table::Table;
 use super::{GatewayDoor, grpc, respond};
 use crate::telemetry::traces::Trace;
 use http::HeaderMap;
 use http::request::Request;
 use std::net::IpAddr;
-use tidegate::{CheckError, Decision, Policy, Rules, Store};
+use std::sync::Arc;
+use tidegate::{CheckError, Decision, Policy, Repeated, Rules, Store};
 use tidegate_http::grpc::Status;
 use tidegate_http::question::{Head, Question};
 use tidegate_policy::Respond;
+use tidegate_policy::client::Identity;
 
 /// What becomes of a request.
 pub(super) enum Verdict {
@@ -31,9 +34,16 @@ impl<S: Store + 'static> GatewayDoor<S> {
         trace: &Trace,
     ) -> Option<Verdict> {
         let Some(carried) = &lane.route.policy else {
-            return Some(self.guard(table, lane, request, peer));
+            return Some(self.guard((table, lane), request, peer, None));
         };
-        let question = lane.question(&table.rules, &carried.name, request, peer);
+        // The client would have to be identified again.
+        if !self
+            .decider
+            .decides_at_once(&table.rules, Some(&carried.name))
+        {
+            return None;
+        }
+        let question = lane.question(&table.rules, &carried.name, request, peer, None);
         let pairs = question.pairs();
         let asked = question.request(&pairs);
         let leg = trace.leg();
@@ -44,18 +54,19 @@ impl<S: Store + 'static> GatewayDoor<S> {
         Some(self.conclude(outcome, request.headers(), respond))
     }
 
-    /// Decides a request, however long that takes.
-    pub(super) async fn decide<B>(
+    /// Decides a request, however long that takes. `known` is its client, if that is identified already.
+    pub(super) async fn decide<'a, B>(
         &self,
-        (table, lane): (&Table, &Lane),
-        request: &Request<B>,
+        (table, lane): (&'a Table, &'a Lane),
+        request: &'a Request<B>,
         peer: IpAddr,
         trace: &Trace,
+        known: Option<&Identity<'a>>,
     ) -> Verdict {
         let Some(carried) = &lane.route.policy else {
-            return self.guard(table, lane, request, peer);
+            return self.guard((table, lane), request, peer, known);
         };
-        let question = lane.question(&table.rules, &carried.name, request, peer);
+        let question = lane.question(&table.rules, &carried.name, request, peer, known);
         self.note_token(&question);
         let pairs = question.pairs();
         let asked = question.request(&pairs);
@@ -65,16 +76,41 @@ impl<S: Store + 'static> GatewayDoor<S> {
         self.conclude(outcome, request.headers(), lane.respond(table))
     }
 
+    /// Decides the request that a WebSocket begins with whose messages are limited by `policy`, and
+    /// prepares to decide those. The client is identified once for all of it.
+    pub(super) async fn decide_connection<B>(
+        &self,
+        (table, lane): (&Table, &Arc<Lane>),
+        policy: &str,
+        request: &Request<B>,
+        peer: IpAddr,
+        trace: &Trace,
+    ) -> (Verdict, Messages<S>) {
+        let identity = head(request, peer).identify(&table.rules);
+        let known = Some(&identity);
+        let verdict = self.decide((table, lane), request, peer, trace, known);
+        let verdict = verdict.await;
+        let question = lane.question(&table.rules, policy, request, peer, known);
+        let message = Repeated::new(&table.rules, &question.request(&question.pairs()));
+        (verdict, Messages::new(&self.decider, lane, message))
+    }
+
     /// Decides a request whose route is not limited: guards keep out whom they know all the same, and it
     /// counts for its address.
-    fn guard<B>(&self, table: &Table, lane: &Lane, request: &Request<B>, peer: IpAddr) -> Verdict {
+    fn guard<'a, B>(
+        &self,
+        (table, lane): (&'a Table, &'a Lane),
+        request: &'a Request<B>,
+        peer: IpAddr,
+        known: Option<&Identity<'a>>,
+    ) -> Verdict {
         let rules = &table.rules;
         let is_asked = !rules.guards().is_empty() || rules.counts_addresses();
         let Some(policy) = rules.policy(None).filter(|_| is_asked) else {
             return Verdict::Pass(None);
         };
         // Every policy reads what guards look at, and the address.
-        let question = lane.question(rules, &policy.name, request, peer);
+        let question = lane.question(rules, &policy.name, request, peer, known);
         let pairs = question.pairs();
         let asked = question.request(&pairs);
         match self.decider.guard_by(rules, &asked) {
@@ -117,22 +153,31 @@ impl<S: Store + 'static> GatewayDoor<S> {
     }
 }
 
+fn head<B>(request: &Request<B>, peer: IpAddr) -> Head<'_> {
+    Head {
+        method: request.method(),
+        uri: request.uri(),
+        headers: request.headers(),
+        peer: Some(peer),
+    }
+}
+
 impl Lane {
-    /// What is asked of `policy` about a request that takes this route.
-    pub(super) fn question<'a, B>(
+    /// What is asked of `policy` about a request that takes this route. `known` is its client, if that
+    /// is identified already.
+    fn question<'a, B>(
         &'a self,
         rules: &'a Rules,
         policy: &'a str,
         request: &'a Request<B>,
         peer: IpAddr,
+        known: Option<&Identity<'a>>,
     ) -> Question<'a> {
-        let head = Head {
-            method: request.method(),
-            uri: request.uri(),
-            headers: request.headers(),
-            peer: Some(peer),
+        let head = head(request, peer);
+        let mut question = match known {
+            None => Question::direct(rules, Some(policy), head),
+            Some(identity) => Question::identified(rules, Some(policy), head, identity.clone()),
         };
-        let mut question = Question::direct(rules, Some(policy), head);
         question.route(self.route.id.as_str());
         question
     }

@@ -137,7 +137,7 @@ pub(super) fn decide_at_once<S: Store>(
     rules: &Arc<Rules>,
     question: &Question<'_>,
 ) -> Option<Decided> {
-    if decider.waits() {
+    if !decider.decides_at_once(rules, question.policy.as_deref()) {
         return None;
     }
     let learnt = question.learn(rules.client(), &unix_seconds);

@@ -3,6 +3,7 @@
 use super::RespDoor;
 use super::conversation::{Conversation, Turn};
 use crate::bounds::Bounds;
+use crate::server::pulse::Pulse;
 use crate::server::reception::{Arrival, Held, Wire};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
@@ -39,6 +40,8 @@ enum End {
 enum Call {
     Idle,
     Closing,
+    /// There are too many connections, and this one was idle.
+    Evicted,
 }
 
 /// Serves a connection until it ends, is idle for too long, or the door closes.
@@ -50,6 +53,7 @@ pub(super) async fn serve<S: Store + 'static, I: Wire, O: Held>(
     let Arrival {
         peer,
         mut phase,
+        pulse,
         open,
         ..
     } = arrival;
@@ -62,6 +66,7 @@ pub(super) async fn serve<S: Store + 'static, I: Wire, O: Held>(
             biased;
             () = idle(&beats, bounds.resp_idle_time) => Call::Idle,
             () = phase.reaches(closes_in) => Call::Closing,
+            () = pulse.evicted() => Call::Evicted,
         }
     }]);
     let mut line = Line {
@@ -70,6 +75,7 @@ pub(super) async fn serve<S: Store + 'static, I: Wire, O: Held>(
         bounds,
         calls: pin!(calls),
         beats: &beats,
+        pulse: &pulse,
         patience: None,
         farewell: None,
     };
@@ -90,6 +96,7 @@ struct Line<'a, S, I, C> {
     calls: Pin<&'a mut C>,
     /// Reads so far.
     beats: &'a AtomicU64,
+    pulse: &'a Pulse,
     /// Which command there was half of last, and until when the rest of it may come.
     patience: Option<(u64, Instant)>,
     /// Once the door closes: until when commands that are on their way are answered.
@@ -110,6 +117,7 @@ where
                 continue;
             }
             if !self.talk.host.batch.is_empty() {
+                let _answering = self.pulse.answering();
                 match self.settle().await {
                     // There may be a whole command by now.
                     Ok(true) if turn == Turn::Read => turn = Turn::Write,
@@ -146,11 +154,12 @@ where
             biased;
             read = self.stream.read_buf(room) => {
                 self.beats.store(self.beats.load(Relaxed).wrapping_add(1), Relaxed);
+                self.pulse.touch();
                 return read.map_err(|error| broken(&error));
             }
             call = self.calls.next() => match call {
                 Some(Call::Closing) => {}
-                Some(Call::Idle) | None => {
+                Some(Call::Idle | Call::Evicted) | None => {
                     debug!("closed an idle connection");
                     return Err(End::Gone);
                 }

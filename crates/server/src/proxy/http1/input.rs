@@ -57,7 +57,7 @@ impl Input {
     }
 
     /// Adds what was not read from a connection.
-    #[cfg(any(test, fuzzing))]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn add(&mut self, bytes: &[u8]) {
         let ahead = std::mem::take(&mut self.ahead);
         if !ahead.is_empty() {

@@ -26,9 +26,9 @@ mod read;
 mod sending;
 #[cfg(test)]
 mod tests;
-#[cfg(any(test, fuzzing))]
+#[cfg(any(test, feature = "fuzzing"))]
 #[cfg_attr(
-    not(fuzzing),
+    not(feature = "fuzzing"),
     expect(unreachable_pub, reason = "only fuzzers come from outside")
 )]
 pub mod whole;

@@ -6,6 +6,7 @@ use crate::doors::{Door, Protocols};
 use crate::server::connection::DoorContext;
 use crate::server::paced::Paced;
 use crate::server::phase::{self, Lead, Phase, Watch};
+use crate::server::pulse::Pulse;
 use crate::server::reception::{Arrival, Reception, Threshold};
 use crate::server::session::Visit;
 use crate::tasks::Tasks;
@@ -175,12 +176,18 @@ impl House {
 
     /// A connection; what is on its way either way is bounded.
     pub(super) fn connect(&self) -> DuplexStream {
+        self.connect_with(Arc::default())
+    }
+
+    /// A connection whose signs of life are these.
+    pub(super) fn connect_with(&self, pulse: Arc<Pulse>) -> DuplexStream {
         let (ours, theirs) = duplex(4 << 10);
         let arrival = Arrival {
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
             secure: None,
             tasks: Arc::clone(&self.tasks),
             phase: self.watch.clone(),
+            pulse,
             open: (),
         };
         let context = Arc::clone(&self.context);
@@ -191,6 +198,11 @@ impl House {
     /// What was asked, as far as it came whole.
     pub(super) fn seen(&self) -> Vec<String> {
         self.context.door.seen.lock().clone()
+    }
+
+    /// Connections that were cut because of too many frames.
+    pub(super) fn floods(&self) -> u64 {
+        self.context.threshold.metrics.flood.get()
     }
 
     pub(super) fn drain(&self) {

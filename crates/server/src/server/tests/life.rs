@@ -1,7 +1,10 @@
 //! How long a connection lives, in virtual time.
 
 use super::kit::{House, IDLE, exchange, piece, statuses};
+use crate::server::pulse::Pulse;
+use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 fn get(path: &str) -> Vec<u8> {
@@ -74,6 +77,42 @@ async fn a_client_that_takes_its_answer_slowly_is_not() {
         client.read_exact(&mut [0; 4 << 10]).await.unwrap();
         sleep(IDLE / 20).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_makes_room_at_once() {
+    let house = House::new();
+    for asked in [false, true] {
+        let pulse = Arc::<Pulse>::default();
+        let mut client = house.connect_with(Arc::clone(&pulse));
+        if asked {
+            client.write_all(&get("/nth")).await.unwrap();
+            assert_eq!(statuses(&piece(&mut client).await), ["200"]);
+        }
+        pulse.evict();
+        let closed = timeout(IDLE / 10, client.read_u8()).await;
+        assert!(closed.unwrap().is_err(), "there is more");
+    }
+    house.tasks.finished().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_busy_again_answers_before_it_makes_room() {
+    let house = House::new();
+    let pulse = Arc::<Pulse>::default();
+    let mut client = house.connect_with(Arc::clone(&pulse));
+    let head = "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n";
+    client.write_all(head.as_bytes()).await.unwrap();
+    while pulse.idle_since().is_some() {
+        yield_now().await;
+    }
+    pulse.evict();
+    sleep(IDLE / 10).await;
+    let replies = exchange(client, b"hi").await;
+    assert_eq!(statuses(&replies), ["200"]);
+    assert!(replies.ends_with("hi"), "{replies}");
+    assert!(replies.contains("connection: close"), "{replies}");
+    house.tasks.finished().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `kit` | a door that does as it is told, and connections to it in memory |
 //! | `ambiguity` | what is refused unread |
+//! | `floods` | too many HTTP/2 control frames |
 //! | `life` | how long a connection lives, in virtual time |
 //! | `multiplexed` | HTTP/2 |
 //! | `turning` | upgrades, taken and declined |
 
 mod ambiguity;
+mod floods;
 mod kit;
 mod life;
 mod multiplexed;

@@ -1,6 +1,7 @@
 //! HTTP/2.
 
 use super::kit::{House, IDLE};
+use crate::server::pulse::Pulse;
 use bytes::Bytes;
 use futures_util::stream;
 use http::{Request, Response, StatusCode, Version};
@@ -11,6 +12,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use std::convert::Infallible;
+use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -108,6 +110,25 @@ async fn a_connection_without_requests_is_closed() {
     drop(answer);
     let closed = timeout(IDLE * 2, house.tasks.finished());
     assert!(closed.await.is_ok(), "it was kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_makes_room_at_once_and_says_so() {
+    let house = House::new();
+    let pulse = Arc::<Pulse>::default();
+    let mut client = house.connect_with(Arc::clone(&pulse));
+    // The preface, and settings that change nothing.
+    let begin = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    client.write_all(begin).await.unwrap();
+    client.read_exact(&mut [0; 9]).await.unwrap();
+    pulse.evict();
+    let mut rest = Vec::new();
+    let closed = timeout(IDLE / 10, client.read_to_end(&mut rest));
+    closed.await.unwrap().unwrap();
+    assert!(
+        rest.windows(2).any(|two| two == [7, 0]),
+        "no GOAWAY: {rest:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

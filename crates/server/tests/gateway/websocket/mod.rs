@@ -27,17 +27,17 @@ use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{WebSocketStream, accept_async, client_async};
 
-type Socket = WebSocketStream<TcpStream>;
+pub(crate) type Socket = WebSocketStream<TcpStream>;
 
 /// A server that says back what it hears; one who says `go away` is told `4002 as you wish`.
-struct Echo {
+pub(crate) struct Echo {
     address: SocketAddr,
     heard: Arc<Mutex<Vec<Message>>>,
     _tasks: Arc<Tasks>,
 }
 
 impl Echo {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::behind(None).await
     }
 
@@ -68,7 +68,7 @@ impl Echo {
         }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
@@ -116,7 +116,7 @@ async fn connect(gate: &Gate) -> Socket {
 }
 
 /// What comes next.
-async fn hear(socket: &mut Socket) -> Option<Message> {
+pub(crate) async fn hear(socket: &mut Socket) -> Option<Message> {
     let heard = in_time("a message", socket.next()).await;
     heard.map(Result::unwrap)
 }

@@ -33,6 +33,21 @@ pub(crate) fn tidegate(arguments: &[&str]) -> Command {
     command
 }
 
+/// The same with a soft and a hard limit on open files, as `prlimit` writes them.
+#[cfg(target_os = "linux")]
+pub(crate) fn limited(files: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new("prlimit");
+    command
+        .arg(format!("--nofile={files}"))
+        .arg(env!("CARGO_BIN_EXE_tidegate"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    command
+}
+
 /// Runs it to its end.
 pub(crate) async fn run(mut command: Command) -> Ended {
     let output = command.output().await.unwrap();

@@ -1,0 +1,124 @@
+//! Requests that are decided again and again.
+
+use crate::question::Buffers;
+use crate::rules::Rules;
+use smallvec::SmallVec;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+use tidegate_policy::Request;
+
+/// A request that is decided again and again, such as the messages of one connection: see
+/// [`Limiter::check_repeated`](crate::Limiter::check_repeated).
+///
+/// Its client and its limits are those that it began with. Limits are matched once; only those whose
+/// rate comes from a plan are matched each time, because plans change. Guards are asked each time.
+pub struct Repeated {
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) kept: Kept,
+    pub(crate) buffers: Buffers,
+}
+
+/// An owned [`Request`].
+pub(crate) struct Kept {
+    policy: Option<String>,
+    ip: Option<IpAddr>,
+    user: Option<String>,
+    api_key: Option<String>,
+    method: Option<String>,
+    host: Option<String>,
+    path: Option<String>,
+    route: Option<String>,
+    headers: Vec<(String, String)>,
+    attributes: Vec<(String, String)>,
+    cost: u64,
+}
+
+/// Headers and attributes of a [`Kept`], in the form in which a [`Request`] borrows them.
+pub(crate) struct Pairs<'k> {
+    headers: SmallVec<[(&'k str, &'k str); 2]>,
+    attributes: SmallVec<[(&'k str, &'k str); 2]>,
+}
+
+impl Repeated {
+    /// Keeps `request`, which is decided by `rules` from now on. Descriptors are not kept: they belong
+    /// to proxies, which send them with each request.
+    pub fn new(rules: &Arc<Rules>, request: &Request<'_>) -> Self {
+        Self {
+            rules: Arc::clone(rules),
+            kept: Kept::of(request),
+            buffers: Buffers::of_one_request(),
+        }
+    }
+
+    /// The rules that it is decided by.
+    pub fn rules(&self) -> &Arc<Rules> {
+        &self.rules
+    }
+
+    /// The name of its policy; the first one where absent.
+    pub fn policy(&self) -> Option<&str> {
+        self.kept.policy.as_deref()
+    }
+}
+
+// By way of the request, which hides secrets.
+impl fmt::Debug for Repeated {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs = self.kept.pairs();
+        self.kept.request(&pairs).fmt(f)
+    }
+}
+
+impl Kept {
+    fn of(request: &Request<'_>) -> Self {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        let texts = |pairs: &[(&str, &str)]| {
+            let pairs = pairs.iter();
+            pairs.map(|(a, b)| ((*a).into(), (*b).into())).collect()
+        };
+        Self {
+            policy: text(request.policy),
+            ip: request.ip,
+            user: text(request.user),
+            api_key: text(request.api_key),
+            method: text(request.method),
+            host: text(request.host),
+            path: text(request.path),
+            route: text(request.route),
+            headers: texts(request.headers),
+            attributes: texts(request.attributes),
+            cost: request.cost,
+        }
+    }
+
+    pub(crate) fn pairs(&self) -> Pairs<'_> {
+        Pairs {
+            headers: borrow(&self.headers),
+            attributes: borrow(&self.attributes),
+        }
+    }
+
+    /// The request; `pairs` are its own.
+    pub(crate) fn request<'r, 'k: 'r>(&'k self, pairs: &'r Pairs<'k>) -> Request<'r> {
+        Request {
+            policy: self.policy.as_deref(),
+            ip: self.ip,
+            user: self.user.as_deref(),
+            api_key: self.api_key.as_deref(),
+            method: self.method.as_deref(),
+            host: self.host.as_deref(),
+            path: self.path.as_deref(),
+            route: self.route.as_deref(),
+            headers: &pairs.headers,
+            attributes: &pairs.attributes,
+            cost: self.cost,
+            descriptors: &[],
+        }
+    }
+}
+
+fn borrow(pairs: &[(String, String)]) -> SmallVec<[(&str, &str); 2]> {
+    let pairs = pairs.iter();
+    pairs.map(|(a, b)| (a.as_str(), b.as_str())).collect()
+}

@@ -1,0 +1,40 @@
+//! Counts the two expensive steps of a request in debug builds, so that tests can hold every frontend to
+//! one of each per request.
+
+use std::cell::Cell;
+
+/// How often each step was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Tokens whose signature and claims were checked.
+    pub tokens: u64,
+    /// Requests whose limits were matched.
+    pub matchings: u64,
+}
+
+thread_local! {
+    static DONE: Cell<Work> = const { Cell::new(Work { tokens: 0, matchings: 0 }) };
+}
+
+impl Work {
+    /// All that this thread has done since it began.
+    pub fn of_this_thread() -> Self {
+        DONE.get()
+    }
+}
+
+pub(crate) fn count_token() {
+    let done = DONE.get();
+    DONE.set(Work {
+        tokens: done.tokens.saturating_add(1),
+        ..done
+    });
+}
+
+pub(crate) fn count_matching() {
+    let done = DONE.get();
+    DONE.set(Work {
+        matchings: done.matchings.saturating_add(1),
+        ..done
+    });
+}

@@ -1,0 +1,257 @@
+//! A budget of HTTP/2 control frames, counted by their headers as bytes pass.
+//!
+//! Control frames (PRIORITY, WINDOW_UPDATE, PING, SETTINGS, RST_STREAM) cost a client nothing and the
+//! server some work each, so a flood of them slows down everybody else. A well-behaved client sends them
+//! because something happened: it began a request, or it received a piece of a response. Those earn
+//! budget; so does time, a little.
+
+use prometheus_client::metrics::counter::Counter;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How an HTTP/2 connection begins: what comes before the first frame.
+const PREFACE: usize = 24;
+/// The header of a frame.
+const HEAD: usize = 9;
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const ACK: u8 = 1;
+const ENHANCE_YOUR_CALM: u32 = 11;
+
+/// Control frames that a connection begins with.
+const START: u32 = 2_000;
+/// The most that can be earned ahead.
+const MOST: u32 = 100_000;
+/// Earned by a request.
+const OF_REQUEST: u32 = 8;
+/// Earned by a piece of a response: updates of two windows, and a measurement of the round trip. And so
+/// many bytes of it earn one more, for clients that update windows in small steps.
+const OF_PIECE: u32 = 4;
+const BYTES: u32 = 256;
+/// Time that earns one frame. Clients ping over connections that are otherwise silent.
+const OF_TIME: Duration = Duration::from_millis(10);
+
+/// Counts the frames of one connection, both ways.
+#[derive(Debug)]
+pub(super) struct Meter {
+    received: Frames,
+    sent: Frames,
+    /// Control frames that the client may still send.
+    left: u32,
+    /// When time last earned something: looked at only when nothing is left.
+    earned_at: Instant,
+    /// The last stream that the client began.
+    stream: u32,
+    floods: Counter,
+}
+
+impl Meter {
+    /// Counts floods by `floods`.
+    pub(super) fn new(floods: Counter) -> Self {
+        Self {
+            received: Frames {
+                skip: PREFACE,
+                ..Frames::default()
+            },
+            sent: Frames::default(),
+            left: START,
+            earned_at: Instant::now(),
+            stream: 0,
+            floods,
+        }
+    }
+
+    /// Counts what the client has sent; false once it is too much.
+    pub(super) fn receive(&mut self, bytes: &[u8]) -> bool {
+        let Self {
+            received,
+            left,
+            earned_at,
+            stream,
+            ..
+        } = self;
+        let mut is_flood = false;
+        received.follow(bytes, |frame| match frame.kind {
+            DATA => {}
+            HEADERS => {
+                *stream = frame.stream.max(*stream);
+                earn(left, OF_REQUEST);
+            }
+            _ => {
+                if *left == 0 {
+                    *left = earned(earned_at);
+                }
+                is_flood |= *left == 0;
+                *left = left.saturating_sub(1);
+            }
+        });
+        if is_flood {
+            self.floods.inc();
+        }
+        !is_flood
+    }
+
+    /// Counts what was sent to the client.
+    pub(super) fn send(&mut self, bytes: &[u8]) {
+        let left = &mut self.left;
+        self.sent.follow(bytes, |frame| match frame.kind {
+            DATA => earn(left, OF_PIECE.saturating_add(frame.length / BYTES)),
+            // The client acknowledges it.
+            PING | SETTINGS if frame.flags & ACK == 0 => earn(left, 1),
+            _ => {}
+        });
+    }
+
+    /// Returns the frame that says why the connection closes; `None` in the middle of another frame.
+    pub(super) fn goaway(&self) -> Option<[u8; 17]> {
+        if self.sent.skip > 0 || self.sent.known > 0 {
+            return None;
+        }
+        let mut frame = [0, 0, 8, GOAWAY, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let words = [self.stream, ENHANCE_YOUR_CALM].map(u32::to_be_bytes);
+        let payload = frame.iter_mut().skip(HEAD);
+        for (to, from) in payload.zip(words.iter().flatten()) {
+            *to = *from;
+        }
+        Some(frame)
+    }
+}
+
+fn earn(left: &mut u32, more: u32) {
+    *left = left.saturating_add(more).min(MOST);
+}
+
+/// Returns the frames that time has earned.
+fn earned(at: &mut Instant) -> u32 {
+    let now = Instant::now();
+    let passed = now.saturating_duration_since(*at);
+    *at = now;
+    let frames = passed.as_millis() / OF_TIME.as_millis();
+    u32::try_from(frames).map_or(START, |frames| frames.min(START))
+}
+
+/// A frame, as far as its header tells.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    length: u32,
+    kind: u8,
+    flags: u8,
+    stream: u32,
+}
+
+/// Follows frames in one direction, in whatever pieces they come.
+#[derive(Debug, Default)]
+struct Frames {
+    head: [u8; HEAD],
+    /// Bytes of the header that are known.
+    known: usize,
+    /// Bytes of the payload that are still to come.
+    skip: usize,
+}
+
+impl Frames {
+    /// Calls `see` for each frame whose header ends in `bytes`.
+    fn follow(&mut self, mut bytes: &[u8], mut see: impl FnMut(Frame)) {
+        while !bytes.is_empty() {
+            let wanted = if self.skip > 0 {
+                self.skip
+            } else {
+                HEAD.saturating_sub(self.known)
+            };
+            let count = wanted.min(bytes.len());
+            let (new, rest) = bytes.split_at_checked(count).unwrap_or((bytes, &[]));
+            bytes = rest;
+            if self.skip > 0 {
+                self.skip = self.skip.saturating_sub(count);
+                continue;
+            }
+            for (to, from) in self.head.iter_mut().skip(self.known).zip(new) {
+                *to = *from;
+            }
+            self.known = self.known.saturating_add(count);
+            if self.known == HEAD {
+                let [a, b, c, kind, flags, d, e, f, g] = self.head;
+                let length = u32::from_be_bytes([0, a, b, c]);
+                self.known = 0;
+                self.skip = usize::try_from(length).unwrap_or(usize::MAX);
+                see(Frame {
+                    length,
+                    kind,
+                    flags,
+                    stream: u32::from_be_bytes([d & 0x7f, e, f, g]),
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::advance;
+
+    fn frame(kind: u8, length: u8) -> Vec<u8> {
+        let head = [0, 0, length, kind, 0, 0, 0, 0, 1];
+        [&head[..], &vec![0; length.into()]].concat()
+    }
+
+    /// A meter after the preface.
+    fn meter() -> Meter {
+        let mut meter = Meter::new(Counter::default());
+        assert!(meter.receive(&[0; PREFACE]));
+        meter
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn frames_are_counted_in_whatever_pieces_they_come() {
+        let flood = frame(2, 5).repeat(2_001);
+        for size in [1, 7, 14, 4_096] {
+            let mut meter = meter();
+            let mut passed = 0;
+            for piece in flood.chunks(size) {
+                if !meter.receive(piece) {
+                    break;
+                }
+                passed += piece.len();
+            }
+            // Up to the header of the one that is too many.
+            let whole = 2_000 * 14;
+            assert!(passed < whole + HEAD && passed + size > whole, "{size}");
+            assert_eq!(meter.floods.get(), 1);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_responses_and_time_earn_frames() {
+        let mut meter = meter();
+        assert!(meter.receive(&frame(8, 4).repeat(2_000)));
+        for _ in 0..1_000 {
+            assert!(meter.receive(&frame(HEADERS, 10)));
+            assert!(meter.receive(&frame(8, 4).repeat(8)));
+            meter.send(&frame(DATA, 100));
+            assert!(meter.receive(&frame(8, 4).repeat(4)));
+        }
+        advance(Duration::from_secs(1)).await;
+        assert!(meter.receive(&frame(PING, 8).repeat(100)));
+        assert!(!meter.receive(&frame(PING, 8)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_goaway_never_stands_in_the_middle_of_another_frame() {
+        let mut meter = meter();
+        assert!(meter.receive(&frame(HEADERS, 10)));
+        let whole = frame(DATA, 100);
+        let said = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 11];
+        assert_eq!(meter.goaway(), Some(said));
+        for byte in &whole[..whole.len() - 1] {
+            meter.send(&[*byte]);
+            assert_eq!(meter.goaway(), None);
+        }
+        meter.send(&whole[whole.len() - 1..]);
+        assert_eq!(meter.goaway(), Some(said));
+    }
+}

@@ -1,0 +1,39 @@
+//! Any bytes as a line of an access log or a trace: it is read or refused, and nothing panics.
+//!
+//! How: the line goes to every format, and to the detection. What is read must lie within the time
+//! that every store can count; what is refused must say so without obeying the text.
+
+use tidegate_server::simulate::event::Event;
+use tidegate_server::simulate::formats::Format;
+use tidegate_server::simulate::formats::detect::{Detected, detect};
+use tidegate_server::simulate::when::{self, LATEST};
+
+fuzz_target!(|line: &[u8]| {
+    for format in [Format::Trace, Format::Combined, Format::Json] {
+        let mut event = Event::default();
+        match format.read(line, &mut event) {
+            Ok(()) => {
+                assert!(event.at <= LATEST);
+                let pairs = event.question.pairs();
+                let request = event.question.request(&pairs);
+                assert!(!format!("{request:?}").is_empty());
+            }
+            Err(fault) => {
+                assert!(fault.at() <= line.len(), "{} of {}", fault.at(), line.len());
+                let shown = fault.to_string();
+                assert!(!shown.contains(char::is_control), "{shown:?}");
+            }
+        }
+    }
+    if let Detected::Format(Format::Combined | Format::Json) = detect(line) {
+        let mut lines = line.split(|byte| *byte == b'\n');
+        assert!(lines.any(|line| !line.trim_ascii().is_empty()));
+    }
+    if let Some(at) = std::str::from_utf8(line).ok().and_then(when::any) {
+        assert!(at <= LATEST);
+        // What is shown is cut to the millisecond, and reads back as that.
+        let millis = at.as_micros() / 1_000;
+        let again = when::any(&when::show(at)).expect("what we write we can read");
+        assert_eq!(again.as_micros() / 1_000, millis);
+    }
+});

@@ -1,0 +1,133 @@
+//! Any pattern and any path: nothing panics, a path has one spelling, and a pattern matches what it
+//! says.
+//!
+//! How: the first line of the input is the pattern, the rest the path. The matcher, which walks all
+//! patterns at once, is held against a matcher that could not be simpler.
+
+use tidegate_core::{Algorithm, Mode, Quota};
+use tidegate_policy::matching::{KeyRules, PathPattern, Scratch, normalise};
+use tidegate_policy::{Band, Charge, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request};
+
+fuzz_target!(|text: &str| {
+    let (pattern_text, path) = text.split_once('\n').unwrap_or((text, "/"));
+    let mut buffer = String::new();
+    let normal = normalise(path, &mut buffer).map(str::to_owned);
+    if let Some(normal) = &normal {
+        check_normal(normal);
+    }
+    let Ok(pattern) = PathPattern::parse(pattern_text) else {
+        return;
+    };
+    assert_eq!(pattern.as_str(), pattern_text);
+    let expected = expected(pattern_text, normal.as_deref());
+    let policy = policy(pattern);
+    let mut scratch = Scratch::default();
+    for spelling in [Some(path), normal.as_deref()] {
+        let request = Request {
+            path: spelling,
+            ..Request::new()
+        };
+        let meeting = policy.meet(&request, &KeyRules::default(), &mut scratch);
+        assert_eq!(
+            meeting.met.len(),
+            usize::from(expected),
+            "{pattern_text:?} on {spelling:?}"
+        );
+    }
+});
+
+fn check_normal(path: &str) {
+    let mut buffer = String::new();
+    assert_eq!(
+        normalise(path, &mut buffer),
+        Some(path),
+        "normalised once, it changed again"
+    );
+    assert!(path.bytes().all(|byte| byte.is_ascii_graphic()));
+    assert!(!path.contains(['?', '#']));
+    let inside = path.strip_prefix('/').expect("a path starts with `/`");
+    if !inside.is_empty() {
+        for segment in inside.split('/') {
+            assert!(!matches!(segment, "" | "." | ".."), "{path:?}");
+        }
+    }
+}
+
+/// What the documentation of `PathPattern` says, word by word.
+fn expected(pattern: &str, path: Option<&str>) -> bool {
+    let Some(path) = path else {
+        return pattern == "$";
+    };
+    if pattern == "$" {
+        return false;
+    }
+    let (pattern, whole) = match pattern.strip_suffix('$') {
+        Some(pattern) => (pattern, true),
+        None => (pattern, false),
+    };
+    let pattern: Vec<String> = pattern.split('/').filter_map(literal).collect();
+    let path: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
+    // Which beginnings of the path the pattern so far matches.
+    let mut ends = vec![false; path.len() + 1];
+    ends[0] = true;
+    for segment in &pattern {
+        let mut next = vec![false; ends.len()];
+        for i in (0..ends.len()).filter(|i| ends[*i]) {
+            match segment.as_str() {
+                "**" => next[i..].fill(true),
+                _ if i == path.len() => {}
+                "*" => next[i + 1] = true,
+                literal => next[i + 1] |= literal == path[i],
+            }
+        }
+        ends = next;
+    }
+    if whole {
+        ends[path.len()]
+    } else {
+        ends.contains(&true)
+    }
+}
+
+/// A segment of a pattern in its one spelling; `None` where it has none.
+fn literal(segment: &str) -> Option<String> {
+    if matches!(segment, "*" | "**") {
+        return Some(segment.to_owned());
+    }
+    let mut buffer = String::new();
+    let path = format!("/{segment}");
+    let normal = normalise(&path, &mut buffer)?.strip_prefix('/')?;
+    (!normal.is_empty()).then(|| normal.to_owned())
+}
+
+fn policy(pattern: PathPattern) -> Policy {
+    let limit = Limit {
+        name: "only".to_owned(),
+        enabled: true,
+        conditions: vec![Condition {
+            path: Some(pattern),
+            ..Condition::default()
+        }],
+        key: vec![KeyPart::Path],
+        missing: Missing::Address,
+        bands: vec![Band {
+            text: "1/s".to_owned(),
+            label: None,
+            quota: Quota::new(1, 1_000_000).build().expect("a small quota"),
+        }],
+        algorithm: Algorithm::TokenBucket,
+        mode: Mode::Enforce,
+        quota_mode: false,
+        replaces: Vec::new(),
+        charge: Charge::IfFits,
+        on_failure: None,
+        template: None,
+        block: None,
+        plan: None,
+        warn: None,
+        refusal: None,
+        waiting: None,
+        refundable: false,
+    };
+    Policy::new("fuzz".to_owned(), Evaluate::All, vec![limit])
+}

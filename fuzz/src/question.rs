@@ -1,0 +1,65 @@
+//! Any bytes as a question: it is read or refused, and nothing panics either way.
+//!
+//! How: what our reader takes as JSON, `serde_json` must take, and the other way round, apart from
+//! the bound on nesting. What is refused must say so without obeying the text.
+
+use tidegate_server::wire::fault::Fault;
+use tidegate_server::wire::json::{DEPTH_MAX, Reader};
+use tidegate_server::wire::question::{Asked, LIST_MAX, Question};
+
+fuzz_target!(|bytes: &[u8]| {
+    check_json(bytes);
+    match Asked::read(bytes) {
+        Ok(Asked::One(question)) => check_question(&question),
+        Ok(Asked::Several(questions)) => {
+            assert!(questions.len() <= LIST_MAX);
+            questions.iter().for_each(check_question);
+        }
+        Err(fault) => check_fault(&fault, bytes),
+    }
+    let mut question = Question::default();
+    match question.read_at(bytes) {
+        Ok(_) => check_question(&question),
+        Err(fault) => check_fault(&fault, bytes),
+    }
+});
+
+fn check_question(question: &Question<'_>) {
+    let pairs = question.pairs();
+    let request = question.request(&pairs);
+    assert_eq!(request.headers.len(), question.headers.len());
+    assert!(!format!("{request:?}").is_empty());
+}
+
+fn check_fault(fault: &Fault, bytes: &[u8]) {
+    assert!(fault.at() <= bytes.len());
+    assert!(fault.column(bytes) <= bytes.len() + 1);
+    let shown = fault.to_string();
+    assert!(!shown.is_empty());
+    assert!(!shown.contains(char::is_control), "{shown:?}");
+}
+
+fn check_json(bytes: &[u8]) {
+    let ours = Reader::new(bytes).and_then(|mut reader| {
+        reader.skip()?;
+        reader.end()
+    });
+    let theirs = serde_json::from_slice::<serde_json::Value>(bytes);
+    match (ours, theirs) {
+        (Ok(()), Ok(_)) | (Err(_), Err(_)) => {}
+        // They read numbers into a double, and some are too large for that.
+        (Ok(()), Err(error)) => assert!(
+            error.to_string().starts_with("number out of range"),
+            "{error}"
+        ),
+        (Err(fault), Ok(value)) => assert!(depth(&value) > usize::from(DEPTH_MAX), "{fault}"),
+    }
+}
+
+fn depth(value: &serde_json::Value) -> usize {
+    match value {
+        serde_json::Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        serde_json::Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
