@@ -163,7 +163,7 @@ impl Default for Connections {
     fn default() -> Self {
         Self {
             max: 1_024,
-            max_waiting: 1_024,
+            max_waiting: 20_000,
         }
     }
 }

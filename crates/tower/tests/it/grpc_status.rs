@@ -10,12 +10,12 @@ use tonic_types::StatusExt as _;
 fn told(told: &Status) -> (Response<()>, TonicStatus) {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
-    let flavour = Flavour::of(&headers).unwrap();
+    let flavour = Flavour::of(&headers).expect("gRPC");
     let http = Response::builder()
         .status(429)
         .header("x-ratelimit-limit", "5");
-    let answer = told.instead_of(http.body("a body").unwrap(), flavour);
-    let status = TonicStatus::from_header_map(answer.headers()).unwrap();
+    let answer = told.instead_of(http.body("a body").expect("an answer"), flavour);
+    let status = TonicStatus::from_header_map(answer.headers()).expect("a status");
     (answer, status)
 }
 

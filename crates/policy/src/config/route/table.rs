@@ -256,7 +256,7 @@ pub(in crate::config) static CONNECTIONS: Table = Table {
         optional(
             "max_waiting",
             Whole(0, CONNECTIONS_MAX),
-            "Requests that may wait for a connection, for up to `timeouts.connect`. Default: 1024.",
+            "Requests that may wait for a connection, for up to `timeouts.connect`. Default: 20000.",
         ),
     ],
     exactly_one: &[],

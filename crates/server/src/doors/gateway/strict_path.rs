@@ -20,8 +20,8 @@ macro_rules! because {
 /// Dot segments and empty segments that are not escaped pass: routes and limits ignore them, and dot
 /// segments are resolved before the request is passed on.
 pub(super) fn ambiguity(path: &str) -> Option<&'static str> {
-    let is_special = |byte: &u8| matches!(byte, b'%' | b'\\' | b';');
-    if !path.as_bytes().iter().any(|byte| is_special(byte)) {
+    let is_special = |byte: u8| matches!(byte, b'%' | b'\\' | b';');
+    if !path.bytes().any(is_special) {
         return None;
     }
     let decoded = match decode(path.as_bytes()) {

@@ -85,7 +85,7 @@ async fn with_request<T>(bytes: &[u8], then: impl AsyncFnOnce(Outgoing) -> T) ->
     far.write_all(bytes).await.unwrap();
     let sent = async {
         let request = requests.recv().await.unwrap();
-        let upload = |body| Upload::new(body, u64::MAX, Duration::from_mins(1)).unwrap();
+        let upload = |body| Upload::new(body, u64::MAX, Duration::from_mins(1), None).unwrap();
         let request = request.map(upload);
         then(Outgoing::new(
             request,
