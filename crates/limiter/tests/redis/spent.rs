@@ -211,20 +211,18 @@ fn a_limit_that_is_over_keeps_no_debit_from_the_others() {
 
 #[test]
 fn a_refused_request_that_states_no_cost_takes_nothing() {
-    everywhere(
-        &[from_envoy(false, Charge::EvenIfRefused)],
-        async |checks| {
-            assert!(checks.check(&[(ANN, Hits::Take(1_000))]).await);
-            let plain = [(ANN, Hits::AsRequest), (ACME, Hits::AsRequest)];
-            let asking = [(ANN, Hits::Take(0)), (ACME, Hits::AsRequest)];
-            for refused in [plain, asking] {
-                assert!(!checks.check(&refused).await);
-                assert_eq!(checks.left(ACME).await, 5_000, "{}", checks.yaml);
-            }
-            assert!(checks.check(&[(ANN, Hits::GiveBack(1))]).await);
-            assert!(checks.check(&plain).await, "{}", checks.yaml);
-        },
-    );
+    let together = [from_envoy(false, Charge::EvenIfRefused)];
+    everywhere(&together, &async |checks| {
+        assert!(checks.check(&[(ANN, Hits::Take(1_000))]).await);
+        let plain = [(ANN, Hits::AsRequest), (ACME, Hits::AsRequest)];
+        let asking = [(ANN, Hits::Take(0)), (ACME, Hits::AsRequest)];
+        for refused in [plain, asking] {
+            assert!(!checks.check(&refused).await);
+            assert_eq!(checks.left(ACME).await, 5_000, "{}", checks.yaml);
+        }
+        assert!(checks.check(&[(ANN, Hits::GiveBack(1))]).await);
+        assert!(checks.check(&plain).await, "{}", checks.yaml);
+    });
 }
 
 #[test]
