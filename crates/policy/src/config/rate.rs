@@ -2,6 +2,7 @@
 
 use super::duration;
 use super::fault::Fault;
+use super::size;
 use super::suggest::closest;
 
 /// An amount per period, and how much may come at once.
@@ -26,6 +27,24 @@ pub(super) fn parse(text: &str) -> Result<Rate, Fault> {
         amount: read_amount(amount.trim(), rest)?,
         period_us: read_period(period, trimmed)?,
         burst: burst.map(read_burst).transpose()?,
+    })
+}
+
+/// Reads a rate of bytes: `10MiB/s`, `10MiB/s burst 100MiB`.
+pub(super) fn parse_bytes(text: &str) -> Result<Rate, Fault> {
+    let trimmed = text.trim();
+    let Some((amount, rest)) = trimmed.split_once('/') else {
+        let fault = Fault::new(format!("{} is not a rate of bytes", Fault::quote(trimmed)));
+        return Err(fault.help("for example `10MiB/s` or `10MiB/s burst 100MiB`"));
+    };
+    let (period, burst) = match rest.split_once("burst") {
+        Some((period, burst)) => (period.trim(), Some(burst.trim())),
+        None => (rest.trim(), None),
+    };
+    Ok(Rate {
+        amount: size::parse(amount.trim())?,
+        period_us: read_period(period, trimmed)?,
+        burst: burst.map(size::parse).transpose()?,
     })
 }
 

@@ -22,6 +22,7 @@ pub use upstream::{Http2, Identity, Scheme, Upstream, UpstreamTls};
 
 use crate::limit::Condition;
 use std::time::Duration;
+use tidegate_core::Quota;
 
 /// One way through the gateway: which requests take it, where they go, and under which limits.
 #[derive(Debug)]
@@ -73,8 +74,28 @@ pub struct Route {
     pub pass_headers: Vec<String>,
     /// To what a connection may be upgraded, in lower case.
     pub upgrades: Vec<String>,
-    /// The policy that each message of a WebSocket must pass, if any.
-    pub messages: Option<Carried>,
+    /// What clients may send on a WebSocket; `None` where that is not limited.
+    pub messages: Option<Messages>,
+}
+
+/// What clients may send on a WebSocket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Messages {
+    /// The policy that each message must pass, if any.
+    pub policy: Option<Carried>,
+    /// What one connection may carry.
+    pub bounds: MessageBounds,
+}
+
+/// What a client may send on one WebSocket, whatever others send. `None` is no bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MessageBounds {
+    /// The size of a message, all its frames together, as it is on the wire.
+    pub message_bytes: Option<u64>,
+    /// Bytes of all frames, their headers included.
+    pub bytes: Option<Quota>,
+    /// Frames that begin no message: pings, pongs, and continuations of a message.
+    pub frames: Option<Quota>,
 }
 
 /// A policy of the same configuration.

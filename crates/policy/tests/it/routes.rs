@@ -2,9 +2,10 @@
 
 use crate::good::everything;
 use std::time::Duration;
+use tidegate_core::Quota;
 use tidegate_policy::config::{NoEnvironment, explain};
 use tidegate_policy::matching::KeyRules;
-use tidegate_policy::route::{Balance, Carried, HostHeader, Http2, Refund, Scheme};
+use tidegate_policy::route::{Balance, Carried, HostHeader, Http2, MessageBounds, Refund, Scheme};
 use tidegate_policy::{Config, Request, Scratch};
 
 const POLICIES: &str = "
@@ -86,7 +87,9 @@ fn every_field_of_a_route_arrives() {
     assert_eq!(orders.response_headers.remove, ["server"]);
     assert_eq!(orders.pass_headers, ["x-http-method-override"]);
     assert_eq!(orders.upgrades, ["websocket"]);
-    assert_eq!(orders.messages.as_ref().unwrap().name, "consumers");
+    let messages = orders.messages.as_ref().unwrap();
+    assert_eq!(messages.policy.as_ref().unwrap().name, "consumers");
+    assert_eq!(messages.bounds.message_bytes, Some(10 << 20));
 
     assert_eq!(rest.upstreams[0].scheme, Scheme::H2c);
     assert_eq!(
@@ -315,4 +318,41 @@ fn a_bad_flag_of_the_gateway_is_named() {
     assert!(!secret.contains("hunter2"), "{secret}");
     let structure = said(&["http://a\"], policy: none"], None);
     assert!(structure.starts_with("--upstream:1:1:"), "{structure}");
+}
+
+#[test]
+fn messages_are_bounded_by_default_and_as_written() {
+    let bounds = |messages: &str| {
+        let route = format!("routes: [{{ id: a, upstreams: 'http://a', messages: {messages} }}]");
+        let config = config(&route);
+        let messages = config.routes.get(0).unwrap().messages.clone().unwrap();
+        let rate = |quota: Quota| (quota.amount(), quota.period_us(), quota.capacity());
+        let MessageBounds {
+            message_bytes,
+            bytes,
+            frames,
+        } = messages.bounds;
+        (message_bytes, bytes.map(rate), frames.map(rate))
+    };
+    const MIB: u64 = 1 << 20;
+    let frames = Some((1_000, 1_000_000, 10_000));
+    let bytes = Some((10 * MIB, 1_000_000, 100 * MIB));
+    let standard = (Some(10 * MIB), bytes, frames);
+    assert_eq!(bounds("api"), standard);
+    assert_eq!(bounds("{ policy: api }"), standard);
+    assert_eq!(
+        bounds("{ message_bytes: unlimited, bytes: unlimited, frames: unlimited }"),
+        (None, None, None)
+    );
+    // A message that may be sent fits into one frame, its head included.
+    assert_eq!(
+        bounds("{ message_bytes: 64KiB, bytes: 1KiB/min, frames: 5/h burst 50 }"),
+        (
+            Some(64 << 10),
+            Some((1 << 10, 60_000_000, (64 << 10) + 14)),
+            Some((5, 3_600_000_000, 50))
+        )
+    );
+    let large = bounds("{ message_bytes: 1GiB }");
+    assert_eq!(large.1, Some((10 * MIB, 1_000_000, (1 << 30) + 14)));
 }

@@ -198,7 +198,8 @@ fn upgrades(route: &Route) -> String {
         [] => return "No connection can be upgraded.".to_owned(),
         upgrades => list(upgrades, "or"),
     };
-    let messages = match &route.messages {
+    let policy = route.messages.as_ref();
+    let messages = match policy.and_then(|messages| messages.policy.as_ref()) {
         Some(policy) => format!(", where each message must pass policy {}", name(policy)),
         None => String::new(),
     };

@@ -1,4 +1,4 @@
-//! `policy` and `messages`: which limits a route carries.
+//! `policy`, and that of `messages`: which limits a route carries.
 //!
 //! A route that lists several policies carries one more, in which they are joined, so that all
 //! their limits are decided in one step. It stands after those that are written.
@@ -84,14 +84,13 @@ impl Plan {
         self.carried(carried)
     }
 
-    /// Reads `messages`: a name.
-    pub(super) fn messages(
+    /// Reads the name of one policy.
+    pub(super) fn one_alone(
         &mut self,
         reader: &mut Reader<'_>,
-        route: &Fields<'_>,
+        value: &Value<'_>,
     ) -> Option<Carried> {
-        let value = route.get("messages")?;
-        let index = self.one(reader, &value)?;
+        let index = self.one(reader, value)?;
         self.carried(vec![index])
     }
 

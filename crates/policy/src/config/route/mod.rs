@@ -7,10 +7,12 @@
 //! | `care` | health, ejection, timeouts |
 //! | `rewrite` | headers that are set, added, removed |
 //! | `carried` | the policies that routes carry, and those that are joined for them |
+//! | `messages` | what clients may send on a WebSocket |
 //! | `reach` | routes that no request takes |
 
 mod care;
 mod carried;
+mod messages;
 mod reach;
 mod rewrite;
 mod table;
@@ -96,7 +98,7 @@ fn route(
     let policy = plan.policy(reader, &fields, refund);
     let host = reader.setting(&fields, "host", |word| HOST_HEADER.parse(word));
     let upgrades = upgrades(reader, &fields);
-    let messages = plan.messages(reader, &fields);
+    let messages = messages::read(reader, &fields, plan);
     let retries = number(reader, &fields, "retries", 0..=RETRIES_MAX);
     let route = Route {
         id: id.unwrap_or_default(),

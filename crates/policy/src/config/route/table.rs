@@ -109,8 +109,36 @@ pub(in crate::config) static ROUTE: Table = Table {
         ),
         optional(
             "messages",
+            Either(&[Text("per-message"), Map(&MESSAGES)]),
+            "Limits what clients send on a WebSocket: the policy that each message must pass, or a map with bounds. Default: not limited.",
+        ),
+    ],
+    exactly_one: &[],
+};
+
+/// What clients may send on a WebSocket.
+pub(in crate::config) static MESSAGES: Table = Table {
+    what: "`messages`",
+    fields: &[
+        optional(
+            "policy",
             Text("per-message"),
-            "The policy that each message of a WebSocket must pass; none unless told.",
+            "The policy that each message must pass. Default: none.",
+        ),
+        optional(
+            "message_bytes",
+            Either(&[Text("10MiB"), Whole(0, u64::MAX), Word(&UNLIMITED)]),
+            "Largest message, all its frames together. Default: 10MiB.",
+        ),
+        optional(
+            "bytes",
+            Either(&[Text("10MiB/s burst 100MiB"), Word(&UNLIMITED)]),
+            "Bytes per connection. Default: 10MiB/s burst 100MiB.",
+        ),
+        optional(
+            "frames",
+            Either(&[Text("1000/s burst 10000"), Word(&UNLIMITED)]),
+            "Control and continuation frames per connection. Default: 1000/s burst 10000.",
         ),
     ],
     exactly_one: &[],

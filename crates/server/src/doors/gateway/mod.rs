@@ -109,7 +109,8 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let wanted = lane.wanted_upgrade(&request);
         let becomes_websocket = wanted.as_ref().is_some_and(is_websocket);
         let mut messages = None;
-        let verdict = match &lane.route.messages {
+        let limits = lane.route.messages.as_ref();
+        let verdict = match limits.and_then(|it| it.policy.as_ref()) {
             // Put aside, both: they are large, and most requests are decided at once.
             Some(policy) if becomes_websocket => {
                 let way = (&**table, lane);

@@ -9,8 +9,9 @@ use crate::proxy::standing::Turn;
 use crate::proxy::stream::Stream;
 use crate::proxy::target::Answered;
 use crate::proxy::tunnel::tunnel;
-use crate::proxy::websocket::relay;
+use crate::proxy::websocket::{Why, relay};
 use crate::tasks::Tasks;
+use crate::telemetry::gateway::MessageOutcome;
 use bytes::Bytes;
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderValue, Request, Version};
@@ -20,7 +21,6 @@ use std::future::Future;
 use std::io::Cursor;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 use tidegate::Store;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, join, split};
 use tracing::debug;
@@ -88,9 +88,8 @@ impl<S: Store + 'static> Upgrade<S> {
             match self.client.await {
                 Ok(client) => {
                     let client = TokioIo::new(client);
-                    let idle = lane.route.timeouts.idle;
                     if let Some(upstream) = upstream {
-                        carry(client, upstream, self.protocol, idle, self.closing).await;
+                        carry(client, upstream, self.protocol, &lane, self.closing).await;
                     }
                 }
                 Err(error) => debug!(%error, "a client went before its tunnel began"),
@@ -106,19 +105,27 @@ async fn carry<C, S>(
     client: C,
     upstream: (Stream, Bytes),
     protocol: Protocol<S>,
-    idle: Duration,
+    lane: &Lane,
     closing: Pin<Box<dyn Future<Output = ()> + Send>>,
 ) where
     C: AsyncRead + AsyncWrite + Unpin,
     S: Store + 'static,
 {
+    let idle = lane.route.timeouts.idle;
     let (stream, ahead) = upstream;
     let (read, write) = split(stream);
     // What came together with the head belongs to what follows it.
     let upstream = join(Cursor::new(ahead).chain(read), write);
     match protocol {
         Protocol::WebSocket(messages) => {
-            let ended = relay(client, upstream, messages, idle, closing).await;
+            let limits = lane.route.messages.as_ref();
+            let bounds = limits.map(|it| it.bounds).unwrap_or_default();
+            let ended = relay(client, upstream, messages, bounds, idle, closing).await;
+            match ended.why {
+                Why::TooMuch { .. } => lane.metrics.count_message(MessageOutcome::Refused),
+                Why::TooLarge => lane.metrics.count_message(MessageOutcome::TooLarge),
+                _ => {}
+            }
             debug!(?ended, "a WebSocket ended");
         }
         // Nobody here could say goodbye in it. Draining waits for it, and cuts it.

@@ -29,6 +29,11 @@ impl Close {
         Self::new(1002, reason)
     }
 
+    /// A message is larger than any may be.
+    pub(super) const fn too_large() -> Self {
+        Self::new(1009, "message too big")
+    }
+
     /// It is not the client's fault.
     pub(super) const fn internal_error(reason: &'static str) -> Self {
         Self::new(1011, reason)

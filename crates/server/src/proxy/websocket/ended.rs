@@ -1,6 +1,7 @@
 //! How relays end, and what each side is told.
 
 use super::super::tunnel::{self, Side};
+use super::bounds::Excess;
 use super::close::Close;
 use super::violation::Violation;
 use std::io::ErrorKind;
@@ -29,6 +30,10 @@ pub(crate) enum Why {
     Broke { side: Side, kind: ErrorKind },
     /// The gate refused a message.
     Refused { retry_after: Option<Duration> },
+    /// The client sent more frames or bytes than it may.
+    TooMuch { retry_after: Duration },
+    /// The client sent a message that is larger than any may be.
+    TooLarge,
     /// One side sent what is not WebSocket.
     Violated { side: Side, violation: Violation },
     /// The relay was told to end.
@@ -45,6 +50,15 @@ impl From<tunnel::Why> for Why {
     }
 }
 
+impl From<Excess> for Why {
+    fn from(excess: Excess) -> Self {
+        match excess {
+            Excess::TooLarge => Self::TooLarge,
+            Excess::TooMuch { retry_after } => Self::TooMuch { retry_after },
+        }
+    }
+}
+
 impl Why {
     /// What the client and the upstream are told, if there is anything to tell.
     pub(super) fn farewells(self) -> Option<(Close, Close)> {
@@ -57,6 +71,8 @@ impl Why {
                 Some((idle.clone(), idle))
             }
             Self::Refused { retry_after } => Some((Close::refused(retry_after), away)),
+            Self::TooMuch { retry_after } => Some((Close::refused(Some(retry_after)), away)),
+            Self::TooLarge => Some((Close::too_large(), away)),
             Self::Violated { side, violation } => {
                 let guilty = Close::protocol_error(violation.text());
                 Some(match side {

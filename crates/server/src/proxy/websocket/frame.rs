@@ -25,6 +25,8 @@ pub(super) struct Frames {
     left: u64,
     /// Whether a message has begun and not ended.
     in_message: bool,
+    /// The payload of the message that began last, as far as its frames have been announced.
+    message_bytes: u64,
     has_closed: bool,
 }
 
@@ -65,6 +67,7 @@ impl Frames {
             from,
             left: 0,
             in_message: false,
+            message_bytes: 0,
             has_closed: false,
         }
     }
@@ -81,7 +84,14 @@ impl Frames {
         };
         self.left = head.length;
         match head.kind {
-            Kind::Message | Kind::Continuation => self.in_message = !head.is_final,
+            Kind::Message => {
+                self.in_message = !head.is_final;
+                self.message_bytes = head.length;
+            }
+            Kind::Continuation => {
+                self.in_message = !head.is_final;
+                self.message_bytes = self.message_bytes.saturating_add(head.length);
+            }
             Kind::Close => self.has_closed = true,
             Kind::Control => {}
         }
@@ -89,6 +99,16 @@ impl Frames {
             bytes: head.bytes,
             begins_message: head.kind == Kind::Message,
         })
+    }
+
+    /// How much is still to come of the present frame: all of its payload, if its head was just told.
+    pub(super) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// How large the message that began last is, as far as its frames have been announced.
+    pub(super) fn message_bytes(&self) -> u64 {
+        self.message_bytes
     }
 
     /// Whether a frame has just ended, or none has begun.

@@ -2,9 +2,11 @@
 //! asked for.
 
 use super::super::tunnel::{Pipe, STEPS, Side};
+use super::bounds::{Excess, Meter};
 use super::frame::{Frames, Next};
 use super::violation::Violation;
 use std::task::{Context, Poll, ready};
+use tidegate_policy::route::MessageBounds;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// One direction, until it is decided that the relay ends; then it becomes a `Parting`.
@@ -12,24 +14,41 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub(super) struct Lane {
     pub(super) pipe: Pipe,
     pub(super) frames: Frames,
-    /// Whether messages have to be asked for.
-    asks: bool,
+    /// Bounds of clients, whose messages have to be asked for as well.
+    meter: Option<Meter>,
     /// The head of a message that has been asked for and not answered: this many bytes that are read
     /// and not cleared.
     pub(super) held: usize,
 }
 
-/// A message begins, and goes no further until it is admitted.
+/// Where a lane stops. What it stopped at is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Message;
+pub(super) enum Found {
+    /// A message begins, and goes no further until it is admitted.
+    Message,
+    /// A frame is beyond a bound.
+    Excess(Excess),
+}
 
 impl Lane {
-    /// What comes from `side`. Only the messages of clients are asked for.
-    pub(super) fn new(side: Side) -> Self {
+    /// What comes from the client, whose messages are asked for.
+    pub(super) fn of_client(bounds: &MessageBounds) -> Self {
+        Self {
+            meter: Some(Meter::new(bounds)),
+            ..Self::new(Side::Client)
+        }
+    }
+
+    /// What comes from the upstream, which may send what it likes.
+    pub(super) fn of_upstream() -> Self {
+        Self::new(Side::Upstream)
+    }
+
+    fn new(side: Side) -> Self {
         Self {
             pipe: Pipe::default(),
             frames: Frames::new(side),
-            asks: side == Side::Client,
+            meter: None,
             held: 0,
         }
     }
@@ -40,7 +59,7 @@ impl Lane {
         context: &mut Context<'_>,
         reader: &mut R,
         writer: &mut W,
-    ) -> Poll<Result<Message, Violation>>
+    ) -> Poll<Result<Found, Violation>>
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
@@ -50,7 +69,7 @@ impl Lane {
             if self.pipe.is_over() {
                 return Poll::Pending;
             }
-            if let Some(found) = self.find_message().transpose() {
+            if let Some(found) = self.find().transpose() {
                 return Poll::Ready(found);
             }
             ready!(self.pipe.poll_step(context, reader, writer));
@@ -65,18 +84,26 @@ impl Lane {
         self.held = 0;
     }
 
-    /// Clears what was read, up to a message that has to be asked for.
-    fn find_message(&mut self) -> Result<Option<Message>, Violation> {
+    /// Clears what was read, up to where it stops.
+    fn find(&mut self) -> Result<Option<Found>, Violation> {
         loop {
             match self.frames.next(self.pipe.uncleared())? {
                 Next::Head {
                     bytes,
-                    begins_message: true,
-                } if self.asks => {
-                    self.held = bytes;
-                    return Ok(Some(Message));
+                    begins_message,
+                } => {
+                    if let Some(meter) = &mut self.meter {
+                        let charged = meter.charge(bytes, begins_message, &self.frames);
+                        if begins_message || charged.is_err() {
+                            self.held = bytes;
+                            return Ok(Some(
+                                charged.map_or_else(Found::Excess, |()| Found::Message),
+                            ));
+                        }
+                    }
+                    self.pipe.clear(bytes);
                 }
-                Next::Head { bytes, .. } | Next::Payload { bytes } => self.pipe.clear(bytes),
+                Next::Payload { bytes } => self.pipe.clear(bytes),
                 Next::More => return Ok(None),
             }
         }

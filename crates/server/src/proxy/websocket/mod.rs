@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `relay`, `ended` | both directions, from the handshake to the end |
 //! | `gate` | who is asked |
+//! | `bounds` | what one client may send, whoever is asked |
 //! | `lane` | one direction, while it lasts |
 //! | `parting` | one direction, when it is over |
 //! | `frame`, `violation` | where frames begin, and what is wrong with them |
 //! | `close` | Close frames |
 
+mod bounds;
 mod close;
 mod ended;
 mod frame;
@@ -20,5 +22,6 @@ mod relay;
 mod tests;
 mod violation;
 
+pub(crate) use ended::Why;
 pub(crate) use gate::{Admit, Gate};
 pub(crate) use relay::relay;

@@ -8,12 +8,13 @@ use super::super::tunnel::{Ending, Side};
 use super::close::Close;
 use super::ended::{Ended, Why};
 use super::gate::{Admit, Gate};
-use super::lane::{Lane, Message};
+use super::lane::{Found, Lane};
 use super::parting::Parting;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tidegate_policy::route::MessageBounds;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::coop::consume_budget;
 
@@ -22,8 +23,8 @@ use tokio::task::coop::consume_budget;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Carries frames between `client` and `upstream`, asking `gate` for each message of the client, until
-/// both have finished, one of them is gone or breaks the rules, a message is refused, nothing has moved
-/// for `idle` (or up to a fifth longer), or `going_away` is ready.
+/// both have finished, one of them is gone or breaks the rules, a message is refused, the client exceeds
+/// `bounds`, nothing has moved for `idle` (or up to a fifth longer), or `going_away` is ready.
 ///
 /// While the gate is asked, silence is not held against anybody. Dropping the future closes both
 /// connections, where they stand.
@@ -31,6 +32,7 @@ pub(crate) async fn relay<C, U, G>(
     client: C,
     upstream: U,
     mut gate: G,
+    bounds: MessageBounds,
     idle: Duration,
     going_away: impl Future<Output = ()>,
 ) -> Ended
@@ -42,8 +44,8 @@ where
     let mut relay = Relay {
         client,
         upstream,
-        up: Lane::new(Side::Client),
-        down: Lane::new(Side::Upstream),
+        up: Lane::of_client(&bounds),
+        down: Lane::of_upstream(),
         ending: Ending::new(idle),
         messages: 0,
     };
@@ -102,14 +104,18 @@ where
         &mut self,
         context: &mut Context<'_>,
         going_away: Pin<&mut F>,
-    ) -> Poll<Result<Message, Why>> {
+    ) -> Poll<Result<(), Why>> {
         if let Poll::Ready(why) = self.poll_down(context, going_away) {
             return Poll::Ready(Err(why));
         }
         let up = self.up.poll(context, &mut self.client, &mut self.upstream);
         if let Poll::Ready(found) = up {
             let side = Side::Client;
-            return Poll::Ready(found.map_err(|violation| Why::Violated { side, violation }));
+            return Poll::Ready(match found {
+                Ok(Found::Message) => Ok(()),
+                Ok(Found::Excess(excess)) => Err(excess.into()),
+                Err(violation) => Err(Why::Violated { side, violation }),
+            });
         }
         self.poll_ending(context).map(Err)
     }
@@ -154,8 +160,8 @@ where
                 side: Side::Upstream,
                 violation,
             }),
-            // Upstreams are not asked for theirs.
-            Ok(Message) => Poll::Pending,
+            // Upstreams may send what they like.
+            Ok(_) => Poll::Pending,
         }
     }
 

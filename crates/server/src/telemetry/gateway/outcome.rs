@@ -41,6 +41,8 @@ pub(crate) enum MessageOutcome {
     Refused,
     /// There was no decision, because the store could not tell.
     Undecided,
+    /// It was larger than any may be.
+    TooLarge,
 }
 
 /// One of a few things that are counted.
@@ -82,7 +84,7 @@ impl From<Outcome> for usize {
 }
 
 impl Counted for MessageOutcome {
-    const LABELS: &'static [&'static str] = &["allowed", "refused", "undecided"];
+    const LABELS: &'static [&'static str] = &["allowed", "refused", "undecided", "too_large"];
 }
 
 impl From<MessageOutcome> for usize {
@@ -91,6 +93,7 @@ impl From<MessageOutcome> for usize {
             MessageOutcome::Allowed => 0,
             MessageOutcome::Refused => 1,
             MessageOutcome::Undecided => 2,
+            MessageOutcome::TooLarge => 3,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! How many connections there may be, and how many messages.
 
 use super::{Echo, connect, hear, limiting, talk, try_connect};
-use crate::kit::gate;
+use crate::kit::{Gate, gate};
 use futures_util::SinkExt;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Error, Message};
@@ -55,4 +55,42 @@ async fn the_message_beyond_the_limit_closes_the_connection_and_is_not_heard() {
         matches!(&closed, Some(Message::Close(Some(close))) if close.code == CloseCode::Policy),
         "{closed:?}"
     );
+}
+
+#[tokio::test]
+async fn pings_and_the_size_of_a_message_are_bounded_beside_the_policy() {
+    let echo = Echo::start().await;
+    let url = echo.url();
+    let messages = "{ policy: api, message_bytes: 1KiB, frames: 1/h burst 2 }";
+    let route = format!("{{ id: all, upstreams: ['{url}'], policy: none, messages: {messages} }}");
+    let gate = Gate::start(&gate::config(&route, "rate: 1000/s")).await;
+    let mut socket = connect(&gate).await;
+    for _ in 0..2 {
+        socket.send(Message::Ping("a".into())).await.unwrap();
+        assert_eq!(hear(&mut socket).await, Some(Message::Pong("a".into())));
+    }
+    socket.send(Message::Ping("beyond".into())).await.unwrap();
+    let Some(Message::Close(Some(close))) = hear(&mut socket).await else {
+        panic!("not closed");
+    };
+    assert_eq!(close.code, CloseCode::Policy);
+    let mut socket = connect(&gate).await;
+    talk(&mut socket, &"a".repeat(1024)).await;
+    let large = Message::text("a".repeat(1025));
+    socket.send(large.clone()).await.unwrap();
+    let Some(Message::Close(Some(close))) = hear(&mut socket).await else {
+        panic!("not closed");
+    };
+    assert_eq!(close.code, CloseCode::Size);
+    let heard = echo.heard();
+    assert!(!heard.contains(&large), "{}", heard.len());
+    assert!(!heard.contains(&Message::Ping("beyond".into())));
+}
+
+#[tokio::test]
+async fn without_messages_nothing_of_a_websocket_is_bounded() {
+    let echo = Echo::start().await;
+    let gate = gate::open(echo.url(), "").await;
+    let mut socket = connect(&gate).await;
+    talk(&mut socket, &"a".repeat(11 << 20)).await;
 }

@@ -4,6 +4,7 @@ use super::super::ended::Ended;
 use super::super::{Admit, Gate, relay};
 use crate::proxy::tunnel::Side;
 use std::time::Duration;
+use tidegate_policy::route::MessageBounds;
 use tokio::io::{AsyncReadExt, DuplexStream, duplex};
 use tokio::sync::oneshot;
 
@@ -127,9 +128,23 @@ where
     G: Gate,
     P: AsyncFnOnce(DuplexStream, DuplexStream),
 {
+    play_within(MessageBounds::default(), gate, going_away, play).await
+}
+
+/// The same with bounds.
+pub(super) async fn play_within<G, P>(
+    bounds: MessageBounds,
+    gate: G,
+    going_away: impl Future<Output = ()>,
+    play: P,
+) -> Ended
+where
+    G: Gate,
+    P: AsyncFnOnce(DuplexStream, DuplexStream),
+{
     let (client, near_client) = duplex(1 << 10);
     let (upstream, near_upstream) = duplex(1 << 10);
-    let relay = relay(near_client, near_upstream, gate, IDLE, going_away);
+    let relay = relay(near_client, near_upstream, gate, bounds, IDLE, going_away);
     tokio::join!(relay, play(client, upstream)).0
 }
 

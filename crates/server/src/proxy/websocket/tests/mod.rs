@@ -2,6 +2,7 @@
 //! nothing waits and every order is the same each time; `real` over loopback, between a client and a
 //! server that others wrote.
 
+mod bounds;
 mod ends;
 mod frames;
 mod kit;

@@ -8,6 +8,7 @@ use crate::proxy::tunnel::Side;
 use proptest::prelude::*;
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use tidegate_policy::route::MessageBounds;
 use tokio::io::{AsyncWriteExt, duplex, split};
 
 #[tokio::test(start_paused = true)]
@@ -105,7 +106,14 @@ async fn a_flood_of_messages_does_not_keep_the_upstream_from_being_heard() {
         drop(upstream);
     };
     let gate = Counting(&asked);
-    let relay = relay(near_client, near_upstream, gate, IDLE, never());
+    let relay = relay(
+        near_client,
+        near_upstream,
+        gate,
+        MessageBounds::default(),
+        IDLE,
+        never(),
+    );
     let (ended, ()) = tokio::join!(relay, play);
     assert_eq!((ended.why, asked.load(Relaxed)), (Why::Closed, FLOOD));
 }
@@ -133,7 +141,7 @@ proptest! {
         let (ended, heard, answered) = runtime.unwrap().block_on(async {
             let (client, near_client) = duplex(room);
             let (upstream, near_upstream) = duplex(room);
-            let relay = relay(near_client, near_upstream, Allowance(up.len()), IDLE, never());
+            let relay = relay(near_client, near_upstream, Allowance(up.len()), MessageBounds::default(), IDLE, never());
             let (ended, answered, heard) = tokio::join!(
                 relay,
                 exchange(client, &says, pieces),

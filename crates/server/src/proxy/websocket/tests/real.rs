@@ -4,6 +4,7 @@ use super::super::ended::{Ended, Why};
 use super::super::{Admit, Gate, relay};
 use super::kit::{Allowance, IDLE, never};
 use futures_util::{SinkExt, StreamExt};
+use tidegate_policy::route::MessageBounds;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
@@ -37,7 +38,15 @@ async fn play<G: Gate>(
         let mut near_upstream = TcpStream::connect(upstream_address).await.unwrap();
         pass_head(&mut near_client, &mut near_upstream).await;
         pass_head(&mut near_upstream, &mut near_client).await;
-        relay(near_client, near_upstream, gate, IDLE, going_away).await
+        relay(
+            near_client,
+            near_upstream,
+            gate,
+            MessageBounds::default(),
+            IDLE,
+            going_away,
+        )
+        .await
     };
     let client = async {
         let stream = TcpStream::connect(address).await.unwrap();

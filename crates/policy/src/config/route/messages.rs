@@ -1,0 +1,105 @@
+//! `messages`: what clients may send on a WebSocket.
+
+use super::Plan;
+use super::table::MESSAGES;
+use crate::config::fault::Fault;
+use crate::config::rate::{self, Rate};
+use crate::config::reader::Reader;
+use crate::config::size;
+use crate::config::syntax::Kind;
+use crate::config::table::Fields;
+use crate::config::words::UNLIMITED;
+use crate::route::{MessageBounds, Messages, Route};
+use tidegate_core::Quota;
+
+/// Frames that begin no message, where nothing is written.
+const FRAMES: Rate = Rate {
+    amount: 1_000,
+    period_us: 1_000_000,
+    burst: Some(10_000),
+};
+
+/// Bytes, where nothing is written.
+const BYTES: Rate = Rate {
+    amount: 10 << 20,
+    period_us: 1_000_000,
+    burst: Some(100 << 20),
+};
+
+/// The largest `message_bytes`: with the default of `bytes` it can still be counted exactly.
+const MESSAGE_BYTES_MAX: u64 = 1 << 30;
+
+/// The longest head of a frame, which counts as well.
+const FRAME_HEAD_BYTES: u64 = 14;
+
+/// Reads `messages`: the name of a policy, or a map of that and of bounds.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    route: &Fields<'_>,
+    plan: &mut Plan,
+) -> Option<Messages> {
+    let value = route.get("messages")?;
+    let (policy, fields) = match &value.node.kind {
+        Kind::Map(_) => {
+            let fields = reader.fields(&value, &MESSAGES)?;
+            (fields.get("policy"), Some(fields))
+        }
+        _ => (Some(value), None),
+    };
+    let policy = policy.and_then(|value| plan.one_alone(reader, &value));
+    let bounds = bounds(reader, fields.as_ref());
+    Some(Messages { policy, bounds })
+}
+
+fn bounds(reader: &mut Reader<'_>, fields: Option<&Fields<'_>>) -> MessageBounds {
+    let message_bytes = limited(reader, fields, "message_bytes", |text| {
+        let bytes = size::parse(text)?;
+        if bytes > MESSAGE_BYTES_MAX {
+            let fault = Fault::new(format!("{} is too large", Fault::quote(text)));
+            return Err(fault.help("at most 1GiB, or `unlimited`"));
+        }
+        Ok(bytes)
+    });
+    let message_bytes = message_bytes.unwrap_or(Some(Route::BODY_BYTES));
+    // One frame may hold all of it.
+    let largest = message_bytes.map_or(0, |bytes| bytes.saturating_add(FRAME_HEAD_BYTES));
+    let bytes = limited(reader, fields, "bytes", |text| {
+        let rate = rate::parse_bytes(text)?;
+        let burst = rate.burst.zip(message_bytes);
+        if burst.is_some_and(|(burst, message_bytes)| burst < message_bytes) {
+            let fault = Fault::new("the burst is smaller than `message_bytes`");
+            let help = "a message of that size in one frame could never pass: raise the burst, or lower `message_bytes`";
+            return Err(fault.help(help));
+        }
+        quota(rate, largest)
+    });
+    let frames = limited(reader, fields, "frames", |text| {
+        quota(rate::parse(text)?, 1)
+    });
+    MessageBounds {
+        message_bytes,
+        bytes: bytes.unwrap_or_else(|| quota(BYTES, largest).ok()),
+        frames: frames.unwrap_or_else(|| quota(FRAMES, 1).ok()),
+    }
+}
+
+/// A bound, or `unlimited`, which is `Some(None)`; `None` where it is not written.
+fn limited<T>(
+    reader: &mut Reader<'_>,
+    fields: Option<&Fields<'_>>,
+    name: &str,
+    parse: impl Fn(&str) -> Result<T, Fault>,
+) -> Option<Option<T>> {
+    reader.setting(fields?, name, |text| match UNLIMITED.get(text) {
+        Some(()) => Ok(None),
+        None => parse(text).map(Some),
+    })
+}
+
+/// The quota of a rate, which lets at least `once` pass at once.
+fn quota(rate: Rate, once: u64) -> Result<Quota, Fault> {
+    let burst = rate.burst.unwrap_or(rate.amount).max(once);
+    let quota = Quota::new(rate.amount, rate.period_us).burst(burst).build();
+    quota
+        .map_err(|_| Fault::new("this rate cannot be counted exactly").help("choose a smaller one"))
+}

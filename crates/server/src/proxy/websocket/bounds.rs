@@ -1,0 +1,93 @@
+//! What one client may send on one WebSocket, beside the messages that a gate is asked for.
+
+use super::frame::Frames;
+use std::time::Duration;
+use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
+use tidegate_policy::route::MessageBounds;
+use tokio::time::Instant;
+
+/// Holds the frames of one client against their bounds.
+#[derive(Debug)]
+pub(super) struct Meter {
+    message_bytes: Option<u64>,
+    bytes: Option<Count>,
+    frames: Option<Count>,
+    began: Instant,
+}
+
+/// A quota, and what is used of it.
+#[derive(Debug)]
+struct Count {
+    quota: Quota,
+    bucket: Bucket,
+}
+
+/// A frame is beyond a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Excess {
+    /// It, or the message that it belongs to, is larger than any may be.
+    TooLarge,
+    /// There were too many frames or bytes; how long to wait, if that helps.
+    TooMuch { retry_after: Duration },
+}
+
+impl Meter {
+    pub(super) fn new(bounds: &MessageBounds) -> Self {
+        let count = |quota: Quota| Count {
+            bucket: Bucket::new(&quota),
+            quota,
+        };
+        Self {
+            message_bytes: bounds.message_bytes,
+            bytes: bounds.bytes.map(count),
+            frames: bounds.frames.map(count),
+            began: Instant::now(),
+        }
+    }
+
+    /// Charges the frame whose head, of this many bytes, `frames` has just told.
+    pub(super) fn charge(
+        &mut self,
+        head_bytes: usize,
+        begins_message: bool,
+        frames: &Frames,
+    ) -> Result<(), Excess> {
+        if self
+            .message_bytes
+            .is_some_and(|max| frames.message_bytes() > max)
+        {
+            return Err(Excess::TooLarge);
+        }
+        if self.bytes.is_none() && self.frames.is_none() {
+            return Ok(());
+        }
+        let elapsed = u64::try_from(self.began.elapsed().as_micros());
+        let now = Timestamp::from_micros(elapsed.unwrap_or(u64::MAX));
+        if let Some(count) = &mut self.frames
+            && !begins_message
+        {
+            count.take(1, now)?;
+        }
+        if let Some(count) = &mut self.bytes {
+            let head = u64::try_from(head_bytes).unwrap_or_default();
+            count.take(frames.left().saturating_add(head), now)?;
+        }
+        Ok(())
+    }
+}
+
+impl Count {
+    fn take(&mut self, cost: u64, now: Timestamp) -> Result<(), Excess> {
+        let outcome = step::decide_one(&self.quota, &mut self.bucket, Op::Take(cost), now);
+        if outcome.is_allowed() {
+            return Ok(());
+        }
+        let retry_after = outcome.wait.as_duration();
+        // Waiting does not help a frame that is larger than the burst.
+        Err(
+            retry_after.map_or(Excess::TooLarge, |retry_after| Excess::TooMuch {
+                retry_after,
+            }),
+        )
+    }
+}
