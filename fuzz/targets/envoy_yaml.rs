@@ -23,6 +23,7 @@ fuzz_target!(|text: &str| {
         let options = EnvoyOptions {
             merge_domains,
             each: text.len() % 2 == 0,
+            ..EnvoyOptions::default()
         };
         match envoy("fuzz", &files, options) {
             Ok(imported) => {

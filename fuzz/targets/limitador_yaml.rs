@@ -5,7 +5,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tidegate_policy::Config;
+use tidegate_policy::{Charge, Config};
 use tidegate_policy::import::{SourceFile, limitador};
 
 fuzz_target!(|text: &str| {
@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
         name: "fuzz.yaml".to_owned(),
         text: text.to_owned(),
     };
-    match limitador(&file) {
+    match limitador(&file, Charge::EvenIfRefused) {
         Ok(imported) => {
             let yaml = imported.to_yaml();
             let config = Config::from_yaml(&yaml);

@@ -8,7 +8,9 @@
 use libfuzzer_sys::fuzz_target;
 use tidegate_core::{Algorithm, Mode, Quota};
 use tidegate_policy::matching::{KeyRules, PathPattern, Scratch, normalise};
-use tidegate_policy::{Band, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request};
+use tidegate_policy::{
+    Band, Charge, Condition, Evaluate, KeyPart, Limit, Missing, Policy, Request,
+};
 
 fuzz_target!(|text: &str| {
     let (pattern_text, path) = text.split_once('\n').unwrap_or((text, "/"));
@@ -121,7 +123,7 @@ fn policy(pattern: PathPattern) -> Policy {
         mode: Mode::Enforce,
         quota_mode: false,
         replaces: Vec::new(),
-        charge_always: false,
+        charge: Charge::IfFits,
         on_failure: None,
         template: None,
         block: None,

@@ -1,7 +1,7 @@
 //! What a request wants of the limits that it meets, and what that is of each.
 
 use tidegate_core::{Op, Receipt};
-use tidegate_policy::{Hits, Limit, Request};
+use tidegate_policy::{Charge, Descriptor, Hits, Limit, Request};
 
 /// What a request wants of the limits that it meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,22 +20,31 @@ impl Purpose {
     #[inline]
     pub(crate) fn op(self, request: &Request<'_>, limit: &Limit, descriptor: Option<u16>) -> Op {
         match (self, descriptor) {
-            (Self::Pass, None) => charge(request.cost, limit),
+            (Self::Pass, None) if limit.charge != Charge::EvenIfRefused => {
+                charge(request, request.cost, limit)
+            }
             _ => self.op_of(request, limit, descriptor),
         }
     }
 
     fn op_of(self, request: &Request<'_>, limit: &Limit, descriptor: Option<u16>) -> Op {
-        let described = descriptor.and_then(|nth| request.descriptors.get(usize::from(nth)));
+        let described = match (descriptor, request.descriptors) {
+            (Some(nth), descriptors) => descriptors.get(usize::from(nth)),
+            // What the only descriptor states, the request as a whole takes.
+            (None, [only]) if limit.charge == Charge::EvenIfRefused => Some(only),
+            (None, _) => None,
+        };
         let hits = described.map_or(Hits::AsRequest, |descriptor| descriptor.hits);
         match (self, hits) {
             // Nothing can be tested of what is given back.
             (Self::Test, Hits::GiveBack(_)) | (_, Hits::GiveBack(0)) => Op::Look,
             (_, Hits::GiveBack(hits)) => Op::GiveBack(Receipt::latest(hits)),
-            (Self::Pass, Hits::AsRequest) => charge(request.cost, limit),
-            // Whoever says so wants to know whether anything is left.
+            (Self::Pass, Hits::AsRequest) => charge(request, request.cost, limit),
+            // A descriptor that takes nothing asks whether anything is left. Among debits it is one
+            // itself, so that its refusal does not keep the others from being charged.
+            (Self::Pass, Hits::Take(0)) if is_debit(request, limit) => Op::Debit(0),
             (Self::Pass, Hits::Take(0)) => Op::Test(1),
-            (Self::Pass, Hits::Take(hits)) => charge(hits, limit),
+            (Self::Pass, Hits::Take(hits)) => charge(request, hits, limit),
             (Self::Test, Hits::AsRequest) => Op::Test(request.cost.max(1)),
             (Self::Test, Hits::Take(hits)) => Op::Test(hits.max(1)),
             (Self::Report, Hits::AsRequest) => used(request.cost),
@@ -46,12 +55,26 @@ impl Purpose {
 
 /// Takes `cost` as `limit` says it is to be taken; 0 only looks.
 #[inline]
-fn charge(cost: u64, limit: &Limit) -> Op {
-    match (cost, limit.charge_always) {
+fn charge(request: &Request<'_>, cost: u64, limit: &Limit) -> Op {
+    match (cost, limit.charge) {
         (0, _) => Op::Look,
-        (cost, false) => Op::Take(cost),
-        (cost, true) => Op::Force(cost),
+        (cost, Charge::Always) => Op::Force(cost),
+        (cost, Charge::EvenIfRefused) if states_cost(request) => Op::Debit(cost),
+        (cost, _) => Op::Take(cost),
     }
+}
+
+/// Whether `limit` is charged with what `request` states even where it refuses.
+fn is_debit(request: &Request<'_>, limit: &Limit) -> bool {
+    limit.charge == Charge::EvenIfRefused && states_cost(request)
+}
+
+/// Whether a request states what it takes. One that does not takes 1 before it begins, and a refusal
+/// of it is free. What is stated may have been spent already: Envoy's `apply_on_stream_done` sends
+/// the same message as a check before a request.
+fn states_cost(request: &Request<'_>) -> bool {
+    let states = |descriptor: &Descriptor<'_>| matches!(descriptor.hits, Hits::Take(1..));
+    request.cost > 1 || request.descriptors.iter().any(states)
 }
 
 fn used(cost: u64) -> Op {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Algorithm, Mode, OnChange};
 use tidegate_policy::respond::Refusal;
-use tidegate_policy::{Band, Condition, KeyPart, Limit, Missing, OnFailure, Waiting};
+use tidegate_policy::{Band, Charge, Condition, KeyPart, Limit, Missing, OnFailure, Waiting};
 
 /// A limit written in code, with the words of the configuration language.
 ///
@@ -322,7 +322,7 @@ impl LimitSpec {
             mode: self.mode,
             quota_mode: false,
             replaces: Vec::new(),
-            charge_always: false,
+            charge: Charge::IfFits,
             waiting,
             block,
             refundable: self.refundable,

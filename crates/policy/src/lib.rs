@@ -49,7 +49,7 @@ pub use client::Client;
 pub use config::{Config, ConfigErrors};
 pub use group::{Group, Tag};
 pub use guard::{Guard, Guards, Reason};
-pub use limit::{Band, Condition, KeyPart, Limit, Missing, OnFailure, Waiting};
+pub use limit::{Band, Charge, Condition, KeyPart, Limit, Missing, OnFailure, Waiting};
 pub use lookup::Marked;
 pub use matching::{Meeting, Scratch};
 pub use policy::{Evaluate, Policy, Reserving};

@@ -20,10 +20,6 @@ const LONGEST_BLOCK: Duration = Duration::from_hours(365 * 24);
 
 /// Whom it applies to, whose bucket, how much.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a setting of its own, and any of them goes with any other"
-)]
 pub struct Limit {
     /// Its name, unique in its policy.
     pub name: String,
@@ -47,8 +43,8 @@ pub struct Limit {
     pub quota_mode: bool,
     /// The limits, by their index in [`Policy::limits`], that do not apply where this one does.
     pub replaces: Vec<usize>,
-    /// Whether a cost that does not fit is taken all the same (`charge: always`).
-    pub charge_always: bool,
+    /// When a cost that does not fit is charged.
+    pub charge: Charge,
     /// How requests wait that do not fit; absent where they are refused.
     pub waiting: Option<Waiting>,
     /// For how long the first refusal closes it to whoever was refused; absent where it closes
@@ -129,6 +125,19 @@ impl KeyPart {
     pub(crate) fn is_of_descriptor(&self) -> bool {
         matches!(self, Self::Descriptor | Self::DescriptorEntry { .. })
     }
+}
+
+/// When a cost is charged (`charge`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Charge {
+    /// Only if it fits; otherwise it is refused, and nothing is charged.
+    #[default]
+    IfFits,
+    /// Always. It passes while anything is left.
+    Always,
+    /// Only if it fits, but a request that states its cost is charged even when it is refused: the
+    /// cost may have been spent already, and nothing in the request tells.
+    EvenIfRefused,
 }
 
 /// How requests wait that do not fit yet (`on_refusal: wait`).

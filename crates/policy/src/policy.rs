@@ -1,6 +1,6 @@
 //! A policy as compiled: its limits, and what they have in common.
 
-use crate::limit::{Band, Limit};
+use crate::limit::{Band, Charge, Limit};
 use crate::matching::Matcher;
 use crate::respond::{Respond, Spoken, speak};
 use crate::told;
@@ -172,6 +172,14 @@ impl Policy {
             domain,
             ..self
         }
+    }
+
+    /// The same policy, in which limits that requests bring charge costs that do not fit as `charge`
+    /// says.
+    #[must_use]
+    pub fn with_charge(mut self, charge: Charge) -> Self {
+        self.hidden.charge = charge;
+        self
     }
 
     /// Tells that requests are to be expected that come with descriptors, though none of its limits asks

@@ -4,7 +4,8 @@
 //! Each policy has one more limit for them, which is written nowhere. Its buckets are those of no other
 //! limit, `policy/override/descriptor:…`, and its bands are made from what each request tells.
 
-use crate::limit::{Band, KeyPart, Limit, Missing, Policy};
+use crate::config::down_by_amount;
+use crate::limit::{Band, Charge, KeyPart, Limit, Missing, Policy};
 use crate::request::ToldLimit;
 use crate::respond::{Names, Spoken};
 use tidegate_core::{Algorithm, Align, Mode, Quota};
@@ -28,7 +29,7 @@ pub(crate) fn hidden() -> Limit {
         mode: Mode::Enforce,
         quota_mode: false,
         replaces: Vec::new(),
-        charge_always: false,
+        charge: Charge::IfFits,
         waiting: None,
         block: None,
         refundable: true,
@@ -63,12 +64,15 @@ impl Policy {
     /// ```
     pub fn told_band(&self, told: ToldLimit) -> Result<Band, String> {
         let text = format!("{}/{}us", told.amount, told.period_us);
-        let quota = Quota::new(told.amount, told.period_us)
+        let spec = Quota::new(told.amount, told.period_us)
             .algorithm(ALGORITHM)
             // Requests that are refused elsewhere are to leave nothing behind here, wherever it is.
             .refundable(true)
-            .label(&text)
-            .build();
+            .label(&text);
+        let quota = match self.hidden.charge {
+            Charge::EvenIfRefused => down_by_amount(spec, told.amount),
+            _ => spec.build(),
+        };
         match quota {
             Ok(quota) => Ok(Band {
                 text,

@@ -20,6 +20,8 @@ mod local;
 mod names;
 /// Rates from plans, in the layout of the documents.
 mod plans;
+/// Costs that are known only after the response.
+mod spent;
 /// Two versions of a configuration at the same time.
 mod versions;
 /// `deny`, `error` and `allow`.

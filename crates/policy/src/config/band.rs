@@ -9,13 +9,14 @@ use super::syntax::Kind;
 use super::table::Fields;
 use crate::limit::Band;
 use std::time::Duration;
-use tidegate_core::{Algorithm, OnChange, Quota, QuotaError};
+use tidegate_core::{Algorithm, OnChange, Quota, QuotaError, QuotaSpec};
 
 /// What the bands of a limit have in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counting {
     pub(crate) algorithm: Algorithm,
-    pub(crate) overdraft: u64,
+    /// How far below empty charges may go; `None` is the amount of each band, or as much as fits.
+    pub(crate) overdraft: Option<u64>,
     pub(crate) refundable: bool,
     pub(crate) on_change: OnChange,
     /// How long requests wait at most, if they do.
@@ -40,7 +41,7 @@ pub(crate) fn parse_changing(
 ) -> Result<Band, String> {
     let counting = Counting {
         algorithm,
-        overdraft: 0,
+        overdraft: Some(0),
         refundable: false,
         on_change,
         max_wait,
@@ -148,7 +149,7 @@ fn build(
 ) -> Result<Band, Fault> {
     let mut spec = Quota::new(rate.amount, rate.period_us)
         .algorithm(counting.algorithm)
-        .overdraft(counting.overdraft)
+        .overdraft(counting.overdraft.unwrap_or(0))
         .refundable(counting.refundable)
         .on_change(counting.on_change);
     if let Some(burst) = rate.burst {
@@ -160,9 +161,21 @@ fn build(
     if let (Algorithm::TokenBucket, Some(max_wait)) = (counting.algorithm, counting.max_wait) {
         spec = spec.queue(places(rate, max_wait)).refundable(true);
     }
-    match spec.build() {
+    let quota = match counting.overdraft {
+        Some(_) => spec.build(),
+        None => down_by_amount(spec, rate.amount),
+    };
+    match quota {
         Ok(quota) => Ok(Band { text, label, quota }),
         Err(error) => Err(unrepresentable(&text, rate, counting, error)),
+    }
+}
+
+/// The quota of `spec` with an overdraft of `amount`, or of the most that fits.
+pub(crate) fn down_by_amount(spec: QuotaSpec<'_>, amount: u64) -> Result<Quota, QuotaError> {
+    match spec.overdraft(amount).build() {
+        Err(QuotaError::OverdraftTooLarge { nearest }) => spec.overdraft(nearest).build(),
+        built => built,
     }
 }
 

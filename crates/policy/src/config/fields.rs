@@ -201,6 +201,11 @@ pub(super) static POLICY: Table = Table {
             "What Envoy's rate limit service calls it; its name unless told.",
         ),
         optional(
+            "charge",
+            Word(&CHARGE),
+            "When a cost that does not fit is charged, for all its limits that do not set it. Default: `if-fits`.",
+        ),
+        optional(
             "reserve",
             Either(&[Text("60s"), Map(&RESERVE)]),
             "It takes reservations: how long one lives that does not say so, or a map.",
@@ -334,12 +339,12 @@ pub(super) static LIMIT: Table = Table {
         optional(
             "charge",
             Word(&CHARGE),
-            "`always` takes a cost that does not fit all the same.",
+            "When a cost that does not fit is charged: never (`if-fits`); always, and the request passes while anything is left (`always`); or if the request states its cost, which is then refused and charged (`even-if-refused`). Default: the policy's.",
         ),
         optional(
             "overdraft",
             Whole(0, u64::MAX),
-            "How far below empty `charge: always` may go, and what is used over a reservation.",
+            "How far below empty charges of a cost that does not fit may go, and what is used over a reservation. Default: 0; with `charge: even-if-refused`, the amount of each band.",
         ),
         optional(
             "refundable",

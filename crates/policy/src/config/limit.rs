@@ -19,7 +19,7 @@ use super::unlimited;
 use super::waiting;
 use super::warn;
 use super::words::{ALGORITHM, ALIGN, CHARGE, FLAG, MISSING, MODE, ON_CHANGE, ON_FAILURE};
-use crate::limit::{Band, Condition, Evaluate, KeyPart, Limit, Missing, Waiting};
+use crate::limit::{Band, Charge, Condition, Evaluate, KeyPart, Limit, Missing, Waiting};
 use crate::plan::{Plan, PlanSource};
 use crate::respond::RefusalLayer;
 use tidegate_core::{Algorithm, Mode, OnChange};
@@ -36,6 +36,8 @@ pub(super) struct Around<'a> {
     pub(super) plans: &'a [PlanSource],
     /// Whether it takes reservations.
     pub(super) reserves: bool,
+    /// When its limits charge a cost that does not fit, where they do not set it.
+    pub(super) charge: Charge,
 }
 
 /// Reads a limit.
@@ -77,7 +79,7 @@ pub(super) fn read(
         quota_mode,
         // Known once all limits are.
         replaces: Vec::new(),
-        charge_always: counted.charge_always,
+        charge: counted.charge,
         waiting: counted.waiting,
         block: counted.block,
         refundable: counted.refundable,
@@ -147,7 +149,7 @@ struct Counted {
     bands: Vec<Band>,
     plan: Option<Plan>,
     algorithm: Algorithm,
-    charge_always: bool,
+    charge: Charge,
     waiting: Option<Waiting>,
     block: Option<Band>,
     refundable: bool,
@@ -163,10 +165,11 @@ fn counted(
         unlimited::check(reader, fields);
         return Counted::default();
     }
-    let charge_always = charge_always(reader, fields);
+    let charge = reader.setting(fields, "charge", |word| CHARGE.parse(word));
+    let charge = charge.unwrap_or(around.charge);
     let algorithm = algorithm(reader, fields);
-    let overdraft = overdraft(reader, fields, charge_always || around.reserves);
-    let waiting = waiting::read(reader, fields, mode, charge_always, around.evaluate);
+    let overdraft = overdraft(reader, fields, charge, around.reserves);
+    let waiting = waiting::read(reader, fields, mode, charge, around.evaluate);
     let refundable = reader.setting(fields, "refundable", |word| FLAG.parse(word));
     let counting = Counting {
         algorithm,
@@ -183,7 +186,7 @@ fn counted(
         bands,
         plan,
         algorithm,
-        charge_always,
+        charge,
         waiting,
         block: block::read(reader, fields, mode, waiting.is_some()),
         refundable: counting.refundable,
@@ -237,16 +240,17 @@ fn refuse_scaled(reader: &mut Reader<'_>, fields: &Fields<'_>, limit: &Limit, na
     }
 }
 
-fn charge_always(reader: &mut Reader<'_>, fields: &Fields<'_>) -> bool {
-    let charge = reader.setting(fields, "charge", |word| CHARGE.parse(word));
-    charge.unwrap_or(false)
-}
-
-fn overdraft(reader: &mut Reader<'_>, fields: &Fields<'_>, is_used: bool) -> u64 {
+/// How far below empty charges may go; `None` is the amount of each band.
+fn overdraft(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    charge: Charge,
+    reserves: bool,
+) -> Option<u64> {
     let Some(value) = fields.get("overdraft") else {
-        return 0;
+        return (charge != Charge::EvenIfRefused).then_some(0);
     };
-    if !is_used {
+    if charge == Charge::IfFits && !reserves {
         let fault = Fault::new(
             "`overdraft` has no effect unless a cost is always charged or the policy has `reserve`",
         );
@@ -254,7 +258,7 @@ fn overdraft(reader: &mut Reader<'_>, fields: &Fields<'_>, is_used: bool) -> u64
         reader.error(value.key_spot(), fault);
     }
     let overdraft = reader.parse(&value, |text| whole(text, &(0..=u64::MAX)));
-    overdraft.unwrap_or(0)
+    Some(overdraft.unwrap_or(0))
 }
 
 fn warn_about_missing(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &[KeyPart]) {

@@ -69,7 +69,7 @@ mod warn;
 mod words;
 
 pub(crate) use band::{
-    Counting, build_planned as build_band, parse as parse_band,
+    Counting, build_planned as build_band, down_by_amount, parse as parse_band,
     parse_changing as parse_band_changing,
 };
 pub(crate) use client::parse_alone as parse_client;

@@ -12,7 +12,7 @@ use super::reserve;
 use super::respond;
 use super::scalar::name;
 use super::syntax::Place;
-use super::words::EVALUATE;
+use super::words::{CHARGE, EVALUATE};
 use crate::limit::{Evaluate, Limit, Policy};
 use crate::plan::PlanSource;
 use crate::respond::Layer;
@@ -59,6 +59,8 @@ fn policy(
         .setting(&fields, "evaluate", |word| EVALUATE.parse(word))
         .unwrap_or_default();
     let domain = reader.setting(&fields, "domain", domain::parse);
+    let charge = reader.setting(&fields, "charge", |word| CHARGE.parse(word));
+    let charge = charge.unwrap_or_default();
     let reserving = reserve::read(reader, &fields);
     let respond = respond::read(reader, fields.get("respond").as_ref(), common.respond);
     naming.enter(name.as_deref());
@@ -69,6 +71,7 @@ fn policy(
         evaluate,
         plans: common.plans,
         reserves: fields.get("reserve").is_some(),
+        charge,
     };
     let limits = limits(reader, &fields.get("limits")?, around);
     reserve::check(reader, &fields, evaluate, &limits);
@@ -78,6 +81,7 @@ fn policy(
     }
     let policy = Policy::new(name?, evaluate, limits)
         .with_domain(domain)
+        .with_charge(charge)
         .with_reserving(reserving);
     Some(policy.with_respond(respond.respond()))
 }

@@ -6,7 +6,7 @@ use super::reader::{Reader, Value};
 use super::scalar::whole;
 use super::table::Fields;
 use super::words::ON_REFUSAL;
-use crate::limit::{Evaluate, Waiting};
+use crate::limit::{Charge, Evaluate, Waiting};
 use std::time::Duration;
 use tidegate_core::Mode;
 
@@ -15,7 +15,7 @@ pub(super) fn read(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
     mode: Mode,
-    charge_always: bool,
+    charge: Charge,
     evaluate: Evaluate,
 ) -> Option<Waiting> {
     let word = reader.setting(fields, "on_refusal", |word| ON_REFUSAL.parse(word));
@@ -29,7 +29,7 @@ pub(super) fn read(
         }
         return None;
     };
-    refuse_others(reader, told, mode, charge_always);
+    refuse_others(reader, told, mode, charge);
     if evaluate == Evaluate::Each {
         let fault = Fault::new(
             "nobody can wait in a policy with `evaluate: each`: what other limits took would be gone meanwhile",
@@ -60,16 +60,15 @@ fn refuse_alone(reader: &mut Reader<'_>, fields: &Fields<'_>) {
 }
 
 /// Limits that never keep anybody out have nobody who waits.
-fn refuse_others(reader: &mut Reader<'_>, told: &Value<'_>, mode: Mode, charge_always: bool) {
+fn refuse_others(reader: &mut Reader<'_>, told: &Value<'_>, mode: Mode, charge: Charge) {
     if mode == Mode::Shadow {
         let fault = Fault::new("a limit that only watches refuses nobody, so nobody can wait")
             .help("remove `on_refusal`, or `mode: shadow`");
         reader.error(told.key_spot(), fault);
     }
-    if charge_always {
-        let fault =
-            Fault::new("a cost that is always charged has been used already: it cannot wait")
-                .help("remove `on_refusal`, or `charge: always`");
+    if charge != Charge::IfFits {
+        let fault = Fault::new("a cost that may have been spent already cannot wait")
+            .help("remove `on_refusal`, or use `charge: if-fits`");
         reader.error(told.key_spot(), fault);
     }
 }

@@ -9,7 +9,7 @@ use crate::alerts::{AlertFormat, AlertKind};
 use crate::client::{AddressHeader, Trust, jwt};
 use crate::group::Tag;
 use crate::guard::Reason;
-use crate::limit::{Evaluate, KeyPart, Missing, OnFailure};
+use crate::limit::{Charge, Evaluate, KeyPart, Missing, OnFailure};
 use crate::plan::Of;
 use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, RlsHeaders, XField};
 use crate::route::{Balance, HostHeader, Http2, Refund};
@@ -182,10 +182,13 @@ pub(super) static ON_REFUSAL: Words<bool> = Words {
     ],
 };
 
-/// `true`: a cost that does not fit is taken all the same.
-pub(super) static CHARGE: Words<bool> = Words {
+pub(super) static CHARGE: Words<Charge> = Words {
     noun: "a way to charge",
-    meanings: &[("if-fits", false), ("always", true)],
+    meanings: &[
+        ("if-fits", Charge::IfFits),
+        ("always", Charge::Always),
+        ("even-if-refused", Charge::EvenIfRefused),
+    ],
     known_elsewhere: &[],
 };
 

@@ -1,5 +1,7 @@
 //! Policies and limits on their way to text.
 
+use crate::limit::Charge;
+
 /// A policy.
 #[derive(Debug)]
 pub(super) struct PolicyDraft {
@@ -8,6 +10,8 @@ pub(super) struct PolicyDraft {
     pub(super) domain: String,
     /// How limits that one request meets are decided: `all`, `first` or `each`.
     pub(super) evaluate: &'static str,
+    /// When its limits charge a cost that does not fit.
+    pub(super) charge: Charge,
     pub(super) limits: Vec<LimitDraft>,
 }
 

@@ -4,6 +4,7 @@ use super::base::milliseconds;
 use super::draft::{ConditionDraft, Counting, KeyDraft, LimitDraft, PolicyDraft, Step, Whom};
 use super::note::Note;
 use super::text::{comment, escaped, line, quote};
+use crate::limit::Charge;
 
 /// The doors that Envoy's limiters have, and a store that answers before Envoy gives up, which is
 /// after 20 ms unless told.
@@ -52,6 +53,9 @@ fn write_policies(text: &mut String, policies: &[PolicyDraft]) {
             line(text, 4, &format!("domain: {domain}"));
         }
         line(text, 4, &format!("evaluate: {}", policy.evaluate));
+        if policy.charge == Charge::EvenIfRefused {
+            line(text, 4, "charge: even-if-refused");
+        }
         line(text, 4, "limits:");
         for limit in &policy.limits {
             write_limit(text, limit);

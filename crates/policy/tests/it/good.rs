@@ -7,7 +7,9 @@ use tidegate_core::{Algorithm, Align, Mode};
 use tidegate_policy::alerts::{AlertFormat, AlertKind};
 use tidegate_policy::config::{Environment, Layout, LocalShare, NoEnvironment, RedisMode};
 use tidegate_policy::traces::Sample;
-use tidegate_policy::{Config, Evaluate, KeyPart, Limit, Missing, OnFailure, Tag, Template};
+use tidegate_policy::{
+    Charge, Config, Evaluate, KeyPart, Limit, Missing, OnFailure, Tag, Template, ToldLimit,
+};
 
 /// Every field of the language, once.
 pub(crate) const EVERYTHING: &str = include_str!("../good/everything.yaml");
@@ -90,10 +92,48 @@ fn defaults_are_as_documented() {
     assert_eq!(limit.missing, Missing::Address);
     assert_eq!(limit.algorithm, Algorithm::TokenBucket);
     assert_eq!(limit.mode, Mode::Enforce);
-    assert!(!limit.charge_always);
+    assert_eq!(limit.charge, Charge::IfFits);
     assert_eq!((limit.waiting, limit.refundable), (None, false));
     assert_eq!(limit.on_failure, None);
     assert_eq!(limit.bands[0].quota.capacity(), 10);
+}
+
+#[test]
+fn what_is_charged_even_if_refused_goes_down_by_the_amount_of_each_band() {
+    let text = |charge: &str, limits: &str| {
+        format!("policies: [{{ name: p, charge: {charge}, limits: [{limits}] }}]")
+    };
+    let limits = "{ name: a, bands: [10/s burst 50, 1000/h] },
+        { name: b, rate: 10000/d, algorithm: sliding-log },
+        { name: c, rate: 10/s, overdraft: 3 },
+        { name: d, rate: 10/s, charge: always },
+        { name: e, rate: 10/s, charge: if-fits }";
+    let config = Config::from_yaml(&text("even-if-refused", limits));
+    let config = config.unwrap_or_else(|errors| panic!("{errors}"));
+    let policy = &config.policies[0];
+    let overdrafts = |limit: &Limit| {
+        let bands = limit.bands.iter().map(|band| band.quota.overdraft());
+        (limit.charge, bands.collect::<Vec<_>>())
+    };
+    let read: Vec<_> = policy.limits.iter().map(overdrafts).collect();
+    let expected = [
+        (Charge::EvenIfRefused, vec![10, 1000]),
+        // As much as a log can hold.
+        (Charge::EvenIfRefused, vec![0]),
+        (Charge::EvenIfRefused, vec![3]),
+        (Charge::Always, vec![0]),
+        (Charge::IfFits, vec![0]),
+    ];
+    assert_eq!(read, expected);
+    // Limits that requests bring are charged as the policy says.
+    let told = ToldLimit {
+        amount: 7,
+        period_us: 60_000_000,
+    };
+    assert_eq!(policy.told_band(told).unwrap().quota.overdraft(), 7);
+    let config = Config::from_yaml(&text("if-fits", "{ name: a, rate: 1/s }")).unwrap();
+    let band = config.policies[0].told_band(told);
+    assert_eq!(band.unwrap().quota.overdraft(), 0);
 }
 
 #[test]
@@ -131,7 +171,7 @@ fn every_field_arrives() {
     assert_eq!(condition.clients[0].to_string(), "203.0.113.0/24");
     assert_eq!(limit.conditions.len(), 2);
     assert_eq!(limit.on_failure, Some(OnFailure::Deny));
-    assert!(limit.charge_always);
+    assert_eq!(limit.charge, Charge::Always);
     let [burst, hourly] = limit.bands.as_slice() else {
         panic!("two bands")
     };

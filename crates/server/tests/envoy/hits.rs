@@ -67,6 +67,32 @@ fn what_was_used_is_charged_afterwards_and_refuses_the_next() {
     assert_eq!(site.left("tokens", "bob"), 20);
 }
 
+/// With the configuration of envoyproxy/ratelimit as it is.
+#[test]
+fn a_cost_after_the_response_that_does_not_fit_is_charged_by_an_envoy_config() {
+    const CONFIG: &str = "domain: edge
+descriptors: [{ key: tokens, rate_limit: { unit: year, requests_per_unit: 1000 } }]
+";
+    for flags in [&[][..], &["--evaluate", "each"]] {
+        let Some(site) = Site::open(&Wanted {
+            envoy_config: Some((CONFIG, flags)),
+            ..Wanted::default()
+        }) else {
+            return;
+        };
+        let used = format!("{ANSWER_HEADER}: x-tokens: 600");
+        let ask = || site.ask("POST /tokens", &["x-user: ann", &used]).status;
+        assert_eq!(ask(), 200);
+        until("600 are charged", || site.left("tokens", "ann") == 400);
+        assert_eq!(ask(), 200);
+        until("1,200 are charged", || site.left("tokens", "ann") == 0);
+        for _ in 0..4 {
+            assert_eq!(ask(), 429, "{flags:?}");
+        }
+        assert_eq!(site.application.asked(), ["POST /tokens"; 2]);
+    }
+}
+
 #[test]
 fn an_application_that_fails_is_charged_what_it_says() {
     let Some(site) = Site::open(&Wanted::default()) else {

@@ -105,6 +105,26 @@ async fn limits_that_are_told_to_count_each_for_itself_do() {
 }
 
 #[tokio::test]
+async fn refused_calls_are_charged_with_what_they_state_unless_that_is_switched_off() {
+    let folder = Folder::make();
+    let envoy = folder.write("edge.yaml", EDGE);
+    let limits = "[{ namespace: shop, max_value: 5, seconds: 60, conditions: [], variables: [] }]";
+    let limitador = folder.write("limits.yaml", limits);
+    for (limiter, file) in [("envoy", envoy), ("limitador", limitador)] {
+        let import = ["import", limiter, &file];
+        let by_default = run(tidegate(&import)).await;
+        assert_eq!(by_default.status.code(), Some(0), "{}", by_default.stderr);
+        assert!(by_default.stdout.contains("    charge: even-if-refused\n"));
+        let switched_off = [&import[..], &["--charge", "if-fits"]].concat();
+        let switched_off = run(tidegate(&switched_off)).await;
+        let expected = by_default
+            .stdout
+            .replace("    charge: even-if-refused\n", "");
+        assert_eq!(switched_off.stdout, expected);
+    }
+}
+
+#[tokio::test]
 async fn everything_that_is_wrong_is_told_at_once_and_nothing_is_printed() {
     let folder = Folder::make();
     let file = folder.write("edge.yaml", WRONG);
@@ -164,7 +184,11 @@ async fn a_folder_with_nothing_in_it_is_no_configuration() {
 
 #[tokio::test]
 async fn flags_of_a_folder_need_a_folder() {
-    for flag in [&["--merge-domains"][..], &["--evaluate", "each"]] {
+    for flag in [
+        &["--merge-domains"][..],
+        &["--evaluate", "each"],
+        &["--charge", "if-fits"],
+    ] {
         let arguments = [&["serve"], flag].concat();
         let ended = run(tidegate(&arguments)).await;
         assert_eq!(ended.status.code(), Some(2));

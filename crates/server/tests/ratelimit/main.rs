@@ -16,3 +16,5 @@ mod kit;
 mod documented;
 /// Configurations and calls that nobody has thought of.
 mod random;
+/// Costs that calls state, before a request and after it.
+mod spent;

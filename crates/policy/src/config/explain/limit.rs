@@ -2,7 +2,7 @@
 
 use super::{band, client, plan, redis, respond, subject, words};
 use crate::config::{Config, LocalShare};
-use crate::limit::{Limit, OnFailure, Policy};
+use crate::limit::{Charge, Limit, OnFailure, Policy};
 use tidegate_core::{Algorithm, Mode, OnChange};
 
 /// One limit in plain words.
@@ -21,7 +21,7 @@ pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String
         lines.extend(plan::rate(config, limit));
     } else {
         let bands = limit.bands.iter();
-        lines.extend(bands.map(|band| band::explain(band, limit.charge_always)));
+        lines.extend(bands.map(|band| band::explain(band, limit.charge)));
     }
     lines.extend(limit.warn.map(|percent| {
         format!("When {percent}% of a band are used, it is told of, once until it is less.")
@@ -68,17 +68,22 @@ fn replaces(policy: &Policy, limit: &Limit) -> Option<String> {
 fn charge(limit: &Limit) -> Option<String> {
     let overdraft = limit.bands.iter().map(|band| band.quota.overdraft()).max();
     let overdraft = overdraft.unwrap_or(0);
-    if !limit.charge_always {
-        return (overdraft > 0).then(|| {
-            format!("What is used over a reservation is charged, down to {overdraft} below empty.")
-        });
-    }
+    let what = match limit.charge {
+        Charge::IfFits => {
+            return (overdraft > 0).then(|| {
+                format!(
+                    "What is used over a reservation is charged, down to {overdraft} below empty."
+                )
+            });
+        }
+        Charge::Always => "A cost that does not fit is charged all the same",
+        Charge::EvenIfRefused => {
+            "A request that states its cost and does not fit is refused and charged all the same"
+        }
+    };
     Some(match overdraft {
-        0 => "A cost that does not fit is charged all the same, as far as there is any left."
-            .to_owned(),
-        below => format!(
-            "A cost that does not fit is charged all the same, down to {below} below empty."
-        ),
+        0 => format!("{what}, as far as there is any left."),
+        below => format!("{what}, down to {below} below empty."),
     })
 }
 

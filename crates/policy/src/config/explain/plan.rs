@@ -64,7 +64,7 @@ pub(super) fn rate(config: &Config, limit: &Limit) -> Vec<String> {
         Unknown::Skip => vec!["To whoever they do not know it does not apply.".to_owned()],
         Unknown::Band => {
             let bands = limit.bands.iter();
-            let bands = bands.map(|it| band::explain(it, limit.charge_always));
+            let bands = bands.map(|it| band::explain(it, limit.charge));
             bands
                 .map(|it| format!("Whoever they do not know: {it}"))
                 .collect()

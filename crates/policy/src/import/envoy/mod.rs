@@ -23,6 +23,7 @@ use super::note::Notes;
 use super::yaml::ENVOY_BASE;
 use super::{Imported, SourceFile};
 use crate::config::{ConfigErrors, Fault, Node, POLICIES_MAX, Place, Value};
+use crate::limit::Charge;
 use descriptor::{Found, Siblings, Walk};
 use fields::{Map, ROOT};
 
@@ -33,12 +34,25 @@ const TROUBLE: &str = "error loading config file: ";
 const DOMAIN_MAX: usize = 256;
 
 /// How files are translated.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnvoyOptions {
     /// Several files may tell of the same domain, as with `MERGE_DOMAIN_CONFIG`.
     pub merge_domains: bool,
     /// Every limit counts for itself, whatever the others say: `evaluate: each` for all domains.
     pub each: bool,
+    /// When limits charge a cost that does not fit. Default: [`Charge::EvenIfRefused`], because
+    /// envoyproxy/ratelimit counts every call.
+    pub charge: Charge,
+}
+
+impl Default for EnvoyOptions {
+    fn default() -> Self {
+        Self {
+            merge_domains: false,
+            each: false,
+            charge: Charge::EvenIfRefused,
+        }
+    }
 }
 
 /// A domain, and all that was found in it.

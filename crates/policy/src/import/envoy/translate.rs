@@ -13,7 +13,7 @@ use crate::import::note::Notes;
 const OVERRIDE: &str = "override";
 
 /// What is said of every domain whose limits are decided together.
-const TOGETHER: &str = "limits of one call are decided together (`evaluate: all`): a call that one of them refuses takes nothing from the others; `--evaluate each` counts each for itself, as envoyproxy/ratelimit does";
+const TOGETHER: &str = "limits of one call are decided together (`evaluate: all`): a call that states no hits and that one of them refuses takes nothing from the others; `--evaluate each` counts each for itself, as envoyproxy/ratelimit does";
 
 /// Whether there are not too many limits in a domain.
 pub(super) fn check(document: &mut Document<'_>, value: &Value<'_>, count: usize, domain: &str) {
@@ -67,6 +67,7 @@ pub(super) fn policy(
         name,
         domain: domain.name,
         evaluate: if each { "each" } else { "all" },
+        charge: options.charge,
         limits,
     }
 }

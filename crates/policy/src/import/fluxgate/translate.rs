@@ -11,6 +11,7 @@ use crate::import::document::{Document, Wrong};
 use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Waiting};
 use crate::import::names::{self, Wanted};
 use crate::import::note::Notes;
+use crate::limit::Charge;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -197,6 +198,7 @@ fn policy(name: String, (id, rules): Set, settings: &Settings, notes: &mut Notes
         domain: name.clone(),
         name,
         evaluate: "all",
+        charge: Charge::IfFits,
         limits,
     }
 }

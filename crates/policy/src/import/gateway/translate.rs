@@ -11,6 +11,7 @@ use crate::import::draft::{
 use crate::import::names::{self, Wanted};
 use crate::import::note::Notes;
 use crate::import::text::{escaped, quote};
+use crate::limit::Charge;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -166,6 +167,7 @@ fn by_route(policy: &Policy, name: String, found: &Found, notes: &mut Notes) -> 
         domain: name.clone(),
         name,
         evaluate: "all",
+        charge: Charge::IfFits,
         limits: vec![limit],
     }
 }
@@ -196,6 +198,7 @@ fn consumers(found: &Found) -> Option<PolicyDraft> {
         name: CONSUMERS.to_owned(),
         domain: CONSUMERS.to_owned(),
         evaluate: "all",
+        charge: Charge::IfFits,
         limits,
     })
 }
@@ -228,6 +231,7 @@ fn example(settings: Option<&Settings>) -> PolicyDraft {
         name: "routes".to_owned(),
         domain: "routes".to_owned(),
         evaluate: "all",
+        charge: Charge::IfFits,
         limits: vec![limit],
     }
 }

@@ -19,10 +19,13 @@ use super::note::Notes;
 use super::yaml::ENVOY_BASE;
 use super::{Imported, SourceFile};
 use crate::config::{ConfigErrors, Fault, Kind, Value};
+use crate::limit::Charge;
 
-/// Translates the file of limitador. Errors come all at once.
+/// Translates the file of limitador. `charge` is when its limits charge a cost that does not fit.
+/// Errors come all at once.
 ///
 /// ```
+/// use tidegate_policy::Charge;
 /// use tidegate_policy::import::{SourceFile, limitador};
 ///
 /// let file = SourceFile {
@@ -36,13 +39,13 @@ use crate::config::{ConfigErrors, Fault, Kind, Value};
 /// "
 ///     .to_owned(),
 /// };
-/// let yaml = limitador(&file)?.to_yaml();
+/// let yaml = limitador(&file, Charge::EvenIfRefused)?.to_yaml();
 /// assert!(yaml.contains("match: { descriptor: { req.method: POST, user_id: \"\" } }"));
 /// assert!(yaml.contains("key: descriptor:user_id"));
 /// assert!(yaml.contains("rate: 5/60s"));
 /// # Ok::<(), tidegate_policy::ConfigErrors>(())
 /// ```
-pub fn limitador(file: &SourceFile) -> Result<Imported, ConfigErrors> {
+pub fn limitador(file: &SourceFile, charge: Charge) -> Result<Imported, ConfigErrors> {
     let mut notes = Notes::default();
     let mut wrong = Wrong::default();
     let (mut document, tree) = Document::open(file, "", nothing(), &mut notes);
@@ -62,7 +65,7 @@ pub fn limitador(file: &SourceFile) -> Result<Imported, ConfigErrors> {
             .iter()
             .filter_map(|item| limit::read(&mut document, item))
             .collect();
-        policies = translate::policies(&mut document, limits);
+        policies = translate::policies(&mut document, limits, charge);
     }
     document.close(&mut wrong);
     wrong.finish(&file.name)?;

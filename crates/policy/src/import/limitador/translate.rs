@@ -5,6 +5,7 @@ use crate::config::{BANDS_MAX, Fault, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, p
 use crate::import::document::{Document, line};
 use crate::import::draft::{Counting, KeyDraft, LimitDraft, PolicyDraft, RateDraft, Whom};
 use crate::import::names::{self, Wanted};
+use crate::limit::Charge;
 use std::collections::BTreeSet;
 use tidegate_core::{Algorithm, Align};
 
@@ -15,7 +16,11 @@ const ENTRIES_MAX: usize = 16;
 type Alike<'v> = Vec<Read<'v>>;
 
 /// The policies for all limits, in the order in which namespaces are first named.
-pub(super) fn policies(document: &mut Document<'_>, limits: Vec<Read<'_>>) -> Vec<PolicyDraft> {
+pub(super) fn policies(
+    document: &mut Document<'_>,
+    limits: Vec<Read<'_>>,
+    charge: Charge,
+) -> Vec<PolicyDraft> {
     let mut namespaces: Vec<(String, Vec<Alike<'_>>)> = Vec::new();
     for limit in limits {
         check(document, &limit);
@@ -39,7 +44,7 @@ pub(super) fn policies(document: &mut Document<'_>, limits: Vec<Read<'_>>) -> Ve
     let names = names::all(&wanted.collect::<Vec<_>>(), &["none"]);
     let namespaces = names.into_iter().zip(namespaces);
     namespaces
-        .map(|(name, (namespace, limits))| policy(document, name, namespace, limits))
+        .map(|(name, (namespace, limits))| policy(document, (name, namespace), limits, charge))
         .collect()
 }
 
@@ -105,9 +110,9 @@ fn add<'v>(document: &mut Document<'_>, all: &mut Vec<Alike<'v>>, limit: Read<'v
 
 fn policy(
     document: &mut Document<'_>,
-    name: String,
-    namespace: String,
+    (name, namespace): (String, String),
     limits: Vec<Alike<'_>>,
+    charge: Charge,
 ) -> PolicyDraft {
     if let Some(alike) = limits.get(LIMITS_MAX).and_then(|alike| alike.first()) {
         let count = limits.len();
@@ -125,6 +130,7 @@ fn policy(
         name,
         domain: namespace,
         evaluate: "all",
+        charge,
     }
 }
 

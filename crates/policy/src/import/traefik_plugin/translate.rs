@@ -5,6 +5,7 @@ use super::rule::Rule;
 use crate::import::draft::{Counting, LimitDraft, PolicyDraft, RateDraft, Whom};
 use crate::import::names::{self, Wanted};
 use crate::import::note::Notes;
+use crate::limit::Charge;
 
 /// The policy for the limits of a document.
 ///
@@ -31,6 +32,7 @@ pub(super) fn policy(
         name: name.to_owned(),
         domain: name.to_owned(),
         evaluate: "first",
+        charge: Charge::IfFits,
         limits,
     }
 }

@@ -8,11 +8,11 @@
 use super::meant;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tidegate_policy::ConfigErrors;
 use tidegate_policy::import::{
     EnvoyOptions, Imported, SourceFile, collector, envoy, fluxgate, gateway, limitador,
     traefik_plugin,
 };
+use tidegate_policy::{Charge, ConfigErrors};
 
 #[test]
 fn what_envoyproxy_ratelimit_accepts_is_translated() {
@@ -98,7 +98,7 @@ fn from_envoy(path: &Path) -> Result<Imported, ConfigErrors> {
     let files = files(path);
     let options = EnvoyOptions {
         merge_domains: name.starts_with("merged"),
-        each: false,
+        ..EnvoyOptions::default()
     };
     envoy(&name, &files, options)
 }
@@ -113,7 +113,7 @@ fn files(path: &Path) -> Vec<SourceFile> {
 }
 
 fn from_limitador(path: &Path) -> Result<Imported, ConfigErrors> {
-    limitador(&read(path))
+    limitador(&read(path), Charge::EvenIfRefused)
 }
 
 fn good(limiter: &str, import: Import, at_least: usize) {

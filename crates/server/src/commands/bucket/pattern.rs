@@ -140,7 +140,7 @@ fn alone(policy: &str, limit: &Limit) -> Policy {
         mode: limit.mode,
         quota_mode: limit.quota_mode,
         replaces: Vec::new(),
-        charge_always: limit.charge_always,
+        charge: limit.charge,
         waiting: None,
         block: None,
         refundable: limit.refundable,

@@ -6,6 +6,7 @@ use crate::config_source::Source;
 use crate::failure::Failure;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
+use tidegate_policy::Charge;
 use tidegate_policy::import::{EnvoyOptions, envoy};
 
 /// What to translate.
@@ -17,6 +18,9 @@ pub struct ImportEnvoyArgs {
     /// How limits that one call meets are decided
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Evaluate::All)]
     pub evaluate: Evaluate,
+    /// When a call that does not fit is charged
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Charging::EvenIfRefused)]
+    pub charge: Charging,
     /// Several files may tell of the same domain, as with `MERGE_DOMAIN_CONFIG`
     #[arg(long)]
     pub merge_domains: bool,
@@ -32,6 +36,10 @@ pub struct EnvoyArgs {
     /// How limits of --envoy-config that one call meets are decided; `all` unless told
     #[arg(long, value_name = "HOW", value_enum, requires = "envoy_config")]
     pub evaluate: Option<Evaluate>,
+    /// When a call that does not fit is charged by limits of --envoy-config. Default:
+    /// even-if-refused
+    #[arg(long, value_name = "WHEN", value_enum, requires = "envoy_config")]
+    pub charge: Option<Charging>,
     /// Several files of --envoy-config may tell of the same domain
     #[arg(long, requires = "envoy_config")]
     pub merge_domains: bool,
@@ -49,7 +57,11 @@ pub enum Evaluate {
 impl EnvoyArgs {
     /// Where a configuration comes from that may have a `file` of its own.
     pub fn source<'a>(&'a self, file: Option<&'a Path>) -> Source<'a> {
-        let options = options(self.evaluate.unwrap_or(Evaluate::All), self.merge_domains);
+        let how = (
+            self.evaluate.unwrap_or(Evaluate::All),
+            self.charge.unwrap_or(Charging::EvenIfRefused),
+        );
+        let options = options(how, self.merge_domains);
         Source {
             file,
             envoy: self.envoy_config.as_deref().map(|path| (path, options)),
@@ -57,17 +69,36 @@ impl EnvoyArgs {
     }
 }
 
-fn options(evaluate: Evaluate, merge_domains: bool) -> EnvoyOptions {
+/// When a call that does not fit is charged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Charging {
+    /// If it states its hits: it is refused and charged, for they may have been spent already
+    EvenIfRefused,
+    /// Never: it is refused, and a cost that is sent after the response is lost
+    IfFits,
+}
+
+impl From<Charging> for Charge {
+    fn from(charging: Charging) -> Self {
+        match charging {
+            Charging::EvenIfRefused => Self::EvenIfRefused,
+            Charging::IfFits => Self::IfFits,
+        }
+    }
+}
+
+fn options((evaluate, charge): (Evaluate, Charging), merge_domains: bool) -> EnvoyOptions {
     EnvoyOptions {
         merge_domains,
         each: evaluate == Evaluate::Each,
+        charge: charge.into(),
     }
 }
 
 /// Prints the translation.
 pub(super) fn run(args: &ImportEnvoyArgs) -> Result<(), Failure> {
     let folder = config_file::read_all(&args.path)?;
-    let options = options(args.evaluate, args.merge_domains);
+    let options = options((args.evaluate, args.charge), args.merge_domains);
     let name = args.path.display().to_string();
     let imported = envoy(&name, &folder.files, options).map_err(Failure::input)?;
     show(&imported, &folder.passed_over)

@@ -8,7 +8,7 @@ mod limitador;
 mod traefik_plugin;
 
 pub use collector::ImportCollectorArgs;
-pub use envoy::{EnvoyArgs, Evaluate, ImportEnvoyArgs};
+pub use envoy::{Charging, EnvoyArgs, Evaluate, ImportEnvoyArgs};
 pub use fluxgate::ImportFluxgateArgs;
 pub use gateway::ImportGatewayArgs;
 pub use limitador::ImportLimitadorArgs;

@@ -30,6 +30,8 @@ pub(crate) struct Wanted {
     pub(crate) tidegates: usize,
     /// What stands before the policies in the configuration: the store, the way of answering.
     pub(crate) settings: String,
+    /// Configuration of envoyproxy/ratelimit that is served instead, and flags for it.
+    pub(crate) envoy_config: Option<(&'static str, &'static [&'static str])>,
     /// How long Envoy waits for Tidegate: no test should fail because the machine is busy.
     pub(crate) timeout: &'static str,
     /// Whether nothing passes without Tidegate.
@@ -47,6 +49,7 @@ impl Default for Wanted {
         Self {
             tidegates: 1,
             settings: String::new(),
+            envoy_config: None,
             timeout: "20s",
             deny: true,
             health: "[]",
@@ -74,11 +77,9 @@ impl Site {
         let runtime = Runtime::new().unwrap();
         let application = runtime.block_on(Application::start());
         let folder = Folder::make();
-        let config = format!("{}\n{}", wanted.settings, include_str!("tidegate.yaml"));
-        folder.write("tidegate.yaml", &config);
-        let config = folder.path().join("tidegate.yaml");
+        let arguments = arguments(wanted, &folder);
         let tidegates: Vec<Tidegate> = (0..wanted.tidegates)
-            .map(|_| Tidegate::start(&config))
+            .map(|_| Tidegate::start(&arguments))
             .collect();
         let (proxy, admin) = (Port::lease(), Port::lease());
         let text = include_str!("envoy.yaml")
@@ -216,6 +217,22 @@ impl Site {
             .block_on(async { timeout(PATIENCE, reply).await });
         reply.expect("an answer, or an end, in time").ok().flatten()
     }
+}
+
+/// Writes the configuration of Tidegate; what it is started with to find it.
+fn arguments(wanted: &Wanted, folder: &Folder) -> Vec<String> {
+    let (flag, text, more) = match wanted.envoy_config {
+        Some((text, more)) => ("--envoy-config", text.to_owned(), more),
+        None => {
+            let text = format!("{}\n{}", wanted.settings, include_str!("tidegate.yaml"));
+            ("--config", text, &[][..])
+        }
+    };
+    folder.write("tidegate.yaml", &text);
+    let path = folder.path().join("tidegate.yaml");
+    let path = path.to_str().unwrap();
+    let all = [flag, path].into_iter().chain(more.iter().copied());
+    all.map(str::to_owned).collect()
 }
 
 /// Says that it is over when it goes.

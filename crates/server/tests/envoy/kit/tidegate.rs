@@ -1,23 +1,23 @@
 //! The program, which can be made to hang, to go and to come back.
 
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use tidegate_testkit::redis::{Port, Process, until};
 
 /// A `tidegate` that keeps its addresses.
 pub(crate) struct Tidegate {
-    config: PathBuf,
+    /// What tells it where its configuration is.
+    arguments: Vec<String>,
     http: Port,
     grpc: Port,
     process: Option<Process>,
 }
 
 impl Tidegate {
-    /// One with a configuration file, started.
-    pub(crate) fn start(config: &Path) -> Self {
+    /// One that is started with these arguments, which name its configuration.
+    pub(crate) fn start(arguments: &[String]) -> Self {
         let mut tidegate = Self {
-            config: config.to_owned(),
+            arguments: arguments.to_owned(),
             http: Port::lease(),
             grpc: Port::lease(),
             process: None,
@@ -71,7 +71,7 @@ impl Tidegate {
         command.args(["serve", "--admin", "127.0.0.1:0", "--notice", "2"]);
         command.args(["--http", &http.to_string()]);
         command.args(["--grpc", &grpc.to_string()]);
-        command.arg("--config").arg(&self.config).env_clear();
+        command.args(&self.arguments).env_clear();
         let process = self.process.insert(Process::spawn(&mut command));
         until("Tidegate listens", || {
             assert!(!process.has_ended(), "Tidegate does not start");

@@ -111,5 +111,6 @@ fn call(domain: &str, descriptors: &str) -> Call {
     Call {
         domain: domain.to_owned(),
         descriptors: descriptors.split(" & ").map(descriptor).collect(),
+        hits: None,
     }
 }

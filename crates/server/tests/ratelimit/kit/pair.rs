@@ -15,11 +15,12 @@ use tidegate_testkit::redis::{Port, Process, Server, until};
 /// What each of the two prints.
 const LOGS: [&str; 2] = ["theirs.log", "ours.log"];
 
-/// A call: of which domain, and the entries of each descriptor.
+/// A call: of which domain, the entries of each descriptor, and the hits that each states.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) domain: String,
     pub(crate) descriptors: Vec<Vec<(String, String)>>,
+    pub(crate) hits: Option<u64>,
 }
 
 /// Where Tidegate has its buckets; envoyproxy/ratelimit has its counters in Redis.
@@ -120,7 +121,12 @@ impl Pair {
     pub(crate) fn ask(&self, call: &Call) -> [Answer; 2] {
         let descriptor = |entries: &Vec<(String, String)>| {
             let entry = |(key, value): &(String, String)| json!({ "key": key, "value": value });
-            json!({ "entries": entries.iter().map(entry).collect::<Vec<_>>() })
+            let mut descriptor =
+                json!({ "entries": entries.iter().map(entry).collect::<Vec<_>>() });
+            if let Some(hits) = call.hits {
+                descriptor["hitsAddend"] = json!(hits);
+            }
+            descriptor
         };
         let descriptors: Vec<_> = call.descriptors.iter().map(descriptor).collect();
         let body = json!({ "domain": call.domain, "descriptors": descriptors }).to_string();

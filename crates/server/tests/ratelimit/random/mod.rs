@@ -5,7 +5,7 @@ use dice::Dice;
 use std::fmt::Write as _;
 
 /// Chance, the same every time.
-mod dice;
+pub(crate) mod dice;
 /// A configuration.
 mod tree;
 
@@ -65,6 +65,7 @@ fn call(dice: &mut Dice) -> Call {
     Call {
         domain: format!("d{domain}"),
         descriptors: (0..descriptors).map(|_| descriptor(dice)).collect(),
+        hits: None,
     }
 }
 

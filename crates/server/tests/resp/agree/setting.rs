@@ -85,6 +85,8 @@ fn token_bucket() -> impl Strategy<Value = String> {
         ", refundable: true",
         ", charge: always",
         ", charge: always, overdraft: 3",
+        ", charge: even-if-refused",
+        ", charge: even-if-refused, overdraft: 2",
     ]);
     (bands(), burst, charge).prop_map(|(bands, burst, charge)| {
         let burst = burst.map_or(String::new(), |burst| format!(" burst {burst}"));
@@ -95,7 +97,13 @@ fn token_bucket() -> impl Strategy<Value = String> {
 
 fn window() -> impl Strategy<Value = String> {
     let algorithm = select(WINDOWS.to_vec());
-    let more = select(vec!["", "", ", refundable: true", ", charge: always"]);
+    let more = select(vec![
+        "",
+        "",
+        ", refundable: true",
+        ", charge: always",
+        ", charge: even-if-refused",
+    ]);
     (bands(), algorithm, more).prop_map(|(bands, algorithm, more)| {
         format!(
             "bands: [{}], algorithm: {algorithm}{more}",

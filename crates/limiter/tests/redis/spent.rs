@@ -1,0 +1,251 @@
+//! Costs that are known only after the response, as Envoy's `apply_on_stream_done` sends them.
+
+use crate::runtime;
+use tidegate::{AnyStore, Descriptor, Hits, Limiter, Request, ToldLimit};
+use tidegate_policy::Charge;
+use tidegate_policy::import::{EnvoyOptions, SourceFile, envoy, limitador};
+use tidegate_testkit::redis::Server;
+
+const ANN: &[(&str, &str)] = &[("user", "ann")];
+const ACME: &[(&str, &str)] = &[("tenant", "acme")];
+
+/// Windows are long, so that none ends while a test runs.
+const ENVOY: &str = "
+domain: edge
+descriptors:
+  - { key: user, rate_limit: { unit: year, requests_per_unit: 1000 } }
+  - { key: tenant, rate_limit: { unit: year, requests_per_unit: 5000 } }
+";
+
+const BY_USER: &str = "
+- { namespace: edge, max_value: 1000, seconds: 31536000, conditions: [], variables: ['descriptors[0].user'] }
+";
+
+const OF_ALL: &str = "
+- { namespace: edge, max_value: 1000, seconds: 31536000, conditions: [], variables: [] }
+";
+
+fn file(text: &str) -> SourceFile {
+    SourceFile {
+        name: "limits.yaml".to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+fn from_envoy(each: bool, charge: Charge) -> String {
+    let options = EnvoyOptions {
+        each,
+        charge,
+        ..EnvoyOptions::default()
+    };
+    let imported = envoy("config", &[file(ENVOY)], options);
+    imported.expect("it is right").to_part()
+}
+
+fn from_limitador(text: &str, charge: Charge) -> String {
+    let imported = limitador(&file(text), charge);
+    imported.expect("it is right").to_part()
+}
+
+/// Runs `scenario` with each of `policies`, with buckets in memory and in Redis.
+fn everywhere(policies: &[String], scenario: &impl AsyncFn(&Checks<'_>)) {
+    for policies in policies {
+        let server = Server::start();
+        for url in ["memory", &server.url()] {
+            let yaml = format!("store: {{ url: '{url}', timeout: 10s }}\n{policies}");
+            runtime().block_on(async {
+                let builder = Limiter::builder().yaml(&yaml).expect("it is right");
+                let limiter = builder.start().await.expect("the server is there");
+                scenario(&Checks {
+                    limiter,
+                    yaml: &yaml,
+                })
+                .await;
+            });
+        }
+    }
+}
+
+struct Checks<'a> {
+    limiter: Limiter<AnyStore>,
+    yaml: &'a str,
+}
+
+type Described = (&'static [(&'static str, &'static str)], Hits);
+
+impl Checks<'_> {
+    async fn check_of(&self, descriptors: &[Descriptor<'_>]) -> bool {
+        let request = Request::new().descriptors(descriptors);
+        let decision = self.limiter.check(&request).await;
+        decision.expect("it is decided").is_allowed()
+    }
+
+    async fn check(&self, descriptors: &[Described]) -> bool {
+        let descriptors = descriptors.iter().map(|(entries, hits)| Descriptor {
+            entries,
+            hits: *hits,
+            limit: None,
+        });
+        self.check_of(&descriptors.collect::<Vec<_>>()).await
+    }
+
+    async fn left(&self, entries: &'static [(&'static str, &'static str)]) -> u64 {
+        let descriptors = [Descriptor {
+            entries,
+            hits: Hits::Take(0),
+            limit: None,
+        }];
+        let request = Request::new().descriptors(&descriptors);
+        let decision = self.limiter.test(&request).await.expect("it is decided");
+        let band = decision.descriptor(0).expect("a limit");
+        band.remaining()
+    }
+
+    /// How many of six requests pass that take 600 each, which is known only afterwards.
+    async fn passed(&self) -> usize {
+        let mut passed = 0;
+        for _ in 0..6 {
+            if self.check(&[(ANN, Hits::Take(0))]).await {
+                passed += 1;
+                self.check(&[(ANN, Hits::Take(600))]).await;
+            }
+        }
+        passed
+    }
+}
+
+fn imported(charge: Charge) -> [String; 4] {
+    [
+        from_envoy(false, charge),
+        from_envoy(true, charge),
+        from_limitador(BY_USER, charge),
+        from_limitador(OF_ALL, charge),
+    ]
+}
+
+#[test]
+fn a_debit_that_does_not_fit_is_charged_all_the_same() {
+    everywhere(&imported(Charge::EvenIfRefused), &async |checks| {
+        assert_eq!(checks.passed().await, 2, "{}", checks.yaml);
+    });
+}
+
+#[test]
+fn with_if_fits_a_debit_that_does_not_fit_is_not_charged() {
+    let all = &imported(Charge::IfFits);
+    everywhere(&all[..3], &async |checks| {
+        assert_eq!(checks.passed().await, 6, "{}", checks.yaml);
+    });
+}
+
+/// A check before a request cannot be told from a debit after it, so what it states must fit.
+#[test]
+fn a_stated_cost_that_does_not_fit_is_refused() {
+    everywhere(&imported(Charge::EvenIfRefused), &async |checks| {
+        assert!(checks.check(&[(ANN, Hits::Take(999))]).await);
+        assert!(
+            !checks.check(&[(ANN, Hits::Take(2))]).await,
+            "{}",
+            checks.yaml
+        );
+        assert!(
+            !checks.check(&[(ANN, Hits::AsRequest)]).await,
+            "1,001 are counted"
+        );
+    });
+}
+
+#[test]
+fn what_comes_back_of_an_overdrawn_window_is_what_was_charged() {
+    everywhere(&imported(Charge::EvenIfRefused), &async |checks| {
+        for allowed in [true, false, false] {
+            assert_eq!(checks.check(&[(ANN, Hits::Take(600))]).await, allowed);
+        }
+        let back = |hits| [(ANN, Hits::GiveBack(hits))];
+        // 1,800 of 1,000.
+        assert!(checks.check(&back(800)).await);
+        assert!(
+            !checks.check(&[(ANN, Hits::Take(0))]).await,
+            "{}",
+            checks.yaml
+        );
+        assert!(checks.check(&back(1)).await);
+        assert!(
+            checks.check(&[(ANN, Hits::Take(0))]).await,
+            "{}",
+            checks.yaml
+        );
+        // Never further down than the floor, 1,000 below empty.
+        assert!(!checks.check(&[(ANN, Hits::Take(50_000))]).await);
+        assert!(checks.check(&back(1_001)).await);
+        assert!(
+            checks.check(&[(ANN, Hits::AsRequest)]).await,
+            "{}",
+            checks.yaml
+        );
+        assert!(
+            !checks.check(&[(ANN, Hits::AsRequest)]).await,
+            "{}",
+            checks.yaml
+        );
+    });
+}
+
+/// What one request spent, all limits of the call are charged with, even where one of them refuses.
+#[test]
+fn a_limit_that_is_over_keeps_no_debit_from_the_others() {
+    let both = [false, true].map(|each| from_envoy(each, Charge::EvenIfRefused));
+    everywhere(&both, &async |checks| {
+        let debit = |ann, acme| [(ANN, Hits::Take(ann)), (ACME, Hits::Take(acme))];
+        assert!(checks.check(&debit(1_000, 100)).await);
+        for (ann, left) in [(600, 4_800), (0, 4_700)] {
+            assert!(!checks.check(&debit(ann, 100)).await, "{ann}");
+            assert_eq!(checks.left(ACME).await, left, "{}", checks.yaml);
+        }
+        // A descriptor that states nothing is charged with those that do.
+        let mixed = [(ANN, Hits::AsRequest), (ACME, Hits::Take(100))];
+        assert!(!checks.check(&mixed).await);
+        assert_eq!(checks.left(ACME).await, 4_600, "{}", checks.yaml);
+    });
+}
+
+#[test]
+fn a_refused_request_that_states_no_cost_takes_nothing() {
+    let together = [from_envoy(false, Charge::EvenIfRefused)];
+    everywhere(&together, &async |checks| {
+        assert!(checks.check(&[(ANN, Hits::Take(1_000))]).await);
+        let plain = [(ANN, Hits::AsRequest), (ACME, Hits::AsRequest)];
+        let asking = [(ANN, Hits::Take(0)), (ACME, Hits::AsRequest)];
+        for refused in [plain, asking] {
+            assert!(!checks.check(&refused).await);
+            assert_eq!(checks.left(ACME).await, 5_000, "{}", checks.yaml);
+        }
+        assert!(checks.check(&[(ANN, Hits::GiveBack(1))]).await);
+        assert!(checks.check(&plain).await, "{}", checks.yaml);
+    });
+}
+
+#[test]
+fn a_limit_that_the_request_brings_is_charged_all_the_same() {
+    let both = [false, true].map(|each| from_envoy(each, Charge::EvenIfRefused));
+    everywhere(&both, &async |checks| {
+        let told = |hits| {
+            [Descriptor {
+                entries: ANN,
+                hits: Hits::Take(hits),
+                limit: Some(ToldLimit {
+                    amount: 1_000,
+                    period_us: 31_536_000_000_000,
+                }),
+            }]
+        };
+        for (hits, allowed) in [(0, true), (600, true), (0, true), (600, false), (0, false)] {
+            assert_eq!(
+                checks.check_of(&told(hits)).await,
+                allowed,
+                "{}",
+                checks.yaml
+            );
+        }
+    });
+}
