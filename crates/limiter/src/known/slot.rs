@@ -294,13 +294,11 @@ mod tests {
     use super::*;
     use tidegate_policy::Config;
 
-    fn slot(origin: &str) -> (Guard, Slot) {
-        let text = format!(
-            "store: {{ url: 'redis://127.0.0.1' }}
-guards: [{{ name: out, refuse: user, refresh: 1h, {origin} }}]
-policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]"
-        );
-        let guards = Config::from_yaml(&text).unwrap().guards;
+    fn slot() -> (Guard, Slot) {
+        let text = "store: { url: 'redis://127.0.0.1' }
+guards: [{ name: out, refuse: user, refresh: 1h, redis: { set: s } }]
+policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]";
+        let guards = Config::from_yaml(text).unwrap().guards;
         let guard = guards.get(0).unwrap().clone();
         let slot = Slot::new(&guard, AddressRules::default());
         (guard, slot)
@@ -308,7 +306,7 @@ policies: [{{ name: api, limits: [{{ name: all, rate: 1/s }}] }}]"
 
     /// Fails with `why` as often as it is read within `time`, and returns the pauses.
     async fn pauses(why: &Unread, time: Duration) -> Vec<Duration> {
-        let (guard, slot) = slot("redis: { set: s }");
+        let (guard, slot) = slot();
         let begun = Instant::now();
         let mut pauses = Vec::new();
         while begun.elapsed() < time {

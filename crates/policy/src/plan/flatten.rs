@@ -77,9 +77,9 @@ fn plan_of(
     if let Some(plan) = plans.get(name) {
         return *plan;
     }
-    let is_off = document.plans_off.iter().any(|id| id == name);
-    document.refuse_line(entry.plan_line, || {
-        let why = if is_off {
+    let off = &document.plans_off;
+    document.errors.add(entry.plan_line, || {
+        let why = if off.iter().any(|id| id == name) {
             format!("plan {} has `enabled: false`", Fault::quote(name))
         } else {
             unknown_plan(name, plans)

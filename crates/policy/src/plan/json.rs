@@ -64,12 +64,11 @@ impl Lines<'_> {
     fn place(&self, part: &str) -> Place {
         let (before, line) = self.seen.get();
         let offset = part.as_ptr().addr().checked_sub(self.text.as_ptr().addr());
-        let between = offset.and_then(|offset| self.text.as_bytes().get(before..offset));
+        let between = offset.and_then(|offset| self.text.get(before..offset));
         let (Some(offset), Some(between)) = (offset, between) else {
             return SOMEWHERE;
         };
-        let breaks = between.iter().filter(|byte| **byte == b'\n').count();
-        let line = line.saturating_add(breaks);
+        let line = line.saturating_add(between.matches('\n').count());
         self.seen.set((offset, line));
         at_line(line)
     }

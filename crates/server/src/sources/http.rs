@@ -208,7 +208,7 @@ mod tests {
             let wrong = document.table(Unset::Unlimited).expect_err("it is wrong");
             let wrong = wrong.to_string();
             assert!(
-                wrong.contains("line 1") && !wrong.contains("hush"),
+                wrong.contains("not valid YAML or JSON") && !wrong.contains("hush"),
                 "{wrong}"
             );
         };

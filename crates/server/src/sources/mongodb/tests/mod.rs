@@ -122,6 +122,18 @@ async fn collections_are_read_to_their_ends_whatever_their_numbers_and_ids_are()
 }
 
 #[tokio::test]
+async fn a_workspace_whose_plan_is_gone_lifted_the_limits_of_its_projects() {
+    let mut stored = stored();
+    let workspaces = stored.get_mut("workspaces").expect("a collection");
+    workspaces.push(doc! { "_id": "late", "tariffPlanId": id(ACME) });
+    let double = Double::start(stored).await;
+    let wrong = load(&double.url(), "hawk", &collections()).await;
+    let expected = format!("group `late`: there is no plan `{ACME}`");
+    let wrong = wrong.expect_err("a plan is missing");
+    assert!(wrong.starts_with(&expected), "{wrong}");
+}
+
+#[tokio::test]
 async fn a_real_server_tells_the_same() {
     let Some(url) = real::url() else {
         return;
