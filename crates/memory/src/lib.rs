@@ -12,6 +12,7 @@
 //! | [`word`] | a bucket's state in 64 bits, one of them a lock |
 //! | [`table`] | fingerprints and words: finding, claiming and taking over slots |
 //! | [`records`] | states that do not fit a word |
+//! | `overflow`, `filter` | buckets that keys share for which no place is left, and which keys they charged |
 //! | `basis` | what a record remembers of the quota that left it |
 //! | [`store`] | the store: where a bucket goes, one bucket, several buckets, and from one place to the other |
 //! | [`clock`] | real time |
@@ -33,8 +34,10 @@
 
 mod basis;
 pub mod clock;
+mod filter;
 #[cfg(all(loom, test))]
 mod loom_tests;
+mod overflow;
 pub mod records;
 pub mod store;
 mod sync;
@@ -42,4 +45,5 @@ pub mod table;
 pub mod word;
 
 pub use clock::SystemClock;
+pub use overflow::{Overflowed, Shared};
 pub use store::{Builder, MemoryStore, Stats};

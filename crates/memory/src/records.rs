@@ -1,12 +1,11 @@
-//! States that do not fit a word: sliding windows and logs, refundable buckets, coarse ticks, and
-//! the overflow buckets of a full store.
+//! States that do not fit a word: sliding windows and logs, refundable buckets, coarse ticks.
 //!
 //! Shards of a hash table, each under a mutex. Memory is counted in bytes. A shard that has no room
-//! for a new key drops what is as good as new; if nothing is, the key is turned away to its limit's
-//! overflow bucket, in a shard of its own that comes last. A log that grows while its shard is full
-//! is coarsened.
+//! for a new key drops what is as good as new; if nothing is, the key is turned away to an
+//! [overflow bucket](crate::overflow). A log that grows while its shard is full is coarsened.
 
 use crate::basis::Kept;
+use crate::overflow::Overflow;
 use crate::sync::{Mutex, MutexGuard};
 use hashbrown::HashTable;
 use tidegate_core::{Bucket, Meter, Quota, Timestamp};
@@ -15,10 +14,6 @@ const SHARDS: usize = 64;
 
 /// What a shard may take at least: a few dozen records.
 const SHARD_BYTES_MIN: usize = 4096;
-
-/// The shard of the overflow buckets. It comes after all others, so that whoever holds the place
-/// where a key would have been may lock it as well.
-pub const OVERFLOW: usize = SHARDS;
 
 /// What a log is coarsened to when there is no more room.
 const RUNS_WHEN_FULL: usize = 32;
@@ -37,6 +32,9 @@ const SWEEP_PAUSE_US: u64 = 100_000;
 #[derive(Debug)]
 pub struct Records {
     shards: Box<[Mutex<Shard>]>,
+    /// Locked after all shards, so that a thread that holds the place where a key would have been may
+    /// lock it as well.
+    overflow: Box<Mutex<Overflow>>,
 }
 
 /// A part of the records.
@@ -74,7 +72,7 @@ struct Entry {
 pub enum Entrance {
     /// Turn it away.
     IfRoom,
-    /// Let it in: it is an overflow bucket, of which there is one for each band of a limit.
+    /// Let it in: it is an overflow bucket, of which there are 64 for each band of a limit.
     Always,
 }
 
@@ -92,16 +90,15 @@ pub struct Usage {
 impl Records {
     /// Records that take about `bytes_max` bytes at most, or a quarter of a megabyte if that is more.
     pub fn new(bytes_max: usize) -> Self {
-        let shard = || Shard {
-            bytes_max: (bytes_max / SHARDS).max(SHARD_BYTES_MIN),
-            ..Shard::default()
-        };
+        let bytes_max = bytes_max / SHARDS;
+        let shard = || Mutex::new(Shard::new(bytes_max));
         Self {
-            shards: (0..=OVERFLOW).map(|_| Mutex::new(shard())).collect(),
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+            overflow: Box::new(Mutex::new(Overflow::new(bytes_max))),
         }
     }
 
-    /// Which shard keeps `fingerprint`, if it is not an overflow bucket. Callers that lock several
+    /// Which shard keeps `fingerprint`. Callers that lock several
     /// do so in rising order.
     pub fn shard_of(&self, fingerprint: u64) -> usize {
         // The hash table in the shard goes by the highest and the lowest bits.
@@ -111,27 +108,54 @@ impl Records {
     /// Locks a shard.
     #[expect(
         clippy::indexing_slicing,
-        reason = "shards are named by `shard_of` and `OVERFLOW` alone, which stay within them"
+        reason = "shards are named by `shard_of` alone, which stays within them"
     )]
     pub fn lock(&self, shard: usize) -> MutexGuard<'_, Shard> {
         self.shards[shard].lock()
     }
 
+    /// Locks the overflow buckets.
+    pub(crate) fn lock_overflow(&self) -> MutexGuard<'_, Overflow> {
+        self.overflow.lock()
+    }
+
     /// How full they are at `now`.
     pub fn usage(&self, now: Timestamp) -> Usage {
-        self.shards.iter().fold(Usage::default(), |sum, shard| {
-            let shard = shard.lock();
-            let live = shard.entries.iter().filter(|entry| entry.fresh_at > now);
+        let overflow = self.overflow.lock().usage(now);
+        self.shards.iter().fold(overflow, |sum, shard| {
+            let usage = shard.lock().usage(now);
             Usage {
-                records: sum.records.saturating_add(live.count()),
-                bytes: sum.bytes.saturating_add(shard.bytes),
-                coarsened: sum.coarsened.saturating_add(shard.coarsened),
+                records: sum.records.saturating_add(usage.records),
+                bytes: sum.bytes.saturating_add(usage.bytes),
+                coarsened: sum.coarsened.saturating_add(usage.coarsened),
             }
         })
     }
 }
 
 impl Shard {
+    /// A shard that takes about `bytes_max` bytes at most, or a few records if that is more.
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self {
+            bytes_max: bytes_max.max(SHARD_BYTES_MIN),
+            ..Self::default()
+        }
+    }
+
+    /// How many states it has.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn usage(&self, now: Timestamp) -> Usage {
+        let live = self.entries.iter().filter(|entry| entry.fresh_at > now);
+        Usage {
+            records: live.count(),
+            bytes: self.bytes,
+            coarsened: self.coarsened,
+        }
+    }
+
     /// Whether `fingerprint` has a state here.
     pub fn contains(&self, fingerprint: u64) -> bool {
         self.entries.find(fingerprint, is(fingerprint)).is_some()
@@ -205,15 +229,14 @@ impl Shard {
         (state.fresh_at(quota) > now).then_some(state)
     }
 
-    /// A copy of the state of `fingerprint`, if it still matters, for another key to begin with;
-    /// else a new one. A copy of a log is a coarse one.
-    pub fn copy(&self, fingerprint: u64, quota: &Quota, now: Timestamp) -> Bucket {
-        let state = self.read(fingerprint, quota, now);
-        let mut copy = state.unwrap_or_else(|| Bucket::new(quota));
+    /// A copy of the state of `fingerprint`, if it still matters, for another key to begin with. A copy
+    /// of a log is a coarse one.
+    pub fn copy(&self, fingerprint: u64, quota: &Quota, now: Timestamp) -> Option<Bucket> {
+        let mut copy = self.read(fingerprint, quota, now)?;
         if let Bucket::Log(log) = &mut copy {
             log.coarsen(RUNS_WHEN_OVERFULL);
         }
-        copy
+        Some(copy)
     }
 
     /// Forgets a state that is as good as new, or that is kept elsewhere from `now` on.

@@ -1,10 +1,10 @@
 //! The pieces of concurrency, from the standard library or from loom's model of it.
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::atomic::AtomicU64;
+pub(crate) use std::sync::atomic::{AtomicU8, AtomicU64};
 
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::AtomicU64;
+pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU64};
 
 #[cfg(not(loom))]
 pub(crate) type Mutex<T> = parking_lot::Mutex<T>;

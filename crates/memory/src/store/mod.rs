@@ -8,6 +8,7 @@ mod words;
 
 use crate::basis::WORD;
 use crate::clock::SystemClock;
+use crate::overflow::{Overflowed, Shared};
 use crate::records::Records;
 use crate::sync::AtomicU64;
 use crate::table::Table;
@@ -18,7 +19,6 @@ use std::future::{Future, ready};
 #[cfg(not(loom))]
 use std::hash::RandomState;
 use std::hash::{BuildHasher, Hasher};
-use std::sync::atomic::Ordering::Relaxed;
 use tidegate_core::algorithm::{FixedWindow, TokenBucket};
 use tidegate_core::{
     Algorithm, Ask, Bucket, Clock, Inspection, Meter, Mode, Op, Outcome, Outcomes, Quota, Reply,
@@ -38,10 +38,10 @@ const RECORD_BYTES_PER_KEY: usize = 240;
 /// # Bounds
 ///
 /// Memory is bounded by [`max_keys`](Builder::max_keys). A bucket gives up its place only once it
-/// is as good as new. When no place is left, the new keys of a limit share one overflow bucket,
-/// counted in [`Stats::overflowed`]: they are limited together, and nobody who was limited is
-/// forgotten. A key that finds a place while its limit's overflow bucket still matters begins with
-/// a copy of it, for what it used there counts.
+/// is as good as new. When no place is left, the new keys of a limit share overflow buckets, counted
+/// in [`Stats::shared`]: one for all keys of a network, of 64 for each band. They are limited
+/// together, and no key that was limited is forgotten. A key that finds a place begins fresh, unless it
+/// was itself charged in its overflow bucket: then it begins with a copy of that bucket.
 ///
 /// Keys are told apart by a 64-bit hash with a seed of this process. Two keys that collide share a
 /// bucket, so neither ever gets more than its limit.
@@ -56,7 +56,6 @@ pub struct MemoryStore<C = SystemClock> {
     seed: u64,
     table: Table,
     records: Records,
-    overflowed: AtomicU64,
     /// No overflow bucket matters from this instant on, in microseconds. Raised while the place is
     /// held that a key turned away does not have, and so in time for whoever claims it next.
     overflow_until: AtomicU64,
@@ -78,8 +77,10 @@ pub struct Stats {
     pub buckets: usize,
     /// Bytes that records take, beside the table, whose size is fixed.
     pub record_bytes: usize,
-    /// Asks answered by an overflow bucket since the store began.
-    pub overflowed: u64,
+    /// Slots of the table.
+    pub slots: usize,
+    /// Decisions of overflow buckets since the store began.
+    pub shared: Shared,
     /// Logs made coarser for want of room since the store began.
     pub coarsened: u64,
 }
@@ -151,7 +152,6 @@ impl<C> Builder<C> {
             seed: seed(),
             table: Table::new(self.max_keys)?,
             records: Records::new(record_bytes),
-            overflowed: AtomicU64::new(0),
             overflow_until: AtomicU64::new(0),
             movable: AtomicU64::new(0),
         })
@@ -227,9 +227,20 @@ impl<C: Clock> MemoryStore<C> {
         Stats {
             buckets: words.saturating_add(usage.records),
             record_bytes: usage.bytes,
-            overflowed: self.overflowed.load(Relaxed),
+            slots: self.table.slots(),
+            shared: self.shared(),
             coarsened: usage.coarsened,
         }
+    }
+
+    /// Decisions of overflow buckets since the store began. Costs a lock, unlike [`stats`](Self::stats).
+    pub fn shared(&self) -> Shared {
+        self.records.lock_overflow().shared()
+    }
+
+    /// A limit that has overflowed of late, for a log; `None` if none ever has.
+    pub fn overflowed(&self) -> Option<Overflowed> {
+        self.records.lock_overflow().overflowed()
     }
 
     /// Whether buckets of `quota` are words in the table. The same for all buckets of a quota at

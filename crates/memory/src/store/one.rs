@@ -2,7 +2,7 @@
 
 use super::MemoryStore;
 use super::moving::{Found, can_move};
-use crate::records::{Entrance, OVERFLOW, Shard};
+use crate::records::{Entrance, Shard};
 use crate::sync::{Backoff, MutexGuard};
 use crate::table::Full;
 use crate::word::Narrow;
@@ -172,19 +172,25 @@ impl<C: Clock> MemoryStore<C> {
             now = self.clock.now();
             (outcome, word) = self.step_word::<N>(ask, 0, now);
         }
-        let instant = self.since_epoch(now);
-        if self.is_overflowing(now) && self.table.has_room(&stripe, fingerprint, instant) {
-            let first = self.first_word(ask, now);
+        if self.is_overflowing(now) {
+            let first;
+            (now, first) = self.first_word(ask, fingerprint, now);
             (outcome, word) = self.step_word::<N>(ask, first, now);
-            if word == first && is_look(ask, &outcome) {
+            if word == first
+                && is_look(ask, &outcome)
+                && self
+                    .table
+                    .has_room(&stripe, fingerprint, self.since_epoch(now))
+            {
                 let is_new = self.table.find(fingerprint).is_none();
                 return is_new.then_some(outcome);
             }
         }
+        let instant = self.since_epoch(now);
         match self.table.claim(&mut stripe, fingerprint, word, instant) {
             Ok((_, true)) => Some(outcome),
             Ok((_, false)) => None,
-            Err(Full) => Some(self.decide_overflow(ask, now)),
+            Err(Full) => Some(self.decide_overflow(ask, fingerprint, now)),
         }
     }
 
@@ -217,15 +223,15 @@ impl<C: Clock> MemoryStore<C> {
             now
         };
         if !shard.has_room(fingerprint, Entrance::IfRoom, now) {
-            return self.decide_overflow(ask, now);
+            return self.decide_overflow(ask, fingerprint, now);
         }
-        let is_copy = self.is_overflowing(now) && !shard.contains(fingerprint);
-        let mut bucket = if is_copy {
-            let overflow = self.records.lock(OVERFLOW);
-            overflow.copy(self.overflow_of(ask), ask.quota, now)
+        let (now, copy) = if shard.contains(fingerprint) {
+            (now, None)
         } else {
-            shard.take(fingerprint, ask.quota, now)
+            self.begin(ask, fingerprint, now)
         };
+        let is_copy = copy.is_some();
+        let mut bucket = copy.unwrap_or_else(|| shard.take(fingerprint, ask.quota, now));
         let now = self.settle([(&mut bucket, ask.quota)], now);
         let outcome = step::decide_one(ask.quota, &mut bucket, ask.op, now);
         if !(is_copy && is_look(ask, &outcome)) {

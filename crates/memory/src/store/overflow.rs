@@ -1,71 +1,182 @@
-//! Where no place is left: the bucket that all new keys of a limit share.
+//! Where no place is left: the buckets that new keys of a limit share.
 //!
-//! It is always let in, in a shard of its own. A key that finds a place later begins with a copy of
-//! it while it still matters, for what the key used there counts.
+//! A key without a place is decided by the overflow bucket of its band and group, alone, while the place
+//! that it does not have is held. A key that finds a place begins fresh, unless it was itself charged in
+//! the overflow bucket: then it begins with a copy of it, because its own debt is a part of that one.
+//!
+//! The group of a key is its network (IPv4 /16, IPv6 /32) if an address is in its name, and else the key
+//! itself. It follows from the name alone, so that all asks for a bucket agree.
 
 use super::MemoryStore;
-use crate::records::{Entrance, OVERFLOW, Shard};
+use crate::overflow::{GROUPS, Overflow};
 use crate::word;
 use std::sync::atomic::Ordering::Relaxed;
-use tidegate_core::{Ask, Bucket, Clock, Meter, Outcome, Timestamp, step};
+use tidegate_core::{Ask, Bucket, Clock, Meter, Op, Outcome, Timestamp, step};
 
 impl<C: Clock> MemoryStore<C> {
-    /// Where no place is left: the bucket that all new keys of the limit share. The caller holds the
-    /// place that the key does not have.
+    /// Decides by the overflow bucket. The caller holds the place that the key does not have.
     #[cold]
-    pub(super) fn decide_overflow(&self, ask: &Ask<'_>, now: Timestamp) -> Outcome {
-        let mut shard = self.records.lock(OVERFLOW);
-        let mut bucket = self.take_overflow(&mut shard, ask, now);
+    pub(super) fn decide_overflow(&self, ask: &Ask<'_>, key: u64, now: Timestamp) -> Outcome {
+        let name = self.overflow_of(ask, key);
+        let mut overflow = self.records.lock_overflow();
+        let now = self.unless_late(&overflow, now);
+        let mut bucket = overflow.take(name, ask.quota, now);
         let now = self.settle([(&mut bucket, ask.quota)], now);
-        let outcome = step::decide_one(ask.quota, &mut bucket, ask.op, now);
-        self.put_overflow(&mut shard, ask, bucket, now);
+        let mut outcome = step::decide_one(ask.quota, &mut bucket, without_credit(ask.op), now);
+        if gives_back(ask.op) {
+            outcome.mark = 0;
+        }
+        count(&mut overflow, ask, &outcome, now);
+        if charges(ask.op, outcome.is_allowed(), true) {
+            overflow.note_charge((name, key), &bucket, ask.quota, now);
+        }
+        self.put_overflow(&mut overflow, (name, ask), bucket, now);
         outcome
-    }
-
-    /// Takes out the limit's overflow bucket, to be put back under the same lock; counts that it was
-    /// needed.
-    pub(super) fn take_overflow(&self, shard: &mut Shard, ask: &Ask<'_>, now: Timestamp) -> Bucket {
-        self.overflowed.fetch_add(1, Relaxed);
-        let fingerprint = self.overflow_of(ask);
-        shard.has_room(fingerprint, Entrance::Always, now);
-        shard.take(fingerprint, ask.quota, now)
     }
 
     pub(super) fn put_overflow(
         &self,
-        shard: &mut Shard,
-        ask: &Ask<'_>,
+        overflow: &mut Overflow,
+        (name, ask): (u64, &Ask<'_>),
         bucket: Bucket,
         now: Timestamp,
     ) {
         let until = bucket.fresh_at(ask.quota).as_micros();
         self.overflow_until.fetch_max(until, Relaxed);
-        shard.put(self.overflow_of(ask), bucket, ask.quota, now);
+        overflow.put(name, bucket, ask.quota, now);
     }
 
-    /// The fingerprint of the limit's overflow bucket.
-    pub(super) fn overflow_of(&self, ask: &Ask<'_>) -> u64 {
-        let scope = ask.bucket.get(..ask.scope).unwrap_or_default();
-        self.fingerprint(scope, ask.quota)
+    /// The name of the overflow bucket of a key.
+    pub(super) fn overflow_of(&self, ask: &Ask<'_>, key: u64) -> u64 {
+        let (scope, subject) = parts(ask);
+        let group = match network(subject) {
+            Some(network) => self.fingerprint(network, ask.quota),
+            None => key,
+        };
+        // The higher bits: filters tell the keys of a group apart by the lower ones.
+        let group = group / (u64::MAX / GROUPS + 1);
+        self.fingerprint(scope, ask.quota).wrapping_add(group)
     }
 
-    /// Whether some overflow bucket still matters. A key that then finds room may have used it, so
-    /// it begins with a copy of it: it is in no case owed more. It keeps the copy even if that
-    /// refuses it, so that it need not wait until nobody uses the overflow bucket any more.
+    /// Whether some overflow bucket still matters.
     #[inline]
     pub(super) fn is_overflowing(&self, now: Timestamp) -> bool {
         now.as_micros() < self.overflow_until.load(Relaxed)
     }
 
-    /// The word that a new key begins with. The caller holds its stripe.
-    pub(super) fn first_word(&self, ask: &Ask<'_>, now: Timestamp) -> u64 {
-        if self.is_overflowing(now) {
-            let overflow = self.records.lock(OVERFLOW);
-            let bucket = overflow.copy(self.overflow_of(ask), ask.quota, now);
-            if bucket.fresh_at(ask.quota) > now {
-                return self.pack(&bucket, ask.quota);
-            }
+    /// The state that a key without a place begins with when it gets one: a copy of the overflow bucket
+    /// if it was charged there, and else `None`, for a new one. It keeps the copy even if that refuses
+    /// it, so that it need not wait until no key uses the overflow bucket any more.
+    ///
+    /// The caller holds the place. Returns the instant to decide at, too.
+    pub(super) fn begin(
+        &self,
+        ask: &Ask<'_>,
+        key: u64,
+        now: Timestamp,
+    ) -> (Timestamp, Option<Bucket>) {
+        if !self.is_overflowing(now) {
+            return (now, None);
         }
-        word::fresh(self.since_epoch(now))
+        let overflow = self.records.lock_overflow();
+        let now = self.unless_late(&overflow, now);
+        let name = self.overflow_of(ask, key);
+        (now, overflow.copy((name, key), ask.quota, now))
+    }
+
+    /// [`begin`](Self::begin), as a word.
+    pub(super) fn first_word(&self, ask: &Ask<'_>, key: u64, now: Timestamp) -> (Timestamp, u64) {
+        match self.begin(ask, key, now) {
+            (now, Some(bucket)) => (now, self.pack(&bucket, ask.quota)),
+            (now, None) => (now, word::fresh(self.since_epoch(now))),
+        }
+    }
+
+    /// `now`, or the time if that is later than a change of the overflow buckets, which are locked.
+    fn unless_late(&self, overflow: &Overflow, now: Timestamp) -> Timestamp {
+        if overflow.is_late(now) {
+            self.clock.now()
+        } else {
+            now
+        }
+    }
+}
+
+/// Counts what an overflow bucket has decided.
+pub(super) fn count(overflow: &mut Overflow, ask: &Ask<'_>, outcome: &Outcome, now: Timestamp) {
+    if !gives_back(ask.op) {
+        let (scope, subject) = parts(ask);
+        overflow.count(outcome, (scope, network(subject)), now);
+    }
+}
+
+/// The names of the limit and of the subject.
+fn parts<'a>(ask: &Ask<'a>) -> (&'a [u8], &'a [u8]) {
+    let parts = ask.bucket.split_at_checked(ask.scope);
+    parts.unwrap_or((&[], ask.bucket))
+}
+
+/// Whether the operation gives units back.
+pub(super) fn gives_back(op: Op) -> bool {
+    matches!(op, Op::GiveBack(_) | Op::Return { .. })
+}
+
+/// The operation as it is carried out on an overflow bucket. Nothing is credited there: the charge may
+/// have been made elsewhere, and then the units would be other keys'.
+pub(super) fn without_credit(op: Op) -> Op {
+    if gives_back(op) { Op::Look } else { op }
+}
+
+/// Whether the operation was charged: `passed` if the request was, `taken` if at least its forced
+/// charges were made.
+pub(super) fn charges(op: Op, passed: bool, taken: bool) -> bool {
+    match op {
+        Op::Take(1..) => passed,
+        Op::Force(1..) => taken,
+        _ => false,
+    }
+}
+
+/// The network of the address in the name of a subject, as it is written there: up to the second `.` of
+/// an IPv4 address, or the second `:` of an IPv6 address.
+fn network(subject: &[u8]) -> Option<&[u8]> {
+    const ADDRESS: &[u8] = b"ip:";
+    let starts = |at: &usize| {
+        let before = at.checked_sub(1).and_then(|at| subject.get(at));
+        matches!(before, None | Some(b'/' | b',' | b'~'))
+            && subject.get(*at..).is_some_and(|it| it.starts_with(ADDRESS))
+    };
+    let at = (0..subject.len()).find(starts)?;
+    let address = subject.get(at.saturating_add(ADDRESS.len())..)?;
+    let mut separators = (0_usize..)
+        .zip(address)
+        .filter(|(_, it)| matches!(it, b'.' | b':'));
+    let end = separators.nth(1).map_or(address.len(), |(at, _)| at);
+    address.get(..end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::network;
+
+    #[test]
+    fn the_network_of_a_key_is_in_its_name() {
+        for (subject, expected) in [
+            ("ip:192.0.2.1", Some("192.0")),
+            ("/ip:192.0.2.1", Some("192.0")),
+            ("user:7,ip:10.1.2.3,method:GET", Some("10.1")),
+            ("api-key~ip:10.1.2.3", Some("10.1")),
+            ("ip:2001:db8:1:2::/64", Some("2001:db8")),
+            ("ip:2001::/64", Some("2001:")),
+            ("ip:::1", Some(":")),
+            ("ip:unknown", Some("unknown")),
+            ("user:7", None),
+            ("header:x-ip:7", None),
+            ("zip:10.1.2.3", None),
+            ("", None),
+        ] {
+            let found = network(subject.as_bytes()).map(|it| str::from_utf8(it).unwrap());
+            assert_eq!(found, expected, "{subject}");
+        }
     }
 }

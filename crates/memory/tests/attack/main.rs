@@ -72,7 +72,7 @@ fn those_who_were_limited_stay_limited_under_a_flood_of_unique_keys() {
         let before = resident();
         assert_eq!(attack(&store, &clock, &attacked, &victims), 0);
         let stats = store.stats();
-        assert!(stats.overflowed > 0, "the flood was more than fits");
+        assert!(stats.shared.total() > 0, "the flood was more than fits");
         assert!(
             stats.record_bytes as u64 <= ROOM * 192 * 2,
             "{} bytes",
@@ -102,4 +102,88 @@ fn a_flood_gets_no_more_than_the_places_there_are() {
     // Sets of 64 slots, twice as many as keys, rounded up to a power of two.
     assert!(admitted <= 2_048 + 1, "{admitted}");
     assert!(admitted >= 1_000, "{admitted}");
+}
+
+/// Requests of a flood, by result.
+#[derive(Debug, Default)]
+struct Newcomers {
+    /// First requests of innocent clients of the flooded limit.
+    first: u64,
+    refused: u64,
+    /// Of those, the ones that had a place.
+    refused_with_place: u64,
+    /// Refused requests of another limit.
+    other_refused: u64,
+}
+
+/// The room of the floods below: all slots are used, for the table is not rounded up.
+const FLOODED_ROOM: u64 = 131_072 / 8 / if cfg!(debug_assertions) { 2 } else { 1 };
+
+/// Floods `10/h` with unique keys of a few networks for ten seconds, half as many as `halves` times the
+/// room. Innocent newcomers of 60,000 networks come all along and for 20 seconds after, three requests
+/// each, and others to another limit.
+fn flood(halves: u64, networks: u64) -> Newcomers {
+    let hourly = Quota::new(10, 3_600_000_000).build().unwrap();
+    let (store, clock) = store(usize::try_from(FLOODED_ROOM).unwrap());
+    let decide = |limit: &str, network: u64, subject: u64| {
+        let before = store.shared().total();
+        let (high, low) = (1 + network / 256, network % 256);
+        let name = format!("{limit}/ip:{high}.{low}.{subject}");
+        let is_allowed = store.decide_one(&ask(&name, limit, &hourly)).is_allowed();
+        (is_allowed, store.shared().total() == before)
+    };
+    let mut result = Newcomers::default();
+    // A tick is a hundredth of a second.
+    let flood_per_tick = FLOODED_ROOM * halves / 2 / 1_000;
+    for tick in 0..3_000 {
+        clock.advance_micros(10_000);
+        for nth in (0..flood_per_tick).filter(|_| tick < 1_000) {
+            let unique = tick * flood_per_tick + nth;
+            decide("login", 60_000 + unique % networks, unique);
+        }
+        for request in 0..3 {
+            let (is_allowed, has_place) = decide("login", tick * 7 % 60_000, tick);
+            result.first += u64::from(request == 0);
+            result.refused += u64::from(request == 0 && !is_allowed);
+            result.refused_with_place += u64::from(!is_allowed && has_place);
+        }
+        if tick % 10 == 0 {
+            let (is_allowed, _) = decide("web", tick * 11 % 60_000, tick);
+            result.other_refused += u64::from(!is_allowed);
+        }
+    }
+    result
+}
+
+/// It was 73 of a hundred, and 64 of another limit: a new bucket began as a copy of the drained overflow
+/// bucket, and keys were turned away when 58 % of the slots were taken.
+#[test]
+fn a_flood_that_fits_the_table_refuses_no_newcomer() {
+    for networks in [1, 5_000] {
+        for halves in [1, 2, 3] {
+            let result = flood(halves, networks);
+            let refused = (
+                result.refused,
+                result.refused_with_place,
+                result.other_refused,
+            );
+            assert_eq!(
+                refused,
+                (0, 0, 0),
+                "{halves} halves of {networks}: {result:?}"
+            );
+        }
+    }
+}
+
+/// Those for whom there is a place begin fresh, whatever the flood.
+#[test]
+fn a_flood_larger_than_the_table_refuses_nobody_who_has_a_place() {
+    for networks in [1, 5_000] {
+        for halves in [4, 6] {
+            let result = flood(halves, networks);
+            println!("{halves} halves of the room from {networks} networks: {result:?}");
+            assert_eq!(result.refused_with_place, 0, "{networks}: {result:?}");
+        }
+    }
 }

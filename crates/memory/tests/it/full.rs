@@ -8,7 +8,7 @@ use tidegate_memory::MemoryStore;
 fn fill(store: &MemoryStore<ManualClock>, limit: &str, quota: &Quota) -> u64 {
     for subject in 0..1_000_000 {
         take(store, limit, subject, quota);
-        if store.stats().overflowed > 0 {
+        if store.shared().total() > 0 {
             return subject;
         }
     }
@@ -45,7 +45,7 @@ fn new_subjects_of_a_limit_share_its_overflow_bucket() {
     for subject in 0..3_000 {
         take(&store, "filler", subject, &narrow(1));
     }
-    let before = store.stats().overflowed;
+    let before = store.shared().total();
     assert!(before > 0);
     let new = |subject: u64| 1_000_000 + subject;
     for subject in 0..5 {
@@ -68,7 +68,7 @@ fn new_subjects_of_a_limit_share_its_overflow_bucket() {
         4,
         "another limit"
     );
-    assert_eq!(store.stats().overflowed - before, 8);
+    assert_eq!(store.shared().total() - before, 8);
 }
 
 /// In one request: two new keys of one limit share, and count twice.
@@ -128,14 +128,16 @@ fn nobody_who_was_limited_gets_a_fresh_bucket_when_there_is_room_again() {
             assert!(!decide(0).is_allowed());
             // The fillers are as good as new; what "api" owes is not.
             clock.advance_micros(MINUTE_US / 2 * 3);
-            let overflowed = store.stats().overflowed;
+            let overflowed = store.shared().total();
             let outcome = decide(0);
             let back = u64::from(quota.algorithm() == Algorithm::TokenBucket);
             assert_eq!(outcome.is_allowed(), back == 1, "{several}: {quota:?}");
             assert!(!decide(0).is_allowed(), "{several}: {quota:?}");
-            assert_eq!(store.stats().overflowed, overflowed, "there was room");
-            // Another new key begins with the same debt, for it may have been there as well.
-            assert_eq!(decide(1).is_allowed(), back == 1, "{several}: {quota:?}");
+            assert_eq!(store.shared().total(), overflowed, "there was room");
+            // Another new key was not charged there, and begins fresh.
+            for _ in 0..3 {
+                assert!(decide(1).is_allowed(), "{several}: {quota:?}");
+            }
             assert!(!decide(1).is_allowed(), "{several}: {quota:?}");
             // Once the shared bucket is as good as new, new keys are too.
             clock.advance_micros(3 * hour);
@@ -144,9 +146,10 @@ fn nobody_who_was_limited_gets_a_fresh_bucket_when_there_is_room_again() {
     }
 }
 
-/// A look at a new key tells what it would begin with, and keeps nothing.
+/// A look at a key that was charged in an overflow bucket shows what it would begin with, and keeps
+/// nothing.
 #[test]
-fn a_look_at_a_new_key_tells_what_the_overflow_bucket_owes() {
+fn a_look_at_a_key_that_was_turned_away_shows_what_the_overflow_bucket_owes() {
     let spec = Quota::new(60, 3_600_000_000).burst(3).label("slow");
     for quota in [spec, spec.refundable(true)].map(|spec| spec.build().unwrap()) {
         let (store, clock) = store(1);
@@ -159,7 +162,7 @@ fn a_look_at_a_new_key_tells_what_the_overflow_bucket_owes() {
         }
         clock.advance_micros(MINUTE_US / 2 * 3);
         let kept = store.stats().buckets;
-        let name = name("api", 2);
+        let name = name("api", 1);
         let look = Ask {
             op: Op::Look,
             ..ask(&name, "api", &quota)
@@ -182,13 +185,13 @@ fn a_store_that_is_full_for_a_while_works_as_before_afterwards() {
         let (store, clock) = store(50);
         fill(&store, "api", &quota);
         clock.advance_micros(2 * MINUTE_US);
-        let before = store.stats().overflowed;
+        let before = store.shared().total();
         for subject in 1_000_000..1_000_040 {
             let outcome = take(&store, "api", subject, &quota);
             assert!(outcome.is_allowed());
             assert!(!take(&store, "api", subject, &quota).is_allowed());
         }
-        assert_eq!(store.stats().overflowed, before);
+        assert_eq!(store.shared().total(), before);
     }
 }
 
@@ -247,7 +250,7 @@ fn overflow_buckets_of_limits_long_gone_are_dropped() {
     assert!(bytes < 64 * 4096 * 2, "{bytes} bytes");
 }
 
-/// A forced charge and a give-back on an overflow bucket are what they are on any other.
+/// A forced charge on an overflow bucket is what it is on any other; a refund changes nothing.
 #[test]
 fn every_operation_works_on_an_overflow_bucket() {
     let (store, _clock) = store(1);
@@ -263,7 +266,7 @@ fn every_operation_works_on_an_overflow_bucket() {
     let reply = store.decide_now(&[ask(Op::Take(2))]);
     assert_eq!(reply.outcomes[0].remaining, 1);
     let back = store.decide_one(&ask(Op::GiveBack(reply.receipt(0, 2))));
-    assert_eq!(back.remaining, 3);
+    assert_eq!(back.remaining, 1);
     assert!(store.decide_one(&ask(Op::Force(5))).is_allowed());
     assert!(!store.decide_one(&ask(Op::Force(5))).is_allowed());
     assert_eq!(store.decide_one(&ask(Op::Look)).remaining, 0);
@@ -309,4 +312,43 @@ fn a_full_store_blocks_nobody_for_others() {
     }
     clock.advance_micros(MINUTE_US);
     assert!(decide(2).passed && decide(3).passed, "and no block");
+}
+
+/// It did: a refund for a key without a place was credited to the bucket that all such keys share, so
+/// that other clients got the units back.
+#[test]
+fn giving_back_for_a_key_without_a_place_credits_no_shared_bucket() {
+    for (filler, quota) in [(narrow(1), narrow(3)), (wide(1), wide(3))] {
+        for several in [false, true] {
+            let (store, _clock) = store(1);
+            let names = [name("api", 1_000_000), name("api", 1_000_001)];
+            let [own, shared] = [&names[0], &names[1]].map(|name| ask(name, "api", &quota));
+            // Charged while there is room, and again when the place is another key's.
+            for subject in 0..10_000 {
+                take(&store, "filler", subject, &filler);
+            }
+            let receipt = store.decide_now(&[own]).receipt(0, 1);
+            for _ in 0..2 {
+                assert!(store.decide_one(&shared).is_allowed());
+            }
+            for op in [
+                Op::GiveBack(receipt),
+                Op::Return {
+                    receipt,
+                    by: receipt.until,
+                },
+            ] {
+                let back = Ask { op, ..own };
+                let other = Ask::look(b"other", &quota);
+                let outcome = if several {
+                    store.decide_now(&[back, other]).outcomes[0]
+                } else {
+                    store.decide_one(&back)
+                };
+                assert!(outcome.is_allowed());
+                assert_eq!((outcome.remaining, outcome.mark), (0, 0), "{op:?}");
+                assert!(!store.decide_one(&shared).is_allowed(), "{op:?}");
+            }
+        }
+    }
 }

@@ -7,17 +7,20 @@ use tidegate_core::{Ask, Meter, Mode, Op, Quota, Wait};
 fn a_bucket_is_inspected_exactly_as_long_as_it_matters() {
     for quota in [narrow(3), wide(3), window(3), log(3)] {
         let (store, clock) = store(100);
-        assert!(store.inspect_now(b"api/1", &quota).is_none());
+        assert!(store.inspect_now(b"api/ip:10.0.1", &quota).is_none());
         let outcome = take(&store, "api", 1, &quota);
-        let kept = store.inspect_now(b"api/1", &quota).unwrap();
+        let kept = store.inspect_now(b"api/ip:10.0.1", &quota).unwrap();
         assert_eq!(kept.at, START);
         assert_eq!(kept.bucket.reading(&quota, START).remaining, 2);
         clock.advance_micros(outcome.reset_us - 1);
-        assert!(store.inspect_now(b"api/1", &quota).is_some());
+        assert!(store.inspect_now(b"api/ip:10.0.1", &quota).is_some());
         assert_eq!(store.stats().buckets, 1);
         clock.advance_micros(1);
-        assert!(store.inspect_now(b"api/1", &quota).is_none(), "{quota:?}");
-        assert!(!store.reset_now(b"api/1", &quota), "{quota:?}");
+        assert!(
+            store.inspect_now(b"api/ip:10.0.1", &quota).is_none(),
+            "{quota:?}"
+        );
+        assert!(!store.reset_now(b"api/ip:10.0.1", &quota), "{quota:?}");
     }
 }
 
@@ -112,7 +115,9 @@ fn buckets_are_told_apart_by_name_and_band() {
     assert_eq!(take(&store, "api", 2, &hourly).remaining, 4);
     let raised = narrow(10);
     assert_eq!(
-        store.decide_one(&ask("api/1", "api", &raised)).remaining,
+        store
+            .decide_one(&ask("api/ip:10.0.1", "api", &raised))
+            .remaining,
         7,
         "a raise keeps what is owed, in time: 12 seconds are two of ten a minute"
     );

@@ -13,4 +13,5 @@ mod late; // threads that read the clock, and then slept
 mod laws; // the laws that every store obeys
 mod model; // many keys and quotas in one small store, against the model
 mod moving; // quotas that change so that a bucket moves between the table and the records
+mod overflow; // keys for which no place is left, and those that they do not disturb
 mod shop; // a store with a clock moved by hand, and quotas for it

@@ -45,9 +45,10 @@ pub(crate) fn window(amount: u64) -> Quota {
         .unwrap()
 }
 
-/// The name of a subject of a limit; the limit's own name comes first.
+/// The name of a subject of a limit; the limit's own name comes first. All are of one network, so that
+/// those without a place share one overflow bucket.
 pub(crate) fn name(limit: &str, subject: u64) -> String {
-    format!("{limit}/{subject}")
+    format!("{limit}/ip:10.0.{subject}")
 }
 
 /// A take of one by a subject of a limit.

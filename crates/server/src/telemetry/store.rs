@@ -155,7 +155,7 @@ fn encode_memory(encoder: &mut DescriptorEncoder<'_>, stats: &MemoryStats) -> fm
         Some(&Unit::Bytes),
         bytes.metric_type(),
     )?)?;
-    let overflowed = ConstCounter::new(stats.overflowed);
+    let overflowed = ConstCounter::new(stats.shared.total());
     overflowed.encode(encoder.encode_descriptor(
         "store_overflowed",
         "Checks decided by a shared overflow bucket, because the store was full.",

@@ -6,17 +6,25 @@
 //!         └────────────────────────┘└────────────────────────┘
 //! ```
 //!
-//! A key lives in one set. Within it, the search begins at a slot that the fingerprint names and
-//! goes round; it ends at the key or at a slot that was never used. Slots go from *never used* to
-//! *used* and never back: a bucket that is as good as new leaves its slot by being **taken over**
-//! by another key. So no search is ever cut short by a removal, and nothing needs sweeping.
+//! A key has two sets, its *home* and one *other*, both of one stripe (the mutex for claiming slots).
+//! It gets a slot at home while fewer than half of the slots there hold a bucket that matters, and in
+//! the emptier of the two after that. So a table refuses no key before 94 % of its slots are in use;
+//! with one set for each key that happened at 58 %. A set from which a key went to its other set is
+//! marked as *spilled*, for good: only then is the other set searched after a miss.
+//!
+//! Within a set, the search begins at a slot that the fingerprint names and goes round; it ends at the
+//! key or at a slot that was never used. Slots go from *never used* to *used* and never back: a bucket
+//! that is as good as new leaves its slot by being **taken over** by another key. So no search is ever
+//! cut short by a removal, and nothing needs sweeping.
 //!
 //! Who may write what:
 //!
 //! 1. Anybody who has found their key changes its word by compare-and-swap, from the value they
 //!    decided on.
-//! 2. A fingerprint is written only under the set's mutex, so that no key ever gets two slots, and
-//!    only while the slot's word is locked, so that (1) cannot succeed meanwhile.
+//! 2. A fingerprint is written only under the stripe's mutex, so that no key ever gets two slots, and
+//!    only while the slot's word is locked, so that (1) cannot succeed meanwhile. The mark of a spilled
+//!    set is written before the fingerprint: a reader that misses it claims a slot, and then finds the
+//!    key under the mutex.
 //! 3. A reader reads the fingerprint, the word, and the fingerprint again. If both are its key,
 //!    the word was its key's when it was read: had the slot been taken over before, the new word
 //!    would have brought the new fingerprint with it (release, acquire).
@@ -26,26 +34,27 @@
 //!    slot, the exceptions, would have to be followed by a takeover to the very same microsecond and fraction
 //!    between a neighbour's load and swap.)
 
-use crate::sync::{AtomicU64, Backoff, Mutex, MutexGuard};
+mod claim;
+
+use crate::sync::{AtomicU8, AtomicU64, Backoff, Mutex, MutexGuard};
 use crate::word::{self, LOCKED};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// Slots in a set. Sets are large so that, with the table half full, one that overflows is a once in
-/// ten thousand tables event, and a search still ends after one or two slots.
+/// Slots in a set. Sets are large so that most keys find a slot at home, and a search there ends after
+/// one or two slots.
 #[cfg(not(loom))]
 const SET: usize = 64;
 #[cfg(loom)]
 const SET: usize = 2;
 
-/// How long a bucket that is as good as new keeps its slot while there are others: one second.
-const REST_US: u64 = 1_000_000;
-
 /// Mutexes for claiming slots; sets share them.
 const STRIPES_MAX: usize = 256;
 
-/// The fingerprint of a slot that was [vacated](Table::vacate). A key that is known by the same, one in
-/// 2^64, finds there what it would find anywhere: a bucket as good as new.
-const NOBODY: u64 = u64::MAX;
+/// Sets of one stripe at least, if the table has as many: the two sets of a key are of one stripe.
+const STRIPE_SETS_MIN: usize = 64;
+
+/// Marks a set from which a key went to its other set. The bits below count the slots ever used.
+const SPILLED: u8 = 1 << 7;
 
 /// A fingerprint and a word. Zero means never used.
 type Slot = [AtomicU64; 2];
@@ -67,7 +76,9 @@ pub struct Table {
     slots: Box<[Slot]>,
     /// One less than the number of sets, which is a power of two.
     set_mask: usize,
-    /// Each holds the latest instant at which one of its slots was taken over.
+    /// For each set [`SPILLED`] and the number of slots that were ever used. Written under its stripe.
+    marks: Box<[AtomicU8]>,
+    /// A power of two. Each holds the latest instant at which one of its slots was taken over.
     stripes: Box<[Mutex<u64>]>,
 }
 
@@ -82,7 +93,8 @@ impl Table {
         Some(Self {
             slots: zeroed(sets.checked_mul(SET)?)?,
             set_mask: sets.saturating_sub(1),
-            stripes: (0..sets.min(STRIPES_MAX))
+            marks: zeroed_marks(sets)?,
+            stripes: (0..(sets / STRIPE_SETS_MIN).clamp(1, STRIPES_MAX))
                 .map(|_| Mutex::default())
                 .collect(),
         })
@@ -91,7 +103,23 @@ impl Table {
     /// The slot of `fingerprint`, which must not be 0, if it has one.
     #[inline]
     pub fn find(&self, fingerprint: u64) -> Option<Place> {
-        let first = self.first_slot(fingerprint);
+        let home = self.home(fingerprint);
+        self.find_in(home, fingerprint)
+            .or_else(|| self.find_spilled(home, fingerprint))
+    }
+
+    /// The slot of a key that is not in its home set.
+    #[inline(never)]
+    fn find_spilled(&self, home: usize, fingerprint: u64) -> Option<Place> {
+        let is_spilled = self.marks.get(home)?.load(Acquire) & SPILLED != 0;
+        is_spilled
+            .then(|| self.find_in(self.other(home, fingerprint), fingerprint))
+            .flatten()
+    }
+
+    #[inline]
+    fn find_in(&self, nth: usize, fingerprint: u64) -> Option<Place> {
+        let first = nth.wrapping_mul(SET);
         let set: &[Slot; SET] = self.slots.get(first..)?.first_chunk()?;
         let start = start_of(fingerprint);
         for step in 0..SET {
@@ -106,10 +134,10 @@ impl Table {
         None
     }
 
-    /// Which mutex guards the fingerprints of the set that `fingerprint` lives in. Callers that hold
-    /// several take them in rising order.
+    /// The mutex that guards the fingerprints of both sets of `fingerprint`. Callers that hold several
+    /// take them in rising order.
     pub fn stripe_of(&self, fingerprint: u64) -> usize {
-        self.set(fingerprint) % self.stripes.len().max(1)
+        self.home(fingerprint) % self.stripes.len().max(1)
     }
 
     /// Keeps everybody else from writing fingerprints into the sets of a stripe. Tells the latest
@@ -121,92 +149,6 @@ impl Table {
     )]
     pub(crate) fn hold(&self, stripe: usize) -> MutexGuard<'_, u64> {
         self.stripes[stripe].lock()
-    }
-
-    /// Finds or claims a slot for `fingerprint`; a claimed one starts with `word`. Tells whether it
-    /// was claimed.
-    ///
-    /// `now` decides which buckets are as good as new and may be taken over. The caller holds the
-    /// fingerprint's stripe, and goes on holding it if the slot must not be taken over.
-    pub(crate) fn claim(
-        &self,
-        stripe: &mut MutexGuard<'_, u64>,
-        fingerprint: u64,
-        word: u64,
-        now: u64,
-    ) -> Result<(Place, bool), Full> {
-        if let Some(place) = self.find(fingerprint) {
-            return Ok((place, false));
-        }
-        // A bucket that drains within milliseconds is as good as new most of the time, and yet asked
-        // for again and again: while there is room, it keeps its slot for a while.
-        let rested = now.saturating_sub(REST_US);
-        [rested, now]
-            .into_iter()
-            .find_map(|fresh_by| self.seize(fingerprint, word, (fresh_by, now), stripe))
-            .ok_or(Full)
-            .map(|place| (place, true))
-    }
-
-    /// Claims the first slot that was never used, or whose bucket was as good as new by `fresh_by`.
-    fn seize(
-        &self,
-        fingerprint: u64,
-        word: u64,
-        (fresh_by, now): (u64, u64),
-        stripe: &mut MutexGuard<'_, u64>,
-    ) -> Option<Place> {
-        self.probe(fingerprint).find(|place| {
-            let Some([key, state]) = self.slots.get(place.0) else {
-                return false;
-            };
-            let old = state.load(Acquire);
-            let unused = key.load(Relaxed) == 0;
-            let seized = (unused || word::is_fresh(old, fresh_by))
-                && state
-                    .compare_exchange(old, old | LOCKED, AcqRel, Relaxed)
-                    .is_ok();
-            if seized {
-                if !unused {
-                    **stripe = now.max(**stripe);
-                }
-                key.store(fingerprint, Release);
-                state.store(word, Release);
-            }
-            seized
-        })
-    }
-
-    /// Whether `fingerprint` has a slot or could claim one at `now`. The caller holds its stripe, so
-    /// that nobody else claims one; but the bucket in it may be charged meanwhile.
-    pub(crate) fn has_room(
-        &self,
-        _stripe: &MutexGuard<'_, u64>,
-        fingerprint: u64,
-        now: u64,
-    ) -> bool {
-        self.probe(fingerprint).any(|place| {
-            let key = self.fingerprint(place);
-            key == 0 || key == fingerprint || word::is_fresh(self.word(place).load(Acquire), now)
-        })
-    }
-
-    /// Takes the word of `fingerprint`, if it has a slot, which is then nobody's. The caller holds its
-    /// stripe.
-    pub(crate) fn vacate(
-        &self,
-        stripe: &mut MutexGuard<'_, u64>,
-        fingerprint: u64,
-        now: u64,
-    ) -> Option<u64> {
-        let place = self.find(fingerprint)?;
-        let word = self.lock(place, fingerprint).ok()?;
-        **stripe = now.max(**stripe);
-        if let Some([key, _]) = self.slots.get(place.0) {
-            key.store(NOBODY, Release);
-        }
-        self.unlock(place, word::fresh(now));
-        Some(word)
     }
 
     /// The unlocked word of `fingerprint` at `place`, once nobody has it locked.
@@ -252,6 +194,11 @@ impl Table {
         self.word(place).store(word, Release);
     }
 
+    /// The number of slots.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// How many slots hold a bucket that still matters at `now`. Reads the whole table.
     pub fn live(&self, now: u64) -> usize {
         let is_live = |slot: &&Slot| {
@@ -261,21 +208,23 @@ impl Table {
         self.slots.iter().filter(is_live).count()
     }
 
+    /// The number of the set where `fingerprint` is looked for first.
     #[inline]
-    fn set(&self, fingerprint: u64) -> usize {
+    fn home(&self, fingerprint: u64) -> usize {
         // The high half chooses the set, the low bits the slot in it, so that they are independent.
         usize::try_from(fingerprint >> 32).unwrap_or(0) & self.set_mask
     }
 
-    #[inline]
-    fn first_slot(&self, fingerprint: u64) -> usize {
-        self.set(fingerprint).wrapping_mul(SET)
-    }
-
-    fn probe(&self, fingerprint: u64) -> impl Iterator<Item = Place> + use<> {
-        let first = self.first_slot(fingerprint);
-        let start = start_of(fingerprint);
-        (0..SET).map(move |step| Place(first + (start + step) % SET))
+    /// The other set of a key that has its home in `home`, of the same stripe; `home` itself where the
+    /// table has one set.
+    fn other(&self, home: usize, fingerprint: u64) -> usize {
+        let stripes = self.stripes.len();
+        let bits = usize::try_from(fingerprint >> 8 & 0xff_ffff).unwrap_or(0);
+        // The number of the stripe is in the lower bits, which stay.
+        match bits.wrapping_mul(stripes) & self.set_mask {
+            0 => home ^ (stripes & self.set_mask),
+            chosen => home ^ chosen,
+        }
     }
 
     #[inline]
@@ -289,7 +238,7 @@ impl Table {
     #[inline]
     #[expect(
         clippy::indexing_slicing,
-        reason = "places are made by `probe` alone, which stays within the table"
+        reason = "places are made by `find_in` and `probe` alone, which stay within the table"
     )]
     fn word(&self, place: Place) -> &AtomicU64 {
         let [_, state] = &self.slots[place.0];
@@ -316,6 +265,18 @@ fn start_of(fingerprint: u64) -> usize {
 #[cfg(not(loom))]
 fn zeroed(slots: usize) -> Option<Box<[Slot]>> {
     bytemuck::try_zeroed_slice_box(slots).ok()
+}
+
+/// Marks of sets that were never used.
+#[cfg(not(loom))]
+fn zeroed_marks(sets: usize) -> Option<Box<[AtomicU8]>> {
+    bytemuck::try_zeroed_slice_box(sets).ok()
+}
+
+#[cfg(loom)]
+#[expect(clippy::unnecessary_wraps, reason = "as above")]
+fn zeroed_marks(sets: usize) -> Option<Box<[AtomicU8]>> {
+    Some((0..sets).map(|_| AtomicU8::new(0)).collect())
 }
 
 #[cfg(loom)]

@@ -7,17 +7,20 @@
 //! 3. Else make it binding. Hold the stripes of keys that have no slot yet and claim one for each;
 //!    lock the shards of records; lock the words. Each kind in rising order, and the kinds in this
 //!    order, by everybody, so nobody waits in a circle. A new key that finds no room goes to its
-//!    limit's overflow bucket, in the last shard, while the place that it does not have is held; a
-//!    block that finds none is not kept.
+//!    overflow bucket, which is locked after the shards, while the place that it does not have is held;
+//!    a block that finds none is not kept.
 //! 4. If a word is not as it was in step 2, or there are records, decide anew on what is locked.
 //! 5. Write and unlock.
 //!
 //! Step 3 can fail: a slot that was as good as new may have been taken over since it was found. Then
 //! it is done again with the stripes of all targets held, and cannot fail so.
 
+mod shared;
+
 use super::MemoryStore;
 use super::moving::{Found, can_move};
-use crate::records::{Entrance, OVERFLOW, Shard};
+use crate::overflow::Overflow;
+use crate::records::{Entrance, Shard};
 use crate::sync::MutexGuard;
 use crate::table::Place;
 use crate::word;
@@ -51,7 +54,7 @@ enum Home {
     Word { place: Option<Place>, seen: u64 },
     /// In the records.
     Record,
-    /// Nowhere: there is no room, and the limit's overflow bucket stands in.
+    /// Nowhere: there is no room, and the overflow bucket decides.
     Overflow,
     /// Nowhere, and nothing stands in: there is no room for a block, and it is not kept. Its limit
     /// holds all the same, and nobody is blocked because others were.
@@ -78,6 +81,8 @@ struct Plan<'a> {
 struct Draft {
     at: Timestamp,
     passed: bool,
+    /// Whether at least forced charges were made.
+    taken: bool,
     outcomes: Outcomes,
     buckets: Few<Bucket>,
 }
@@ -85,6 +90,8 @@ struct Draft {
 /// What is locked while a request is decided.
 struct Held<'a> {
     shards: Shards<'a>,
+    /// If a target is there.
+    overflow: Option<MutexGuard<'a, Overflow>>,
     /// In the order of the targets, 0 where they are no words.
     words: Few<u64>,
 }
@@ -164,13 +171,7 @@ impl<C: Clock> MemoryStore<C> {
             }
             buckets.push(bucket);
         }
-        let (passed, outcomes) = step::decide(asks, &plan.places, &mut buckets, now);
-        Some(Draft {
-            at: now,
-            passed,
-            outcomes,
-            buckets,
-        })
+        Some(Draft::of(asks, plan, buckets, now))
     }
 
     fn changes_nothing(&self, plan: &Plan<'_>, draft: &Draft) -> bool {
@@ -193,10 +194,13 @@ impl<C: Clock> MemoryStore<C> {
     ) -> Result<Reply, Moved> {
         let (hold_all, draft) = hold;
         let (mut stripes, late) = self.claim_slots(plan, hold_all, now);
-        let mut shards = self.lock_shards(plan, &mut stripes, now);
+        let (shards, overflow, late) = self.lock_shards(plan, &mut stripes, (late, now));
         let words = self.lock_words(plan)?;
-        let late = late || self.is_late(plan, &mut shards, now);
-        let mut locked = Held { shards, words };
+        let mut locked = Held {
+            shards,
+            overflow,
+            words,
+        };
 
         let as_drafted =
             plan.targets.iter().zip(&locked.words).all(
@@ -207,6 +211,9 @@ impl<C: Clock> MemoryStore<C> {
             _ if late => self.decide_held(asks, plan, &mut locked, self.clock.now()),
             _ => self.decide_held(asks, plan, &mut locked, now),
         };
+        if let Some(overflow) = &mut locked.overflow {
+            self.note_shared(overflow, asks, plan, &done);
+        }
         let (now, reply) = (done.at, done.reply());
         for ((target, word), bucket) in plan.targets.iter().zip(&locked.words).zip(done.buckets) {
             match target.home {
@@ -223,8 +230,9 @@ impl<C: Clock> MemoryStore<C> {
                     }
                 }
                 Home::Overflow => {
-                    if let Some(shard) = shard_in(&mut locked.shards, OVERFLOW) {
-                        self.put_overflow(shard, &target.ask, bucket, now);
+                    if let Some(overflow) = &mut locked.overflow {
+                        let name = self.overflow_of(&target.ask, target.fingerprint);
+                        self.put_overflow(overflow, (name, &target.ask), bucket, now);
                     }
                 }
                 Home::Unkept => {}
@@ -278,7 +286,7 @@ impl<C: Clock> MemoryStore<C> {
             .map(|stripe| (stripe, self.table.hold(stripe)))
             .collect();
         let instant = self.since_epoch(now);
-        let late = guards.iter().any(|(_, taken_over)| instant < **taken_over);
+        let mut late = guards.iter().any(|(_, taken_over)| instant < **taken_over);
         for target in &mut plan.targets {
             let stripe = self.table.stripe_of(target.fingerprint);
             let Home::Word { place, seen } = &mut target.home else {
@@ -300,7 +308,8 @@ impl<C: Clock> MemoryStore<C> {
                     Found::Nowhere => {}
                 }
             }
-            let word = self.first_word(&target.ask, now);
+            let (at, word) = self.first_word(&target.ask, target.fingerprint, now);
+            late |= at > now;
             match self.table.claim(guard, target.fingerprint, word, instant) {
                 Ok((found, claimed)) => {
                     *place = Some(found);
@@ -316,13 +325,14 @@ impl<C: Clock> MemoryStore<C> {
     }
 
     /// Locks the shards of all records, and turns away those for which there is no room; locks the
-    /// overflow buckets if need be. Records that are words so far are taken over.
+    /// overflow buckets if need be. Records that are words so far are taken over. Tells whether `now` is
+    /// not now any more.
     fn lock_shards(
         &self,
         plan: &mut Plan<'_>,
         stripes: &mut Few<Stripe<'_>>,
-        now: Timestamp,
-    ) -> Shards<'_> {
+        (late, now): (bool, Timestamp),
+    ) -> (Shards<'_>, Option<MutexGuard<'_, Overflow>>, bool) {
         let records = plan.targets.iter().filter_map(|target| match target.home {
             Home::Record => Some(self.records.shard_of(target.fingerprint)),
             _ => None,
@@ -348,12 +358,16 @@ impl<C: Clock> MemoryStore<C> {
             }
         }
         let turned_away = |target: &Target<'_>| target.home == Home::Overflow;
-        if plan.targets.iter().any(turned_away) || (!shards.is_empty() && self.is_overflowing(now))
-        {
-            shards.push((OVERFLOW, self.records.lock(OVERFLOW)));
-            plan.share_overflow(|ask| self.overflow_of(ask));
+        let is_needed = plan.targets.iter().any(turned_away)
+            || (!shards.is_empty() && self.is_overflowing(now));
+        let overflow = is_needed.then(|| self.records.lock_overflow());
+        if overflow.is_some() {
+            plan.share_overflow(|target| self.overflow_of(&target.ask, target.fingerprint));
         }
-        shards
+        let late = late
+            || overflow.as_ref().is_some_and(|it| it.is_late(now))
+            || self.is_late(plan, &mut shards, now);
+        (shards, overflow, late)
     }
 
     /// Locks all words; gives them back in the order of the targets, 0 for records.
@@ -399,71 +413,64 @@ impl<C: Clock> MemoryStore<C> {
             .zip(&held.words)
             .map(|(target, word)| match target.home {
                 Home::Word { .. } => self.unpack(*word, target.quota),
-                Home::Record => self.take_record(target, &mut held.shards, now),
+                Home::Record => {
+                    let overflow = held.overflow.as_deref();
+                    self.take_record(target, (&mut held.shards, overflow), now)
+                }
                 Home::Overflow | Home::Unkept => Bucket::new(target.quota),
             })
             .collect();
         // Last, because new records begin with copies of these.
         for (target, bucket) in plan.targets.iter().zip(&mut buckets) {
             if target.home == Home::Overflow
-                && let Some(shard) = shard_in(&mut held.shards, OVERFLOW)
+                && let Some(overflow) = &mut held.overflow
             {
-                *bucket = self.take_overflow(shard, &target.ask, now);
+                let name = self.overflow_of(&target.ask, target.fingerprint);
+                *bucket = overflow.take(name, target.quota, now);
             }
         }
         let quotas = plan.targets.iter().map(|target| target.quota);
         let now = self.settle(buckets.iter_mut().zip(quotas), now);
-        let (passed, outcomes) = step::decide(asks, &plan.places, &mut buckets, now);
-        Draft {
-            at: now,
-            passed,
-            outcomes,
-            buckets,
+        match held.overflow {
+            None => Draft::of(asks, plan, buckets, now),
+            Some(_) => Draft::without_credits(asks, plan, buckets, now),
         }
     }
 
-    fn take_record(&self, target: &Target<'_>, shards: &mut Shards<'_>, now: Timestamp) -> Bucket {
-        let fingerprint = target.fingerprint;
-        match shard_in(shards, self.records.shard_of(fingerprint)) {
-            Some(shard) if shard.contains(fingerprint) => {
-                shard.take(fingerprint, target.quota, now)
-            }
-            _ => match shard_in(shards, OVERFLOW) {
-                Some(shard) => shard.copy(self.overflow_of(&target.ask), target.quota, now),
-                None => Bucket::new(target.quota),
-            },
+    fn take_record(
+        &self,
+        target: &Target<'_>,
+        (shards, overflow): (&mut Shards<'_>, Option<&Overflow>),
+        now: Timestamp,
+    ) -> Bucket {
+        let key = target.fingerprint;
+        let shard = shard_in(shards, self.records.shard_of(key));
+        if let Some(shard) = shard.filter(|shard| shard.contains(key)) {
+            return shard.take(key, target.quota, now);
         }
+        let copy = overflow.and_then(|overflow| {
+            let name = self.overflow_of(&target.ask, key);
+            overflow.copy((name, key), target.quota, now)
+        });
+        copy.unwrap_or_else(|| Bucket::new(target.quota))
     }
 }
 
 impl Draft {
+    /// Decides on `buckets`.
+    fn of(asks: &[Ask<'_>], plan: &Plan<'_>, mut buckets: Few<Bucket>, now: Timestamp) -> Self {
+        let stepped = step::decide_telling(asks, &plan.places, &mut buckets, now);
+        Self {
+            at: now,
+            passed: stepped.passed,
+            taken: stepped.taken,
+            outcomes: stepped.outcomes,
+            buckets,
+        }
+    }
+
     fn reply(&self) -> Reply {
         Reply::new(self.at, self.passed, self.outcomes.clone())
-    }
-}
-
-impl Plan<'_> {
-    /// Two new keys of one limit that were both turned away mean one bucket now: the asks for the
-    /// second mean the first.
-    fn share_overflow(&mut self, overflow_of: impl Fn(&Ask<'_>) -> u64) {
-        for i in (0..self.targets.len()).rev() {
-            let Some((earlier, [target, ..])) = self.targets.split_at_checked(i) else {
-                continue;
-            };
-            let name = overflow_of(&target.ask);
-            let same = |other: &Target<'_>| {
-                other.home == Home::Overflow && overflow_of(&other.ask) == name
-            };
-            if target.home == Home::Overflow
-                && let Some(first) = earlier.iter().position(same)
-            {
-                for place in &mut self.places {
-                    let meant = if *place == i { first } else { *place };
-                    *place = meant.saturating_sub(usize::from(meant > i));
-                }
-                self.targets.remove(i);
-            }
-        }
     }
 }
 
