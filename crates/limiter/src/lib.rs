@@ -81,7 +81,7 @@ pub use tidegate_core::{
     Algorithm, Align, Clock, ManualClock, Mode, OnChange, Store, StoreError, StoreErrorKind,
     Timestamp, Wait,
 };
-pub use tidegate_memory::{MemoryStore, Stats as MemoryStats, SystemClock};
+pub use tidegate_memory::{MemoryStore, Overflowed, Stats as MemoryStats, SystemClock};
 pub use tidegate_policy::config::{
     Environment, LocalShare, NoEnvironment, Problem, Secret, Severity, StoreSettings, StoreTarget,
 };

@@ -128,9 +128,9 @@ impl Overflow {
         self.shared
     }
 
-    /// A limit that has overflowed within the last second before the last decision.
-    pub(crate) fn overflowed(&self) -> Option<Overflowed> {
-        self.shared.last.map(|_| self.noted.1.clone())
+    /// The instant of the last decision, and a limit that overflowed then or up to a second before.
+    pub(crate) fn overflowed(&self) -> Option<(Timestamp, &Overflowed)> {
+        self.shared.last.map(|last| (last, &self.noted.1))
     }
 
     /// Remembers that `key` was charged in the bucket that is about to be put back.

@@ -4,6 +4,7 @@
 use crate::alerts::{Alert, AlertKind, Bell, Messenger, watch};
 use crate::decider::Decider;
 use crate::tasks::Tasks;
+use crate::telemetry::room;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{Banned, Store};
@@ -28,6 +29,9 @@ impl<S: Store + 'static> Upkeep<S> {
         tasks.spawn(decider.keep_plans());
         if let Some(nodes) = decider.metrics().nodes() {
             tasks.spawn(Arc::clone(nodes).keep());
+        }
+        if let Some(room) = &decider.metrics().room {
+            tasks.spawn(room::watch(Arc::clone(room)));
         }
         if let Some(tracer) = decider.tracer().map(Arc::clone) {
             tasks.spawn(async move { tracer.run().await });

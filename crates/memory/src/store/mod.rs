@@ -19,6 +19,7 @@ use std::future::{Future, ready};
 #[cfg(not(loom))]
 use std::hash::RandomState;
 use std::hash::{BuildHasher, Hasher};
+use std::time::Duration;
 use tidegate_core::algorithm::{FixedWindow, TokenBucket};
 use tidegate_core::{
     Algorithm, Ask, Bucket, Clock, Inspection, Meter, Mode, Op, Outcome, Outcomes, Quota, Reply,
@@ -238,9 +239,15 @@ impl<C: Clock> MemoryStore<C> {
         self.records.lock_overflow().shared()
     }
 
-    /// A limit that has overflowed of late, for a log; `None` if none ever has.
-    pub fn overflowed(&self) -> Option<Overflowed> {
-        self.records.lock_overflow().overflowed()
+    /// A limit that has overflowed within the last `time`, for people to read. Costs a lock.
+    pub fn overflowed(&self, time: Duration) -> Option<Overflowed> {
+        let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let now = self.clock.now();
+        self.records
+            .lock_overflow()
+            .overflowed()
+            .filter(|(last, _)| now < last.plus(time))
+            .map(|(_, overflowed)| overflowed.clone())
     }
 
     /// Whether buckets of `quota` are words in the table. The same for all buckets of a quota at

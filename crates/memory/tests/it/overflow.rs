@@ -4,6 +4,7 @@ use crate::model::{answer, quotas};
 use crate::shop::{MINUTE_US, ask, narrow, store, take, wide};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 use tidegate_core::{Ask, ManualClock, Op, Quota};
 use tidegate_memory::MemoryStore;
 use tidegate_testkit::model::{ModelBucket, decide_all};
@@ -100,11 +101,12 @@ fn a_network_that_overflows_leaves_others_their_bucket() {
     assert!((160..=200).contains(&others), "{others}");
 }
 
-/// Whose overflow bucket is whose follows from its name, for whichever operation.
 #[test]
 fn shared_decisions_are_counted_and_the_limit_is_noted_without_its_keys() {
     let (store, clock) = store(1);
-    assert_eq!((store.shared().total(), store.overflowed()), (0, None));
+    let minute = Duration::from_mins(1);
+    assert_eq!(store.shared().total(), 0);
+    assert_eq!(store.overflowed(minute), None);
     for subject in 0..10_000 {
         take(&store, "filler", subject, &narrow(1));
     }
@@ -120,10 +122,12 @@ fn shared_decisions_are_counted_and_the_limit_is_noted_without_its_keys() {
     assert_eq!(shared.refused - before.refused, 1);
     assert!(shared.allowed - before.allowed >= 2);
     assert!(shared.last > before.last);
-    let noted = store.overflowed().unwrap();
+    let noted = store.overflowed(minute).unwrap();
     assert_eq!(noted.limit, "api/per-client/");
     assert_eq!(noted.network.as_deref(), Some("203.0"));
     assert_eq!(store.stats().shared, shared);
+    clock.advance_micros(MINUTE_US);
+    assert_eq!(store.overflowed(minute), None, "that was a minute ago");
 }
 
 /// Fillers whose buckets are as good as new one after the other.

@@ -15,6 +15,7 @@ use super::redis::{Nodes, Page};
 use super::reloads::ReloadMetrics;
 use super::reservations::{self, Reservations};
 use super::resp::RespMetrics;
+use super::room::Room;
 use super::sources::SourceMetrics;
 use super::store::{StoreMetrics, StoreStats};
 use super::traces::TraceMetrics;
@@ -53,6 +54,8 @@ pub(crate) struct Metrics {
     pub(crate) alerts: AlertMetrics,
     pub(crate) traces: TraceMetrics,
     nodes: Option<Arc<Nodes>>,
+    /// The room of the store, where that is in this process.
+    pub(crate) room: Option<Arc<dyn Room>>,
     /// The instances that share the store, where they hear of each other.
     pub(crate) instances: Option<Heard>,
     pub(crate) admin: AdminMetrics,
@@ -129,6 +132,10 @@ impl Metrics {
                 .store()
                 .connection()
                 .map(|connection| Arc::new(Nodes::new(connection.clone()))),
+            room: match limiter.store().connection() {
+                None => Some(Arc::new(limiter.clone())),
+                Some(_) => None,
+            },
             instances: limiter.store().heartbeat().map(Heartbeat::heard),
             admin: AdminMetrics::default(),
             connections: Family::default(),

@@ -23,6 +23,7 @@
 //! | `reloads` | which configuration is served, and since when |
 //! | `resp` | what the door of the Redis protocol does |
 //! | `reservations` | reservations, and what became of them |
+//! | `room` | a memory store without room, in the log and in `/status` |
 //! | `waiting` | how many requests wait for limits |
 //! | `without_store` | decisions taken without the store |
 //! | [`store`] | how the store is, and how full |
@@ -52,6 +53,7 @@ pub(crate) mod refusals;
 pub(crate) mod reloads;
 pub(crate) mod reservations;
 pub(crate) mod resp;
+pub(crate) mod room;
 mod sources;
 pub(crate) mod stopwatch;
 pub mod store;

@@ -7,13 +7,19 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use std::fmt::{self, Debug};
+use std::time::Duration;
 use tidegate::redis::{Connection, Heartbeat, Stats as RedisStats};
-use tidegate::{AnyStore, Clock, Limiter, MemoryStats, Store, StoreHealth};
+use tidegate::{AnyStore, Clock, Limiter, MemoryStats, Overflowed, Store, StoreHealth};
 
 /// A store that can be served: it may have figures of its own.
 pub trait StoreStats: Store + Debug + 'static {
     /// How full it is, if it lives in this process.
     fn memory(&self) -> Option<MemoryStats>;
+
+    /// A limit that has shared overflow buckets within the last `time`, if the store lives in this process.
+    fn overflowed(&self, _time: Duration) -> Option<Overflowed> {
+        None
+    }
 
     /// What it has asked of Redis, if it lives there.
     fn redis(&self) -> Option<&RedisStats> {
@@ -35,6 +41,13 @@ impl<C: Clock + Debug + 'static> StoreStats for AnyStore<C> {
     fn memory(&self) -> Option<MemoryStats> {
         match self {
             Self::Memory(store) => Some(store.stats()),
+            _ => None,
+        }
+    }
+
+    fn overflowed(&self, time: Duration) -> Option<Overflowed> {
+        match self {
+            Self::Memory(store) => store.overflowed(time),
             _ => None,
         }
     }
@@ -155,10 +168,27 @@ fn encode_memory(encoder: &mut DescriptorEncoder<'_>, stats: &MemoryStats) -> fm
         Some(&Unit::Bytes),
         bytes.metric_type(),
     )?)?;
+    let slots = gauge(stats.slots);
+    slots.encode(encoder.encode_descriptor(
+        "store_slots",
+        "Slots of the table for buckets.",
+        None,
+        slots.metric_type(),
+    )?)?;
+    let help = "Checks decided by an overflow bucket, by kind of overflow and outcome.";
+    let mut overflow =
+        encoder.encode_descriptor("store_overflow", help, None, MetricType::Counter)?;
+    for (outcome, count) in [
+        ("allowed", stats.shared.allowed),
+        ("refused", stats.shared.refused),
+    ] {
+        let labels = [("kind", "shared"), ("outcome", outcome)];
+        ConstCounter::new(count).encode(overflow.encode_family(&labels)?)?;
+    }
     let overflowed = ConstCounter::new(stats.shared.total());
     overflowed.encode(encoder.encode_descriptor(
         "store_overflowed",
-        "Checks decided by a shared overflow bucket, because the store was full.",
+        "Checks decided by an overflow bucket: the sum of all kinds of overflow.",
         None,
         overflowed.metric_type(),
     )?)?;

@@ -180,3 +180,50 @@ async fn it_is_read_only_and_has_the_token_of_its_door() {
         (405, Some("GET, HEAD"))
     );
 }
+
+/// It was not to be seen: new keys were refused by a bucket that they shared, and `/status` was `UP`.
+#[tokio::test]
+async fn a_memory_store_that_is_full_is_degraded_and_warns_once() {
+    let mut gate = Gate::start(
+        "store: { max_keys: 1 }\n\
+         policies: [{ name: api, limits: [{ name: per-client, key: ip, rate: 2/h }] }]\n",
+    )
+    .await;
+    let mut client = Client::connect(gate.http).await;
+    // A table of one set, and ten keys more: two of them pass.
+    for nth in 0..74 {
+        client
+            .post(&format!(r#"{{"ip": "203.0.113.{nth}"}}"#))
+            .await;
+    }
+    let (reply, full) = status(gate.admin).await;
+    assert_eq!((reply.status, &full["status"]), (200, &"DEGRADED".into()));
+    assert_eq!(full["reasons"], serde_json::json!(["store memory"]));
+    let store = &full["store"];
+    assert_eq!(store["status"], "FULL");
+    assert_eq!(
+        (&store["slots"], &store["shared"]),
+        (&64.into(), &10.into())
+    );
+    assert!(store["buckets"].as_u64().unwrap() >= 64, "{store}");
+    assert_eq!(get(gate.admin, "/readyz").await.status, 200);
+    let metrics = get(gate.admin, "/metrics").await.body;
+    for line in [
+        r#"tidegate_store_overflow_total{kind="shared",outcome="allowed"} 2"#,
+        r#"tidegate_store_overflow_total{kind="shared",outcome="refused"} 8"#,
+        "tidegate_store_overflowed_total 10",
+        "tidegate_store_slots 64",
+    ] {
+        assert!(metrics.lines().any(|it| it == line), "{line} in {metrics}");
+    }
+    let message = "memory store full; new keys without a place share a bucket with their network";
+    let line = gate.process.logs(message, ("network", "203.0")).await;
+    assert_eq!(
+        (&line["level"], &line["limit"]),
+        (&"WARN".into(), &"api/per-client".into())
+    );
+    gate.process.signal("TERM").await;
+    let log = gate.process.ended().await.stderr;
+    assert_eq!(log.matches(message).count(), 1, "{log}");
+    assert!(!log.contains("203.0.113"), "no key is in {log}");
+}

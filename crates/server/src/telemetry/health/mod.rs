@@ -12,7 +12,7 @@ mod store;
 
 use crate::decider::{Decider, Standing};
 use crate::server::phase::Phase;
-use crate::telemetry::instances;
+use crate::telemetry::{instances, room};
 use serde_json::{Map, Value, json};
 use tidegate::Store;
 use tidegate::redis::Heard;
@@ -57,7 +57,7 @@ impl Document {
         };
         document.phase(phase);
         let standing = decider.standing().await;
-        document.store(decider, standing);
+        document.store(decider, standing).await;
         document.configuration(decider);
         document.instances(decider);
         document.sources(decider);
@@ -107,7 +107,7 @@ impl Document {
         self.part("phase", word.into());
     }
 
-    fn store<S: Store>(&mut self, decider: &Decider<S>, standing: Standing) {
+    async fn store<S: Store>(&mut self, decider: &Decider<S>, standing: Standing) {
         let status = match standing {
             Standing::Sound => Status::Up,
             Standing::Degraded => Status::Degraded,
@@ -119,7 +119,7 @@ impl Document {
         let word = if status == Status::Up { "UP" } else { "DOWN" };
         let health = decider.limiter().store_health();
         let store = match decider.metrics().nodes() {
-            None => json!({ "kind": "memory", "status": word }),
+            None => self.memory(decider, word).await,
             Some(nodes) => {
                 let all = nodes.all();
                 for node in all.iter().filter(|node| !node.calls.is_connected) {
@@ -129,6 +129,25 @@ impl Document {
             }
         };
         self.part("store", store);
+    }
+
+    /// The store in this process, which is full while new keys share buckets.
+    async fn memory<S: Store>(&mut self, decider: &Decider<S>, word: &str) -> Value {
+        let Some(room) = &decider.metrics().room else {
+            return json!({ "kind": "memory", "status": word });
+        };
+        let is_full = room.overflowed().is_some();
+        if is_full {
+            self.complain(Status::Degraded, "store memory");
+        }
+        let stats = room::stats(room).await;
+        json!({
+            "kind": "memory",
+            "status": if is_full { "FULL" } else { word },
+            "slots": stats.slots,
+            "buckets": stats.buckets,
+            "shared": stats.shared.total(),
+        })
     }
 
     fn configuration<S: Store>(&mut self, decider: &Decider<S>) {

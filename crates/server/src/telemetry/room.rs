@@ -1,0 +1,131 @@
+//! A memory store without room: one warning in the log, and a reason in `/status`.
+
+use super::store::StoreStats;
+use crate::tasks;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate::{Limiter, MemoryStats, Overflowed};
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+/// A store counts as full for this long after the last check that a shared overflow bucket decided.
+const LASTS: Duration = Duration::from_mins(1);
+
+/// How often the log watcher looks.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// The log has at most one warning in this time.
+const QUIET: Duration = Duration::from_mins(10);
+
+/// The room of a store in this process.
+pub(crate) trait Room: Debug + Send + Sync {
+    /// A limit that shares overflow buckets now, or has within the last minute.
+    fn overflowed(&self) -> Option<Overflowed>;
+
+    /// How full the store is. Reads the whole table, so it is not for a thread that serves.
+    fn stats(&self) -> Option<MemoryStats>;
+}
+
+impl<S: StoreStats> Room for Limiter<S> {
+    fn overflowed(&self) -> Option<Overflowed> {
+        self.store().overflowed(LASTS)
+    }
+
+    fn stats(&self) -> Option<MemoryStats> {
+        self.store().memory()
+    }
+}
+
+/// How full the store is, read where it holds no request up.
+pub(crate) async fn stats(room: &Arc<dyn Room>) -> MemoryStats {
+    let room = Arc::clone(room);
+    let stats = tasks::blocking(move || room.stats()).await;
+    stats.flatten().unwrap_or_default()
+}
+
+/// Logs when the store begins and ceases to be full, until it is aborted.
+pub(crate) async fn watch(room: Arc<dyn Room>) {
+    let mut seen = Seen::default();
+    loop {
+        sleep(EVERY).await;
+        let overflowed = room.overflowed();
+        match (seen.look(overflowed.is_some(), Instant::now()), overflowed) {
+            (Some(Line::Full), Some(Overflowed { limit, network })) => {
+                let stats = stats(&room).await;
+                warn!(
+                    limit = limit.trim_end_matches('/'),
+                    network,
+                    buckets = stats.buckets,
+                    slots = stats.slots,
+                    shared_allowed = stats.shared.allowed,
+                    shared_refused = stats.shared.refused,
+                    fix = "raise store.max_keys, or find the client that makes so many keys",
+                    "memory store full; new keys without a place share a bucket with their network"
+                );
+            }
+            (Some(Line::Room), _) => {
+                info!("memory store has room again; new keys get their own buckets");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A line to log.
+#[derive(Debug, PartialEq, Eq)]
+enum Line {
+    Full,
+    Room,
+}
+
+/// The lines that were logged.
+#[derive(Debug, Default)]
+struct Seen {
+    warned: Option<Instant>,
+    /// The last line was a warning.
+    is_open: bool,
+}
+
+impl Seen {
+    /// The line to log, if any: a store that is full now and then logs no more than one that is full for
+    /// long.
+    fn look(&mut self, is_full: bool, now: Instant) -> Option<Line> {
+        let may_warn = self
+            .warned
+            .is_none_or(|warned| now.duration_since(warned) >= QUIET);
+        if is_full && may_warn {
+            (self.warned, self.is_open) = (Some(now), true);
+            return Some(Line::Full);
+        }
+        let is_over = !is_full && self.is_open;
+        self.is_open &= is_full;
+        is_over.then_some(Line::Room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Line, Seen};
+    use std::time::Duration;
+    use tokio::time::Instant;
+
+    #[test]
+    fn a_full_store_warns_once_in_ten_minutes() {
+        let (mut seen, start) = (Seen::default(), Instant::now());
+        let mut look = |second, is_full| seen.look(is_full, start + Duration::from_secs(second));
+        assert_eq!(look(0, false), None);
+        assert_eq!(look(1, true), Some(Line::Full));
+        assert_eq!(look(2, true), None);
+        assert_eq!(look(62, false), Some(Line::Room));
+        assert_eq!(look(63, false), None);
+        // Again, within ten minutes: neither line.
+        assert_eq!(look(100, true), None);
+        assert_eq!(look(200, false), None);
+        assert_eq!(look(300, true), None);
+        assert_eq!(look(601, true), Some(Line::Full));
+        assert_eq!(look(602, true), None);
+        assert_eq!(look(1_201, true), Some(Line::Full));
+        assert_eq!(look(1_202, false), Some(Line::Room));
+    }
+}
