@@ -6,10 +6,6 @@ use tidegate_memory::{MemoryStore, SystemClock};
 /// Whichever store a configuration names, told apart while running.
 #[derive(Debug)]
 #[non_exhaustive]
-#[cfg_attr(
-    feature = "redis",
-    expect(clippy::large_enum_variant, reason = "a program has one store")
-)]
 pub enum AnyStore<C = SystemClock> {
     /// Buckets in this process.
     Memory(MemoryStore<C>),

@@ -34,7 +34,7 @@ pub struct Records {
     shards: Box<[Mutex<Shard>]>,
     /// Locked after all shards, so that a thread that holds the place where a key would have been may
     /// lock it as well.
-    overflow: Mutex<Overflow>,
+    overflow: Box<Mutex<Overflow>>,
 }
 
 /// A part of the records.
@@ -94,7 +94,7 @@ impl Records {
         let shard = || Mutex::new(Shard::new(bytes_max));
         Self {
             shards: (0..SHARDS).map(|_| shard()).collect(),
-            overflow: Mutex::new(Overflow::new(bytes_max)),
+            overflow: Box::new(Mutex::new(Overflow::new(bytes_max))),
         }
     }
 
