@@ -12,7 +12,7 @@ use tidegate_policy::import::EnvoyOptions;
 use tokio::time::sleep;
 
 /// How often files are looked at.
-const EVERY: Duration = Duration::from_secs(1);
+pub(crate) const EVERY: Duration = Duration::from_secs(1);
 
 /// The most files of a folder whose changes are noticed.
 const FILES_MAX: usize = 10_000;

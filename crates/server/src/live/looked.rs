@@ -37,13 +37,13 @@ struct Seen {
 /// Something that failed and may not the next time, though nothing looks otherwise: when too many files
 /// are open, say. It is tried again by itself, less and less often.
 #[derive(Debug, Default)]
-struct Again {
+pub(crate) struct Again {
     failures: u32,
     at: Option<Instant>,
 }
 
 impl Again {
-    fn note(&mut self, has_failed: bool) {
+    pub(crate) fn note(&mut self, has_failed: bool) {
         if !has_failed {
             *self = Self::default();
             return;
@@ -52,7 +52,7 @@ impl Again {
         self.failures = self.failures.saturating_add(1);
     }
 
-    fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.at.is_some_and(|at| at <= Instant::now())
     }
 }

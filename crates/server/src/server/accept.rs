@@ -5,7 +5,7 @@ use super::phase::Watch;
 use super::pulse::Pulse;
 use super::reception::{Arrival, Reception, Secure, Threshold};
 use super::room::{Origin, Place, Room};
-use super::tls;
+use super::tls::{self, DoorTls};
 use super::trouble::Trouble;
 use crate::decider::Decider;
 use crate::tasks::Tasks;
@@ -14,7 +14,7 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::Store;
+use tidegate::{Client, Store};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{interval, sleep, timeout};
@@ -34,7 +34,7 @@ struct Acceptor<R> {
     tasks: Arc<Tasks>,
     room: Arc<Room>,
     origin: Box<dyn Fn(IpAddr) -> Origin + Send + Sync>,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Arc<DoorTls>>,
 }
 
 /// Accepts connections until the listener closes, and serves them.
@@ -68,7 +68,7 @@ fn origin<S: Store>(decider: &Decider<S>, peer: IpAddr) -> Origin {
     let client = rules.as_ref().map(|rules| rules.client());
     Origin::new(
         peer,
-        client.map_or(64, |client| client.ipv6_prefix()),
+        client.map_or(64, Client::ipv6_prefix),
         client.is_some_and(|client| client.trusts(peer)),
     )
 }
@@ -195,7 +195,7 @@ impl<R: Reception> Acceptor<R> {
             open: Open::count(&metrics.connections, place),
         };
         let reception = Arc::clone(&self.reception);
-        match self.tls.clone() {
+        match self.tls.as_ref().map(|tls| tls.acceptor()) {
             None => self.tasks.spawn(reception.serve(stream, arrival)),
             Some(tls) => self.tasks.spawn(async move {
                 let threshold = reception.threshold();

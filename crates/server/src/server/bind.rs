@@ -1,15 +1,15 @@
 //! Opening the doors: sockets bound, certificates read, nothing accepted yet.
 
-use super::tls;
+use super::tls::DoorTls;
 use super::token::Token;
 use crate::doors::Protocols;
 use crate::failure::Failure;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use tidegate_policy::config::{Listen, Listener};
 use tokio::net::{TcpListener, TcpSocket};
-use tokio_rustls::TlsAcceptor;
 use tracing::warn;
 
 /// Connections that the kernel holds for a listener until they are accepted. The system's own bound
@@ -36,24 +36,35 @@ pub struct BoundDoor {
     pub(super) socket: TcpListener,
     /// Where it listens: with the port that the system chose, where 0 was asked for.
     pub address: SocketAddr,
-    pub(super) tls: Option<TlsAcceptor>,
+    pub(super) tls: Option<Arc<DoorTls>>,
     pub(super) token: Option<Token>,
     /// The most connections of one address, if configured.
     pub(super) of_address: Option<usize>,
 }
 
+impl Listeners {
+    /// Returns the listeners that are open, by name.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (&'static str, &BoundDoor)> {
+        let all = [
+            ("http", self.http.as_ref()),
+            ("grpc", self.grpc.as_ref()),
+            ("resp", self.resp.as_ref()),
+            ("gateway", self.gateway.as_ref()),
+            ("admin", Some(&self.admin)),
+        ];
+        all.into_iter()
+            .filter_map(|(name, bound)| Some((name, bound?)))
+    }
+}
+
 /// Binds all listeners, or says which one could not be opened, and what to do about it.
-#[expect(
-    clippy::unused_async,
-    reason = "sockets belong to a runtime: whoever awaits this has one"
-)]
 pub async fn bind(listen: &Listen) -> Result<Listeners, Failure> {
     let (one, both, two) = (
         Protocols::Http1.alpn(),
         Protocols::Http1AndHttp2.alpn(),
         Protocols::Http2.alpn(),
     );
-    let open = |name, listener: &Option<Listener>, alpn| {
+    let open = |name, listener: &Option<Listener>, alpn: &'static [&'static [u8]]| {
         let listener = listener.as_ref();
         listener
             .map(|it| bind_door(name, it, alpn, false))
@@ -72,13 +83,13 @@ pub async fn bind(listen: &Listen) -> Result<Listeners, Failure> {
 fn bind_door(
     name: &'static str,
     listener: &Listener,
-    alpn: &[&[u8]],
+    alpn: &'static [&'static [u8]],
     may_move: bool,
 ) -> Result<BoundDoor, Failure> {
     // Files first: a certificate that cannot be read is a mistake in the configuration, whether or
     // not the address is free.
     let tls = listener.tls.as_ref();
-    let tls = tls.map(|tls| tls::acceptor(tls, alpn)).transpose();
+    let tls = tls.map(|tls| DoorTls::read(tls, alpn)).transpose();
     let tls = tls.map_err(|why| Failure::input(format!("listen.{name}.tls: {why}")))?;
     let asked = listener.address;
     let mut bound = listen_on(asked);
@@ -98,7 +109,7 @@ fn bind_door(
     Ok(BoundDoor {
         address,
         socket,
-        tls,
+        tls: tls.map(Arc::new),
         token: listener.token.clone().map(Token::new),
         of_address: listener.connections_per_address,
     })
@@ -146,6 +157,11 @@ impl BoundDoor {
     /// Whether it speaks TLS.
     pub fn has_tls(&self) -> bool {
         self.tls.is_some()
+    }
+
+    /// Returns when its certificate expires, as RFC 3339 writes it.
+    pub fn expiry(&self) -> Option<String> {
+        self.tls.as_ref()?.expiry()
     }
 
     /// Whether callers need a token.

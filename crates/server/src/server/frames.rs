@@ -1,6 +1,6 @@
 //! A budget of HTTP/2 control frames, counted by their headers as bytes pass.
 //!
-//! Control frames (PRIORITY, WINDOW_UPDATE, PING, SETTINGS, RST_STREAM) cost a client nothing and the
+//! Control frames (`PRIORITY`, `WINDOW_UPDATE`, `PING`, `SETTINGS`, `RST_STREAM`) cost a client nothing and the
 //! server some work each, so a flood of them slows down everybody else. A well-behaved client sends them
 //! because something happened: it began a request, or it received a piece of a response. Those earn
 //! budget; so does time, a little.
@@ -174,15 +174,16 @@ impl Frames {
             }
             self.known = self.known.saturating_add(count);
             if self.known == HEAD {
-                let [a, b, c, kind, flags, d, e, f, g] = self.head;
-                let length = u32::from_be_bytes([0, a, b, c]);
+                let [high, mid, low, kind, flags, stream @ ..] = self.head;
+                let length = u32::from_be_bytes([0, high, mid, low]);
                 self.known = 0;
                 self.skip = usize::try_from(length).unwrap_or(usize::MAX);
                 see(Frame {
                     length,
                     kind,
                     flags,
-                    stream: u32::from_be_bytes([d & 0x7f, e, f, g]),
+                    // The first bit is reserved.
+                    stream: u32::from_be_bytes(stream) & (u32::MAX >> 1),
                 });
             }
         }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `bind` | opening the doors |
 //! | `tls`, `token` | what it takes to come in |
+//! | `renewal`, `expiry` | certificates that are replaced, and when they expire |
 //! | `accept`, `room`, `trouble` | accepting connections, bounded, and what the log hears of it |
 //! | `reception` | what stands between accepting and speaking |
 //! | `connection`, `http2`, `streams` | one connection, from its first byte to its last |
@@ -17,6 +18,7 @@
 mod accept;
 mod bind;
 mod connection;
+mod expiry;
 mod frames;
 mod http2;
 mod idle;
@@ -26,6 +28,7 @@ pub(crate) mod paced;
 pub mod phase;
 pub(crate) mod pulse;
 pub(crate) mod reception;
+mod renewal;
 mod room;
 mod screen;
 pub(crate) mod session;
@@ -92,6 +95,11 @@ pub async fn run<S: Store + 'static>(
         metrics: decider.metrics().door(name),
         closes_in,
     };
+
+    // Ends where it stands, once this is dropped.
+    let renewals = Tasks::new();
+    let files = renewal::of(&listeners, decider.metrics());
+    renewals.spawn(renewal::keep(files, serving.live().cloned()));
 
     let admin_tasks = Arc::new(Tasks::new());
     let api = serving.live().cloned();

@@ -1,8 +1,9 @@
 //! The connections of one listener: how many there are, from where, and which have been idle longest.
 
 use super::pulse::Pulse;
+use foldhash::quality::RandomState;
+use hashbrown::HashMap;
 use parking_lot::Mutex;
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -32,7 +33,7 @@ impl Origin {
                 let kept = u128::MAX.checked_shl(cut).unwrap_or(0);
                 IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & kept))
             }
-            address => address,
+            address @ IpAddr::V4(_) => address,
         };
         Self { network, is_proxy }
     }
@@ -49,8 +50,11 @@ pub(super) struct Room {
     /// connections have been idle, and no request reads a clock for it.
     moments: Arc<AtomicU64>,
     /// By network and number. Connections that were asked to close are not among them.
-    open: Mutex<HashMap<IpAddr, HashMap<u64, Arc<Pulse>>>>,
+    open: Mutex<HashMap<IpAddr, Own, RandomState>>,
 }
+
+/// The connections of one network, by number.
+type Own = HashMap<u64, Arc<Pulse>, RandomState>;
 
 /// A place in a [`Room`], until it is dropped.
 #[derive(Debug)]
@@ -122,7 +126,7 @@ impl Room {
     /// Asks some of the longest idle connections to close, and returns how many.
     pub(super) fn evict(&self) -> usize {
         let mut open = self.open.lock();
-        let all = open.values().map(HashMap::len).sum();
+        let all = open.values().map(Own::len).sum();
         let idle = open.iter().flat_map(|(network, own)| {
             own.iter()
                 .filter_map(|(number, pulse)| Some((pulse.idle_since()?, (*network, *number))))

@@ -1,5 +1,12 @@
-//! TLS of a door: certificates from PEM files, optionally for callers as well.
+//! TLS of a listener: certificates from PEM files, optionally for callers as well, read again when they
+//! change.
 
+use super::expiry::expiry;
+use crate::sight::Sight;
+use arc_swap::ArcSwap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use tidegate_policy::admin::Sha256;
@@ -14,29 +21,124 @@ use tokio_rustls::server::TlsStream;
 
 const HTTP2: &[u8] = b"h2";
 
-/// The acceptor for these files, or what is wrong with them. Only TLS 1.2 and 1.3 are spoken, and
-/// within it only the protocols of `alpn`, or whatever the caller likes where there are none.
-pub(super) fn acceptor(tls: &Tls, alpn: &[&[u8]]) -> Result<TlsAcceptor, String> {
-    let provider = Arc::new(ring::default_provider());
-    let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    let config = match &tls.client_ca {
-        Some(path) => config.with_client_cert_verifier(verifier(path, provider)?),
-        None => config.with_no_client_auth(),
-    };
-    let key = PrivateKeyDer::from_pem_file(&tls.key)
-        .map_err(|error| unreadable(&tls.key, "private key", &error))?;
-    let mut config = config
-        .with_single_cert(certificates(&tls.cert)?, key)
-        .map_err(|error| {
+/// The most bytes of a file.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// The TLS of a listener. A handshake takes the files as they were last read without a mistake.
+pub(super) struct DoorTls {
+    files: Tls,
+    alpn: &'static [&'static [u8]],
+    current: ArcSwap<Current>,
+    /// How the files looked before they were read for the first time.
+    first_seen: Vec<Sight>,
+}
+
+/// What was read.
+struct Current {
+    config: Arc<ServerConfig>,
+    /// When the certificate expires, as RFC 3339 writes it.
+    expiry: Option<String>,
+    /// Hashes of the files.
+    files: Vec<Sha256>,
+}
+
+impl DoorTls {
+    /// Reads `files`, or returns what is wrong with them. Only TLS 1.2 and 1.3 are spoken, and within it
+    /// only the protocols of `alpn`, or any protocol if there are none.
+    pub(super) fn read(files: &Tls, alpn: &'static [&'static [u8]]) -> Result<Self, String> {
+        // Looked at first: whatever changes from here on is seen to differ.
+        let first_seen = sights(files);
+        Ok(Self {
+            current: ArcSwap::from_pointee(Current::read(files, alpn)?),
+            files: files.clone(),
+            alpn,
+            first_seen,
+        })
+    }
+
+    /// Reads the files again, and returns true if they hold something else than before: the next
+    /// handshake takes that. An error leaves everything as it was.
+    pub(super) fn read_again(&self) -> Result<bool, String> {
+        let read = Current::read(&self.files, self.alpn)?;
+        let is_new = read.files != self.current.load().files;
+        if is_new {
+            self.current.store(Arc::new(read));
+        }
+        Ok(is_new)
+    }
+
+    /// Returns when the certificate expires, as RFC 3339 writes it.
+    pub(super) fn expiry(&self) -> Option<String> {
+        self.current.load().expiry.clone()
+    }
+
+    pub(super) fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::clone(&self.current.load().config))
+    }
+
+    /// Returns how the files looked before they were read for the first time.
+    pub(super) fn first_seen(&self) -> &[Sight] {
+        &self.first_seen
+    }
+
+    /// Returns how the files look now.
+    pub(super) fn sights(&self) -> Vec<Sight> {
+        sights(&self.files)
+    }
+}
+
+fn sights(files: &Tls) -> Vec<Sight> {
+    let paths = [&files.cert, &files.key]
+        .into_iter()
+        .chain(&files.client_ca);
+    paths.map(|path| Sight::of(Path::new(path))).collect()
+}
+
+impl Current {
+    fn read(tls: &Tls, alpn: &[&[u8]]) -> Result<Self, String> {
+        let provider = Arc::new(ring::default_provider());
+        let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| error.to_string())?;
+        let mut files = Vec::new();
+        let mut text = |path: &str| {
+            let text = bytes(path).map_err(|error| cannot_read(path, &error))?;
+            files.push(Sha256::of(&text));
+            Ok::<_, String>(text)
+        };
+        let config = match &tls.client_ca {
+            Some(path) => config.with_client_cert_verifier(verifier(path, &text(path)?, provider)?),
+            None => config.with_no_client_auth(),
+        };
+        let key = PrivateKeyDer::from_pem_slice(&text(&tls.key)?)
+            .map_err(|error| unreadable(&tls.key, "private key", &error))?;
+        let chain = certificates(&tls.cert, &text(&tls.cert)?)?;
+        let expiry = chain.first().and_then(|certificate| expiry(certificate));
+        let mut config = config.with_single_cert(chain, key).map_err(|error| {
             format!(
                 "`{}` and `{}` do not go together: {error}",
                 tls.cert, tls.key
             )
         })?;
-    config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
-    Ok(TlsAcceptor::from(Arc::new(config)))
+        config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+        Ok(Self {
+            config: Arc::new(config),
+            expiry,
+            files,
+        })
+    }
+}
+
+/// Returns what a file holds, if it is not too large.
+fn bytes(path: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = File::open(Path::new(path))?;
+    file.take(BYTES_MAX.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > BYTES_MAX {
+        return Err(io::Error::other("it has more than 1 MiB"));
+    }
+    Ok(bytes)
 }
 
 /// Whether it was agreed to speak HTTP/2.
@@ -55,10 +157,11 @@ pub(super) fn certificate<I>(stream: &TlsStream<I>) -> Option<Sha256> {
 /// Lets in only callers whose certificate one of those in `path` signed.
 fn verifier(
     path: &str,
+    text: &[u8],
     provider: Arc<CryptoProvider>,
 ) -> Result<Arc<dyn tokio_rustls::rustls::server::danger::ClientCertVerifier>, String> {
     let mut roots = RootCertStore::empty();
-    for certificate in certificates(path)? {
+    for certificate in certificates(path, text)? {
         roots
             .add(certificate)
             .map_err(|error| format!("`{path}` holds what cannot sign: {error}"))?;
@@ -69,9 +172,9 @@ fn verifier(
 }
 
 /// The certificates in a PEM file; at least one.
-fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
-    let read = CertificateDer::pem_file_iter(Path::new(path)).and_then(Iterator::collect);
-    let certificates: Vec<_> = read.map_err(|error| unreadable(path, "certificate", &error))?;
+fn certificates(path: &str, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
+    let certificates = read.map_err(|error| unreadable(path, "certificate", &error))?;
     if certificates.is_empty() {
         return Err(format!("`{path}` holds no certificate in PEM"));
     }
@@ -81,7 +184,20 @@ fn certificates(path: &str) -> Result<Vec<CertificateDer<'static>>, String> {
 fn unreadable(path: &str, what: &str, error: &PemError) -> String {
     match error {
         PemError::NoItemsFound => format!("`{path}` holds no {what} in PEM"),
-        PemError::Io(error) => format!("`{path}` cannot be read: {error}"),
+        PemError::Io(error) => cannot_read(path, error),
         error => format!("`{path}` is not PEM with a {what}: {error}"),
+    }
+}
+
+fn cannot_read(path: &str, error: &io::Error) -> String {
+    format!("`{path}` cannot be read: {error}")
+}
+
+impl fmt::Debug for DoorTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DoorTls")
+            .field("files", &self.files)
+            .field("expiry", &self.expiry())
+            .finish_non_exhaustive()
     }
 }

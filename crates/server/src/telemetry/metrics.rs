@@ -65,6 +65,7 @@ pub(crate) struct Metrics {
     refused: Family<DoorLabel, Counter>,
     closed: Family<ClosedLabels, Counter>,
     broken: Family<DoorLabel, Counter>,
+    expiry: Family<DoorLabel, Gauge>,
     bad_requests: Family<BadLabels, Counter>,
     registry: Registry,
 }
@@ -99,6 +100,7 @@ pub(crate) struct DoorMetrics {
     pub(crate) gateway: Arc<GatewayMetrics>,
     door: &'static str,
     bad_requests: Family<BadLabels, Counter>,
+    expiry: Family<DoorLabel, Gauge>,
 }
 
 /// How counters were laid out before others were, see [`Metrics::lay_out`].
@@ -157,6 +159,7 @@ impl Metrics {
             refused: Family::default(),
             closed: Family::default(),
             broken: Family::default(),
+            expiry: Family::default(),
             bad_requests: Family::default(),
             registry: Registry::with_prefix("tidegate"),
         };
@@ -187,6 +190,33 @@ impl Metrics {
             Shared(Arc::clone(&self.durations)),
         );
         self.grpc.register(registry);
+        self.register_connections();
+        let registry = &mut self.registry;
+        // A store that cannot fail has none of these: they would be noise.
+        if limiter.store_health().is_some() {
+            registry.register_collector(Box::new(Arc::clone(&self.without_store)));
+        }
+        registry.register_collector(Box::new(Arc::clone(&self.gateway)));
+        registry.register_collector(Box::new(Arc::clone(&self.resp)));
+        registry.register_collector(Box::new(Arc::clone(&self.guards)));
+        registry.register_collector(Box::new(Lists::new(limiter.clone())));
+        registry.register_collector(Box::new(Arc::clone(&self.plans)));
+        registry.register_collector(Box::new(plans::Sources::new(limiter.clone())));
+        registry.register_collector(Box::new(WaitingMetrics::new(limiter.clone())));
+        registry.register_collector(Box::new(CountingMetrics::new(limiter.clone())));
+        registry.register_collector(Box::new(StoreMetrics::new(limiter)));
+        if let Some(heard) = &self.instances {
+            registry.register_collector(Box::new(InstanceMetrics(heard.clone())));
+        }
+        if let Some(nodes) = &self.nodes {
+            registry.register_collector(Box::new(Page(Arc::clone(nodes))));
+        }
+        self
+    }
+
+    /// Registers what is counted by listener.
+    fn register_connections(&mut self) {
+        let registry = &mut self.registry;
         registry.register("connections", "Open connections", self.connections.clone());
         registry.register(
             "connections_accepted",
@@ -213,26 +243,12 @@ impl Metrics {
             "Connections that ended in their TLS handshake",
             self.broken.clone(),
         );
-        // A store that cannot fail has none of these: they would be noise.
-        if limiter.store_health().is_some() {
-            registry.register_collector(Box::new(Arc::clone(&self.without_store)));
-        }
-        registry.register_collector(Box::new(Arc::clone(&self.gateway)));
-        registry.register_collector(Box::new(Arc::clone(&self.resp)));
-        registry.register_collector(Box::new(Arc::clone(&self.guards)));
-        registry.register_collector(Box::new(Lists::new(limiter.clone())));
-        registry.register_collector(Box::new(Arc::clone(&self.plans)));
-        registry.register_collector(Box::new(plans::Sources::new(limiter.clone())));
-        registry.register_collector(Box::new(WaitingMetrics::new(limiter.clone())));
-        registry.register_collector(Box::new(CountingMetrics::new(limiter.clone())));
-        registry.register_collector(Box::new(StoreMetrics::new(limiter)));
-        if let Some(heard) = &self.instances {
-            registry.register_collector(Box::new(InstanceMetrics(heard.clone())));
-        }
-        if let Some(nodes) = &self.nodes {
-            registry.register_collector(Box::new(Page(Arc::clone(nodes))));
-        }
-        self
+        registry.register_with_unit(
+            "tls_certificate_expiry_timestamp",
+            "When the certificate of a listener expires",
+            Unit::Seconds,
+            self.expiry.clone(),
+        );
     }
 
     /// Lays out the counters for `policies`, which are about to take effect, and tells how they were.
@@ -271,6 +287,7 @@ impl Metrics {
             gateway: Arc::clone(&self.gateway),
             door: name,
             bad_requests: self.bad_requests.clone(),
+            expiry: self.expiry.clone(),
         }
     }
 
@@ -294,6 +311,11 @@ impl Metrics {
 }
 
 impl DoorMetrics {
+    /// Shows when the listener's certificate expires, in seconds since 1970.
+    pub(crate) fn certificate_expires(&self, at: i64) {
+        self.expiry.get_or_create(&[("door", self.door)]).set(at);
+    }
+
     /// Counts idle connections that were closed because the listener was full.
     pub(crate) fn closed_when_full(&self, count: usize) {
         add(&self.full, count);

@@ -52,6 +52,8 @@ mod program;
 mod redis_keys;
 /// Another configuration while requests are under way.
 mod reload;
+/// Certificates that are replaced while they are served.
+mod renewal;
 /// `POST /v1/reserve`, `/v1/commit`, `/v1/refund`.
 mod reserve;
 /// The same as a person tries them.

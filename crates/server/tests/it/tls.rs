@@ -15,7 +15,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-fn config(certificates: &Certificates, client_ca: bool) -> String {
+pub(crate) fn config(certificates: &Certificates, client_ca: bool) -> String {
     let [cert, key, ca] = ["cert.pem", "key.pem", "ca.pem"].map(|name| certificates.path(name));
     let client_ca = if client_ca {
         format!(", client_ca: '{ca}'")
@@ -36,7 +36,7 @@ policies:
 }
 
 /// Connects as a client that trusts `authority`, and shows `identity` if it has one.
-async fn connect(
+pub(crate) async fn connect(
     address: SocketAddr,
     authority: &str,
     identity: Option<(String, String)>,

@@ -321,8 +321,11 @@ async fn prometheus_reads_the_page_and_finds_what_its_rules_ask_for() {
     }
 }
 
-/// What only servers with plans have.
-const ELSEWHERE: [&str; 1] = ["tidegate_plans_stale"];
+/// Metrics of servers with plans or TLS only.
+const ELSEWHERE: [&str; 2] = [
+    "tidegate_plans_stale",
+    "tidegate_tls_certificate_expiry_timestamp_seconds",
+];
 
 /// The metrics of ours that a query names.
 fn names(query: &str) -> Vec<String> {

@@ -86,19 +86,9 @@ pub(super) fn bounds(descriptors: Option<u64>, bounds: &Bounds, listen: &Listen)
 
 /// Tells where the doors are.
 pub(super) fn listening(listeners: &Listeners) {
-    if let Some(http) = &listeners.http {
-        door("http", http);
+    for (name, bound) in listeners.each() {
+        door(name, bound);
     }
-    if let Some(grpc) = &listeners.grpc {
-        door("grpc", grpc);
-    }
-    if let Some(resp) = &listeners.resp {
-        door("resp", resp);
-    }
-    if let Some(gateway) = &listeners.gateway {
-        door("gateway", gateway);
-    }
-    door("admin", &listeners.admin);
 }
 
 fn door(name: &str, door: &BoundDoor) {
@@ -106,6 +96,7 @@ fn door(name: &str, door: &BoundDoor) {
         door = name,
         address = %door.address,
         tls = door.has_tls(),
+        certificate_expires = door.expiry(),
         token = door.has_token(),
         "listening"
     );

@@ -64,6 +64,8 @@ struct Inner {
     told: parking_lot::Mutex<Oddities>,
     /// Rises whenever there are other sources to be kept.
     sources: watch::Sender<u64>,
+    /// Rises with each reload that is requested.
+    reloads: watch::Sender<u64>,
 }
 
 impl Composer {
@@ -91,6 +93,7 @@ impl Composer {
                 looked,
                 told: parking_lot::Mutex::new(told),
                 sources: watch::Sender::new(0),
+                reloads: watch::Sender::new(0),
             }),
         };
         if let Ok(state) = composer.inner.state.try_lock() {
@@ -117,6 +120,16 @@ impl Composer {
     /// Whether there is anything to read again.
     pub(crate) fn can_reload(&self) -> bool {
         !self.inner.ground.is_built_in()
+    }
+
+    /// Returns true if files are read again when they change, and not only on request.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.inner.ground.is_watched
+    }
+
+    /// Changes with each reload that is requested.
+    pub(crate) fn reloads(&self) -> watch::Receiver<u64> {
+        self.inner.reloads.subscribe()
     }
 
     /// What is served now: whoever asks from here on is decided by it, or by what comes after it, and
@@ -209,6 +222,8 @@ impl Composer {
     }
 
     async fn reload_now(&self) -> Result<(), Refused> {
+        let reloads = &self.inner.reloads;
+        reloads.send_modify(|it| *it = it.wrapping_add(1));
         let looked = &self.inner.looked;
         looked.see(self.inner.ground.look(looked.last().named).await);
         self.inner.told.lock().forget_warnings();
