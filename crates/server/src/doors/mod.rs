@@ -100,6 +100,8 @@ pub(crate) struct Http2 {
     pub(crate) resets: usize,
     /// Whether answers say when they were given.
     pub(crate) has_date: bool,
+    /// Whether a stream may become a WebSocket (RFC 8441).
+    pub(crate) takes_websockets: bool,
 }
 
 impl Http2 {
@@ -108,6 +110,7 @@ impl Http2 {
         streams: 128,
         resets: 20,
         has_date: true,
+        takes_websockets: false,
     };
 
     /// A proxy brings all that it has on one connection, and takes back whatever is not answered
@@ -117,6 +120,7 @@ impl Http2 {
         streams: 1_024,
         resets: 1_024,
         has_date: false,
+        takes_websockets: false,
     };
 }
 

@@ -16,7 +16,7 @@ use super::upload::{Progress, Upload};
 use crate::tasks::Tasks;
 use bytes::Bytes;
 use http::header::TRANSFER_ENCODING;
-use http::{HeaderValue, Request, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http2};
 use std::future::Future;
@@ -116,6 +116,11 @@ impl Answered {
     /// Its status.
     pub(crate) fn status(&self) -> StatusCode {
         self.head.status()
+    }
+
+    /// Its headers.
+    pub(crate) fn headers(&self) -> &HeaderMap {
+        self.head.headers()
     }
 
     /// The answer, whose body drives the connection as it is read. `turn` is over when it is.

@@ -212,7 +212,9 @@ impl<D: Door> Host<D> {
         strand: Option<Arc<Strand>>,
     ) -> impl Future<Output = Result<Response<D::Body>, Infallible>> + use<D> {
         self.session.pulse.begin(!request.body().is_end_stream());
-        let is_connect = Self::IS_SCREENED && request.method() == Method::CONNECT;
+        // In HTTP/2 it takes a stream, and not the connection.
+        let is_connect =
+            Self::IS_SCREENED && strand.is_none() && request.method() == Method::CONNECT;
         let context = &*self.context;
         let at_once = if context.admits(&request) {
             let visit = Visit::new(&self.session, strand.as_ref());

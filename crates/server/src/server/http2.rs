@@ -113,6 +113,9 @@ fn http(settings: Http2, bounds: &Bounds, beginner: Beginner) -> http2::Builder<
         .max_local_error_reset_streams(ERRORS)
         .keep_alive_interval(PING_TIME)
         .keep_alive_timeout(PING_TIME);
+    if settings.takes_websockets {
+        http.enable_connect_protocol();
+    }
     http
 }
 

@@ -117,10 +117,9 @@ policies:
         let words = ["TG.CHECK", "api", "header:authorization"];
         let token = format!("Bearer {TOKEN}");
         let words: Vec<&str> = words.into_iter().chain([token.as_str()]).collect();
-        let mut command = format!("*{}\r\n", words.len());
-        for word in words {
-            command.push_str(&format!("${}\r\n{word}\r\n", word.len()));
-        }
+        let bulks = words.iter();
+        let bulks = bulks.map(|word| format!("${}\r\n{word}\r\n", word.len()));
+        let command = format!("*{}\r\n{}", words.len(), bulks.collect::<String>());
         stream.write_all(command.as_bytes()).await.unwrap();
         let mut reply = [0; 8];
         in_time("a reply", stream.read_exact(&mut reply))

@@ -52,7 +52,8 @@ pub(super) fn read(
 }
 
 fn bounds(reader: &mut Reader<'_>, fields: Option<&Fields<'_>>) -> MessageBounds {
-    let message_bytes = limited(reader, fields, "message_bytes", |text| {
+    let default = Some(Route::BODY_BYTES);
+    let message_bytes = limited(reader, fields, ("message_bytes", default), |text| {
         let bytes = size::parse(text)?;
         if bytes > MESSAGE_BYTES_MAX {
             let fault = Fault::new(format!("{} is too large", Fault::quote(text)));
@@ -60,10 +61,10 @@ fn bounds(reader: &mut Reader<'_>, fields: Option<&Fields<'_>>) -> MessageBounds
         }
         Ok(bytes)
     });
-    let message_bytes = message_bytes.unwrap_or(Some(Route::BODY_BYTES));
     // One frame may hold all of it.
     let largest = message_bytes.map_or(0, |bytes| bytes.saturating_add(FRAME_HEAD_BYTES));
-    let bytes = limited(reader, fields, "bytes", |text| {
+    let default = quota(BYTES, largest).ok();
+    let bytes = limited(reader, fields, ("bytes", default), |text| {
         let rate = rate::parse_bytes(text)?;
         let burst = rate.burst.zip(message_bytes);
         if burst.is_some_and(|(burst, message_bytes)| burst < message_bytes) {
@@ -73,27 +74,31 @@ fn bounds(reader: &mut Reader<'_>, fields: Option<&Fields<'_>>) -> MessageBounds
         }
         quota(rate, largest)
     });
-    let frames = limited(reader, fields, "frames", |text| {
+    let default = quota(FRAMES, 1).ok();
+    let frames = limited(reader, fields, ("frames", default), |text| {
         quota(rate::parse(text)?, 1)
     });
     MessageBounds {
         message_bytes,
-        bytes: bytes.unwrap_or_else(|| quota(BYTES, largest).ok()),
-        frames: frames.unwrap_or_else(|| quota(FRAMES, 1).ok()),
+        bytes,
+        frames,
     }
 }
 
-/// A bound, or `unlimited`, which is `Some(None)`; `None` where it is not written.
+/// A bound; the default where none is written, and `None` for `unlimited`.
 fn limited<T>(
     reader: &mut Reader<'_>,
     fields: Option<&Fields<'_>>,
-    name: &str,
+    (name, default): (&str, Option<T>),
     parse: impl Fn(&str) -> Result<T, Fault>,
-) -> Option<Option<T>> {
-    reader.setting(fields?, name, |text| match UNLIMITED.get(text) {
-        Some(()) => Ok(None),
-        None => parse(text).map(Some),
-    })
+) -> Option<T> {
+    let written = fields.and_then(|fields| {
+        reader.setting(fields, name, |text| match UNLIMITED.get(text) {
+            Some(()) => Ok(None),
+            None => parse(text).map(Some),
+        })
+    });
+    written.unwrap_or(default)
 }
 
 /// The quota of a rate, which lets at least `once` pass at once.

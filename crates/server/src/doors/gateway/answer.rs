@@ -112,6 +112,12 @@ impl<'t> Addressee<'t> {
         respond::closing(self.problem(Problem::new(400, "Bad Request").detail(why)))
     }
 
+    /// A stream of HTTP/2 is to become a WebSocket where none is taken.
+    pub(super) fn no_websocket(&self) -> Outcome {
+        let detail = "no WebSocket is taken here";
+        self.problem(Problem::new(501, "Not Implemented").detail(detail))
+    }
+
     /// A method that is not for gateways.
     pub(super) fn wrong_method(&self) -> Outcome {
         let detail = "this method is not passed on";

@@ -28,7 +28,7 @@ impl<S: Store + 'static> Messages<S> {
 }
 
 /// Where there are none, every message may pass.
-impl<S: Store + 'static> Gate for Option<Messages<S>> {
+impl<S: Store + 'static> Gate for Option<Box<Messages<S>>> {
     async fn admit(&mut self) -> Admit {
         match self {
             Some(messages) => messages.admit().await,

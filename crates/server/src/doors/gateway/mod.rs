@@ -7,12 +7,14 @@
 //! | `verdict` | whether a request may pass |
 //! | `outbound` | the request that an upstream gets |
 //! | `upgrade`, `messages` | connections that become something else |
+//! | `bridge` | WebSocket over HTTP/2 |
 //! | `body` | the body of an answer: an upstream's, or ours |
 //! | `answer`, `grpc` | what clients are told where no upstream answers |
 //! | `upkeep` | what goes on between requests, and reloads |
 
 mod answer;
 mod body;
+mod bridge;
 mod doubt;
 mod grpc;
 mod lane;
@@ -35,7 +37,7 @@ use self::table::Table;
 use self::upgrade::{Protocol, Upgrade, is_websocket};
 use self::verdict::Verdict;
 use super::respond::{self, Answer};
-use super::{Door, Protocols};
+use super::{Door, Http2, Protocols};
 use crate::decider::Decider;
 use crate::proxy::fleet::Unanswered;
 use crate::proxy::hop;
@@ -43,6 +45,7 @@ use crate::proxy::http1::Interim;
 use crate::proxy::outgoing::Outgoing;
 use crate::proxy::target::Manner;
 use crate::proxy::trace::Trace;
+use crate::proxy::trouble::Trouble;
 use crate::server::paced::Paced;
 use crate::server::session::Visit;
 use crate::telemetry::traces::{self, Context, TRACEPARENT, TRACESTATE};
@@ -105,24 +108,20 @@ impl<S: Store + 'static> GatewayDoor<S> {
         visit: Visit<'_, Memory>,
         recorded: &traces::Trace,
     ) -> Outcome {
-        let (way, peer) = ((&**table, &**lane), visit.peer());
         let wanted = lane.wanted_upgrade(&request);
         let becomes_websocket = wanted.as_ref().is_some_and(is_websocket);
-        let mut messages = None;
-        let limits = lane.route.messages.as_ref();
-        let verdict = match limits.and_then(|it| it.policy.as_ref()) {
-            // Put aside, both: they are large, and most requests are decided at once.
-            Some(policy) if becomes_websocket => {
+        let Ok(handshake) = bridge::handshake(&mut request, becomes_websocket) else {
+            return Addressee::of(request.headers(), lane.respond(table)).no_websocket();
+        };
+        let from = (&*request, visit.peer());
+        let at_once = self.decide_at_once((table, lane), from, recorded, becomes_websocket);
+        let (verdict, messages) = match at_once {
+            Some(verdict) => (verdict, None),
+            // Put aside: it is large, and most requests are decided by now.
+            None => {
                 let way = (&**table, lane);
-                let deciding = self.decide_connection(way, &policy.name, &request, peer, recorded);
-                let (verdict, its_messages) = Box::pin(deciding).await;
-                messages = Some(its_messages);
-                verdict
+                Box::pin(self.decide(way, from, recorded, becomes_websocket)).await
             }
-            _ => match self.decide_at_once(way, &request, peer, recorded) {
-                Some(verdict) => verdict,
-                None => Box::pin(self.decide(way, &request, peer, recorded, None)).await,
-            },
         };
         let decision = match verdict {
             Verdict::Pass(decision) => decision,
@@ -139,6 +138,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
                 client: hyper::upgrade::on(&mut *request),
                 closing: Box::pin(visit.closing()),
                 tasks: Arc::clone(visit.tasks()),
+                bridge: handshake.map(|it| (it, visit.alive())),
             })
         });
         let trace = visit
@@ -197,6 +197,10 @@ impl<S: Store + 'static> GatewayDoor<S> {
         };
         let (answered, target, turn) = lane.fleet.forward(request, manner, &**lane).await?;
         match upgrade {
+            Some(upgrade) if !upgrade.understands(&answered) => Err(Unanswered {
+                trouble: Trouble::Malformed("it is no answer to the handshake of a WebSocket"),
+                is_unreached: false,
+            }),
             Some(upgrade) if answered.status() == StatusCode::SWITCHING_PROTOCOLS => {
                 Ok(upgrade.begin(lane, answered, turn))
             }
@@ -271,6 +275,11 @@ impl<S: Store + 'static> Door for GatewayDoor<S> {
 
     const PROTOCOLS: Protocols = Protocols::Http1AndHttp2;
 
+    const HTTP2: Http2 = Http2 {
+        takes_websockets: true,
+        ..Http2::OF_STRANGERS
+    };
+
     async fn answer(
         &self,
         request: Request<Incoming>,
@@ -279,6 +288,7 @@ impl<S: Store + 'static> Door for GatewayDoor<S> {
         // Boxed, or every step on the way would have room for a request of its own.
         let mut request = Box::new(request);
         root(&mut request);
+        bridge::translate(&mut request);
         let answer = grpc::translate(self.pass(request, visit).await);
         answer.map(|body| Paced::new(body, Some(visit.alive())))
     }

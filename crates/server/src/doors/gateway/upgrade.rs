@@ -2,6 +2,7 @@
 
 use super::answer::Outcome;
 use super::body::GatewayBody;
+use super::bridge::{self, Handshake};
 use super::lane::Lane;
 use super::messages::Messages;
 use crate::proxy::hop;
@@ -10,11 +11,12 @@ use crate::proxy::stream::Stream;
 use crate::proxy::target::Answered;
 use crate::proxy::tunnel::tunnel;
 use crate::proxy::websocket::{Why, relay};
+use crate::server::pulse::Alive;
 use crate::tasks::Tasks;
 use crate::telemetry::gateway::MessageOutcome;
 use bytes::Bytes;
-use http::header::{CONNECTION, UPGRADE};
-use http::{HeaderValue, Request, Version};
+use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, UPGRADE};
+use http::{HeaderValue, Request, StatusCode, Version};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use std::future::Future;
@@ -32,16 +34,15 @@ pub(super) struct Upgrade<S> {
     /// Is ready once the door closes.
     pub(super) closing: Pin<Box<dyn Future<Output = ()> + Send>>,
     pub(super) tasks: Arc<Tasks>,
+    /// Where a stream of HTTP/2 becomes a WebSocket: what the upstream was asked, and what says that the
+    /// client's connection is in use.
+    pub(super) bridge: Option<(Handshake, Alive)>,
 }
 
 /// What is spoken after an upgrade.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "one for each tunnel, and most often the large one"
-)]
 pub(super) enum Protocol<S> {
     /// Frames, and somebody is asked for each message, if the route limits them.
-    WebSocket(Option<Messages<S>>),
+    WebSocket(Option<Box<Messages<S>>>),
     /// Whatever it is.
     Other,
 }
@@ -52,15 +53,20 @@ pub(super) fn is_websocket(wanted: &HeaderValue) -> bool {
 }
 
 impl Lane {
-    /// What a request wants its connection to become, if this route lets it. In HTTP/2 and HTTP/1.0
-    /// nobody can ask for that.
+    /// What a request wants its connection to become, if this route lets it. In HTTP/2 that can be a
+    /// WebSocket alone, and in HTTP/1.0 nothing.
     pub(super) fn wanted_upgrade<B>(&self, request: &Request<B>) -> Option<HeaderValue> {
         // To look through the names is cheaper than to look for one that is hardly ever there.
         let mut names = request.headers().keys();
-        if request.version() != Version::HTTP_11 || !names.any(|name| *name == UPGRADE) {
-            return None;
-        }
-        let wanted = hop::wanted_upgrade(request.headers())?;
+        let wanted = match request.version() {
+            Version::HTTP_11 if names.any(|name| *name == UPGRADE) => {
+                hop::wanted_upgrade(request.headers())?
+            }
+            Version::HTTP_2 if bridge::is_translated(request) => {
+                HeaderValue::from_static("websocket")
+            }
+            _ => return None,
+        };
         let mut taken = self.route.upgrades.iter();
         let is_taken = taken.any(|it| wanted.as_bytes().eq_ignore_ascii_case(it.as_bytes()));
         is_taken.then_some(wanted)
@@ -68,6 +74,18 @@ impl Lane {
 }
 
 impl<S: Store + 'static> Upgrade<S> {
+    /// Whether an answer can be passed on. In HTTP/2 any 2xx would open the WebSocket, and clients cannot
+    /// tell whether the upstream has understood the handshake.
+    pub(super) fn understands(&self, answered: &Answered) -> bool {
+        let Some((handshake, _)) = &self.bridge else {
+            return true;
+        };
+        match answered.status() {
+            StatusCode::SWITCHING_PROTOCOLS => handshake.is_answered(answered.headers()),
+            status => !status.is_success(),
+        }
+    }
+
     /// The answer of an upstream that agreed. Once the client has it, a tunnel goes on from there,
     /// which is under way for as long as `turn` is.
     pub(super) fn begin(self, lane: &Arc<Lane>, answered: Answered, turn: Turn) -> Outcome {
@@ -77,10 +95,15 @@ impl<S: Store + 'static> Upgrade<S> {
         let agreed = headers.get(UPGRADE).cloned();
         hop::strip_response(headers);
         lane.response_changes.apply(headers);
-        if let Some(agreed) = agreed {
-            headers.insert(UPGRADE, agreed);
+        if self.bridge.is_some() {
+            headers.remove(SEC_WEBSOCKET_ACCEPT);
+            *answer.status_mut() = StatusCode::OK;
+        } else {
+            if let Some(agreed) = agreed {
+                headers.insert(UPGRADE, agreed);
+            }
+            headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         }
-        headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         let lane = Arc::clone(lane);
         let tasks = Arc::clone(&self.tasks);
         tasks.spawn(async move {
@@ -94,7 +117,7 @@ impl<S: Store + 'static> Upgrade<S> {
                 }
                 Err(error) => debug!(%error, "a client went before its tunnel began"),
             }
-            drop((open, turn));
+            drop((open, turn, self.bridge));
         });
         answer
     }
@@ -120,7 +143,7 @@ async fn carry<C, S>(
         Protocol::WebSocket(messages) => {
             let limits = lane.route.messages.as_ref();
             let bounds = limits.map(|it| it.bounds).unwrap_or_default();
-            let ended = relay(client, upstream, messages, bounds, idle, closing).await;
+            let ended = relay(client, upstream, (messages, bounds), idle, closing).await;
             match ended.why {
                 Why::TooMuch { .. } => lane.metrics.count_message(MessageOutcome::Refused),
                 Why::TooLarge => lane.metrics.count_message(MessageOutcome::TooLarge),

@@ -15,6 +15,7 @@ use tidegate_http::grpc::Status;
 use tidegate_http::question::{Head, Question};
 use tidegate_policy::Respond;
 use tidegate_policy::client::Identity;
+use tidegate_policy::route::Carried;
 
 /// What becomes of a request.
 pub(super) enum Verdict {
@@ -25,16 +26,21 @@ pub(super) enum Verdict {
 }
 
 impl<S: Store + 'static> GatewayDoor<S> {
-    /// Decides a request, if that can be done without waiting for anything.
+    /// Decides a request, if that can be done without waiting for anything and it has no messages to be
+    /// decided later.
     pub(super) fn decide_at_once<B>(
         &self,
         (table, lane): (&Table, &Lane),
-        request: &Request<B>,
-        peer: IpAddr,
+        from: (&Request<B>, IpAddr),
         trace: &Trace,
+        becomes_websocket: bool,
     ) -> Option<Verdict> {
+        // The client is identified once for the request and its messages.
+        if lane.message_policy(becomes_websocket).is_some() {
+            return None;
+        }
         let Some(carried) = &lane.route.policy else {
-            return Some(self.guard((table, lane), request, peer, None));
+            return Some(self.guard((table, lane), from, None));
         };
         // The client would have to be identified again.
         if !self
@@ -43,7 +49,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         {
             return None;
         }
-        let question = lane.question(&table.rules, &carried.name, request, peer, None);
+        let question = lane.question(&table.rules, &carried.name, from, None);
         let pairs = question.pairs();
         let asked = question.request(&pairs);
         let leg = trace.leg();
@@ -51,48 +57,41 @@ impl<S: Store + 'static> GatewayDoor<S> {
         trace.decided(leg, outcome.as_ref());
         self.note_token(&question);
         let respond = lane.respond(table);
-        Some(self.conclude(outcome, request.headers(), respond))
+        Some(self.conclude(outcome, from.0.headers(), respond))
     }
 
-    /// Decides a request, however long that takes. `known` is its client, if that is identified already.
-    pub(super) async fn decide<'a, B>(
-        &self,
-        (table, lane): (&'a Table, &'a Lane),
-        request: &'a Request<B>,
-        peer: IpAddr,
-        trace: &Trace,
-        known: Option<&Identity<'a>>,
-    ) -> Verdict {
-        let Some(carried) = &lane.route.policy else {
-            return self.guard((table, lane), request, peer, known);
-        };
-        let question = lane.question(&table.rules, &carried.name, request, peer, known);
-        self.note_token(&question);
-        let pairs = question.pairs();
-        let asked = question.request(&pairs);
-        let leg = trace.leg();
-        let outcome = self.decider.decide_by(&table.rules, &asked).await;
-        trace.decided(leg, outcome.as_ref());
-        self.conclude(outcome, request.headers(), lane.respond(table))
-    }
-
-    /// Decides the request that a WebSocket begins with whose messages are limited by `policy`, and
-    /// prepares to decide those. The client is identified once for all of it.
-    pub(super) async fn decide_connection<B>(
+    /// Decides a request, however long that takes. Where it begins a WebSocket whose messages are limited
+    /// (`becomes_websocket`), prepares to decide those as well: the client is identified once for both.
+    pub(super) async fn decide<B>(
         &self,
         (table, lane): (&Table, &Arc<Lane>),
-        policy: &str,
-        request: &Request<B>,
-        peer: IpAddr,
+        from: (&Request<B>, IpAddr),
         trace: &Trace,
-    ) -> (Verdict, Messages<S>) {
-        let identity = head(request, peer).identify(&table.rules);
-        let known = Some(&identity);
-        let verdict = self.decide((table, lane), request, peer, trace, known);
-        let verdict = verdict.await;
-        let question = lane.question(&table.rules, policy, request, peer, known);
-        let message = Repeated::new(&table.rules, &question.request(&question.pairs()));
-        (verdict, Messages::new(&self.decider, lane, message))
+        becomes_websocket: bool,
+    ) -> (Verdict, Option<Box<Messages<S>>>) {
+        let rules = &table.rules;
+        let messages = lane.message_policy(becomes_websocket);
+        let identity = messages.map(|_| head(from).identify(rules));
+        let known = identity.as_ref();
+        let verdict = match &lane.route.policy {
+            None => self.guard((table, lane), from, known),
+            Some(carried) => {
+                let question = lane.question(rules, &carried.name, from, known);
+                self.note_token(&question);
+                let pairs = question.pairs();
+                let asked = question.request(&pairs);
+                let leg = trace.leg();
+                let outcome = self.decider.decide_by(rules, &asked).await;
+                trace.decided(leg, outcome.as_ref());
+                self.conclude(outcome, from.0.headers(), lane.respond(table))
+            }
+        };
+        let messages = messages.map(|policy| {
+            let question = lane.question(rules, &policy.name, from, known);
+            let message = Repeated::new(rules, &question.request(&question.pairs()));
+            Box::new(Messages::new(&self.decider, lane, message))
+        });
+        (verdict, messages)
     }
 
     /// Decides a request whose route is not limited: guards keep out whom they know all the same, and it
@@ -100,8 +99,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
     fn guard<'a, B>(
         &self,
         (table, lane): (&'a Table, &'a Lane),
-        request: &'a Request<B>,
-        peer: IpAddr,
+        from: (&'a Request<B>, IpAddr),
         known: Option<&Identity<'a>>,
     ) -> Verdict {
         let rules = &table.rules;
@@ -110,12 +108,12 @@ impl<S: Store + 'static> GatewayDoor<S> {
             return Verdict::Pass(None);
         };
         // Every policy reads what guards look at, and the address.
-        let question = lane.question(rules, &policy.name, request, peer, known);
+        let question = lane.question(rules, &policy.name, from, known);
         let pairs = question.pairs();
         let asked = question.request(&pairs);
         match self.decider.guard_by(rules, &asked) {
             Ok(decision) if !decision.is_allowed() => {
-                let headers = request.headers();
+                let headers = from.0.headers();
                 let answer = respond::refused(&decision, headers, self.decider.refusals());
                 let answer = grpc::or_status(answer, headers, || Status::refused(&decision));
                 Verdict::Answer(Box::new(whole(answer)))
@@ -153,7 +151,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
     }
 }
 
-fn head<B>(request: &Request<B>, peer: IpAddr) -> Head<'_> {
+fn head<B>((request, peer): (&Request<B>, IpAddr)) -> Head<'_> {
     Head {
         method: request.method(),
         uri: request.uri(),
@@ -163,17 +161,22 @@ fn head<B>(request: &Request<B>, peer: IpAddr) -> Head<'_> {
 }
 
 impl Lane {
+    /// The policy of the messages of a request that becomes a WebSocket, if they have one.
+    pub(super) fn message_policy(&self, becomes_websocket: bool) -> Option<&Carried> {
+        let messages = self.route.messages.as_ref();
+        messages.filter(|_| becomes_websocket)?.policy.as_ref()
+    }
+
     /// What is asked of `policy` about a request that takes this route. `known` is its client, if that
     /// is identified already.
     fn question<'a, B>(
         &'a self,
         rules: &'a Rules,
         policy: &'a str,
-        request: &'a Request<B>,
-        peer: IpAddr,
+        from: (&'a Request<B>, IpAddr),
         known: Option<&Identity<'a>>,
     ) -> Question<'a> {
-        let head = head(request, peer);
+        let head = head(from);
         let mut question = match known {
             None => Question::direct(rules, Some(policy), head),
             Some(identity) => Question::identified(rules, Some(policy), head, identity.clone()),

@@ -31,8 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) async fn relay<C, U, G>(
     client: C,
     upstream: U,
-    mut gate: G,
-    bounds: MessageBounds,
+    (mut gate, bounds): (G, MessageBounds),
     idle: Duration,
     going_away: impl Future<Output = ()>,
 ) -> Ended

@@ -240,9 +240,14 @@ impl H2 {
         self.sender.clone()
     }
 
-    pub(crate) async fn ask(&mut self, request: Request<Body>) -> Answered {
+    /// Sends a request and waits for the head of the answer.
+    pub(crate) async fn send(&mut self, request: Request<Body>) -> Response<Incoming> {
         let answer = in_time("an answer", self.sender.send_request(request)).await;
-        let (head, incoming) = answer.unwrap().into_parts();
+        answer.unwrap()
+    }
+
+    pub(crate) async fn ask(&mut self, request: Request<Body>) -> Answered {
+        let (head, incoming) = self.send(request).await.into_parts();
         let collected = in_time("its body", incoming.collect()).await.unwrap();
         let trailers = collected.trailers().cloned();
         let body = collected.to_bytes();

@@ -6,9 +6,11 @@
 //! | `limits` | how many connections and messages there may be |
 //! | `guards` | who may not say anything any more |
 //! | `beginning` | the request that it begins with |
+//! | `http2` | clients that speak HTTP/2 |
 
 mod beginning;
 mod guards;
+mod http2;
 mod limits;
 mod passing;
 
@@ -117,6 +119,14 @@ async fn connect(gate: &Gate) -> Socket {
 
 /// What comes next.
 pub(crate) async fn hear(socket: &mut Socket) -> Option<Message> {
+    hear_of(socket).await
+}
+
+/// The same over any connection.
+async fn hear_of<I>(socket: &mut WebSocketStream<I>) -> Option<Message>
+where
+    I: AsyncRead + AsyncWrite + Unpin,
+{
     let heard = in_time("a message", socket.next()).await;
     heard.map(Result::unwrap)
 }

@@ -144,7 +144,7 @@ where
 {
     let (client, near_client) = duplex(1 << 10);
     let (upstream, near_upstream) = duplex(1 << 10);
-    let relay = relay(near_client, near_upstream, gate, bounds, IDLE, going_away);
+    let relay = relay(near_client, near_upstream, (gate, bounds), IDLE, going_away);
     tokio::join!(relay, play(client, upstream)).0
 }
 

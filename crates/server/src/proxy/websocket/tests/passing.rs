@@ -109,8 +109,7 @@ async fn a_flood_of_messages_does_not_keep_the_upstream_from_being_heard() {
     let relay = relay(
         near_client,
         near_upstream,
-        gate,
-        MessageBounds::default(),
+        (gate, MessageBounds::default()),
         IDLE,
         never(),
     );
@@ -141,7 +140,7 @@ proptest! {
         let (ended, heard, answered) = runtime.unwrap().block_on(async {
             let (client, near_client) = duplex(room);
             let (upstream, near_upstream) = duplex(room);
-            let relay = relay(near_client, near_upstream, Allowance(up.len()), MessageBounds::default(), IDLE, never());
+            let relay = relay(near_client, near_upstream, (Allowance(up.len()), MessageBounds::default()), IDLE, never());
             let (ended, answered, heard) = tokio::join!(
                 relay,
                 exchange(client, &says, pieces),

@@ -41,8 +41,7 @@ async fn play<G: Gate>(
         relay(
             near_client,
             near_upstream,
-            gate,
-            MessageBounds::default(),
+            (gate, MessageBounds::default()),
             IDLE,
             going_away,
         )
