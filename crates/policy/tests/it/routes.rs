@@ -334,10 +334,10 @@ fn messages_are_bounded_by_default_and_as_written() {
         } = messages.bounds;
         (message_bytes, bytes.map(rate), frames.map(rate))
     };
-    const MIB: u64 = 1 << 20;
+    let mib = 1_u64 << 20;
     let frames = Some((1_000, 1_000_000, 10_000));
-    let bytes = Some((10 * MIB, 1_000_000, 100 * MIB));
-    let standard = (Some(10 * MIB), bytes, frames);
+    let bytes = Some((10 * mib, 1_000_000, 100 * mib));
+    let standard = (Some(10 * mib), bytes, frames);
     assert_eq!(bounds("api"), standard);
     assert_eq!(bounds("{ policy: api }"), standard);
     assert_eq!(
@@ -354,5 +354,5 @@ fn messages_are_bounded_by_default_and_as_written() {
         )
     );
     let large = bounds("{ message_bytes: 1GiB }");
-    assert_eq!(large.1, Some((10 * MIB, 1_000_000, (1 << 30) + 14)));
+    assert_eq!(large.1, Some((10 * mib, 1_000_000, (1 << 30) + 14)));
 }

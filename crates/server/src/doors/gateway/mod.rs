@@ -111,7 +111,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let wanted = lane.wanted_upgrade(&request);
         let becomes_websocket = wanted.as_ref().is_some_and(is_websocket);
         let Ok(handshake) = bridge::handshake(&mut request, becomes_websocket) else {
-            return Addressee::of(request.headers(), lane.respond(table)).no_websocket();
+            return Addressee::of(&request, lane.respond(table)).no_websocket();
         };
         let from = (&*request, visit.peer());
         let at_once = self.decide_at_once((table, lane), from, recorded, becomes_websocket);
@@ -156,14 +156,8 @@ impl<S: Store + 'static> GatewayDoor<S> {
                 .map(|client| Interim::new(client, &lane.response_changes)),
         };
         let leg = recorded.leg();
-        match recorded.header(&leg) {
-            Some(parent) => belong(request.headers_mut(), parent),
-            // An upstream believes us, and so what we pass on is our word.
-            None if !terms.is_trusted && self.decider.tracer().is_some() => {
-                unrecorded(request.headers_mut());
-            }
-            None => {}
-        }
+        let parent = recorded.header(&leg);
+        self.pass_trace(request.headers_mut(), parent, terms.is_trusted);
         let mut answer = match outbound(*request, terms) {
             Ok(request) => match self.forward(lane, request, upgrade).await {
                 Ok(answer) => {
@@ -182,6 +176,16 @@ impl<S: Store + 'static> GatewayDoor<S> {
             inform(decision, answer.headers_mut());
         }
         answer
+    }
+
+    /// Writes the trace that an upstream is to continue.
+    fn pass_trace(&self, headers: &mut HeaderMap, parent: Option<HeaderValue>, is_trusted: bool) {
+        match parent {
+            Some(parent) => belong(headers, parent),
+            // Upstreams trust the gateway, so an untrusted client's trace is not passed on as recorded.
+            None if !is_trusted && self.decider.tracer().is_some() => unrecorded(headers),
+            None => {}
+        }
     }
 
     /// Passes a request on, and the answer back.
