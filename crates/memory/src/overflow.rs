@@ -80,6 +80,11 @@ impl Overflow {
     pub(crate) fn take(&mut self, name: u64, quota: &Quota, now: Timestamp) -> Bucket {
         self.changed_at = self.changed_at.max(now);
         self.buckets.has_room(name, Entrance::Always, now);
+        // Not in `put`: a request notes its charges in all its buckets before it puts the first one back.
+        if self.charged.len() > self.buckets.len() {
+            self.charged
+                .retain(|(name, _)| self.buckets.contains(*name));
+        }
         let bucket = self.buckets.take(name, quota, now);
         if bucket.fresh_at(quota) <= now {
             self.forget_charged(name);
@@ -92,11 +97,6 @@ impl Overflow {
         self.buckets.put(name, bucket, quota, now);
         if !self.buckets.contains(name) {
             self.forget_charged(name);
-        }
-        // Where buckets were swept.
-        if self.charged.len() > self.buckets.len() {
-            self.charged
-                .retain(|(name, _)| self.buckets.contains(*name));
         }
     }
 
