@@ -313,6 +313,8 @@ fn a_bad_flag_of_the_gateway_is_named() {
     assert!(structure.starts_with("--upstream:1:1:"), "{structure}");
 }
 
+const MIB: u64 = 1 << 20;
+
 #[test]
 fn messages_are_bounded_by_default_and_as_written() {
     let bounds = |messages: &str| {
@@ -327,7 +329,6 @@ fn messages_are_bounded_by_default_and_as_written() {
         } = messages.bounds;
         (message_bytes, bytes.map(rate), frames.map(rate))
     };
-    const MIB: u64 = 1 << 20;
     let frames = Some((1_000, 1_000_000, 10_000));
     let bytes = Some((10 * MIB, 1_000_000, 100 * MIB));
     let standard = (Some(10 * MIB), bytes, frames);
