@@ -129,8 +129,8 @@ pub(super) async fn first(kept: Arc<Kept>, before: Option<Arc<Part>>, most: Dura
         Ok(Ok(Loaded::Wrong(wrong))) => {
             kept.health.answered();
             let refused = Refused::Unread(wrong.why.clone());
-            report::refused(&kept.settings.name, &kept.settings.name, &refused);
             kept.health.refused(report::in_short(&refused));
+            report::refused(&kept.settings.name, &kept.settings.name, &refused);
             slot.wrong = Some(wrong);
             if slot.good.is_some() && !goes_on {
                 kept.health.falls_back();
@@ -216,8 +216,8 @@ async fn settle(ground: &Ground, mut state: State) -> Result<(Composition, State
     let told = Refused::Unservable(refused.to_string());
     for slot in state.pool.iter_mut().filter(|it| it.wanted.is_some()) {
         slot.is_told = true;
-        report::refused(&slot.kept.settings.name, &ground.name(), &told);
         slot.kept.health.refused(report::in_short(&told));
+        report::refused(&slot.kept.settings.name, &ground.name(), &told);
         if slot.good.is_some() {
             slot.kept.health.falls_back();
         }

@@ -115,8 +115,9 @@ impl Composer {
     pub(super) fn complain(&self, which: &Which, refused: &Refused) {
         let health = self.health(which);
         self.inner.serving.reload_refused();
-        report::refused(health.name(), &self.inner.ground.name(), refused);
+        // Metrics and status first: they hold by the time that the log has the line.
         health.refused(report::in_short(refused));
+        report::refused(health.name(), &self.inner.ground.name(), refused);
     }
 
     pub(super) fn health<'a>(&'a self, which: &'a Which) -> &'a Health {
