@@ -4,7 +4,7 @@
 //! asked for. Numbers may have any width, and ids may be `ObjectId`s, texts or numbers; a request knows
 //! a subject by what its id looks like as text.
 
-use futures_util::future::try_join3;
+use futures_util::future::try_join;
 use mongodb::bson::{Document as Fields, RawBsonRef, RawDocument, RawDocumentBuf, doc};
 use mongodb::options::ClientOptions;
 use mongodb::{Client, Database};
@@ -42,12 +42,13 @@ impl Clients {
         let database = client.database(place.database);
         let names = place.collections;
         let wants = Wants::of(names);
-        let (plans, groups, subjects) = try_join3(
-            wants.read(&database, &names.plans),
+        let (groups, subjects) = try_join(
             wants.read(&database, &names.groups),
             wants.read(&database, &names.subjects),
         )
         .await?;
+        // Last: a plan that was written before the subjects that name it is never missing.
+        let plans = wants.read(&database, &names.plans).await?;
         let names = names.clone();
         let document = crate::tasks::blocking(move || {
             let mut document = Document::default();
