@@ -2,7 +2,7 @@
 //!
 //! Shards of a hash table, each under a mutex. Memory is counted in bytes. A shard that has no room
 //! for a new key drops what is as good as new; if nothing is, the key is turned away to an
-//! [overflow bucket](crate::overflow). A log that grows while its shard is full is coarsened.
+//! overflow bucket. A log that grows while its shard is full is coarsened.
 
 use crate::basis::Kept;
 use crate::overflow::Overflow;
