@@ -89,12 +89,8 @@ pub fn decide_telling(
     }
     let mut passed = true;
     let mut taken = true;
-    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
-        let beside = cost_beside(asks, places, i);
-        let wait = match buckets.get(*place) {
-            Some(bucket) => wait(ask.quota, bucket, ask.op, beside, now),
-            None => Wait::NONE,
-        };
+    for (i, ask) in asks.iter().enumerate() {
+        let wait = wait_of(asks, places, buckets, i, now);
         if ask.mode == Mode::Enforce && !wait.is_none() {
             passed = false;
             taken &= is_forced(ask.op);
@@ -123,12 +119,12 @@ pub fn decide_telling(
     if !passed {
         block(asks, places, (buckets, &mut outcomes), now);
     }
-    for ((ask, place), outcome) in asks.iter().zip(places).zip(outcomes.iter_mut()) {
-        if let Some(bucket) = buckets.get(*place) {
+    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
+        if let (Some(bucket), Some(outcome)) = (buckets.get(*place), outcomes.get_mut(i)) {
             let is_charged = is_forced(ask.op) && taken && ask.mode == Mode::Enforce;
             let wait = if is_charged && !outcome.is_allowed() {
                 // It was charged though it refused, so the wait has grown.
-                wait(ask.quota, bucket, ask.op, 0, now)
+                wait_of(asks, places, buckets, i, now)
             } else {
                 outcome.wait
             };
@@ -143,6 +139,25 @@ pub fn decide_telling(
         passed,
         taken,
         outcomes,
+    }
+}
+
+/// Returns how long the i-th ask of a request must wait as its bucket is now, if the request is decided
+/// as a whole: the earlier asks that use the same bucket take their cost first.
+pub fn wait_of(
+    asks: &[Ask<'_>],
+    places: &[usize],
+    buckets: &[Bucket],
+    i: usize,
+    now: Timestamp,
+) -> Wait {
+    let bucket = places.get(i).and_then(|place| buckets.get(*place));
+    match (asks.get(i), bucket) {
+        (Some(ask), Some(bucket)) => {
+            let beside = cost_beside(asks, places, i);
+            wait(ask.quota, bucket, ask.op, beside, now)
+        }
+        _ => Wait::NONE,
     }
 }
 

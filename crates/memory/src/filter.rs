@@ -5,12 +5,13 @@
 //! those of the one before it count no more; then it is the one before, and the other is begun anew.
 //! So the two hold the keys of two refill horizons at most, however long a flood lasts.
 //!
-//! Refusals charge nothing, so that a horizon has at most two bursts of keys. With 20 keys in a filter,
-//! one of half a million other keys is taken for one of them; with 200 of them, one of a hundred. Such a
-//! key begins with the debt of the overflow bucket: it is limited sooner, and never later.
+//! Only keys that took at least one unit are inserted: no key that was refused without a charge, and none
+//! whose forced charge found the bucket at its floor. So a horizon has at most as many keys as twice the
+//! units of the bucket, its overdraft included. With 20 keys in a filter, one of half a million other keys
+//! is taken for one of them; with 200 of them, one of a hundred. Such a key begins with the debt of the
+//! overflow bucket: it is limited sooner, and never later.
 
-use crate::basis::Kept;
-use tidegate_core::{Quota, Timestamp};
+use tidegate_core::Timestamp;
 
 /// Bits that a key sets.
 const KEY_BITS: u32 = 4;
@@ -25,8 +26,6 @@ const WORDS: usize = (1 << CHOICE_BITS) / 64;
 pub(crate) struct Filter {
     recent: Keys,
     before: Keys,
-    /// What the charges were made by: under another quota they may matter for longer.
-    kept: Kept,
 }
 
 #[derive(Clone, Debug)]
@@ -42,26 +41,15 @@ const NONE: Keys = Keys {
 };
 
 impl Filter {
-    pub(crate) fn new(quota: &Quota) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             recent: NONE,
             before: NONE,
-            kept: Kept::of(quota),
         }
     }
 
     /// Remembers a key that was charged at `now`; the bucket is as good as new at `fresh_at`.
-    pub(crate) fn insert(
-        &mut self,
-        key: u64,
-        quota: &Quota,
-        (now, fresh_at): (Timestamp, Timestamp),
-    ) {
-        if self.kept != Kept::of(quota) {
-            self.kept = Kept::of(quota);
-            self.before.until = self.before.until.max(fresh_at);
-            self.recent.until = self.recent.until.max(fresh_at);
-        }
+    pub(crate) fn insert(&mut self, key: u64, (now, fresh_at): (Timestamp, Timestamp)) {
         if self.before.until <= now {
             self.before = std::mem::replace(&mut self.recent, NONE);
         }
@@ -74,12 +62,11 @@ impl Filter {
     }
 
     /// Whether `key` may have been charged and the charge may matter at `now`; never `false` if so.
-    pub(crate) fn contains(&self, key: u64, quota: &Quota, now: Timestamp) -> bool {
-        let is_changed = self.kept != Kept::of(quota);
+    pub(crate) fn contains(&self, key: u64, now: Timestamp) -> bool {
         [&self.recent, &self.before].into_iter().any(|keys| {
             let has =
                 |(word, bit): (usize, u64)| keys.bits.get(word).is_some_and(|word| word & bit != 0);
-            (is_changed || now < keys.until) && bits_of(key).all(has)
+            now < keys.until && bits_of(key).all(has)
         })
     }
 }
@@ -96,7 +83,7 @@ fn bits_of(key: u64) -> impl Iterator<Item = (usize, u64)> {
 #[cfg(test)]
 mod tests {
     use super::Filter;
-    use tidegate_core::{OnChange, Quota, Timestamp};
+    use tidegate_core::Timestamp;
 
     /// A key that is a hash, as fingerprints are.
     fn key(nth: u64) -> u64 {
@@ -114,17 +101,16 @@ mod tests {
 
     #[test]
     fn no_key_is_missed_while_its_charge_matters_and_all_are_forgotten_in_the_end() {
-        let quota = Quota::new(10, 1_000).build().unwrap();
-        let mut filter = Filter::new(&quota);
+        let mut filter = Filter::new();
         for nth in 0..10_000 {
             let now = nth * 100;
-            filter.insert(key(nth), &quota, (at(now), at(now + 1_000)));
+            filter.insert(key(nth), (at(now), at(now + 1_000)));
             for recent in nth.saturating_sub(9)..=nth {
-                assert!(filter.contains(key(recent), &quota, at(now)), "{recent}");
+                assert!(filter.contains(key(recent), at(now)), "{recent}");
             }
             // Two horizons and what is between two charges.
             if let Some(old) = nth.checked_sub(25) {
-                assert!(!filter.contains(key(old), &quota, at(now)), "{old}");
+                assert!(!filter.contains(key(old), at(now)), "{old}");
             }
         }
     }
@@ -132,48 +118,26 @@ mod tests {
     /// A filter that was never emptied would take every newcomer for a key that was charged.
     #[test]
     fn a_flood_that_lasts_does_not_fill_the_filter() {
-        let quota = Quota::new(10, 1_000).build().unwrap();
-        let mut filter = Filter::new(&quota);
+        let mut filter = Filter::new();
         for nth in 0..100_000 {
-            filter.insert(key(nth), &quota, (at(nth * 100), at(nth * 100 + 1_000)));
+            filter.insert(key(nth), (at(nth * 100), at(nth * 100 + 1_000)));
         }
         let now = at(100_000 * 100);
         let mistaken = (200_000..300_000)
-            .filter(|nth| filter.contains(key(*nth), &quota, now))
+            .filter(|nth| filter.contains(key(*nth), now))
             .count();
         assert!(mistaken < 10, "{mistaken} of 100,000");
     }
 
     #[test]
     fn as_many_strangers_are_taken_for_charged_keys_as_is_said() {
-        let quota = Quota::new(200, 1_000).build().unwrap();
-        let mut filter = Filter::new(&quota);
+        let mut filter = Filter::new();
         for nth in 0..200 {
-            filter.insert(key(nth), &quota, (at(0), at(1_000)));
+            filter.insert(key(nth), (at(0), at(1_000)));
         }
         let mistaken = (200_000..300_000)
-            .filter(|nth| filter.contains(key(*nth), &quota, at(1)))
+            .filter(|nth| filter.contains(key(*nth), at(1)))
             .count();
         assert!((500..2_000).contains(&mistaken), "{mistaken} of 100,000");
-    }
-
-    /// A bucket that scales with its quota may owe for longer by the new one.
-    #[test]
-    fn a_changed_quota_forgets_no_key_too_early() {
-        let spec = Quota::new(10, 1_000).on_change(OnChange::Scale);
-        let (old, new) = (
-            spec.build().unwrap(),
-            Quota::new(10, 9_000)
-                .on_change(OnChange::Scale)
-                .build()
-                .unwrap(),
-        );
-        let mut filter = Filter::new(&old);
-        filter.insert(key(1), &old, (at(0), at(1_000)));
-        assert!(!filter.contains(key(1), &old, at(2_000)));
-        assert!(filter.contains(key(1), &new, at(2_000)));
-        filter.insert(key(2), &new, (at(2_000), at(8_000)));
-        filter.insert(key(3), &new, (at(3_000), at(8_000)));
-        assert!(filter.contains(key(1), &new, at(7_999)));
     }
 }

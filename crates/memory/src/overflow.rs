@@ -1,8 +1,10 @@
 //! Overflow buckets: what keys share for which no place is left, and which keys those were.
 //!
-//! The bands of a limit have 64 of them each, one for each group of keys. A bucket is always let in; it
-//! is dropped, together with the names of the keys that it charged, once it is as good as new. With its
-//! two filters it takes less than 1 KiB: 64 KiB for each band that overflows.
+//! Each quota of a limit has 64 of them, one for each group of keys. Keys whose quotas differ, in a band
+//! of which a plan sets the numbers, share none. A bucket is always let in; it is dropped, together with
+//! the names of the keys that it charged, once it is as good as new. With its two filters it takes less
+//! than 1 KiB, 64 KiB for each quota that overflows. The runs of a log come on top of that, until they are
+//! coarsened.
 
 use crate::filter::Filter;
 use crate::records::{Entrance, Shard, Usage};
@@ -94,6 +96,8 @@ impl Overflow {
 
     /// Puts an overflow bucket back, or drops it if it is as good as new.
     pub(crate) fn put(&mut self, name: u64, bucket: Bucket, quota: &Quota, now: Timestamp) {
+        // Later than in `take` if the clock was read once more in between.
+        self.changed_at = self.changed_at.max(now);
         self.buckets.put(name, bucket, quota, now);
         if !self.buckets.contains(name) {
             self.forget_charged(name);
@@ -146,9 +150,9 @@ impl Overflow {
             let (_, filter) = self
                 .charged
                 .entry(name, |(other, _)| *other == name, |(name, _)| *name)
-                .or_insert_with(|| (name, Box::new(Filter::new(quota))))
+                .or_insert_with(|| (name, Box::new(Filter::new())))
                 .into_mut();
-            filter.insert(key, quota, (now, fresh_at));
+            filter.insert(key, (now, fresh_at));
         }
     }
 
@@ -161,7 +165,7 @@ impl Overflow {
         now: Timestamp,
     ) -> Option<Bucket> {
         let (_, filter) = self.charged.find(name, |(other, _)| *other == name)?;
-        if !filter.contains(key, quota, now) {
+        if !filter.contains(key, now) {
             return None;
         }
         self.buckets.copy(name, quota, now)
@@ -182,5 +186,23 @@ impl Overflow {
         if let Ok(entry) = self.charged.find_entry(name, |(other, _)| *other == name) {
             entry.remove();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Overflow;
+    use tidegate_core::{Quota, Timestamp};
+
+    /// A bucket is put back at a later instant than it was taken at, if the clock had to be read again.
+    #[test]
+    fn a_change_is_late_by_the_instant_at_which_it_was_made() {
+        let quota = Quota::new(10, 1_000).build().unwrap();
+        let at = Timestamp::from_micros;
+        let mut overflow = Overflow::new(1 << 20);
+        let bucket = overflow.take(1, &quota, at(100));
+        overflow.put(1, bucket, &quota, at(200));
+        assert!(overflow.is_late(at(150)));
+        assert!(!overflow.is_late(at(200)));
     }
 }

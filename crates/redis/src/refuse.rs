@@ -9,6 +9,7 @@
 //! out for any length of time, so Redis is asked, and keeps its books itself.
 
 use crate::deny::{DenyCache, Known};
+use crate::general::cost_beside;
 use crate::request::{OwnedAsk, Request, RequestOp};
 use crate::reserve::is_forced;
 use smallvec::SmallVec;
@@ -135,21 +136,7 @@ pub(crate) fn wanted(request: &Request, nth: usize) -> Option<u64> {
         // It is given back in any case, or only Redis can tell.
         _ => return None,
     };
-    let comes_first = |other: usize, mode: Mode| match (mode, ask.mode) {
-        (Mode::Enforce, Mode::Shadow) => true,
-        (Mode::Shadow, Mode::Enforce) => false,
-        _ => other < nth,
-    };
-    let mut wanted = cost;
-    for (at, other) in request.asks.iter().enumerate() {
-        if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) = other.op
-            && (other.key, other.quota.id()) == (ask.key, ask.quota.id())
-            && comes_first(at, other.mode)
-        {
-            wanted = wanted.saturating_add(cost);
-        }
-    }
-    Some(wanted)
+    Some(cost.saturating_add(cost_beside(request, nth)))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! a step thereafter (see [`apart`](crate::apart)).
 
 use crate::apart;
+use crate::general::cost_beside;
 use crate::lane::Answer;
 use crate::plan::{Group, Groups};
 use crate::request::{OwnedAsk, Request, RequestOp};
@@ -133,16 +134,22 @@ impl Verdict {
         }
     }
 
-    /// One reply in the order of the caller's asks. What was given back reads as if it had never
-    /// been charged.
+    /// Whether the group has charged its `nth` ask, may not keep that, and all of it can be refunded.
+    fn refunds(&self, ask: &OwnedAsk, answer: &Answer, part: &Part, nth: usize) -> bool {
+        is_charged(ask, answer, part, nth)
+            && !self.keeps(ask)
+            && is_known_whole(ask, answer, part, nth)
+    }
+
+    /// One reply in the order of the caller's asks. A charge that is refunded reads as if it had never
+    /// been made; one that cannot be refunded reads as it was left.
     fn reply(&self, parts: &[Part]) -> Reply {
         let mut placed: SmallVec<[(u16, (Timestamp, Outcome)); 8]> = SmallVec::new();
         for part in parts {
             for (ask, answer, nth) in part.asks() {
                 let after = answer.reply.outcomes.get(nth);
                 let before = answer.before.as_ref().and_then(|before| before.get(nth));
-                let charged = is_charged(ask, answer, part, nth);
-                let shown = if charged && !self.keeps(ask) {
+                let shown = if self.refunds(ask, answer, part, nth) {
                     before.or(after)
                 } else {
                     after
@@ -211,9 +218,7 @@ fn refund(part: &Part, verdict: &Verdict) -> Option<Refund> {
     let mut request = Request::default();
     for (ask, answer, nth) in part.asks() {
         if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) = ask.op
-            && is_charged(ask, answer, part, nth)
-            && !verdict.keeps(ask)
-            && is_known_whole(ask, answer, nth)
+            && verdict.refunds(ask, answer, part, nth)
         {
             let receipt = answer.reply.receipt(nth, cost);
             request.asks.push(OwnedAsk {
@@ -230,13 +235,20 @@ fn refund(part: &Part, verdict: &Verdict) -> Option<Refund> {
     Some(Refund { slot, request })
 }
 
-/// Whether it is sure that all of the cost was charged. A forced charge may have been cut short by
-/// the overdraft; giving back more than was taken would let others in.
-fn is_known_whole(ask: &OwnedAsk, answer: &Answer, nth: usize) -> bool {
+/// Whether it is certain that the whole cost was charged. A forced charge may have been cut short by the
+/// overdraft, and refunding more than was taken would let other requests pass.
+///
+/// While a unit is left, nothing of the overdraft is used. With none left it may be, and the reading does
+/// not show how much. Earlier asks of the same bucket have taken their cost first.
+fn is_known_whole(ask: &OwnedAsk, answer: &Answer, part: &Part, nth: usize) -> bool {
     let before = answer.before.as_ref().and_then(|before| before.get(nth));
     match ask.op {
         RequestOp::Engine(Op::Force(cost) | Op::Debit(cost)) => {
-            before.is_some_and(|it| it.remaining >= cost)
+            let room = match before.map_or(0, |before| before.remaining) {
+                0 => 0,
+                left => left.saturating_add(ask.quota.overdraft()),
+            };
+            cost.saturating_add(cost_beside(&part.group.request, nth)) <= room
         }
         _ => true,
     }

@@ -311,6 +311,31 @@ fn a_refused_force_waits_for_its_own_charge_too() {
 }
 
 /// Settling: what was reserved is given back and what was used is charged, in one request.
+/// The wait after the charge was computed as if the first debit were not part of the request.
+#[test]
+fn the_second_of_two_debits_does_not_forget_the_first_in_its_wait() {
+    let tokens = |burst| {
+        let spec = Quota::new(1, 1_000_000).burst(burst).overdraft(10);
+        spec.build().unwrap()
+    };
+    let twice = |quota: &Quota, bucket: &mut Bucket, now: Timestamp| {
+        let asks = [Op::Debit(6); 2].map(|op| ask(quota, op));
+        step::decide(&asks, &[0, 0], std::slice::from_mut(bucket), now)
+    };
+    let ten = tokens(10);
+    let (_, outcomes) = twice(&ten, &mut Bucket::new(&ten), START);
+    assert_eq!(allowed(&outcomes), "+-");
+    assert!(outcomes[1].wait.is_never(), "twelve never fit into ten");
+
+    let twelve = tokens(12);
+    let mut bucket = Bucket::new(&twelve);
+    step::decide_one(&twelve, &mut bucket, Op::Take(1), START);
+    let (_, outcomes) = twice(&twelve, &mut bucket, START);
+    assert_eq!(outcomes[1].wait, Wait::from_micros(13_000_000));
+    let passes_at = |us| twice(&twelve, &mut bucket.clone(), START.plus(us)).0;
+    assert!(passes_at(13_000_000) && !passes_at(12_999_999));
+}
+
 #[test]
 fn what_is_given_back_comes_before_everything_else() {
     let quota = window(5);

@@ -40,7 +40,7 @@ const RECORD_BYTES_PER_KEY: usize = 240;
 ///
 /// Memory is bounded by [`max_keys`](Builder::max_keys). A bucket gives up its place only once it
 /// is as good as new. When no place is left, the new keys of a limit share overflow buckets, counted
-/// in [`Stats::shared`]: one for all keys of a network, of 64 for each band. They are limited
+/// in [`Stats::shared`]: one for all keys of a network, of 64 for each quota. They are limited
 /// together, and no key that was limited is forgotten. A key that finds a place begins fresh, unless it
 /// was itself charged in its overflow bucket: then it begins with a copy of that bucket.
 ///
@@ -263,15 +263,21 @@ impl<C: Clock> MemoryStore<C> {
     /// choose keys that collide.
     #[inline]
     fn fingerprint(&self, bucket: &[u8], quota: &Quota) -> u64 {
+        let mut hasher = self.hasher(quota);
+        hasher.write(bucket);
+        hasher.finish().max(1)
+    }
+
+    /// Begins a hash of something that belongs to the band of `quota`.
+    #[inline]
+    fn hasher(&self, quota: &Quota) -> impl Hasher {
         let seed = self.seed ^ quota.id().as_u64();
         #[cfg(not(loom))]
         let shared = SharedSeed::global_random();
         #[cfg(loom)]
         let shared = SharedSeed::global_fixed();
         // Of the quality kind: every bit of it chooses a place somewhere.
-        let mut hasher = SeedableRandomState::with_seed(seed, shared).build_hasher();
-        hasher.write(bucket);
-        hasher.finish().max(1)
+        SeedableRandomState::with_seed(seed, shared).build_hasher()
     }
 
     #[inline]

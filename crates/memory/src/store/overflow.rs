@@ -1,6 +1,6 @@
 //! Where no place is left: the buckets that new keys of a limit share.
 //!
-//! A key without a place is decided by the overflow bucket of its band and group, alone, while the place
+//! A key without a place is decided by the overflow bucket of its quota and group, alone, while the place
 //! that it does not have is held. A key that finds a place begins fresh, unless it was itself charged in
 //! the overflow bucket: then it begins with a copy of it, because its own debt is a part of that one.
 //!
@@ -10,8 +10,9 @@
 use super::MemoryStore;
 use crate::overflow::{GROUPS, Overflow};
 use crate::word;
+use std::hash::Hasher;
 use std::sync::atomic::Ordering::Relaxed;
-use tidegate_core::{Ask, Bucket, Clock, Meter, Op, Outcome, Timestamp, step};
+use tidegate_core::{Ask, Bucket, Clock, Meter, Op, Outcome, Quota, Timestamp, step};
 
 impl<C: Clock> MemoryStore<C> {
     /// Decides by the overflow bucket. The caller holds the place that the key does not have.
@@ -22,12 +23,14 @@ impl<C: Clock> MemoryStore<C> {
         let now = self.unless_late(&overflow, now);
         let mut bucket = overflow.take(name, ask.quota, now);
         let now = self.settle([(&mut bucket, ask.quota)], now);
+        let before = matches!(ask.op, Op::Force(_) | Op::Debit(_)).then(|| bucket.clone());
         let mut outcome = step::decide_one(ask.quota, &mut bucket, without_credit(ask.op), now);
         if gives_back(ask.op) {
             outcome.mark = 0;
         }
         count(&mut overflow, ask, &outcome, now);
-        if charges(ask.op, outcome.is_allowed(), true) {
+        let took = before.is_some_and(|before| took_a_unit((&before, &bucket), ask.quota, now));
+        if charges(ask.op, outcome.is_allowed(), took) {
             overflow.note_charge((name, key), &bucket, ask.quota, now);
         }
         self.put_overflow(&mut overflow, (name, ask), bucket, now);
@@ -46,16 +49,28 @@ impl<C: Clock> MemoryStore<C> {
         overflow.put(name, bucket, ask.quota, now);
     }
 
-    /// The name of the overflow bucket of a key.
+    /// The name of the overflow bucket of a key. It contains the numbers of the quota, which differ from
+    /// key to key where a plan sets them: a bucket that owes by one rate cannot be read by another.
     pub(super) fn overflow_of(&self, ask: &Ask<'_>, key: u64) -> u64 {
-        let (scope, subject) = parts(ask);
+        let ((scope, subject), quota) = (parts(ask), ask.quota);
         let group = match network(subject) {
-            Some(network) => self.fingerprint(network, ask.quota),
+            Some(network) => self.fingerprint(network, quota),
             None => key,
         };
         // The higher bits: filters tell the keys of a group apart by the lower ones.
         let group = group / (u64::MAX / GROUPS + 1);
-        self.fingerprint(scope, ask.quota).wrapping_add(group)
+        let mut hasher = self.hasher(quota);
+        hasher.write(scope);
+        // The lifetime stands for the overdraft, which differs for requests of one key that may wait.
+        for number in [
+            quota.amount(),
+            quota.period_us(),
+            quota.capacity(),
+            quota.lifetime_us_max(),
+        ] {
+            hasher.write_u64(number);
+        }
+        hasher.finish().wrapping_add(group)
     }
 
     /// Whether some overflow bucket still matters.
@@ -127,13 +142,31 @@ pub(super) fn without_credit(op: Op) -> Op {
     if gives_back(op) { Op::Look } else { op }
 }
 
-/// Whether the operation was charged: `passed` if the request was, `taken` if at least its forced
-/// charges were made.
-pub(super) fn charges(op: Op, passed: bool, taken: bool) -> bool {
+/// Whether the key of an operation is to be remembered: `passed` if the request passed, `took` if forced
+/// charges were made and at least [a unit](took_a_unit) was taken.
+pub(super) fn charges(op: Op, passed: bool, took: bool) -> bool {
     match op {
         Op::Take(1..) => passed,
-        Op::Force(1..) | Op::Debit(1..) => taken,
+        Op::Force(1..) | Op::Debit(1..) => took,
         _ => false,
+    }
+}
+
+/// Whether a forced charge took a unit from a bucket that is now the second of `states` and was the first.
+///
+/// At the floor, a forced charge takes only what the clock has paid off since the last one. If each of
+/// them counted, a flood of debits would fill the filter with keys that owe next to nothing.
+pub(super) fn took_a_unit(states: (&Bucket, &Bucket), quota: &Quota, now: Timestamp) -> bool {
+    let (before, after) = states;
+    match after {
+        Bucket::Tokens(_) | Bucket::Lent(_) => {
+            let grown_us = after.fresh_at(quota).since(before.fresh_at(quota).max(now));
+            // Both instants are rounded up to ticks, so that a unit may seem shorter by less than one.
+            let at_most_us = grown_us.saturating_add(quota.tick_us());
+            before != after && at_most_us.saturating_mul(quota.amount()) > quota.period_us()
+        }
+        // They count whole units.
+        _ => before != after,
     }
 }
 

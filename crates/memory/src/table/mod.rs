@@ -8,7 +8,7 @@
 //!
 //! A key has two sets, its *home* and one *other*, both of one stripe (the mutex for claiming slots).
 //! It gets a slot at home while fewer than half of the slots there hold a bucket that matters, and in
-//! the emptier of the two after that. So a table refuses no key before 94 % of its slots are in use;
+//! the emptier of the two after that. So a table refuses no key before 90 % of its slots are in use;
 //! with one set for each key that happened at 58 %. A set from which a key went to its other set is
 //! marked as *spilled*, for good: only then is the other set searched after a miss.
 //!

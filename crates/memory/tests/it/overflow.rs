@@ -5,7 +5,7 @@ use crate::shop::{MINUTE_US, ask, narrow, store, take, wide};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use tidegate_core::{Ask, ManualClock, Op, Quota};
+use tidegate_core::{Algorithm, Align, Ask, ManualClock, Op, Quota};
 use tidegate_memory::MemoryStore;
 use tidegate_testkit::model::{ModelBucket, decide_all};
 
@@ -98,6 +98,127 @@ fn a_debit_that_an_overflow_bucket_refused_follows_its_key_to_its_place() {
     clock.advance_micros(MINUTE_US + 1);
     assert!(!take(&store, "login", 0, &quota).is_allowed());
     assert!(take(&store, "login", 1, &quota).is_allowed());
+}
+
+/// Keys of a plan have one label and different rates. They shared one overflow bucket, and each request at
+/// the fast rate cut the debt of the slow one down to a second.
+#[test]
+fn a_fast_rate_of_a_plan_does_not_erase_the_debt_of_a_slow_one() {
+    for refundable in [false, true] {
+        let (store, clock) = store(1);
+        let spec = Quota::new(1, HOUR_US).refundable(refundable);
+        let filler = spec.build().unwrap();
+        for subject in 0..10_000 {
+            take(&store, "filler", subject, &filler);
+        }
+        let plan = |amount, period_us| {
+            let spec = Quota::new(amount, period_us).refundable(refundable);
+            spec.label("plan").build().unwrap()
+        };
+        let (slow, fast) = (plan(1_000, 24 * HOUR_US), plan(10, 1_000_000));
+        let several = |subject: u64| {
+            let (slow_name, fast_name) = (crate::shop::name("api", 0), crate::shop::name("api", 1));
+            match subject {
+                0 => store.decide_now(&[ask(&slow_name, "api", &slow)]).passed,
+                _ => {
+                    let fast = ask(&fast_name, "api", &fast);
+                    store.decide_now(&[fast, fast]).passed
+                }
+            }
+        };
+        let before = store.shared().total();
+        assert_eq!((0..1_100).filter(|_| several(0)).count(), 1_000);
+        for second in 1..=20 {
+            clock.advance_micros(1_000_000);
+            assert!(take(&store, "api", 1, &fast).is_allowed());
+            assert!(several(1), "the fast one has its own bucket");
+            assert!(!several(0), "after {second} s");
+        }
+        assert_eq!(store.shared().total() - before, 1_100 + 20 * 4);
+    }
+}
+
+/// A request that may wait has the same bucket and another overdraft.
+#[test]
+fn a_key_that_may_wait_gets_no_second_overflow_bucket_for_that() {
+    let (store, _clock) = store(1);
+    for subject in 0..10_000 {
+        take(&store, "filler", subject, &wide(1));
+    }
+    let quota = Quota::new(2, HOUR_US).queue(3).build().unwrap();
+    let passed = |quota: &Quota| {
+        let takes = (0..10).filter(|_| take(&store, "login", 0, quota).is_allowed());
+        takes.count()
+    };
+    let before = store.shared().total();
+    assert_eq!((passed(&quota), passed(&quota.queueing())), (2, 3));
+    assert_eq!(store.shared().total() - before, 20, "it has no place");
+}
+
+/// The first answer contained the wait of the quota before the reload.
+#[test]
+fn a_reload_to_a_shorter_period_ends_the_wait_of_a_key_without_a_place() {
+    for refundable in [false, true] {
+        let (store, clock) = store(1);
+        let filler = if refundable { wide(1) } else { narrow(1) };
+        for subject in 0..10_000 {
+            take(&store, "filler", subject, &filler);
+        }
+        let ten = |period_us| {
+            let spec = Quota::new(10, period_us).refundable(refundable);
+            spec.label("ten").build().unwrap()
+        };
+        for _ in 0..11 {
+            take(&store, "login", 0, &ten(HOUR_US));
+        }
+        clock.advance_micros(MINUTE_US + 1);
+        for _ in 0..11 {
+            let wait = take(&store, "login", 0, &ten(MINUTE_US)).wait;
+            assert!(wait.as_micros().unwrap() <= MINUTE_US, "{wait:?}");
+        }
+    }
+}
+
+/// At the floor, a debit takes only what the clock has paid off since the one before it. Each of them was
+/// noted all the same, and the filter took nearly every newcomer for a key that was charged.
+#[test]
+fn a_flood_of_debits_takes_no_fresh_start_from_newcomers_with_a_place() {
+    let window = Quota::new(10, HOUR_US).algorithm(Algorithm::FixedWindow(Align::Clock));
+    for spec in [
+        Quota::new(10, HOUR_US),
+        Quota::new(10, HOUR_US).refundable(true),
+        window,
+    ] {
+        for several in [false, true] {
+            let quota = spec.overdraft(10).label("hourly").build().unwrap();
+            let (store, clock) = store(1);
+            let filler = if quota.is_narrow() {
+                narrow(1)
+            } else {
+                wide(1)
+            };
+            for subject in 0..10_000 {
+                take(&store, "filler", subject, &filler);
+            }
+            for subject in 0..10_000 {
+                let name = crate::shop::name("login", subject);
+                let debit = Ask {
+                    op: Op::Debit(3),
+                    ..ask(&name, "login", &quota)
+                };
+                let asks = [debit, Ask::look(b"look", &quota)];
+                store.decide_now(if several { &asks } else { &asks[..1] });
+                clock.advance_micros(100);
+            }
+            assert!(store.shared().total() >= 10_000);
+            clock.advance_micros(MINUTE_US);
+            let refused = (20_000..20_050)
+                .filter(|subject| !take(&store, "login", *subject, &quota).is_allowed());
+            assert_eq!(refused.count(), 0, "{several}: {quota:?}");
+            // The first debit took three units, and is not forgotten.
+            assert!(!take(&store, "login", 0, &quota).is_allowed());
+        }
+    }
 }
 
 /// It was not: putting the first of two new overflow buckets back dropped the keys of the second, and
@@ -277,7 +398,8 @@ proptest! {
             for band in &bands {
                 let model = &mut models[key][*band];
                 match op {
-                    Op::Force(cost) => {
+                    // A forced charge that finds an overflow bucket empty does not follow its key.
+                    Op::Force(cost) if is_placed || reply.passed => {
                         model.force(now_us, cost);
                     }
                     Op::Take(cost) if reply.passed => {

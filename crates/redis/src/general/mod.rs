@@ -31,6 +31,7 @@ pub(crate) use program::{Call, encode, encode_open};
 #[cfg(test)]
 pub(crate) use replay::answer;
 pub(crate) use replay::{Decided, Replay, inspection};
+pub(crate) use row::cost_beside;
 
 use crate::request::Request;
 use tidegate_core::Algorithm;

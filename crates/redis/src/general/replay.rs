@@ -9,13 +9,13 @@ use super::row::exact;
 use crate::error::CallError;
 use crate::layout::{self, Form, Rounding};
 use crate::record::{self, Corrupt};
-use crate::request::{Request, RequestOp};
+use crate::request::{OwnedAsk, Request, RequestOp};
 use redis::Value;
 use smallvec::SmallVec;
 use tidegate_core::algorithm::FixedWindow;
 use tidegate_core::{
     Ask, Bucket, Inspection, Meter, Mode, Op, Outcome, Outcomes, Quota, Reply, StoreError,
-    StoreErrorKind, Timestamp, Wait, step,
+    StoreErrorKind, Timestamp, step,
 };
 
 /// Stands where no bucket can be read. Nobody is told about it.
@@ -26,7 +26,8 @@ const BLANK: Bucket = Bucket::Fixed(FixedWindow { start: 0, used: 0 });
 pub(crate) struct Decided {
     /// The answer. That of a [`RequestOp::Drop`] reads what was there before.
     pub(crate) reply: Reply,
-    /// What each bucket read before it was charged, where that was wanted.
+    /// The answer of each bucket as it was before the request, where that was wanted: its reading, and
+    /// the wait of the ask if nothing is charged.
     pub(crate) before: Option<Outcomes>,
 }
 
@@ -278,12 +279,22 @@ impl<'a> Replay<'a> {
     }
 
     fn readings(&self, request: &Request, places: &[usize]) -> Outcomes {
-        let asks = request.asks.iter().zip(places);
-        asks.filter_map(|(ask, place)| {
-            let reading = self.buckets.get(*place)?.reading(&ask.quota, self.at);
-            Some(Outcome::of(Wait::NONE, reading))
-        })
-        .collect()
+        let asks: SmallVec<[Ask<'_>; 4]> = request
+            .asks
+            .iter()
+            .map(|ask| match ask.op {
+                RequestOp::Engine(op) => ask_of(ask, op),
+                RequestOp::Drop => ask_of(ask, Op::Look),
+            })
+            .collect();
+        let places_of_asks = asks.iter().zip(places).enumerate();
+        places_of_asks
+            .filter_map(|(i, (ask, place))| {
+                let reading = self.buckets.get(*place)?.reading(ask.quota, self.at);
+                let wait = step::wait_of(&asks, places, &self.buckets, i, self.at);
+                Some(Outcome::of(wait, reading))
+            })
+            .collect()
     }
 
     fn decide(&mut self, request: &Request, places: &[usize]) -> Reply {
@@ -300,14 +311,7 @@ impl<'a> Replay<'a> {
                 *receipt = layout::receipt(self.form(*place), state, *receipt, self.at);
                 gives_back = true;
             }
-            asks.push(Ask {
-                bucket: &[],
-                scope: 0,
-                quota: &ask.quota,
-                op: exact(op, &ask.quota),
-                limit: ask.limit,
-                mode: ask.mode,
-            });
+            asks.push(ask_of(ask, op));
         }
         let before = self.blocks(&asks, places);
         let stepped = step::decide_telling(&asks, places, &mut self.buckets, self.at);
@@ -388,6 +392,18 @@ impl<'a> Replay<'a> {
             }
         }
         Reply::new(self.at, true, outcomes)
+    }
+}
+
+/// Returns `ask` as the engine decides it, carrying out `op`. The engine needs no name of the bucket.
+fn ask_of(ask: &OwnedAsk, op: Op) -> Ask<'_> {
+    Ask {
+        bucket: &[],
+        scope: 0,
+        quota: &ask.quota,
+        op: exact(op, &ask.quota),
+        limit: ask.limit,
+        mode: ask.mode,
     }
 }
 

@@ -308,8 +308,9 @@ pub(super) fn exact(op: Op, quota: &Quota) -> Op {
     }
 }
 
-/// What other asks of the request take from the i-th ask's bucket before its turn; see core's `step`.
-fn cost_beside(request: &Request, i: usize) -> u64 {
+/// Returns the cost that other asks of the request take from the i-th ask's bucket before its turn; see
+/// core's `step`.
+pub(crate) fn cost_beside(request: &Request, i: usize) -> u64 {
     let Some(ask) = request.asks.get(i) else {
         return 0;
     };

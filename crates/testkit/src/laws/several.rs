@@ -192,6 +192,20 @@ pub fn law_9_debits_are_charged_though_refused(subject: &impl Subject) {
         );
         assert_eq!(left(b"beside"), 800, "{op:?}");
     }
+    // Even a debit that does not fit. It reads as it does without the charge.
+    let asks = [debit(b"beside", 900), ask(b"full", Op::Take(1))];
+    let reply = subject.decide(&asks);
+    assert_eq!(left(b"beside"), 800, "it was not charged");
+    let [outcome, _] = reply.outcomes[..] else {
+        panic!("one outcome for each ask");
+    };
+    assert_eq!((outcome.is_allowed(), outcome.remaining), (false, 800));
+    // Nothing comes back that was not charged: the overdraft leaves room for 1,300 of these 1,500.
+    let half = debit(b"beside", 500);
+    subject.decide(&[half, half, half, ask(b"full", Op::Take(1))]);
+    assert!(left(b"beside") <= 800, "{} are left", left(b"beside"));
+    subject.reset(b"beside", &quota);
+    subject.decide(&[debit(b"beside", 200)]);
     // A debit that fits passes like a take.
     let asks = [debit(b"beside", 800), ask(b"other", Op::Take(1))];
     assert!(subject.decide(&asks).passed);

@@ -85,6 +85,9 @@ struct Draft {
     taken: bool,
     outcomes: Outcomes,
     buckets: Few<Bucket>,
+    /// Whether [a unit was taken](super::overflow::took_a_unit) from each of the buckets. Empty where
+    /// none of them is an overflow bucket.
+    took: Few<bool>,
 }
 
 /// What is locked while a request is decided.
@@ -466,6 +469,7 @@ impl Draft {
             taken: stepped.taken,
             outcomes: stepped.outcomes,
             buckets,
+            took: Few::new(),
         }
     }
 

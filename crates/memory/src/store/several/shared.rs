@@ -3,7 +3,7 @@
 use super::{Draft, Few, Home, Plan, Target};
 use crate::overflow::Overflow;
 use crate::store::MemoryStore;
-use crate::store::overflow::{charges, count, gives_back, without_credit};
+use crate::store::overflow::{charges, count, gives_back, took_a_unit, without_credit};
 use tidegate_core::{Ask, Bucket, Clock, Mode, Timestamp};
 
 impl<C: Clock> MemoryStore<C> {
@@ -17,15 +17,17 @@ impl<C: Clock> MemoryStore<C> {
         done: &Draft,
     ) {
         for ((ask, place), outcome) in asks.iter().zip(&plan.places).zip(done.outcomes.iter()) {
-            let Some(bucket) = done.buckets.get(*place).filter(|_| plan.is_shared(*place)) else {
+            let (Some(target), Some(bucket)) = (plan.shared(*place), done.buckets.get(*place))
+            else {
                 continue;
             };
             count(overflow, ask, outcome, done.at);
             let passed = done.passed && (ask.mode == Mode::Enforce || outcome.is_allowed());
-            if charges(ask.op, passed, done.taken) {
+            let took = done.taken && done.took.get(*place) == Some(&true);
+            if charges(ask.op, passed, took) {
+                let name = self.overflow_of(&target.ask, target.fingerprint);
                 let key = self.fingerprint(ask.bucket, ask.quota);
-                let name = self.overflow_of(ask, key);
-                overflow.note_charge((name, key), bucket, ask.quota, done.at);
+                overflow.note_charge((name, key), bucket, target.quota, done.at);
             }
         }
     }
@@ -43,7 +45,7 @@ impl Draft {
             .iter()
             .zip(&plan.places)
             .map(|(ask, place)| Ask {
-                op: if plan.is_shared(*place) {
+                op: if plan.shared(*place).is_some() {
                     without_credit(ask.op)
                 } else {
                     ask.op
@@ -51,10 +53,21 @@ impl Draft {
                 ..*ask
             })
             .collect();
+        let before: Few<Option<Bucket>> = (0..)
+            .zip(&buckets)
+            .map(|(place, bucket)| plan.shared(place).map(|_| bucket.clone()))
+            .collect();
         let mut draft = Self::of(&carried_out, plan, buckets, now);
+        let states = before.iter().zip(&draft.buckets).zip(&plan.targets);
+        draft.took = states
+            .map(|((before, after), target)| {
+                let before = before.as_ref();
+                before.is_some_and(|before| took_a_unit((before, after), target.quota, now))
+            })
+            .collect();
         let outcomes = draft.outcomes.iter_mut();
         for ((ask, place), outcome) in asks.iter().zip(&plan.places).zip(outcomes) {
-            if gives_back(ask.op) && plan.is_shared(*place) {
+            if gives_back(ask.op) && plan.shared(*place).is_some() {
                 outcome.mark = 0;
             }
         }
@@ -84,8 +97,10 @@ impl Plan<'_> {
             }
         }
     }
-    fn is_shared(&self, place: usize) -> bool {
-        let target = self.targets.get(place);
-        target.is_some_and(|target| target.home == Home::Overflow)
+
+    /// The target at `place`, if it is an overflow bucket.
+    fn shared(&self, place: usize) -> Option<&Target<'_>> {
+        let target = self.targets.get(place)?;
+        (target.home == Home::Overflow).then_some(target)
     }
 }
