@@ -14,6 +14,8 @@ pub(crate) struct LeastRate {
     pub(crate) bytes: u64,
     /// How long a client may be waited for on top of that.
     pub(crate) grace: Duration,
+    /// Whether it does not apply to a body that an HTTP/2 connection carries to the upstream.
+    pub(crate) exempts_http2: bool,
 }
 
 /// Patience with a client that sends a body. Only the time counts in which the client is waited for: a
@@ -23,6 +25,8 @@ pub(crate) struct Pace {
     /// How long each piece may take.
     idle: Duration,
     least: Option<LeastRate>,
+    /// Whether an HTTP/2 connection carries the body to the upstream.
+    is_http2: bool,
     /// How much came, and how long the client was waited for until then.
     bytes: u64,
     waited: Duration,
@@ -37,11 +41,17 @@ impl Pace {
         Self {
             idle,
             least,
+            is_http2: false,
             bytes: 0,
             waited: Duration::ZERO,
             waits: None,
             timer: None,
         }
+    }
+
+    /// Notes the protocol of the connection that carries the body to the upstream.
+    pub(crate) fn set_http2(&mut self, is_http2: bool) {
+        self.is_http2 = is_http2;
     }
 
     /// A piece of so many bytes came.
@@ -81,7 +91,8 @@ impl Pace {
 
     /// How long the client may still be waited for by the least rate.
     fn left(&self) -> Option<Duration> {
-        let least = self.least?;
+        let is_http2 = self.is_http2;
+        let least = self.least.filter(|it| !(it.exempts_http2 && is_http2))?;
         let micros = self.bytes.saturating_mul(1_000_000) / least.bytes.max(1);
         let earned = least.grace.saturating_add(Duration::from_micros(micros));
         Some(earned.saturating_sub(self.waited))
@@ -109,6 +120,7 @@ mod tests {
         let least = LeastRate {
             bytes: 100,
             grace: 5 * SECOND,
+            exempts_http2: false,
         };
         Pace::new(60 * SECOND, Some(least))
     }

@@ -323,6 +323,9 @@ impl Target {
         mut request: Box<Outgoing>,
         may_repeat: bool,
     ) -> Result<Answered, Failed> {
+        // With each attempt: a request may go from a connection of one protocol to one of the other.
+        let is_http2 = matches!(link, Link::Http2(_));
+        request.body_mut().set_http2(is_http2);
         let mut wire = match link {
             Link::Http1(wire) => wire,
             // Put aside: it is large.

@@ -121,6 +121,11 @@ impl Upload {
         self.progress.clone()
     }
 
+    /// Notes the protocol of the connection that carries it to the upstream.
+    pub(crate) fn set_http2(&mut self, is_http2: bool) {
+        self.pace.set_http2(is_http2);
+    }
+
     /// Whether there is no body.
     pub(crate) fn is_none(&self) -> bool {
         self.incoming.is_none()

@@ -75,10 +75,10 @@ pub(super) fn outbound(
     request: Request<Incoming>,
     terms: Terms<'_>,
 ) -> Result<Box<Outgoing>, UploadError> {
+    let least = terms.lane.least_rate(&request);
     let (mut parts, body) = request.into_parts();
     let route = &terms.lane.route;
     let bytes_max = route.body_bytes.unwrap_or(u64::MAX);
-    let least = terms.lane.least_rate(&parts.headers, &body);
     let body = Upload::new(body, bytes_max, route.timeouts.idle, least)?;
     let host = host(&parts.uri, &parts.headers);
     hop::strip_request(&mut parts.headers);
