@@ -208,6 +208,21 @@ async fn other_requests_are_refused_by_http() {
     }
 }
 
+/// A GET or HEAD with the content type of gRPC got 200 where a limit refused it.
+#[tokio::test]
+async fn a_request_that_is_no_call_is_not_refused_with_200() {
+    let service = Service::start().await;
+    let gate = gate::limited(service.url(), "rate: 1/h burst 1").await;
+    let mut client = Client::connect(gate.address).await;
+    client.get("/", &[]).await;
+    let kind = ["content-type: application/grpc"];
+    for method in ["GET", "HEAD", "PUT"] {
+        let reply = client.ask(request(method, "/", &kind)).await;
+        assert_eq!(reply.status(), 429, "{method}: {reply:#?}");
+        assert_eq!(reply.head.get("grpc-status"), None, "{method}");
+    }
+}
+
 /// `Content-Type: application/grpc` lifted the rate on every route with an `https` upstream.
 #[tokio::test]
 async fn a_content_type_does_not_lift_the_least_rate_of_an_upload() {
