@@ -283,3 +283,60 @@ async fn an_upstream_that_goes_back_to_http1_has_no_more_connections_than_it_may
     // The one by HTTP/2, and two.
     assert_eq!(upstream.accepted(), 3);
 }
+
+/// Requests that wait for a connection use up the window of their client's HTTP/2 connection. An upload to
+/// another upstream was answered with 408 then, although its client was not allowed to send it.
+#[tokio::test]
+async fn an_upload_is_not_408_while_others_use_up_the_window_of_its_connection() {
+    let (busy, answers) = holding(0).await;
+    let (free, _) = holding(1).await;
+    let config = format!(
+        "
+listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+routes:
+  - id: busy
+    match: {{ path: /busy }}
+    upstreams: ['http://{}']
+    policy: none
+    min_upload_rate: 0
+    connections: {{ max: 1 }}
+    timeouts: {{ connect: 30s }}
+  - id: free
+    upstreams: ['http://{}']
+    policy: none
+    min_upload_rate: 1MiB
+    timeouts: {{ upload_grace: 1s }}
+policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
+",
+        busy.address, free.address
+    );
+    let stand = Stand::start(&config).await;
+    let client = H2::connect(stand.address).await;
+    let ask = |path: &str, bytes: usize| {
+        let mut sender = client.sender();
+        let request = Request::post(format!("http://shop.example{path}"));
+        let request = request.body(body(vec![7; bytes], &[])).unwrap();
+        async move { sender.send_request(request).await.unwrap().status() }
+    };
+    let others = join_all((0..8).map(|_| ask("/busy", 256 << 10)));
+    let upload = async {
+        stand
+            .shows("the others in flight", |page| page.in_flight() == 8)
+            .await;
+        ask("/free", 16 << 10).await
+    };
+    let release = async {
+        stand
+            .shows("the upload in flight", |page| page.in_flight() == 9)
+            .await;
+        // As long as it takes until a client is given up that could send.
+        let mut slow = Client::connect(stand.address).await;
+        let begin = request("POST", "/free", &["content-length: 5"]);
+        assert_eq!(slow.ask(begin).await.status(), 408);
+        answers.add_permits(8);
+    };
+    let all = async { tokio::join!(others, upload, release) };
+    let (others, upload, ()) = in_time("all answers", all).await;
+    assert_eq!(upload, 200);
+    assert!(others.iter().all(|it| *it == 200), "{others:?}");
+}
