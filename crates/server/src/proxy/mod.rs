@@ -9,11 +9,12 @@
 //! | `http1`, `pool` | HTTP/1 connections, driven by whoever uses them |
 //! | `places` | how many of them may be in use, and how many requests wait |
 //! | `multiplex` | the HTTP/2 connection that all share |
-//! | `outgoing`, `upload`, `pace`, `relayed`, `patience` | requests and bodies on their way, bounded |
+//! | `outgoing`, `upload`, `pace`, `backlog`, `relayed`, `patience` | requests and bodies on their way, bounded |
 //! | `hop`, `trace`, `rewrite` | what of a head is passed on, added and changed |
 //! | `tunnel`, `websocket` | what comes after an upgrade |
 //! | `trouble` | why there is no answer |
 
+pub(crate) mod backlog;
 pub(crate) mod balance;
 pub(crate) mod dial;
 pub(crate) mod fleet;

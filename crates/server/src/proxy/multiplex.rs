@@ -30,7 +30,7 @@ const HEAD_BYTES: u32 = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Multiplex {
     sender: Mutex<Option<http2::SendRequest<Upload>>>,
-    /// Whether the upstream was told, or ever found, to speak HTTP/2.
+    /// Whether the upstream is configured, or was last found, to speak HTTP/2.
     is_spoken: AtomicBool,
     /// Whoever connects holds it, so that many requests at once make one connection.
     turn: tokio::sync::Mutex<()>,
@@ -64,8 +64,18 @@ impl Multiplex {
 
     /// Lets all requests use this connection from now on.
     pub(crate) fn share(&self, sender: &http2::SendRequest<Upload>) {
+        let mut shared = self.sender.lock();
+        *shared = Some(sender.clone());
         self.is_spoken.store(true, Relaxed);
-        *self.sender.lock() = Some(sender.clone());
+    }
+
+    /// Notes that a new connection to the upstream speaks HTTP/1: unless one of HTTP/2 lives, requests
+    /// count by connection again.
+    pub(crate) fn refused(&self) {
+        let shared = self.sender.lock();
+        if shared.as_ref().is_none_or(http2::SendRequest::is_closed) {
+            self.is_spoken.store(false, Relaxed);
+        }
     }
 }
 

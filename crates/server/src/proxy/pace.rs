@@ -1,5 +1,6 @@
 //! How slowly the body of a request may come.
 
+use super::backlog::Unread;
 use super::trouble::UploadError;
 use std::fmt;
 use std::pin::Pin;
@@ -14,74 +15,148 @@ pub(crate) struct LeastRate {
     pub(crate) bytes: u64,
     /// How long a client may be waited for on top of that.
     pub(crate) grace: Duration,
+    /// Whether it does not apply to a body that an HTTP/2 connection carries to the upstream.
+    pub(crate) exempts_http2: bool,
 }
 
+/// Time until the least rate is looked at again where it cannot count at present.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Patience with a client that sends a body. Only the time counts in which the client is waited for: a
-/// client need not send faster than the upstream takes what it sends. A body that is always there at
-/// once costs no timer.
+/// client need not send faster than the upstream takes what it sends. For the least rate, time does not
+/// count in which other bodies of the connection wait to be read: perhaps the client may not send. A body
+/// that is always there at once costs no timer.
 pub(crate) struct Pace {
     /// How long each piece may take.
     idle: Duration,
     least: Option<LeastRate>,
+    /// Whether an HTTP/2 connection carries the body to the upstream.
+    is_http2: bool,
     /// How much came, and how long the client was waited for until then.
     bytes: u64,
     waited: Duration,
-    /// Since when the client is waited for, and for what of the two it may be lost.
-    waits: Option<(Instant, UploadError)>,
+    waits: Option<Wait>,
     timer: Option<Pin<Box<Sleep>>>,
+    /// Its part in the backlog of an HTTP/2 connection.
+    unread: Option<Unread>,
+}
+
+/// A wait for the next piece.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    /// Its beginning.
+    since: Instant,
+    /// Time up to which it is charged, and the time of the backlog then.
+    charged: Instant,
+    backlog: Duration,
+    /// The bound that the client breaks when the timer fires.
+    lost: UploadError,
 }
 
 impl Pace {
-    /// Each piece may take as long as `idle`, and all of them together as long as `least` says.
-    pub(crate) fn new(idle: Duration, least: Option<LeastRate>) -> Self {
+    /// Each piece may take as long as `idle`, and all of them together as long as `least` says. `unread`
+    /// is for bodies on HTTP/2 connections.
+    pub(crate) fn new(idle: Duration, least: Option<LeastRate>, unread: Option<Unread>) -> Self {
         Self {
             idle,
             least,
+            is_http2: false,
             bytes: 0,
             waited: Duration::ZERO,
             waits: None,
             timer: None,
+            unread,
         }
+    }
+
+    /// Notes the protocol of the connection that carries the body to the upstream.
+    pub(crate) fn set_http2(&mut self, is_http2: bool) {
+        self.is_http2 = is_http2;
     }
 
     /// A piece of so many bytes came.
     pub(crate) fn came(&mut self, bytes: usize) {
-        if let Some((since, _)) = self.waits.take() {
-            self.waited = self.waited.saturating_add(since.elapsed());
-        }
+        self.charge();
         self.bytes = self.bytes.saturating_add(bytes as u64);
+        if let Some(unread) = &mut self.unread {
+            unread.set(true);
+        }
+    }
+
+    /// The body has come to its end.
+    pub(crate) fn ended(&mut self) {
+        self.unread = None;
     }
 
     /// Nothing is there: ready with what is wrong once that has been so for too long.
     pub(crate) fn poll_lost(&mut self, context: &mut Context<'_>) -> Poll<UploadError> {
-        let lost = match self.waits {
-            Some((_, lost)) => lost,
-            None => self.begin_to_wait(),
+        if let Some(unread) = &mut self.unread {
+            unread.set(false);
+        }
+        let mut wait = match self.waits {
+            Some(wait) => wait,
+            None => self.wait(Instant::now()),
         };
-        if let Some(timer) = &mut self.timer {
+        while let Some(timer) = &mut self.timer {
             ready!(timer.as_mut().poll(context));
-            return Poll::Ready(lost);
+            if wait.lost != UploadError::TooLittle || !self.charge() {
+                return Poll::Ready(wait.lost);
+            }
+            wait = self.wait(wait.since);
         }
         Poll::Pending
     }
 
-    fn begin_to_wait(&mut self) -> UploadError {
+    /// Sets the timer for a wait that began at `since`.
+    fn wait(&mut self, since: Instant) -> Wait {
         let now = Instant::now();
+        let idle = self.idle.saturating_sub(now.duration_since(since));
         let (time, lost) = match self.left() {
-            Some(left) if left < self.idle => (left, UploadError::TooLittle),
-            _ => (self.idle, UploadError::TooSlow),
+            Some(left) if left < idle => (left, UploadError::TooLittle),
+            _ => (idle, UploadError::TooSlow),
         };
-        self.waits = Some((now, lost));
+        // Nothing is charged meanwhile, so the timer must not fire again and again.
+        let is_blocked = self.unread.as_ref().is_some_and(Unread::has_others);
+        let time = if is_blocked {
+            time.max(PAUSE.min(idle))
+        } else {
+            time
+        };
+        let wait = Wait {
+            since,
+            charged: now,
+            backlog: self.backlog(),
+            lost,
+        };
+        self.waits = Some(wait);
         match (&mut self.timer, now.checked_add(time)) {
             (Some(timer), Some(due)) => timer.as_mut().reset(due),
             (timer, _) => *timer = Some(Box::pin(sleep(time))),
         }
-        lost
+        wait
+    }
+
+    /// Charges the present wait, if there is one, without the time of the backlog. Returns whether there
+    /// was such time.
+    fn charge(&mut self) -> bool {
+        let Some(wait) = self.waits.take() else {
+            return false;
+        };
+        let blocked = self.backlog().saturating_sub(wait.backlog);
+        let charged = wait.charged.elapsed().saturating_sub(blocked);
+        self.waited = self.waited.saturating_add(charged);
+        !blocked.is_zero()
+    }
+
+    /// Returns for how long bodies of the connection have waited to be read so far.
+    fn backlog(&self) -> Duration {
+        self.unread.as_ref().map(Unread::time).unwrap_or_default()
     }
 
     /// How long the client may still be waited for by the least rate.
     fn left(&self) -> Option<Duration> {
-        let least = self.least?;
+        let is_http2 = self.is_http2;
+        let least = self.least.filter(|it| !(it.exempts_http2 && is_http2))?;
         let micros = self.bytes.saturating_mul(1_000_000) / least.bytes.max(1);
         let earned = least.grace.saturating_add(Duration::from_micros(micros));
         Some(earned.saturating_sub(self.waited))
@@ -99,18 +174,25 @@ impl fmt::Debug for Pace {
 
 #[cfg(test)]
 mod tests {
+    use super::super::backlog::Backlog;
     use super::*;
     use std::future::poll_fn;
+    use std::sync::Arc;
     use tokio::time::{advance, timeout};
 
     const SECOND: Duration = Duration::from_secs(1);
 
     fn pace() -> Pace {
+        pace_on(None)
+    }
+
+    fn pace_on(unread: Option<Unread>) -> Pace {
         let least = LeastRate {
             bytes: 100,
             grace: 5 * SECOND,
+            exempts_http2: false,
         };
-        Pace::new(60 * SECOND, Some(least))
+        Pace::new(60 * SECOND, Some(least), unread)
     }
 
     /// Waits for a piece of so many bytes for so long, unless patience ends before.
@@ -166,9 +248,75 @@ mod tests {
         assert_eq!(wait(&mut pace, 4 * SECOND, 1).await, Ok(()));
     }
 
+    /// Others can use up the window of an HTTP/2 connection: then the client may not send.
+    #[tokio::test(start_paused = true)]
+    async fn bodies_that_wait_to_be_read_are_not_held_against_the_others() {
+        let backlog = Arc::<Backlog>::default();
+        let mut pace = pace_on(Some(Unread::new(&backlog)));
+        let other = Unread::new(&backlog);
+        assert_eq!(wait(&mut pace, 50 * SECOND, 1).await, Ok(()));
+        assert_eq!(wait(&mut pace, 50 * SECOND, 1).await, Ok(()));
+        drop(other);
+        assert_eq!(wait(&mut pace, 4 * SECOND, 1).await, Ok(()));
+        assert_eq!(
+            wait(&mut pace, 2 * SECOND, 1).await,
+            Err(UploadError::TooLittle)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_time_counts_in_which_no_other_body_waits() {
+        let backlog = Arc::<Backlog>::default();
+        let mut pace = pace_on(Some(Unread::new(&backlog)));
+        for _ in 0..4 {
+            let turns = async {
+                advance(SECOND).await;
+                let other = Unread::new(&backlog);
+                advance(9 * SECOND).await;
+                drop(other);
+            };
+            let (waited, ()) = tokio::join!(wait(&mut pace, 10 * SECOND, 0), turns);
+            assert_eq!(waited, Ok(()));
+        }
+        assert_eq!(
+            wait(&mut pace, 2 * SECOND, 0).await,
+            Err(UploadError::TooLittle)
+        );
+    }
+
+    /// Clients that trickle several bodies on one connection do not excuse each other.
+    #[tokio::test(start_paused = true)]
+    async fn bodies_that_trickle_do_not_excuse_each_other() {
+        let backlog = Arc::<Backlog>::default();
+        let [mut one, mut two] = [0; 2].map(|_| pace_on(Some(Unread::new(&backlog))));
+        let mut seconds = 0;
+        loop {
+            let both = poll_fn(|context| match one.poll_lost(context) {
+                Poll::Ready(lost) => Poll::Ready(lost),
+                Poll::Pending => two.poll_lost(context),
+            });
+            if let Ok(lost) = timeout(SECOND, both).await {
+                break assert_eq!(lost, UploadError::TooLittle);
+            }
+            one.came(1);
+            two.came(1);
+            seconds += 1;
+            assert!(seconds < 7, "neither is lost");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_is_lost_after_a_silence_although_another_body_waits() {
+        let backlog = Arc::<Backlog>::default();
+        let mut pace = pace_on(Some(Unread::new(&backlog)));
+        let _other = Unread::new(&backlog);
+        let lost = wait(&mut pace, 61 * SECOND, 0).await;
+        assert_eq!(lost, Err(UploadError::TooSlow));
+    }
+
     #[tokio::test(start_paused = true)]
     async fn without_a_least_rate_only_silence_counts() {
-        let mut pace = Pace::new(60 * SECOND, None);
+        let mut pace = Pace::new(60 * SECOND, None, None);
         for _ in 0..100 {
             assert_eq!(wait(&mut pace, 59 * SECOND, 1).await, Ok(()));
         }

@@ -59,6 +59,15 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
+    /// A request of which the upstream has seen nothing.
+    fn unsent(trouble: Trouble, request: Box<Outgoing>) -> Self {
+        Self {
+            trouble,
+            request: Some(request),
+            is_unreached: true,
+        }
+    }
+
     /// A request that an upstream has seen, and that is not sent again.
     fn for_good(trouble: Trouble) -> Self {
         Self {
@@ -203,20 +212,16 @@ impl Target {
             place = self.places.take();
             if place.is_none() {
                 // Put aside: most requests find a place at once.
-                place = Box::pin(self.places.wait(self.timeouts.connect)).await;
-            }
-            if place.is_none() {
-                return Err(Failed {
-                    trouble: Trouble::Full,
-                    request: Some(request),
-                    is_unreached: true,
-                });
+                place = match Box::pin(self.place()).await {
+                    Ok(place) => Some(place),
+                    Err(trouble) => return Err(Failed::unsent(trouble, request)),
+                };
             }
         }
         let mut was_unreached = true;
         while manner == Manner::Usual
             && was_unreached
-            && let Some(link) = self.waiting()
+            && let Some(link) = self.waiting(place.is_some())
         {
             let is_shared = matches!(link, Link::Http2(_));
             match self.send(link, manner, request, true).await {
@@ -237,7 +242,8 @@ impl Target {
             }
         }
         // Put aside: it is large, and most requests find a connection.
-        let sent = Box::pin(self.exchange_afresh(request, manner, is_repeatable)).await;
+        let sent = self.exchange_afresh(request, manner, is_repeatable, &mut place);
+        let sent = Box::pin(sent).await;
         let sent = sent.map(|answered| answered.holding(place));
         sent.map_err(|failed| Failed {
             is_unreached: failed.is_unreached && was_unreached,
@@ -250,15 +256,21 @@ impl Target {
         request: Box<Outgoing>,
         manner: Manner,
         is_repeatable: bool,
+        place: &mut Option<Place>,
     ) -> Result<Answered, Failed> {
-        match self.fresh(manner).await {
+        match self.fresh(manner, place).await {
             Ok(link) => self.send(link, manner, request, is_repeatable).await,
-            Err(trouble) => Err(Failed {
-                trouble,
-                request: Some(request),
-                is_unreached: true,
-            }),
+            Err(trouble) => Err(Failed::unsent(trouble, request)),
         }
+    }
+
+    /// Takes a place, or waits for one.
+    async fn place(&self) -> Result<Place, Trouble> {
+        if let Some(place) = self.places.take() {
+            return Ok(place);
+        }
+        let place = self.places.wait(self.timeouts.connect).await;
+        place.ok_or(Trouble::Full)
     }
 
     /// Whether a request has a connection to itself that counts. Health checks are one at a time, and
@@ -271,27 +283,50 @@ impl Target {
         }
     }
 
-    /// A connection that is there already.
-    fn waiting(&self) -> Option<Link> {
-        let wire = self.pool.take().map(Link::Http1);
+    /// Returns an open connection, if there is one. One of HTTP/1 is only for a request with a place.
+    fn waiting(&self, has_place: bool) -> Option<Link> {
+        let wire = has_place.then(|| self.pool.take()).flatten();
+        let wire = wire.map(Link::Http1);
         wire.or_else(|| self.multiplex.current().map(Link::Http2))
     }
 
-    /// A new connection. Where HTTP/2 is spoken, the first one of many at once makes it for all.
-    async fn fresh(&self, manner: Manner) -> Result<Link, Trouble> {
-        if manner != Manner::Usual || !self.multiplex.is_spoken() {
+    /// Opens a connection. Where HTTP/2 is spoken, the first one of many at once makes it for all. If it
+    /// turns out to be of HTTP/1, the request gets a place.
+    async fn fresh(&self, manner: Manner, place: &mut Option<Place>) -> Result<Link, Trouble> {
+        if manner != Manner::Usual {
             return self.connect(manner).await;
         }
-        let shared = async {
-            let _turn = self.multiplex.turn().await;
-            match self.multiplex.current() {
-                Some(sender) => Ok(Link::Http2(sender)),
-                None => self.connect(manner).await,
+        if self.multiplex.is_spoken() {
+            // The turns of others count as well: a hundred that fail one after the other would take
+            // ages.
+            let shared = timeout(self.timeouts.connect, self.share(place)).await;
+            if let Some(link) = shared.unwrap_or(Err(Trouble::ConnectTimeout))? {
+                return Ok(link);
             }
-        };
-        // The turns of others count as well: a hundred that fail one after the other would take ages.
-        let shared = timeout(self.timeouts.connect, shared).await;
-        shared.unwrap_or(Err(Trouble::ConnectTimeout))
+        }
+        if place.is_none() {
+            *place = Some(self.place().await?);
+        }
+        self.connect(manner).await
+    }
+
+    /// Returns the HTTP/2 connection of all requests, which the first one makes; or one of HTTP/1, if
+    /// that is what the upstream speaks now and there is a place for it at once.
+    async fn share(&self, place: &mut Option<Place>) -> Result<Option<Link>, Trouble> {
+        let _turn = self.multiplex.turn().await;
+        if let Some(sender) = self.multiplex.current() {
+            return Ok(Some(Link::Http2(sender)));
+        }
+        // The request before this one found that it is no longer spoken.
+        if !self.multiplex.is_spoken() {
+            return Ok(None);
+        }
+        let link = self.connect(Manner::Usual).await?;
+        if matches!(link, Link::Http1(_)) && place.is_none() {
+            *place = self.places.take();
+            return Ok(place.is_some().then_some(link));
+        }
+        Ok(Some(link))
     }
 
     async fn connect(&self, manner: Manner) -> Result<Link, Trouble> {
@@ -309,6 +344,9 @@ impl Target {
                 Link::Http2(sender)
             })
         } else {
+            if manner == Manner::Usual {
+                self.multiplex.refused();
+            }
             Ok(Link::Http1(Box::new(Wire::new(dialled.stream))))
         };
         link.map_err(|error: hyper::Error| Trouble::Broken(Fault::Http2(error)))
@@ -323,6 +361,9 @@ impl Target {
         mut request: Box<Outgoing>,
         may_repeat: bool,
     ) -> Result<Answered, Failed> {
+        // With each attempt: a request may go from a connection of one protocol to one of the other.
+        let is_http2 = matches!(link, Link::Http2(_));
+        request.body_mut().set_http2(is_http2);
         let mut wire = match link {
             Link::Http1(wire) => wire,
             // Put aside: it is large.

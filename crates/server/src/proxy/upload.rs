@@ -2,7 +2,7 @@
 //! in how slowly it may come.
 
 use super::hop;
-use super::pace::{LeastRate, Pace};
+use super::pace::Pace;
 use super::trouble::UploadError;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -88,19 +88,14 @@ impl Upload {
             incoming: None,
             ahead: Bytes::new(),
             left: 0,
-            pace: Pace::new(Duration::MAX, None),
+            pace: Pace::new(Duration::MAX, None, None),
             progress: Progress::default(),
         }
     }
 
-    /// This body, of up to `bytes_max`, of which the next piece may take `idle` to come, at this least
-    /// rate. An error if it says itself that it is larger.
-    pub(crate) fn new(
-        incoming: Incoming,
-        bytes_max: u64,
-        idle: Duration,
-        least: Option<LeastRate>,
-    ) -> Result<Self, UploadError> {
+    /// This body, of up to `bytes_max`, which may come as slowly as `pace` allows. An error if it says
+    /// itself that it is larger.
+    pub(crate) fn new(incoming: Incoming, bytes_max: u64, pace: Pace) -> Result<Self, UploadError> {
         if incoming.is_end_stream() {
             return Ok(Self::none());
         }
@@ -111,7 +106,7 @@ impl Upload {
             incoming: Some(incoming),
             ahead: Bytes::new(),
             left: bytes_max,
-            pace: Pace::new(idle, least),
+            pace,
             progress: Progress(Some(Arc::default())),
         })
     }
@@ -119,6 +114,11 @@ impl Upload {
     /// What tells whether it goes on.
     pub(crate) fn progress(&self) -> Progress {
         self.progress.clone()
+    }
+
+    /// Notes the protocol of the connection that carries it to the upstream.
+    pub(crate) fn set_http2(&mut self, is_http2: bool) {
+        self.pace.set_http2(is_http2);
     }
 
     /// Whether there is no body.
@@ -161,7 +161,7 @@ impl Body for Upload {
         if !this.ahead.is_empty() {
             return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut this.ahead)))));
         }
-        let Poll::Ready(frame) = Pin::new(incoming).poll_frame(context) else {
+        let Poll::Ready(frame) = Pin::new(&mut *incoming).poll_frame(context) else {
             this.progress.waits_for_client();
             let lost = ready!(this.pace.poll_lost(context));
             return Poll::Ready(Some(Err(this.progress.failed(lost))));
@@ -171,6 +171,9 @@ impl Body for Upload {
             _ => 0,
         };
         this.pace.came(bytes);
+        if frame.is_none() || incoming.is_end_stream() {
+            this.pace.ended();
+        }
         this.progress.moved();
         let frame = frame.map(|frame| this.admit(frame.map_err(|_| UploadError::Broken)?));
         Poll::Ready(frame.map(|it| it.map_err(|error| this.progress.failed(error))))

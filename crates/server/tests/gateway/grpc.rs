@@ -1,7 +1,8 @@
 //! A gRPC service behind the gateway, and a client before it: neither notices.
 
-use crate::kit::modern::{H2, body};
-use crate::kit::{Gate, gate, in_time};
+use crate::kit::certificates::Certificates;
+use crate::kit::modern::{H2, Modern, Speaks, body};
+use crate::kit::{Client, Gate, gate, in_time, request};
 use http::Request;
 use std::net::SocketAddr;
 use tidegate_server::tasks::Tasks;
@@ -204,5 +205,64 @@ async fn other_requests_are_refused_by_http() {
         assert_eq!(answered.head.status, status, "{kind}");
         let code = answered.head.headers.get("grpc-status");
         assert_eq!(code.is_some_and(|it| it == "8"), is_grpc, "{kind}");
+    }
+}
+
+/// A GET or HEAD with the content type of gRPC got 200 where a limit refused it.
+#[tokio::test]
+async fn a_request_that_is_no_call_is_not_refused_with_200() {
+    let service = Service::start().await;
+    let gate = gate::limited(service.url(), "rate: 1/h burst 1").await;
+    let mut client = Client::connect(gate.address).await;
+    client.get("/", &[]).await;
+    let kind = ["content-type: application/grpc"];
+    for method in ["GET", "HEAD", "PUT"] {
+        let reply = client.ask(request(method, "/", &kind)).await;
+        assert_eq!(reply.status(), 429, "{method}: {reply:#?}");
+        assert_eq!(reply.head.get("grpc-status"), None, "{method}");
+    }
+}
+
+/// `Content-Type: application/grpc` lifted the rate on every route with an `https` upstream.
+#[tokio::test]
+async fn a_content_type_does_not_lift_the_least_rate_of_an_upload() {
+    const TOO_LITTLE: &str = "the body came more slowly than is accepted here";
+    const TOO_SLOW: &str = "the body did not go on in time";
+    let certificates = Certificates::make();
+    for (protocol, method, detail) in [
+        ("http/1.1", "POST", TOO_LITTLE),
+        ("http/1.1", "PUT", TOO_LITTLE),
+        ("h2", "PUT", TOO_LITTLE),
+        // A gRPC call over HTTP/2 may be silent for as long as `idle`.
+        ("h2", "POST", TOO_SLOW),
+    ] {
+        let protocols = match protocol {
+            "h2" => &["h2"][..],
+            _ => &["http/1.1"],
+        };
+        let upstream = Modern::start(Speaks::Tls(protocols), &certificates).await;
+        let more = format!(
+            ", tls: {{ ca: '{}' }}, min_upload_rate: 1MiB, \
+             timeouts: {{ upload_grace: 100ms, idle: 400ms }}",
+            certificates.path("ca.pem")
+        );
+        let url = format!("https://localhost:{}", upstream.address.port());
+        let gate = gate::open(url, &more).await;
+        let lines = [
+            "content-type: application/grpc",
+            "transfer-encoding: chunked",
+        ];
+        let mut client = Client::connect(gate.address).await;
+        let begin = request(method, "/", &lines) + "5\r\nhello\r\n";
+        let reply = client.ask(begin).await;
+        let case = format!("{method} over {protocol}: {reply:#?}");
+        if method == "POST" {
+            assert_eq!(reply.status(), 200, "{case}");
+            assert_eq!(reply.head.get("grpc-status"), Some("4"), "{case}");
+            assert_eq!(reply.head.get("grpc-message"), Some(detail), "{case}");
+        } else {
+            assert_eq!(reply.status(), 408, "{case}");
+            assert!(reply.text().contains(detail), "{case}");
+        }
     }
 }

@@ -169,17 +169,22 @@ async fn a_client_by_http2_and_tls_is_told_of_as_one() {
 }
 
 /// Headers that applications obey although any client can write them.
-const CLAIMS: [&str; 13] = [
+const CLAIMS: [&str; 18] = [
     "CF-Connecting-IP: 192.0.2.1",
     "CF-Connecting-IPv6: 2001:db8::1",
+    "Client-IP: 192.0.2.1",
     "Fastly-Client-IP: 192.0.2.1",
+    "Forwarded-For: 192.0.2.1",
     "Proxy: http://192.0.2.1",
     "True-Client-IP: 192.0.2.1",
     "X-Client-IP: 192.0.2.1",
     "X-Cluster-Client-IP: 192.0.2.1",
+    "X-Forwarded: for=192.0.2.1",
     "X-HTTP-Method: DELETE",
     "X-HTTP-Method-Override: DELETE",
     "X-Method-Override: DELETE",
+    "X-Original-Forwarded-For: 192.0.2.1",
+    "X-Original-Host: bank.example",
     "X-Original-URI: /admin",
     "X-Original-URL: /admin",
     "X-Rewrite-URL: /admin",

@@ -5,7 +5,7 @@
 
 use super::answer::Outcome;
 use super::body::GatewayBody;
-use http::{HeaderMap, Method, Request, Response};
+use http::{Method, Request, Response};
 use tidegate_http::grpc::{Code, Flavour, Status};
 
 /// What a caller over gRPC is told instead of an answer.
@@ -19,13 +19,13 @@ pub(super) fn flavour<B>(request: &Request<B>) -> Option<Flavour> {
     is_call.then(|| Flavour::of(request.headers())).flatten()
 }
 
-/// The answer to a request with these headers, which says `status` if they speak gRPC.
-pub(super) fn or_status<B>(
-    mut answer: Response<B>,
-    headers: &HeaderMap,
+/// Returns the answer to `request`, with `status` if the request is a gRPC call.
+pub(super) fn or_status<A, B>(
+    mut answer: Response<A>,
+    request: &Request<B>,
     status: impl FnOnce() -> Status,
-) -> Response<B> {
-    if let Some(flavour) = Flavour::of(headers) {
+) -> Response<A> {
+    if let Some(flavour) = flavour(request) {
         mark(&mut answer, flavour, status());
     }
     answer

@@ -1,6 +1,7 @@
 //! One route, ready to be taken.
 
 use super::answer::Outcome;
+use super::grpc;
 use crate::proxy::balance::Balancer;
 use crate::proxy::fleet::{Fleet, Observer};
 use crate::proxy::pace::LeastRate;
@@ -12,11 +13,9 @@ use crate::tasks::Tasks;
 use crate::telemetry::gateway::{self, RouteMetrics};
 use crate::telemetry::stopwatch::Stopwatch;
 use crate::telemetry::traces::Trace;
-use http::HeaderMap;
-use hyper::body::{Body, Incoming};
+use http::Request;
 use std::io::ErrorKind;
 use std::sync::Arc;
-use tidegate_http::grpc::Flavour;
 use tidegate_policy::route::{Route, Scheme, Upstream};
 
 /// What is counted where the client had gone before there was an answer. No server sends it.
@@ -33,8 +32,6 @@ pub(crate) struct Lane {
     /// Whether requests may be given fields as lines: nothing is changed in them afterwards, and no
     /// upstream speaks anything but HTTP/1.
     pub(super) takes_lines: bool,
-    /// Whether an upstream may speak HTTP/2, and so gRPC.
-    speaks_http2: bool,
 }
 
 impl Lane {
@@ -45,7 +42,6 @@ impl Lane {
         let are_plain = upstreams.all(|upstream| upstream.scheme == Scheme::Http);
         Self {
             fleet,
-            speaks_http2: !are_plain,
             takes_lines: are_plain && request_changes.is_empty(),
             request_changes,
             response_changes: Arc::new(Changes::new(&route.response_headers)),
@@ -54,16 +50,14 @@ impl Lane {
         }
     }
 
-    /// The least rate at which the body of a request must come, if there is one. A stream of gRPC may be
-    /// quiet for as long as it likes, and holds no connection to the upstream.
-    pub(super) fn least_rate(&self, headers: &HeaderMap, body: &Incoming) -> Option<LeastRate> {
-        let bytes = self.route.min_upload_rate?;
-        let has_none = body.is_end_stream();
-        if has_none || (self.speaks_http2 && Flavour::of(headers).is_some()) {
-            return None;
-        }
-        let grace = self.route.timeouts.upload_grace;
-        Some(LeastRate { bytes, grace })
+    /// Returns the least rate at which the body of a request must come, if the route has one. A gRPC
+    /// stream may be quiet for any time over HTTP/2, where it holds no connection to the upstream.
+    pub(super) fn least_rate<B>(&self, request: &Request<B>) -> Option<LeastRate> {
+        Some(LeastRate {
+            bytes: self.route.min_upload_rate?,
+            grace: self.route.timeouts.upload_grace,
+            exempts_http2: grpc::flavour(request).is_some(),
+        })
     }
 }
 

@@ -39,6 +39,7 @@ use self::verdict::Verdict;
 use super::respond::{self, Answer};
 use super::{Door, Http2, Protocols};
 use crate::decider::Decider;
+use crate::proxy::backlog::{Backlog, Unread};
 use crate::proxy::fleet::Unanswered;
 use crate::proxy::hop;
 use crate::proxy::http1::Interim;
@@ -51,7 +52,7 @@ use crate::server::session::Visit;
 use crate::telemetry::traces::{self, Context, TRACEPARENT, TRACESTATE};
 use http::header::{CONNECTION, UPGRADE};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use std::sync::{Arc, OnceLock};
 use tidegate::{Decision, Policy, Store};
 use tidegate_http::answer::inform;
@@ -64,8 +65,22 @@ pub(crate) struct GatewayDoor<S> {
     gateway: Arc<Gateway>,
 }
 
-/// What is remembered of a connection: where its requests came from, in the words of headers.
-pub(crate) type Memory = OnceLock<Trace>;
+/// Memory of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// The origin of its requests, as headers name it.
+    trace: OnceLock<Trace>,
+    /// Its request bodies that wait to be read; none over HTTP/1, which has one at a time.
+    backlog: OnceLock<Arc<Backlog>>,
+}
+
+impl Memory {
+    /// Notes that the body of a request waits to be read, if other bodies share its connection.
+    fn unread(&self, request: &Request<Incoming>) -> Option<Unread> {
+        let is_shared = request.version() == Version::HTTP_2 && !request.body().is_end_stream();
+        is_shared.then(|| Unread::new(self.backlog.get_or_init(Arc::default)))
+    }
+}
 
 impl<S: Store + 'static> GatewayDoor<S> {
     pub(crate) fn new(decider: Decider<S>, gateway: Arc<Gateway>) -> Self {
@@ -108,6 +123,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         visit: Visit<'_, Memory>,
         recorded: &traces::Trace,
     ) -> Outcome {
+        let unread = visit.memory().unread(&request);
         let wanted = lane.wanted_upgrade(&request);
         let becomes_websocket = wanted.as_ref().is_some_and(is_websocket);
         let Ok(handshake) = bridge::handshake(&mut request, becomes_websocket) else {
@@ -143,6 +159,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         });
         let trace = visit
             .memory()
+            .trace
             .get_or_init(|| Trace::new(visit.peer(), visit.is_secure()));
         let terms = Terms {
             lane,
@@ -154,6 +171,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
                 .interims()
                 .filter(|_| request.version() == Version::HTTP_11)
                 .map(|client| Interim::new(client, &lane.response_changes)),
+            unread,
         };
         let leg = recorded.leg();
         let parent = recorded.header(&leg);

@@ -2,9 +2,11 @@
 
 use super::doubt::has_steps;
 use super::lane::Lane;
+use crate::proxy::backlog::Unread;
 use crate::proxy::hop;
 use crate::proxy::http1::Interim;
 use crate::proxy::outgoing::Outgoing;
+use crate::proxy::pace::Pace;
 use crate::proxy::trace::Trace;
 use crate::proxy::trouble::UploadError;
 use crate::proxy::upload::Upload;
@@ -29,6 +31,8 @@ pub(super) struct Terms<'a> {
     pub(super) upgrade: Option<HeaderValue>,
     /// Where interim answers go, if the client can have any.
     pub(super) interim: Option<Interim>,
+    /// Its body, where other bodies share the client's connection.
+    pub(super) unread: Option<Unread>,
 }
 
 impl Terms<'_> {
@@ -73,13 +77,14 @@ pub(super) fn root<B>(request: &mut Request<B>) {
 /// The request that an upstream gets, or what is wrong with the body.
 pub(super) fn outbound(
     request: Request<Incoming>,
-    terms: Terms<'_>,
+    mut terms: Terms<'_>,
 ) -> Result<Box<Outgoing>, UploadError> {
+    let least = terms.lane.least_rate(&request);
     let (mut parts, body) = request.into_parts();
     let route = &terms.lane.route;
     let bytes_max = route.body_bytes.unwrap_or(u64::MAX);
-    let least = terms.lane.least_rate(&parts.headers, &body);
-    let body = Upload::new(body, bytes_max, route.timeouts.idle, least)?;
+    let pace = Pace::new(route.timeouts.idle, least, terms.unread.take());
+    let body = Upload::new(body, bytes_max, pace)?;
     let host = host(&parts.uri, &parts.headers);
     hop::strip_request(&mut parts.headers);
     if !terms.is_trusted {

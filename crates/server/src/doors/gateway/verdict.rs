@@ -6,7 +6,6 @@ use super::messages::Messages;
 use super::table::Table;
 use super::{GatewayDoor, grpc, respond};
 use crate::telemetry::traces::Trace;
-use http::HeaderMap;
 use http::request::Request;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -57,7 +56,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         trace.decided(leg, outcome.as_ref());
         self.note_token(&question);
         let respond = lane.respond(table);
-        Some(self.conclude(outcome, from.0.headers(), respond))
+        Some(self.conclude(outcome, from.0, respond))
     }
 
     /// Decides a request, however long that takes. Where it begins a WebSocket whose messages are limited
@@ -83,7 +82,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
                 let leg = trace.leg();
                 let outcome = self.decider.decide_by(rules, &asked).await;
                 trace.decided(leg, outcome.as_ref());
-                self.conclude(outcome, from.0.headers(), lane.respond(table))
+                self.conclude(outcome, from.0, lane.respond(table))
             }
         };
         let messages = messages.map(|policy| {
@@ -113,10 +112,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let asked = question.request(&pairs);
         match self.decider.guard_by(rules, &asked) {
             Ok(decision) if !decision.is_allowed() => {
-                let headers = from.0.headers();
-                let answer = respond::refused(&decision, headers, self.decider.refusals());
-                let answer = grpc::or_status(answer, headers, || Status::refused(&decision));
-                Verdict::Answer(Box::new(whole(answer)))
+                Verdict::Answer(Box::new(self.refusal(&decision, from.0)))
             }
             _ => Verdict::Pass(None),
         }
@@ -128,26 +124,30 @@ impl<S: Store + 'static> GatewayDoor<S> {
         }
     }
 
-    fn conclude(
+    fn refusal<B>(&self, decision: &Decision, request: &Request<B>) -> Outcome {
+        let answer = respond::refused(decision, request.headers(), self.decider.refusals());
+        whole(grpc::or_status(answer, request, || {
+            Status::refused(decision)
+        }))
+    }
+
+    fn conclude<B>(
         &self,
         outcome: Result<Decision, CheckError>,
-        headers: &HeaderMap,
+        request: &Request<B>,
         respond: Option<&Respond>,
     ) -> Verdict {
         let answer = match outcome {
             Ok(decision) if decision.is_allowed() => {
                 return Verdict::Pass(Some(Box::new(decision)));
             }
-            Ok(decision) => {
-                let answer = respond::refused(&decision, headers, self.decider.refusals());
-                grpc::or_status(answer, headers, || Status::refused(&decision))
-            }
+            Ok(decision) => self.refusal(&decision, request),
             Err(_) => {
-                let answer = respond::unavailable(respond, headers);
-                grpc::or_status(answer, headers, Status::undecided)
+                let answer = respond::unavailable(respond, request.headers());
+                whole(grpc::or_status(answer, request, Status::undecided))
             }
         };
-        Verdict::Answer(Box::new(whole(answer)))
+        Verdict::Answer(Box::new(answer))
     }
 }
 

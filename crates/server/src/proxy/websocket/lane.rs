@@ -87,12 +87,15 @@ impl Lane {
     /// Clears what was read, up to where it stops.
     fn find(&mut self) -> Result<Option<Found>, Violation> {
         loop {
+            let had_closed = self.frames.has_closed();
             match self.frames.next(self.pipe.uncleared())? {
                 Next::Head {
                     bytes,
                     begins_message,
                 } => {
-                    if let Some(meter) = &mut self.meter {
+                    // The Close itself passes: the upstream would get none in its place.
+                    let is_close = self.frames.has_closed() && !had_closed;
+                    if let Some(meter) = self.meter.as_mut().filter(|_| !is_close) {
                         let charged = meter.charge(bytes, begins_message, &self.frames);
                         if begins_message || charged.is_err() {
                             self.held = bytes;

@@ -1,12 +1,22 @@
 //! More requests than an upstream may have connections.
 
 use super::kit::{Link, OK, Stand, Wild, assert_problem, stand};
-use crate::kit::modern::{H2, body};
-use crate::kit::{Client, in_time, request};
+use crate::kit::certificates::Certificates;
+use crate::kit::message::Messages;
+use crate::kit::modern::{H2, acceptor, body};
+use crate::kit::{Client, gate, get, in_time, request};
 use futures_util::future::join_all;
-use http::Request;
+use http::{Request, Response};
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::convert::Infallible;
+use std::future::ready;
+use std::io;
+use std::pin::pin;
 use std::sync::Arc;
-use tokio::sync::Semaphore;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Notify, Semaphore};
 
 const FULL: &str = "all connections to the upstream are in use, and none became free in time";
 
@@ -191,4 +201,142 @@ async fn an_upgraded_connection_counts_until_it_ends() {
     tunnel.send(request("GET", "/", &upgrade)).await;
     assert_eq!(tunnel.head().await.status(), 101);
     upstream.has_open(1).await;
+}
+
+/// Answers one request by HTTP/2, and closes.
+async fn answer_by_http2(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    let answered = Arc::new(Notify::new());
+    let by_each = Arc::clone(&answered);
+    let service = service_fn(move |_| {
+        by_each.notify_one();
+        ready(Ok::<_, Infallible>(Response::new(body("", &[]))))
+    });
+    let http = http2::Builder::new(TokioExecutor::new());
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        _ended = connection.as_mut() => return,
+        () = answered.notified() => connection.as_mut().graceful_shutdown(),
+    }
+    connection.await.ok();
+}
+
+/// `connections.max` was void from the first HTTP/2 connection on.
+#[tokio::test]
+async fn an_upstream_that_goes_back_to_http1_has_no_more_connections_than_it_may() {
+    let certificates = Certificates::make();
+    let http2 = acceptor(&certificates, &["h2"]);
+    let http1 = acceptor(&certificates, &["http/1.1"]);
+    let [arrived, answers] = [0, 1].map(|permits| Arc::new(Semaphore::new(permits)));
+    let (each_arrived, each_answers) = (Arc::clone(&arrived), Arc::clone(&answers));
+    let upstream = Wild::start(move |link: Link| {
+        let (arrived, answers) = (Arc::clone(&each_arrived), Arc::clone(&each_answers));
+        let (http1, http2) = (http1.clone(), http2.clone());
+        async move {
+            let stream = link.messages.stream;
+            if link.nth == 0 {
+                answer_by_http2(http2.accept(stream).await?).await;
+                return Ok::<_, io::Error>(());
+            }
+            let mut messages = Messages::new(http1.accept(stream).await?);
+            while messages.head().await?.is_some() {
+                arrived.add_permits(1);
+                answers.acquire().await.unwrap().forget();
+                messages.stream.write_all(OK.as_bytes()).await?;
+            }
+            Ok(())
+        }
+    })
+    .await;
+    let more = format!(
+        ", tls: {{ ca: '{}' }}, connections: {{ max: 2, max_waiting: 0 }}",
+        certificates.path("ca.pem")
+    );
+    let url = format!("https://localhost:{}", upstream.address.port());
+    let gate = gate::open(url, &more).await;
+    assert_eq!(get(gate.address, "/", &[]).await.status(), 200);
+    upstream.has_open(0).await;
+    // One may still meet the connection that has just closed.
+    in_time("an answer by HTTP/1", async {
+        while get(gate.address, "/", &[]).await.status() != 200 {}
+    })
+    .await;
+    in_time("its request", arrived.acquire())
+        .await
+        .unwrap()
+        .forget();
+
+    let mut clients = Vec::new();
+    for _ in 0..2 {
+        let mut client = Client::connect(gate.address).await;
+        client.send(request("GET", "/", &[])).await;
+        in_time("a request", arrived.acquire())
+            .await
+            .unwrap()
+            .forget();
+        clients.push(client);
+    }
+    assert_problem(&get(gate.address, "/", &[]).await, 503, FULL);
+    answers.add_permits(2);
+    for client in &mut clients {
+        assert_eq!(client.reply("GET").await.status(), 200);
+    }
+    // The one by HTTP/2, and two.
+    assert_eq!(upstream.accepted(), 3);
+}
+
+/// Requests that wait for a connection use up the window of their client's HTTP/2 connection. An upload to
+/// another upstream was answered with 408 then, although its client was not allowed to send it.
+#[tokio::test]
+async fn an_upload_is_not_408_while_others_use_up_the_window_of_its_connection() {
+    let (busy, answers) = holding(0).await;
+    let (free, _) = holding(1).await;
+    let config = format!(
+        "
+listen: {{ gateway: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+routes:
+  - id: busy
+    match: {{ path: /busy }}
+    upstreams: ['http://{}']
+    policy: none
+    min_upload_rate: 0
+    connections: {{ max: 1 }}
+    timeouts: {{ connect: 30s }}
+  - id: free
+    upstreams: ['http://{}']
+    policy: none
+    min_upload_rate: 1MiB
+    timeouts: {{ upload_grace: 1s }}
+policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
+",
+        busy.address, free.address
+    );
+    let stand = Stand::start(&config).await;
+    let client = H2::connect(stand.address).await;
+    let ask = |path: &str, bytes: usize| {
+        let mut sender = client.sender();
+        let request = Request::post(format!("http://shop.example{path}"));
+        let request = request.body(body(vec![7; bytes], &[])).unwrap();
+        async move { sender.send_request(request).await.unwrap().status() }
+    };
+    let others = join_all((0..8).map(|_| ask("/busy", 256 << 10)));
+    let upload = async {
+        stand
+            .shows("the others in flight", |page| page.in_flight() == 8)
+            .await;
+        ask("/free", 16 << 10).await
+    };
+    let release = async {
+        stand
+            .shows("the upload in flight", |page| page.in_flight() == 9)
+            .await;
+        // As long as it takes until a client is given up that could send.
+        let mut slow = Client::connect(stand.address).await;
+        let begin = request("POST", "/free", &["content-length: 5"]);
+        assert_eq!(slow.ask(begin).await.status(), 408);
+        answers.add_permits(8);
+    };
+    let all = async { tokio::join!(others, upload, release) };
+    let (others, upload, ()) = in_time("all answers", all).await;
+    assert_eq!(upload, 200);
+    assert!(others.iter().all(|it| *it == 200), "{others:?}");
 }

@@ -6,7 +6,7 @@ use crate::kit::{Client, Gate, Upstream, gate};
 use http::Request;
 
 /// Paths that some programs read as `/admin`, and others do not.
-const TWO_WAYS: [&str; 26] = [
+const TWO_WAYS: [&str; 28] = [
     "/admin;x",
     "/admin;",
     "/;/admin",
@@ -31,6 +31,8 @@ const TWO_WAYS: [&str; 26] = [
     "/%2e/admin",
     "/x/%2e%2e/admin",
     "/%252e/admin",
+    "/%2561dmin",
+    "/%252561dmin",
     "/%c0%afadmin",
     "/%zz/admin",
 ];

@@ -2,6 +2,7 @@
 
 use crate::proxy::http1::sending::{Sending, Stop};
 use crate::proxy::outgoing::Outgoing;
+use crate::proxy::pace::Pace;
 use crate::proxy::upload::Upload;
 use bytes::Bytes;
 use http::Request;
@@ -85,7 +86,10 @@ async fn with_request<T>(bytes: &[u8], then: impl AsyncFnOnce(Outgoing) -> T) ->
     far.write_all(bytes).await.unwrap();
     let sent = async {
         let request = requests.recv().await.unwrap();
-        let upload = |body| Upload::new(body, u64::MAX, Duration::from_mins(1), None).unwrap();
+        let upload = |body| {
+            let pace = Pace::new(Duration::from_mins(1), None, None);
+            Upload::new(body, u64::MAX, pace).unwrap()
+        };
         let request = request.map(upload);
         then(Outgoing::new(
             request,

@@ -66,6 +66,32 @@ async fn a_flood_of_pings_is_closed_with_1008() {
     assert_eq!(ended.await.why, Why::TooMuch { retry_after });
 }
 
+/// It was swallowed, and the upstream got no Close at all.
+#[tokio::test(start_paused = true)]
+async fn a_close_beyond_the_bounds_still_reaches_the_upstream() {
+    let bounds = MessageBounds {
+        frames: rate(1, 1),
+        bytes: rate(1, 6),
+        ..MessageBounds::default()
+    };
+    let ping = frame(Side::Client, FIN | PING, b"");
+    let close = frame(Side::Client, FIN | CLOSE, &[0x03, 0xe8]);
+    let ended = play_within(
+        bounds,
+        Allowance(0),
+        never(),
+        async |mut client, mut upstream| {
+            let sent = [&*ping, &*close].concat();
+            client.write_all(&sent).await.unwrap();
+            expect(&mut upstream, &sent).await;
+            let close = frame(Side::Upstream, FIN | CLOSE, &[0x03, 0xe8]);
+            upstream.write_all(&close).await.unwrap();
+            expect(&mut client, &close).await;
+        },
+    );
+    assert_eq!(ended.await.why, Why::Closed);
+}
+
 #[tokio::test(start_paused = true)]
 async fn continuations_count_as_frames() {
     let bounds = MessageBounds {
