@@ -10,6 +10,7 @@ use super::trouble::Trouble;
 use crate::decider::Decider;
 use crate::tasks::Tasks;
 use prometheus_client::metrics::gauge::Gauge;
+use rustix::io::Errno;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -149,7 +150,9 @@ impl<R: Reception> Acceptor<R> {
                 Err(error) if is_the_clients(&error) => debug!(%error, "lost a connection"),
                 Err(error) => {
                     trouble.note_failure(threshold, &error);
-                    threshold.metrics.closed_when_full(self.room.evict());
+                    if is_exhaustion(&error) {
+                        threshold.metrics.closed_when_full(self.room.evict());
+                    }
                     sleep(PAUSE).await;
                 }
             }
@@ -263,4 +266,34 @@ fn is_the_clients(error: &io::Error) -> bool {
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionRefused
     )
+}
+
+/// Whether the system lacks descriptors or memory, of which idle connections have some.
+fn is_exhaustion(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_lack_of_descriptors_or_memory_closes_idle_connections() {
+        for (errno, closes) in [
+            (Errno::MFILE, true),
+            (Errno::NFILE, true),
+            (Errno::NOBUFS, true),
+            (Errno::NOMEM, true),
+            (Errno::PERM, false),
+            (Errno::PROTO, false),
+            (Errno::NETDOWN, false),
+        ] {
+            let error = io::Error::from_raw_os_error(errno.raw_os_error());
+            assert_eq!(is_exhaustion(&error), closes, "{error}");
+        }
+        assert!(!is_exhaustion(&io::Error::other("no errno")));
+    }
 }
