@@ -27,6 +27,8 @@ pub(crate) struct Pulse {
     is_tunnel: AtomicBool,
     /// Requests whose answer a door is working on.
     answering: AtomicU32,
+    /// Whether bytes were written that the system has not taken: the client is still reading an answer.
+    unflushed: AtomicBool,
     /// Guards that say that a request is under way: see [`Alive`].
     held: AtomicU32,
     /// The one answer that is under way on a connection with one at a time.
@@ -80,7 +82,8 @@ impl Pulse {
 
     /// Returns the moment since which the connection is idle; `None` while it is not.
     pub(super) fn idle_since(&self) -> Option<u64> {
-        let is_idle = !self.is_busy() && !self.is_tunnel();
+        let is_unflushed = self.unflushed.load(Relaxed);
+        let is_idle = !self.is_busy() && !self.is_tunnel() && !is_unflushed;
         is_idle.then(|| self.active_at.load(Relaxed))
     }
 
@@ -92,6 +95,11 @@ impl Pulse {
     /// Waits until the connection is to close.
     pub(crate) async fn evicted(&self) {
         self.eviction.notified().await;
+    }
+
+    /// Notes whether bytes were written that the system has not taken.
+    pub(super) fn note_unflushed(&self, is_unflushed: bool) {
+        self.unflushed.store(is_unflushed, Relaxed);
     }
 
     /// A request has begun, with a body or without.
