@@ -10,6 +10,7 @@ use super::trouble::Trouble;
 use crate::decider::Decider;
 use crate::tasks::Tasks;
 use prometheus_client::metrics::gauge::Gauge;
+use rustix::io::Errno;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use std::time::Duration;
 use tidegate::{Client, Store};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::yield_now;
 use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::debug;
@@ -131,15 +133,16 @@ impl<R: Reception> Acceptor<R> {
                 Ok((stream, peer)) => {
                     trouble.note_success();
                     let (peer, origin) = (peer.ip(), (self.origin)(peer.ip()));
-                    match self.room.make_way(origin) {
+                    *waiting = Some((stream, origin, peer));
+                    match self.make_way(origin).await {
                         Some(closed) => threshold.metrics.closed_of_address(closed),
                         None => {
+                            *waiting = None;
                             threshold.metrics.refused.inc();
                             trouble.note_refused(threshold, origin);
                             continue;
                         }
                     }
-                    *waiting = Some((stream, origin, peer));
                     let permit = self.place(&mut trouble).await;
                     if let (Some(permit), Some((stream, origin, peer))) = (permit, waiting.take()) {
                         self.welcome(stream, origin, peer, permit);
@@ -149,11 +152,24 @@ impl<R: Reception> Acceptor<R> {
                 Err(error) if is_the_clients(&error) => debug!(%error, "lost a connection"),
                 Err(error) => {
                     trouble.note_failure(threshold, &error);
-                    threshold.metrics.closed_when_full(self.room.evict());
+                    if is_exhaustion(&error) {
+                        threshold.metrics.closed_when_full(self.room.evict());
+                    }
                     sleep(PAUSE).await;
                 }
             }
         }
+    }
+
+    /// Makes sure that `origin` may have another connection. Connections that were asked to close get a
+    /// turn to do so first: a burst of new ones must not be refused because of them.
+    async fn make_way(&self, origin: Origin) -> Option<usize> {
+        let closed = self.room.make_way(origin);
+        if closed.is_some() {
+            return closed;
+        }
+        yield_now().await;
+        self.room.make_way(origin)
     }
 
     /// Waits for a place. While there is none, the longest idle connections are asked to close.
@@ -263,4 +279,34 @@ fn is_the_clients(error: &io::Error) -> bool {
             | io::ErrorKind::ConnectionReset
             | io::ErrorKind::ConnectionRefused
     )
+}
+
+/// Whether the system lacks descriptors or memory, of which idle connections have some.
+fn is_exhaustion(error: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_lack_of_descriptors_or_memory_closes_idle_connections() {
+        for (errno, closes) in [
+            (Errno::MFILE, true),
+            (Errno::NFILE, true),
+            (Errno::NOBUFS, true),
+            (Errno::NOMEM, true),
+            (Errno::PERM, false),
+            (Errno::PROTO, false),
+            (Errno::NETDOWN, false),
+        ] {
+            let error = io::Error::from_raw_os_error(errno.raw_os_error());
+            assert_eq!(is_exhaustion(&error), closes, "{error}");
+        }
+        assert!(!is_exhaustion(&io::Error::other("no errno")));
+    }
 }

@@ -131,8 +131,7 @@ async fn serve_http1<I: Wire, D: Door>(stream: I, host: Arc<Host<D>>, mut phase:
         ended = connection.as_mut() => return report(ended),
         call = calls.next() => match call {
             Some(Call::Idle) => return debug!("closed an idle connection"),
-            // Its last answer has left: a connection that is polled sends what it has.
-            Some(Call::Evicted) if !pulse.is_busy() => {
+            Some(Call::Evicted) if pulse.idle_since().is_some() => {
                 return debug!("closed an idle connection to make room");
             }
             Some(Call::Evicted | Call::Closing) | None => {}
@@ -151,7 +150,12 @@ async fn serve_http1<I: Wire, D: Door>(stream: I, host: Arc<Host<D>>, mut phase:
     // To hyper a connection that never had a request is not idle, and it would wait for the first.
     if pulse.was_heard() {
         connection.as_mut().graceful_shutdown();
-        report(connection.await);
+        tokio::select! {
+            biased;
+            ended = connection => report(ended),
+            // A client that does not take its last answer must not keep its place.
+            () = idle(&pulse, bounds.idle_time) => debug!("closed an idle connection"),
+        }
     }
 }
 

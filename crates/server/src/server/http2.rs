@@ -61,15 +61,18 @@ where
             () = pulse.evicted(), if !is_closing => {
                 is_closing = true;
                 connection.as_mut().graceful_shutdown();
-                if pulse.is_busy() {
+                if pulse.idle_since().is_none() {
                     continue;
                 }
-                // Once, so that the client gets the GOAWAY: an idle one must not keep its place.
+                // Once, so that the client gets the GOAWAY: an idle one must not keep its place. This
+                // may read another request, or find that the client is still taking an answer.
                 let rest = poll_fn(|context| {
                     Poll::Ready(drive(connection.as_mut(), &mut streams, context).is_ready())
                 });
-                rest.await;
-                return debug!("closed an idle connection to make room");
+                if rest.await || pulse.idle_since().is_some() {
+                    return debug!("closed an idle connection to make room");
+                }
+                continue;
             }
         }
         streams.look();

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 /// alone, so loads and stores suffice; they are atomic because that task moves between threads.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
-    /// Requests whose head has been read.
+    /// Requests whose head has been read; on a RESP connection, reads.
     requests: AtomicU64,
     /// Whether the last of them has a body, of which some may still be to come.
     has_body: AtomicBool,
@@ -27,6 +27,8 @@ pub(crate) struct Pulse {
     is_tunnel: AtomicBool,
     /// Requests whose answer a door is working on.
     answering: AtomicU32,
+    /// Whether bytes were written that the system has not taken: the client is still reading an answer.
+    unflushed: AtomicBool,
     /// Guards that say that a request is under way: see [`Alive`].
     held: AtomicU32,
     /// The one answer that is under way on a connection with one at a time.
@@ -74,18 +76,19 @@ impl Pulse {
     }
 
     /// Notes that the connection is not idle just now.
-    pub(crate) fn touch(&self) {
+    fn touch(&self) {
         self.active_at.store(self.moments.load(Relaxed), Relaxed);
     }
 
     /// Returns the moment since which the connection is idle; `None` while it is not.
-    pub(super) fn idle_since(&self) -> Option<u64> {
-        let is_idle = !self.is_busy() && !self.is_tunnel();
+    pub(crate) fn idle_since(&self) -> Option<u64> {
+        let is_unflushed = self.unflushed.load(Relaxed);
+        let is_idle = !self.is_busy() && !self.is_tunnel() && !is_unflushed;
         is_idle.then(|| self.active_at.load(Relaxed))
     }
 
     /// Asks the connection to close.
-    pub(super) fn evict(&self) {
+    pub(crate) fn evict(&self) {
         self.eviction.notify_one();
     }
 
@@ -94,8 +97,13 @@ impl Pulse {
         self.eviction.notified().await;
     }
 
+    /// Notes whether bytes were written that the system has not taken.
+    pub(super) fn note_unflushed(&self, is_unflushed: bool) {
+        self.unflushed.store(is_unflushed, Relaxed);
+    }
+
     /// A request has begun, with a body or without.
-    pub(super) fn begin(&self, has_body: bool) {
+    pub(crate) fn begin(&self, has_body: bool) {
         self.touch();
         self.requests
             .store(self.requests().wrapping_add(1), Relaxed);

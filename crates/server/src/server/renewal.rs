@@ -114,8 +114,8 @@ impl Renewal {
 
     /// Shows when the certificate expires.
     fn show(&self) {
-        if let Some(expiry) = self.tls.expiry() {
-            self.metrics.certificate_expires(seconds(&expiry));
-        }
+        let expiry = self.tls.expiry();
+        self.metrics
+            .certificate_expires(expiry.as_deref().map(seconds));
     }
 }

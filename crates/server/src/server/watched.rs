@@ -164,6 +164,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
         if self.is_cut {
             return Poll::Ready(Ok(bytes.len()));
         }
+        self.pulse.note_unflushed(true);
         ready!(self.poll_interim(context))?;
         let poll = Pin::new(&mut self.stream).poll_write(context, bytes);
         if let (Some(meter), Poll::Ready(Ok(count))) = (&mut self.meter, &poll) {
@@ -181,6 +182,7 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
         if self.is_cut {
             return Poll::Ready(Ok(slices.iter().map(|slice| slice.len()).sum()));
         }
+        self.pulse.note_unflushed(true);
         ready!(self.poll_interim(context))?;
         let poll = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
         if let (Some(meter), Poll::Ready(Ok(count))) = (&mut self.meter, &poll) {
@@ -207,7 +209,9 @@ impl<I: AsyncRead + AsyncWrite + Unpin, O: Unpin> AsyncWrite for Watched<I, O> {
             self.interim = interim;
             ready!(self.poll_interim(context))?;
         }
-        Pin::new(&mut self.stream).poll_flush(context)
+        ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        self.pulse.note_unflushed(false);
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -311,9 +311,18 @@ impl Metrics {
 }
 
 impl DoorMetrics {
-    /// Shows when the listener's certificate expires, in seconds since 1970.
-    pub(crate) fn certificate_expires(&self, at: i64) {
-        self.expiry.get_or_create(&[("door", self.door)]).set(at);
+    /// Shows when the listener's certificate expires, in seconds since 1970; nothing if that is unknown,
+    /// and not the date of the certificate before.
+    pub(crate) fn certificate_expires(&self, at: Option<i64>) {
+        let label = [("door", self.door)];
+        match at {
+            Some(at) => {
+                self.expiry.get_or_create(&label).set(at);
+            }
+            None => {
+                self.expiry.remove(&label);
+            }
+        }
     }
 
     /// Counts idle connections that were closed because the listener was full.

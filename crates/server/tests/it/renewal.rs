@@ -4,8 +4,12 @@ use crate::kit::certificates::Certificates;
 use crate::kit::folder::Folder;
 use crate::kit::process::{Process, tidegate};
 use crate::tls::connect;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use std::net::SocketAddr;
+use tokio_rustls::rustls::pki_types::CertificateDer;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
 
 const RENEWED: &str = "TLS files changed; new connections use the new ones";
 const KEPT: &str = "cannot use the changed TLS files; keeping the previous ones";
@@ -18,6 +22,22 @@ fn pair(year: i32) -> (String, String) {
     params.not_after = date_time_ymd(year, 1, 1);
     let cert = params.self_signed(&key).unwrap();
     (cert.pem(), key.serialize_pem())
+}
+
+/// The same certificate with a time of expiry that is not written as a certificate must.
+fn without_expiry(pem: &str, year: i32) -> String {
+    let mut der = CertificateDer::from_pem_slice(pem.as_bytes())
+        .unwrap()
+        .to_vec();
+    let expiry = format!("{:02}0101000000Z", year % 100);
+    let at = der
+        .windows(expiry.len())
+        .position(|bytes| bytes == expiry.as_bytes());
+    der[at.unwrap() + expiry.len() - 1] = b'?';
+    format!(
+        "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",
+        STANDARD.encode(der)
+    )
 }
 
 /// A server whose five listeners have one certificate, in a folder that can be written to.
@@ -103,6 +123,21 @@ async fn a_certificate_that_was_replaced_is_served_without_a_restart() {
         );
         assert!(page.contains(&line), "{page}");
     }
+}
+
+#[tokio::test]
+async fn the_old_expiry_is_not_shown_for_a_certificate_whose_expiry_cannot_be_read() {
+    const SERIES: &str = "tidegate_tls_certificate_expiry_timestamp_seconds{";
+    let mut stand = Stand::start(&[]).await;
+    let admin = connect(stand.addresses[4], &stand.served.0, None).await;
+    let mut admin = admin.unwrap();
+    let page = "GET /metrics HTTP/1.1\r\nhost: a\r\n\r\n";
+    assert!(admin.ask(page).await.body.contains(SERIES));
+    let (cert, key) = pair(2032);
+    stand.replace((without_expiry(&cert, 2032), key));
+    stand.all_log(RENEWED).await;
+    let shown = admin.ask(page).await.body;
+    assert!(!shown.contains(SERIES), "{shown}");
 }
 
 #[tokio::test]

@@ -4,16 +4,16 @@ use super::kit::{House, IDLE};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, split};
 use tokio::time::timeout;
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(super) const DATA: u8 = 0;
+pub(super) const HEADERS: u8 = 1;
 const PRIORITY: u8 = 2;
-const SETTINGS: u8 = 4;
+pub(super) const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 
-fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
     let length = u8::try_from(payload.len()).unwrap();
     [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
 }
@@ -37,7 +37,7 @@ fn begin(path: &str) -> Vec<u8> {
 }
 
 /// The next frame: its kind, flags and payload.
-async fn next(stream: &mut (impl AsyncReadExt + Unpin)) -> Option<(u8, u8, Vec<u8>)> {
+pub(super) async fn next(stream: &mut (impl AsyncReadExt + Unpin)) -> Option<(u8, u8, Vec<u8>)> {
     let mut head = [0; 9];
     stream.read_exact(&mut head).await.ok()?;
     let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);

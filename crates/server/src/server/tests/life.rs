@@ -116,6 +116,46 @@ async fn a_connection_that_is_busy_again_answers_before_it_makes_room() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_stops_reading_does_not_outlive_its_eviction() {
+    let house = House::new();
+    let pulse = Arc::<Pulse>::default();
+    let mut client = house.connect_with(Arc::clone(&pulse));
+    client.write_all(&get("/endless")).await.unwrap();
+    while pulse.idle_since().is_some() {
+        yield_now().await;
+    }
+    pulse.evict();
+    let closed = timeout(IDLE * 3, house.tasks.finished());
+    assert!(closed.await.is_ok(), "it keeps its place");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_the_client_is_still_taking_is_not_cut_by_eviction() {
+    let house = House::new();
+    let pulse = Arc::<Pulse>::default();
+    let mut client = house.connect_with(Arc::clone(&pulse));
+    let body = "x".repeat(40_000);
+    let head = format!(
+        "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    client.write_all(head.as_bytes()).await.unwrap();
+    client.write_all(body.as_bytes()).await.unwrap();
+    let first = piece(&mut client).await;
+    // hyper has all of the answer, and the client a part.
+    while pulse.is_busy() {
+        yield_now().await;
+    }
+    assert_eq!(pulse.idle_since(), None);
+    pulse.evict();
+    let replies = first + &exchange(client, b"").await;
+    assert_eq!(statuses(&replies), ["200"]);
+    let received = replies.split_once("\r\n\r\n").unwrap().1;
+    assert_eq!(received.len(), body.len());
+    house.tasks.finished().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_door_remembers_a_connection_and_no_other() {
     let house = House::new();
     let requests = [get("/nth"), get("/nth"), get("/nth")].concat();

@@ -1,5 +1,6 @@
 //! HTTP/2.
 
+use super::floods::{DATA, HEADERS, PREFACE, SETTINGS, frame, next};
 use super::kit::{House, IDLE};
 use crate::server::pulse::Pulse;
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::oneshot;
+use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 type Sender = SendRequest<UnsyncBoxBody<Bytes, Infallible>>;
@@ -65,7 +67,7 @@ async fn it_is_known_by_its_first_bytes_however_they_come() {
     // The preface, and settings that change nothing.
     for byte in b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0" {
         client.write_all(&[*byte]).await.unwrap();
-        tokio::task::yield_now().await;
+        yield_now().await;
     }
     let mut frame = [0; 9];
     client.read_exact(&mut frame).await.unwrap();
@@ -129,6 +131,47 @@ async fn an_idle_connection_makes_room_at_once_and_says_so() {
         rest.windows(2).any(|two| two == [7, 0]),
         "no GOAWAY: {rest:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_the_client_is_still_taking_is_not_cut_by_eviction() {
+    const END_STREAM: u8 = 1;
+    let house = House::new();
+    let pulse = Arc::<Pulse>::default();
+    let mut client = house.connect_with(Arc::clone(&pulse));
+    // POST, http, a path that is written out, and an authority.
+    let head = [&[0x83, 0x86, 0x04, 5], &b"/echo"[..], &[0x41, 1, b'a']].concat();
+    let begin = [
+        PREFACE,
+        &frame(SETTINGS, 0, 0, &[]),
+        &frame(HEADERS, 4, 1, &head),
+    ];
+    client.write_all(&begin.concat()).await.unwrap();
+    // Several times as much as is on its way at once.
+    for _ in 0..100 {
+        let piece = frame(DATA, 0, 1, &[b'x'; 200]);
+        client.write_all(&piece).await.unwrap();
+    }
+    let last = frame(DATA, END_STREAM, 1, &[]);
+    client.write_all(&last).await.unwrap();
+    while house.seen().is_empty() || pulse.is_busy() {
+        yield_now().await;
+    }
+    pulse.evict();
+    let mut got = 0;
+    loop {
+        let received = timeout(IDLE / 10, next(&mut client)).await.unwrap();
+        let (kind, flags, payload) = received.expect("the answer was cut");
+        if kind == DATA {
+            got += payload.len();
+            if flags & END_STREAM != 0 {
+                break;
+            }
+        }
+    }
+    assert_eq!(got, 100 * 200);
+    drop(client);
+    house.tasks.finished().await;
 }
 
 #[tokio::test(start_paused = true)]
