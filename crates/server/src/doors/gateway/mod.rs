@@ -75,6 +75,12 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
+    /// Returns the origin of the connection's requests.
+    fn trace(&self, visit: &Visit<'_, Self>) -> &Trace {
+        let new = || Trace::new(visit.peer(), visit.is_secure());
+        self.trace.get_or_init(new)
+    }
+
     /// Notes that the body of a request waits to be read, if other bodies share its connection.
     fn unread(&self, request: &Request<Incoming>) -> Option<Unread> {
         let is_shared = request.version() == Version::HTTP_2 && !request.body().is_end_stream();
@@ -157,13 +163,9 @@ impl<S: Store + 'static> GatewayDoor<S> {
                 bridge: handshake.map(|it| (it, visit.alive())),
             })
         });
-        let trace = visit
-            .memory()
-            .trace
-            .get_or_init(|| Trace::new(visit.peer(), visit.is_secure()));
         let terms = Terms {
             lane,
-            trace,
+            trace: visit.memory().trace(&visit),
             is_trusted: table.rules.client().trusts(visit.peer()),
             upgrade: wanted,
             // Clients of HTTP/1.0 do not know them (RFC 9110, 15.2).
