@@ -6,6 +6,7 @@ use crate::doors::resp::RespDoor;
 use crate::server::phase::{self, Lead, Phase};
 use crate::server::pulse::Pulse;
 use crate::server::reception::{Arrival, Reception, Threshold};
+use crate::tasks::Tasks;
 use crate::telemetry::metrics::DoorMetrics;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -21,6 +22,7 @@ struct Line {
     client: DuplexStream,
     pulse: Arc<Pulse>,
     lead: Lead,
+    _tasks: Arc<Tasks>,
 }
 
 impl Line {
@@ -35,19 +37,21 @@ impl Line {
         let door = Arc::new(RespDoor::new(threshold, decider().0, None));
         let (client, stream) = duplex(4 << 10);
         let pulse = Arc::<Pulse>::default();
+        let tasks = Arc::<Tasks>::default();
         let arrival = Arrival {
             peer: IpAddr::V4(Ipv4Addr::LOCALHOST),
             secure: None,
-            tasks: Arc::default(),
+            tasks: Arc::clone(&tasks),
             phase,
             pulse: Arc::clone(&pulse),
             open: (),
         };
-        tokio::spawn(door.serve(stream, arrival));
+        tasks.spawn(door.serve(stream, arrival));
         Self {
             client,
             pulse,
             lead,
+            _tasks: tasks,
         }
     }
 
