@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 /// alone, so loads and stores suffice; they are atomic because that task moves between threads.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
-    /// Requests whose head has been read.
+    /// Requests whose head has been read; on a RESP connection, reads.
     requests: AtomicU64,
     /// Whether the last of them has a body, of which some may still be to come.
     has_body: AtomicBool,
@@ -81,14 +81,14 @@ impl Pulse {
     }
 
     /// Returns the moment since which the connection is idle; `None` while it is not.
-    pub(super) fn idle_since(&self) -> Option<u64> {
+    pub(crate) fn idle_since(&self) -> Option<u64> {
         let is_unflushed = self.unflushed.load(Relaxed);
         let is_idle = !self.is_busy() && !self.is_tunnel() && !is_unflushed;
         is_idle.then(|| self.active_at.load(Relaxed))
     }
 
     /// Asks the connection to close.
-    pub(super) fn evict(&self) {
+    pub(crate) fn evict(&self) {
         self.eviction.notify_one();
     }
 
@@ -103,7 +103,7 @@ impl Pulse {
     }
 
     /// A request has begun, with a body or without.
-    pub(super) fn begin(&self, has_body: bool) {
+    pub(crate) fn begin(&self, has_body: bool) {
         self.touch();
         self.requests
             .store(self.requests().wrapping_add(1), Relaxed);

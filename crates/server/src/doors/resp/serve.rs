@@ -7,7 +7,7 @@ use crate::server::pulse::Pulse;
 use crate::server::reception::{Arrival, Held, Wire};
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::task::ready;
 use std::time::Duration;
 use tidegate::Store;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::debug;
 
 /// How often a connection is looked at before it is given up.
@@ -144,50 +144,41 @@ where
 
     /// Reads whatever comes next; 0 bytes are the end.
     async fn read(&mut self) -> Result<usize, End> {
-        let bytes_max = self.talk.bytes_max;
         let partial = self.talk.intake.partial();
-        if partial.is_some() || self.farewell.is_some() {
-            return self.read_until(partial).await;
-        }
-        let room = self.talk.intake.room(bytes_max);
-        tokio::select! {
-            biased;
-            read = self.stream.read_buf(room) => {
-                self.beats.store(self.beats.load(Relaxed).wrapping_add(1), Relaxed);
-                self.pulse.touch();
-                return read.map_err(|error| broken(&error));
-            }
-            call = self.calls.next() => match call {
-                Some(Call::Closing) => {}
-                Some(Call::Idle | Call::Evicted) | None => {
-                    debug!("closed an idle connection");
-                    return Err(End::Gone);
-                }
-            },
-        }
-        // A client may have sent a command that is still on its way. It is answered; no word of the
-        // protocol says that it was the last.
-        self.farewell = Some(Instant::now() + self.bounds.farewell_time);
-        self.read_until(None).await
-    }
-
-    /// The same while half a command is there, or the door closes: for a bounded time.
-    async fn read_until(&mut self, partial: Option<u64>) -> Result<usize, End> {
-        let patience = match (partial, self.patience) {
+        self.patience = partial.map(|now| match self.patience {
             // From when it began: a client gains no time by sending a byte now and then.
-            (Some(now), Some((before, until))) if now == before => until,
-            _ => Instant::now() + self.bounds.body_time,
-        };
-        self.patience = partial.map(|partial| (partial, patience));
-        let until = self.farewell.map_or(patience, |it| it.min(patience));
-        let room = self.talk.intake.room(self.talk.bytes_max);
-        match timeout_at(until, self.stream.read_buf(room)).await {
-            Ok(read) => read.map_err(|error| broken(&error)),
-            Err(_) if self.farewell.is_none() => {
-                debug!("closed a connection in the middle of a command");
-                Err(End::Closed)
+            Some((before, until)) if before == now => (now, until),
+            _ => (now, Instant::now() + self.bounds.body_time),
+        });
+        loop {
+            let patience = self.patience.map(|(_, until)| until);
+            let until = patience.into_iter().chain(self.farewell).min();
+            let room = self.talk.intake.room(self.talk.bytes_max);
+            tokio::select! {
+                biased;
+                read = self.stream.read_buf(room) => {
+                    self.beats.store(self.beats.load(Relaxed).wrapping_add(1), Relaxed);
+                    self.pulse.begin(false);
+                    return read.map_err(|error| broken(&error));
+                }
+                () = reached(until) => {
+                    if self.farewell.is_none() {
+                        debug!("closed a connection in the middle of a command");
+                    }
+                    return Err(End::Closed);
+                }
+                call = self.calls.next(), if self.farewell.is_none() => match call {
+                    // A client may have sent a command that is still on its way. It is answered; no
+                    // word of the protocol says that it was the last.
+                    Some(Call::Closing) => {
+                        self.farewell = Some(Instant::now() + self.bounds.farewell_time);
+                    }
+                    Some(Call::Idle | Call::Evicted) | None => {
+                        debug!("closed an idle connection");
+                        return Err(End::Gone);
+                    }
+                },
             }
-            Err(_) => Err(End::Closed),
         }
     }
 
@@ -243,10 +234,19 @@ where
         if let Some(written) = (&mut writing).now_or_never() {
             return written;
         }
+        let _answering = self.pulse.answering();
         match timeout(self.bounds.idle_time, writing).await {
             Ok(written) => written,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         }
+    }
+}
+
+/// Waits until that time; for ever if there is none, and then without a timer.
+async fn reached(until: Option<Instant>) {
+    match until {
+        Some(until) => sleep_until(until).await,
+        None => pending().await,
     }
 }
 

@@ -1,9 +1,10 @@
-//! Without a socket: golden tables, every split, and redis-cell's own cases.
+//! Without a socket: golden tables, every split, redis-cell's own cases, and the life of connections.
 
 mod cell;
 mod checks;
 mod golden;
 mod kit;
+mod life;
 mod login;
 mod properties;
 mod splits;
