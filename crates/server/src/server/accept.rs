@@ -18,6 +18,7 @@ use std::time::Duration;
 use tidegate::{Client, Store};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::yield_now;
 use tokio::time::{interval, sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::debug;
@@ -132,15 +133,16 @@ impl<R: Reception> Acceptor<R> {
                 Ok((stream, peer)) => {
                     trouble.note_success();
                     let (peer, origin) = (peer.ip(), (self.origin)(peer.ip()));
-                    match self.room.make_way(origin) {
+                    *waiting = Some((stream, origin, peer));
+                    match self.make_way(origin).await {
                         Some(closed) => threshold.metrics.closed_of_address(closed),
                         None => {
+                            *waiting = None;
                             threshold.metrics.refused.inc();
                             trouble.note_refused(threshold, origin);
                             continue;
                         }
                     }
-                    *waiting = Some((stream, origin, peer));
                     let permit = self.place(&mut trouble).await;
                     if let (Some(permit), Some((stream, origin, peer))) = (permit, waiting.take()) {
                         self.welcome(stream, origin, peer, permit);
@@ -157,6 +159,17 @@ impl<R: Reception> Acceptor<R> {
                 }
             }
         }
+    }
+
+    /// Makes sure that `origin` may have another connection. Connections that were asked to close get a
+    /// turn to do so first: a burst of new ones must not be refused because of them.
+    async fn make_way(&self, origin: Origin) -> Option<usize> {
+        let closed = self.room.make_way(origin);
+        if closed.is_some() {
+            return closed;
+        }
+        yield_now().await;
+        self.room.make_way(origin)
     }
 
     /// Waits for a place. While there is none, the longest idle connections are asked to close.

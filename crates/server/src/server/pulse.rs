@@ -76,7 +76,7 @@ impl Pulse {
     }
 
     /// Notes that the connection is not idle just now.
-    pub(crate) fn touch(&self) {
+    fn touch(&self) {
         self.active_at.store(self.moments.load(Relaxed), Relaxed);
     }
 

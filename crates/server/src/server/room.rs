@@ -7,7 +7,9 @@ use parking_lot::Mutex;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 /// The least share of a listener that one network has by default.
 const SHARE_MIN: usize = 100;
@@ -15,6 +17,10 @@ const SHARE_MIN: usize = 100;
 /// Out of so many connections one is closed when all places are taken: looking for the longest idle ones
 /// takes a step for each, and must not happen with every connection that comes.
 const BATCH: usize = 64;
+
+/// The time in which a full listener does not close a connection before its first request. It covers a
+/// TLS handshake: otherwise new connections would close each other.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Where a connection comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,12 +55,21 @@ pub(super) struct Room {
     /// Moments so far: each connection is one, and so is each second. By them it is known how long
     /// connections have been idle, and no request reads a clock for it.
     moments: Arc<AtomicU64>,
-    /// By network and number. Connections that were asked to close are not among them.
+    /// By network and number.
     open: Mutex<HashMap<IpAddr, Own, RandomState>>,
 }
 
 /// The connections of one network, by number.
-type Own = HashMap<u64, Arc<Pulse>, RandomState>;
+type Own = HashMap<u64, Entry, RandomState>;
+
+/// An open connection.
+#[derive(Debug)]
+struct Entry {
+    pulse: Arc<Pulse>,
+    accepted_at: Instant,
+    /// Whether it was asked to close. It has its place until it does.
+    is_asked: bool,
+}
 
 /// A place in a [`Room`], until it is dropped.
 #[derive(Debug)]
@@ -100,24 +115,30 @@ impl Room {
     }
 
     /// Makes sure that `origin` may have another connection, and returns how many of its own were asked
-    /// to close for that; `None` if it has all that it may, and none of them is idle.
+    /// to close for that. Returns `None` if it has its share and none of them is idle, or if too many
+    /// that were asked to close are still open.
     pub(super) fn make_way(&self, origin: Origin) -> Option<usize> {
-        let most = if origin.is_proxy {
+        let share = if origin.is_proxy {
             self.of_proxy
         } else {
             self.of_network
         };
         let mut open = self.open.lock();
-        let Some(own) = open.get_mut(&origin.network).filter(|it| it.len() >= most) else {
+        let Some(own) = open.get_mut(&origin.network).filter(|it| it.len() >= share) else {
             return Some(0);
         };
+        let batch = batch(share);
+        let asked = own.values().filter(|entry| entry.is_asked).count();
+        if own.len().saturating_sub(asked) < share {
+            return (own.len() < share.saturating_add(batch)).then_some(0);
+        }
         let idle = own
             .iter()
-            .filter_map(|(number, pulse)| Some((pulse.idle_since()?, *number)));
-        let longest = longest(idle.collect(), batch(most));
+            .filter_map(|(number, entry)| Some((entry.idle_since()?, *number)));
+        let longest = longest(idle.collect(), batch.saturating_sub(asked));
         for (_, number) in &longest {
-            if let Some(pulse) = own.remove(number) {
-                pulse.evict();
+            if let Some(entry) = own.get_mut(number) {
+                entry.ask();
             }
         }
         (!longest.is_empty()).then_some(longest.len())
@@ -125,16 +146,18 @@ impl Room {
 
     /// Asks some of the longest idle connections to close, and returns how many.
     pub(super) fn evict(&self) -> usize {
+        let now = Instant::now();
         let mut open = self.open.lock();
         let all = open.values().map(Own::len).sum();
         let idle = open.iter().flat_map(|(network, own)| {
             own.iter()
-                .filter_map(|(number, pulse)| Some((pulse.idle_since()?, (*network, *number))))
+                .filter(|(_, entry)| !entry.is_new(now))
+                .filter_map(|(number, entry)| Some((entry.idle_since()?, (*network, *number))))
         });
         let longest = longest(idle.collect(), batch(all));
         for (_, (network, number)) in &longest {
-            if let Some(pulse) = open.get_mut(network).and_then(|it| it.remove(number)) {
-                pulse.evict();
+            if let Some(entry) = open.get_mut(network).and_then(|it| it.get_mut(number)) {
+                entry.ask();
             }
         }
         longest.len()
@@ -150,7 +173,12 @@ impl Room {
         let pulse = Arc::new(Pulse::new(&self.moments));
         let mut open = self.open.lock();
         let own = open.entry(origin.network).or_default();
-        own.insert(number, Arc::clone(&pulse));
+        let entry = Entry {
+            pulse: Arc::clone(&pulse),
+            accepted_at: Instant::now(),
+            is_asked: false,
+        };
+        own.insert(number, entry);
         let place = Place {
             room: Arc::clone(self),
             network: origin.network,
@@ -158,6 +186,24 @@ impl Room {
             _permit: permit,
         };
         (place, pulse)
+    }
+}
+
+impl Entry {
+    /// Returns the moment since which the connection is idle; `None` while it is not, or if it was asked
+    /// to close.
+    fn idle_since(&self) -> Option<u64> {
+        self.pulse.idle_since().filter(|_| !self.is_asked)
+    }
+
+    /// Whether the first request may still be on its way.
+    fn is_new(&self, now: Instant) -> bool {
+        self.pulse.requests() == 0 && now.saturating_duration_since(self.accepted_at) < GRACE
+    }
+
+    fn ask(&mut self) {
+        self.is_asked = true;
+        self.pulse.evict();
     }
 }
 
@@ -177,8 +223,10 @@ fn batch(all: usize) -> usize {
     (all / BATCH).max(1)
 }
 
-/// Returns the `most` longest idle of `idle`, by when they were active last and then by number.
+/// Returns the `most` longest idle of `idle`, by when they were active last and then by number; at most
+/// half of them, but at least one: where few are idle, those have just become it.
 fn longest<T: Ord>(mut idle: Vec<(u64, T)>, most: usize) -> Vec<(u64, T)> {
+    let most = most.min((idle.len() / 2).max(1));
     if idle.len() > most {
         idle.select_nth_unstable(most);
         idle.truncate(most);
@@ -197,7 +245,9 @@ mod tests {
 
     fn enter(room: &Arc<Room>, address: &str) -> Option<(Place, Arc<Pulse>)> {
         room.make_way(origin(address))?;
-        Some(room.enter(origin(address), room.free()?))
+        let (place, pulse) = room.enter(origin(address), room.free()?);
+        pulse.begin(false);
+        Some((place, pulse))
     }
 
     fn is_evicted(pulse: &Pulse) -> bool {
@@ -212,7 +262,7 @@ mod tests {
         let _answering = second.answering();
         for active in [&fourth, &first] {
             room.tick();
-            active.touch();
+            active.begin(false);
         }
         assert_eq!(room.evict(), 1);
         assert!(is_evicted(&third) && !is_evicted(&fourth));
@@ -225,16 +275,72 @@ mod tests {
     #[test]
     fn an_address_has_its_share_and_makes_way_for_itself() {
         let room = Arc::new(Room::new(10, Some(2)));
-        let (_one, first) = enter(&room, "192.0.2.1").unwrap();
+        let (one, first) = enter(&room, "192.0.2.1").unwrap();
         let (_two, second) = enter(&room, "192.0.2.1").unwrap();
         let (_other, other) = enter(&room, "192.0.2.2").unwrap();
         let (_three, third) = enter(&room, "192.0.2.1").unwrap();
         assert!(is_evicted(&first) && !is_evicted(&second) && !is_evicted(&other));
+        drop(one);
         let _busy = second.answering();
         // WebSockets may be silent for hours, and are not idle.
         third.settle(true);
         assert!(enter(&room, "192.0.2.1").is_none(), "none of them is idle");
         assert!(enter(&room, "192.0.2.2").is_some());
+    }
+
+    #[test]
+    fn a_connection_that_does_not_close_when_asked_counts_towards_its_address() {
+        let room = Arc::new(Room::new(1_000, Some(128)));
+        let mut places = Vec::new();
+        while let Some(place) = enter(&room, "192.0.2.1") {
+            places.push(place);
+        }
+        assert_eq!(places.len(), 128 + 2, "its share and a batch");
+        assert_eq!(places.iter().filter(|(_, it)| is_evicted(it)).count(), 2);
+        assert!(enter(&room, "192.0.2.2").is_some());
+        // Once one has closed, the next may be asked.
+        places.remove(0);
+        assert_eq!(room.make_way(origin("192.0.2.1")), Some(1));
+        places.push(enter(&room, "192.0.2.1").unwrap());
+        assert!(enter(&room, "192.0.2.1").is_none());
+    }
+
+    #[test]
+    fn a_connection_that_does_not_close_is_asked_once() {
+        let room = Arc::new(Room::new(2, None));
+        let [(_a, first), (_b, second)] = [(); 2].map(|()| enter(&room, "192.0.2.1").unwrap());
+        assert_eq!(room.evict(), 1);
+        assert!(is_evicted(&first));
+        assert_eq!((room.evict(), room.evict()), (1, 0));
+        assert!(is_evicted(&second) && !is_evicted(&first));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn new_connections_do_not_close_each_other_before_their_first_request() {
+        let room = Arc::new(Room::new(3, None));
+        let connect = || room.enter(origin("192.0.2.1"), room.free().unwrap());
+        let (_busy, busy) = enter(&room, "192.0.2.1").unwrap();
+        let _answering = busy.answering();
+        let [(_a, first), (_b, second)] = [(); 2].map(|()| connect());
+        assert_eq!(room.evict(), 0, "both may be in their handshakes");
+        // One has had its first request, and is idle.
+        second.begin(false);
+        assert_eq!(room.evict(), 1);
+        assert!(is_evicted(&second) && !is_evicted(&first));
+        tokio::time::advance(GRACE).await;
+        assert_eq!(room.evict(), 1);
+        assert!(is_evicted(&first));
+    }
+
+    #[test]
+    fn a_step_closes_at_most_half_of_the_idle_connections() {
+        let room = Arc::new(Room::new(640, Some(640)));
+        let all: Vec<_> = (0..640)
+            .map(|_| enter(&room, "192.0.2.1").unwrap())
+            .collect();
+        // All but six are busy; a batch is ten.
+        let _busy: Vec<_> = all.iter().skip(6).map(|(_, it)| it.answering()).collect();
+        assert_eq!([(); 5].map(|()| room.evict()), [3, 1, 1, 1, 0]);
     }
 
     #[test]

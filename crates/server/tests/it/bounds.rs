@@ -240,6 +240,34 @@ async fn one_address_cannot_fill_the_listener() {
     assert!(busy[0].is_closed().await);
 }
 
+/// Idle connections that were asked to close need a moment, and new ones are not refused for it.
+#[tokio::test]
+async fn a_burst_of_new_connections_replaces_the_idle_ones_of_its_address() {
+    let listener = "{ address: '127.0.0.1:0', connections_per_address: 3 }";
+    let config = PLENTY.replacen("'127.0.0.1:0'", listener, 1);
+    let config = format!("client: {{ trusted_proxies: [127.0.0.9] }}\n{config}");
+    let server = Server::start(&config).await;
+    let mut old = Vec::new();
+    for _ in 0..3 {
+        let mut client = Client::connect(server.http).await;
+        assert!(client.post("{}").await.is_allowed());
+        old.push(client);
+    }
+    let connect = || async {
+        let mut client = Client::connect(server.http).await;
+        client.send(UNFINISHED).await;
+        client
+    };
+    let (mut first, mut second, mut third) = tokio::join!(connect(), connect(), connect());
+    for client in [&mut first, &mut second, &mut third] {
+        client.send("}").await;
+        assert!(client.reply().await.is_allowed());
+    }
+    for mut client in old {
+        assert!(client.is_closed().await);
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_silent_connections_stop_nothing() {
