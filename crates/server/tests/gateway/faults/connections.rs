@@ -335,7 +335,7 @@ policies: [{{ name: api, limits: [{{ name: x, rate: 1/s }}] }}]
         assert_eq!(slow.ask(begin).await.status(), 408);
         answers.add_permits(8);
     };
-    let all = async { tokio::join!(others, upload, release) };
+    let all = Box::pin(async { tokio::join!(others, upload, release) });
     let (others, upload, ()) = in_time("all answers", all).await;
     assert_eq!(upload, 200);
     assert!(others.iter().all(|it| *it == 200), "{others:?}");
