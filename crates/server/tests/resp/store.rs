@@ -77,6 +77,38 @@ async fn a_look_in_a_pipeline_was_told_of_takes_that_came_after_it() {
 }
 
 #[tokio::test]
+async fn a_transaction_takes_in_order_and_few_calls_and_nothing_before_exec() {
+    let redis = redis::Server::start();
+    let server = Server::start(&over(&redis)).await;
+    let mut client = Client::connect(server.resp).await;
+    client.ask("cl.throttle warm 1 1 1").await;
+    let before = calls(&redis);
+    client.send(&line("multi")).await;
+    client
+        .send(&line("cl.throttle one 1999 1 3600").repeat(2_000))
+        .await;
+    assert_eq!(client.reply().await, "+OK\r\n");
+    for _ in 0..2_000 {
+        assert_eq!(client.reply().await, "+QUEUED\r\n");
+    }
+    let kept = redis.command(&["EXISTS", "tg:{one}~cl/throttle"]).int();
+    assert_eq!(kept, 0, "nothing is taken before EXEC");
+    client.send(&[line("exec"), line("ping")].concat()).await;
+    let said = client.reply().await;
+    let left: Vec<_> = said.split("*5\r\n:0\r\n:2000\r\n:").skip(1).collect();
+    for (nth, left) in left.iter().enumerate() {
+        assert!(
+            left.starts_with(&format!("{}\r\n", 1_999 - nth)),
+            "{nth}: {left}"
+        );
+    }
+    assert_eq!(left.len(), 2_000);
+    assert_eq!(client.reply().await, "+PONG\r\n");
+    let taken = calls(&redis) - before;
+    assert!(taken <= 80, "2,000 decisions took {taken} calls");
+}
+
+#[tokio::test]
 async fn replies_keep_the_protocol_in_which_they_were_asked_for() {
     let redis = redis::Server::start();
     let server = Server::start(&over(&redis)).await;

@@ -10,6 +10,7 @@
 //! | `check` | `TG.CHECK` |
 //! | `connection`, `session` | `HELLO`, `AUTH`, `CLIENT`, and what is remembered of a connection |
 //! | `introspect` | `COMMAND`, `CONFIG`, `INFO` |
+//! | `transaction`, `queue` | `MULTI`, `EXEC`, and the commands between them |
 //! | `batch` | answers that have to be waited for, and their places between others |
 //! | `intake`, `conversation` | one connection, without its socket |
 //! | `serve` | the same with it |
@@ -29,6 +30,7 @@ mod intake;
 mod introspect;
 pub mod laboratory;
 pub mod parse;
+mod queue;
 mod quotas;
 pub mod reply;
 mod serve;
@@ -36,6 +38,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod transaction;
 
 use crate::decider::Decider;
 use crate::server::reception::{Arrival, Held, Reception, Threshold, Wire};

@@ -167,7 +167,7 @@ fn commands_about_the_connection_answer_as_those_of_redis() {
         ("client setinfo lib-name redis-py", "+OK\r\n"),
         ("client setinfo LIB-VER 8.1.0", "+OK\r\n"),
         ("client setinfo x y", "-ERR Unrecognized option 'x'\r\n"),
-        ("command count", ":13\r\n"),
+        ("command count", ":18\r\n"),
         ("command list x", "-ERR syntax error\r\n"),
         ("command docs nosuch", "*0\r\n"),
         ("command info nosuch", "*1\r\n$-1\r\n"),

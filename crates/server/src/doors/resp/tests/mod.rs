@@ -8,3 +8,4 @@ mod life;
 mod login;
 mod properties;
 mod splits;
+mod transactions;
