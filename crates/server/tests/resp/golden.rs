@@ -89,6 +89,16 @@ const COMMANDS: &[&str] = &[
     "config get nosuch",
     "config",
     "info nosuch",
+    "del",
+    "del nosuch other",
+    "unlink nosuch",
+    "exists",
+    "exists nosuch nosuch",
+    "type nosuch",
+    "type a b",
+    "ttl nosuch",
+    "ttl",
+    "pttl nosuch",
 ];
 
 /// Commands that follow each other.

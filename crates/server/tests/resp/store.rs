@@ -108,6 +108,52 @@ async fn a_transaction_takes_in_order_and_few_calls_and_nothing_before_exec() {
     assert!(taken <= 80, "2,000 decisions took {taken} calls");
 }
 
+/// Resetting goes to Redis by another way than a decision.
+#[tokio::test]
+async fn keys_are_deleted_in_their_turn_in_a_pipeline_in_every_layout() {
+    let redis = redis::Server::start();
+    for layout in ["packed", "open"] {
+        let config =
+            over(&redis).replace("timeout: 10s", &format!("timeout: 10s, layout: {layout}"));
+        let server = Server::start(&config).await;
+        let mut client = Client::connect(server.resp).await;
+        for key in 0..20 {
+            let take = format!("cl.throttle {key} 1 1 3600");
+            let commands = [
+                &*take,
+                &take,
+                &take,
+                &format!("ttl {key}"),
+                &format!("exists {key} {key} nosuch"),
+                &format!("del {key} {key} nosuch"),
+                &take,
+                &format!("type {key}"),
+                &format!("del {key}"),
+                &format!("ttl {key}"),
+            ];
+            let batch: Vec<u8> = commands.iter().flat_map(|words| line(words)).collect();
+            client.send(&batch).await;
+            let (passed, refused) = ("*5\r\n:0\r\n:2\r\n", "*5\r\n:1\r\n:2\r\n");
+            let expected = [
+                passed,
+                passed,
+                refused,
+                ":7200\r\n",
+                ":2\r\n",
+                ":1\r\n",
+                passed,
+                "+string\r\n",
+                ":1\r\n",
+                ":-2\r\n",
+            ];
+            for (nth, expected) in expected.iter().enumerate() {
+                let said = client.reply().await;
+                assert!(said.starts_with(expected), "{layout} {key} {nth}: {said}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn replies_keep_the_protocol_in_which_they_were_asked_for() {
     let redis = redis::Server::start();

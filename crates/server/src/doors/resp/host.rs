@@ -7,8 +7,9 @@ use super::parse::Command;
 use super::reply::Replies;
 use super::session::Session;
 use super::throttle::{self, Call};
-use super::{check, connection, introspect};
+use super::{check, connection, introspect, keys};
 use crate::telemetry::resp::Tally;
+use futures_util::FutureExt;
 use std::sync::Arc;
 use tidegate::{Rules, Store, Throttle};
 
@@ -90,6 +91,12 @@ impl<S: Store> Host<S> {
             Kind::Discard => self.discard(),
             Kind::Watch => self.watch(),
             Kind::Unwatch => self.replies.simple("OK"),
+            kind @ (Kind::Del
+            | Kind::Unlink
+            | Kind::Exists
+            | Kind::Type
+            | Kind::Ttl
+            | Kind::Pttl) => return self.keys(kind, command),
             Kind::Command => introspect::command(command, &mut self.replies),
             Kind::Config => introspect::config(command, &mut self.replies),
             Kind::Info => introspect::info(command, &mut self.replies),
@@ -138,6 +145,23 @@ impl<S: Store> Host<S> {
         match check::decide_at_once(&self.door.decider, rules, &question) {
             Some(decided) => check::write(&decided, &mut self.replies),
             None => self.batch.push(Asked::check(command), &self.replies),
+        }
+        Flow::GoOn
+    }
+
+    /// Executes a command about keys of `CL.THROTTLE`.
+    fn keys(&mut self, kind: Kind, command: Command<'_>) -> Flow {
+        let Some(rules) = self.door.rules(&mut self.rules) else {
+            return Flow::Close;
+        };
+        let decider = &self.door.decider;
+        if decider.waits() {
+            self.batch.push(Asked::keys(kind, command), &self.replies);
+            return Flow::GoOn;
+        }
+        // A store that does not wait is ready when first polled.
+        if let Some(found) = keys::answer(decider, rules, (kind, command)).now_or_never() {
+            keys::write(&found, &mut self.replies);
         }
         Flow::GoOn
     }

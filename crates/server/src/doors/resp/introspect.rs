@@ -74,6 +74,7 @@ fn info_of(spec: &Spec, replies: &mut Replies) {
     }
     let category = match spec.group {
         "connection" => &["@connection"][..],
+        "generic" => &["@keyspace"],
         "transactions" => &["@transaction"],
         _ => &[],
     };

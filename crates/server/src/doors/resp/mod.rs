@@ -8,6 +8,7 @@
 //! | `host` | carries them out |
 //! | `throttle`, `quotas` | `CL.THROTTLE` |
 //! | `check` | `TG.CHECK` |
+//! | `keys` | `DEL`, `TTL` and others of the keys of `CL.THROTTLE` |
 //! | `connection`, `session` | `HELLO`, `AUTH`, `CLIENT`, and what is remembered of a connection |
 //! | `introspect` | `COMMAND`, `CONFIG`, `INFO` |
 //! | `transaction`, `queue` | `MULTI`, `EXEC`, and the commands between them |
@@ -28,6 +29,7 @@ mod host;
 mod inline;
 mod intake;
 mod introspect;
+mod keys;
 pub mod laboratory;
 pub mod parse;
 mod queue;

@@ -25,6 +25,12 @@ pub(crate) enum Kind {
     Discard,
     Watch,
     Unwatch,
+    Del,
+    Unlink,
+    Exists,
+    Type,
+    Ttl,
+    Pttl,
 }
 
 /// What is known of a command before it is carried out.

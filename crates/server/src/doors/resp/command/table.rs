@@ -106,7 +106,7 @@ const BLANK: Spec = Spec {
 };
 
 /// All commands.
-pub(crate) const ALL: [Spec; 18] = [
+pub(crate) const ALL: [Spec; 24] = [
     Spec {
         kind: Kind::Throttle,
         name: "cl.throttle",
@@ -303,7 +303,61 @@ pub(crate) const ALL: [Spec; 18] = [
         summary: "Accepted; no key is watched",
         ..TRANSACTION
     },
+    Spec {
+        kind: Kind::Del,
+        name: "del",
+        arity: -2,
+        flags: &["write"],
+        keys: ALL_KEYS,
+        summary: "Resets the buckets of CL.THROTTLE keys, and counts those that existed",
+        ..KEYED
+    },
+    Spec {
+        kind: Kind::Unlink,
+        name: "unlink",
+        arity: -2,
+        flags: &["write", "fast"],
+        keys: ALL_KEYS,
+        summary: "The same as DEL",
+        ..KEYED
+    },
+    Spec {
+        kind: Kind::Exists,
+        name: "exists",
+        arity: -2,
+        keys: ALL_KEYS,
+        summary: "Counts the CL.THROTTLE keys whose buckets are not full",
+        ..KEYED
+    },
+    Spec {
+        kind: Kind::Type,
+        name: "type",
+        summary: "Replies string for a CL.THROTTLE key whose bucket is not full, or none",
+        ..KEYED
+    },
+    Spec {
+        kind: Kind::Ttl,
+        name: "ttl",
+        summary: "Returns the seconds until the bucket of a CL.THROTTLE key is full",
+        ..KEYED
+    },
+    Spec {
+        kind: Kind::Pttl,
+        name: "pttl",
+        summary: "Returns the milliseconds until the bucket of a CL.THROTTLE key is full",
+        ..KEYED
+    },
 ];
+
+/// Fields that most commands about keys share.
+const KEYED: Spec = Spec {
+    arity: 2,
+    flags: &["readonly", "fast"],
+    keys: ONE_KEY,
+    group: "generic",
+    arguments: &[argument("key", "key")],
+    ..BLANK
+};
 
 /// Fields that most commands about transactions share.
 const TRANSACTION: Spec = Spec {

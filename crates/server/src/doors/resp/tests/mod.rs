@@ -3,6 +3,7 @@
 mod cell;
 mod checks;
 mod golden;
+mod keys;
 mod kit;
 mod life;
 mod login;
