@@ -53,6 +53,9 @@ pub struct Throttled {
     pub outcome: Outcome,
     /// Who decided.
     pub decided_by: DecidedBy,
+    /// Whether everything is in shadow mode, so that the caller is not refused whatever the bucket
+    /// answered.
+    pub is_shadow: bool,
 }
 
 impl<'a> Throttle<'a> {
@@ -73,7 +76,7 @@ impl<'a> Throttle<'a> {
     }
 
     #[inline]
-    fn ask(&self, name: &'a [u8]) -> Ask<'a> {
+    fn ask(&self, name: &'a [u8], mode: Mode) -> Ask<'a> {
         Ask {
             bucket: name,
             scope: SCOPE.len(),
@@ -83,18 +86,25 @@ impl<'a> Throttle<'a> {
                 quantity => Op::Take(quantity),
             },
             limit: 0,
-            mode: Mode::Enforce,
+            mode,
         }
     }
 }
 
 impl Throttled {
     #[inline]
-    pub(crate) fn new(outcome: Outcome, decided_by: DecidedBy) -> Self {
+    pub(crate) fn new(outcome: Outcome, decided_by: DecidedBy, rules: &Rules) -> Self {
         Self {
             outcome,
             decided_by,
+            is_shadow: rules.is_shadow(),
         }
+    }
+
+    /// Whether the caller may pass: there was room, or everything is in shadow mode.
+    #[inline]
+    pub fn is_allowed(&self) -> bool {
+        self.is_shadow || self.outcome.is_allowed()
     }
 }
 
@@ -102,7 +112,8 @@ impl<S: Store> Limiter<S> {
     /// Asks one bucket, by a quota of the caller's own.
     ///
     /// Where the store cannot tell, it goes as the store's `on_failure` says: decided in this process
-    /// at a share of the quota, allowed, refused, or an error.
+    /// at a share of the quota, allowed, refused, or an error. In [shadow mode](Rules::is_shadow) nobody
+    /// is refused; [`Throttled::outcome`] is what the bucket answered.
     pub async fn throttle(
         &self,
         rules: &Rules,
@@ -112,7 +123,7 @@ impl<S: Store> Limiter<S> {
             return Ok(throttled);
         }
         let name = throttle.name(rules);
-        let ask = throttle.ask(&name);
+        let ask = throttle.ask(&name, rules.mode);
         match (self.store().decide(&[ask]).await, self.failover()) {
             (Ok(reply), failover) => {
                 if let Some(failover) = failover {
@@ -124,7 +135,7 @@ impl<S: Store> Limiter<S> {
                         "the store answered nothing",
                     )));
                 };
-                Ok(Throttled::new(outcome, DecidedBy::Store))
+                Ok(Throttled::new(outcome, DecidedBy::Store, rules))
             }
             (Err(error), Some(failover)) => failover.decide_alone(rules, &ask, error),
             (Err(error), None) => Err(CheckError::Store(error)),
@@ -138,8 +149,10 @@ impl<S: Store> Limiter<S> {
             return None;
         }
         let name = throttle.name(rules);
-        let reply = self.store().decide_at_once(&[throttle.ask(&name)])?;
+        let reply = self
+            .store()
+            .decide_at_once(&[throttle.ask(&name, rules.mode)])?;
         let outcome = reply.outcomes.first()?;
-        Some(Throttled::new(*outcome, DecidedBy::Store))
+        Some(Throttled::new(*outcome, DecidedBy::Store, rules))
     }
 }
