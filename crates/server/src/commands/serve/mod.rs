@@ -19,6 +19,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use tidegate::Mode;
 use tidegate_policy::Config;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
@@ -48,6 +49,10 @@ pub struct ServeArgs {
     /// Where health and metrics listen, whatever the configuration says
     #[arg(long, value_name = "ADDRESS")]
     pub admin: Option<SocketAddr>,
+    /// Refuse nobody, whatever the configuration says: limits, guards, blocks and bans are decided and
+    /// counted, and every request passes
+    #[arg(long)]
+    pub shadow: bool,
     /// How many seconds to go on serving after SIGTERM or Ctrl-C, while health checks are told that it is
     /// about to stop: as long as balancers take to notice
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
@@ -75,11 +80,12 @@ impl ServeArgs {
             let address = address?;
             Some((name, address.to_string()))
         });
+        let shadow = self.shadow.then(|| ("TIDEGATE_MODE", "shadow".to_owned()));
         let source = self.envoy.source(self.config.as_deref());
         Ground {
             file: source.file.map(Into::into),
             envoy: source.envoy.map(|(path, options)| (path.into(), options)),
-            flags: flags.collect(),
+            flags: flags.chain(shadow).collect(),
             is_watched: !self.no_watch,
         }
     }
@@ -94,8 +100,10 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     report::started(&config, &name);
     report::variables(begun.variables());
     report::warnings(&config);
+    // It shows how a request is refused.
+    let greets = is_built_in && config.mode == Mode::Enforce;
     let greeting = |listeners: &Listeners| {
-        let http = listeners.http.as_ref().filter(|_| is_built_in)?;
+        let http = listeners.http.as_ref().filter(|_| greets)?;
         Some(greeting::text(http.address, listeners.admin.address))
     };
     let stop = Stop::of(args.notice, args.drain);
