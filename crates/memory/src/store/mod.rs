@@ -250,6 +250,11 @@ impl<C: Clock> MemoryStore<C> {
             .map(|(_, overflowed)| overflowed.clone())
     }
 
+    /// Returns true while an overflow bucket matters: a key without a bucket may then be limited by one.
+    pub fn has_overflow(&self) -> bool {
+        self.is_overflowing(self.clock.now())
+    }
+
     /// Whether buckets of `quota` are words in the table. The same for all buckets of a quota at
     /// any time, but for a process that has run for 70 years.
     #[inline]

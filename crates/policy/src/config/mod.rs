@@ -81,6 +81,7 @@ pub use explain::{costs, explain, shadow};
 pub(crate) use fault::Fault;
 pub(crate) use fields::{BANDS_MAX, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, optional, required};
 pub(crate) use key::part as parse_key_part;
+pub use key::read_part as key_part;
 pub use listen::{Listen, Listener, Tls};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
