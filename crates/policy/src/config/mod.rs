@@ -325,9 +325,6 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     });
     let sources =
         section("sources").map_or_else(Vec::new, |value| sources::read_all(reader, &value, &store));
-    let alerts = section("alerts").and_then(|value| alerts::read(reader, &value));
-    let traces = section("traces").and_then(|value| traces::read(reader, &value));
-    let statsd = section("statsd").and_then(|value| statsd::read(reader, &value));
     let logs = section("logs").and_then(|value| traces::read_logs(reader, &value));
     let admin = section("admin").and_then(|value| admin::read(reader, &value, &listen, &store));
     for policy in &mut policies {
@@ -344,9 +341,9 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
         plans,
         addresses,
         sources,
-        alerts,
-        traces,
-        statsd,
+        alerts: section("alerts").and_then(|value| alerts::read(reader, &value)),
+        traces: section("traces").and_then(|value| traces::read(reader, &value)),
+        statsd: section("statsd").and_then(|value| statsd::read(reader, &value)),
         logs: logs.unwrap_or_default(),
         admin,
         warnings: Vec::new(),
