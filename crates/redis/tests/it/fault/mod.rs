@@ -113,7 +113,7 @@ const ROWS: [(&str, Proof); 24] = [
     ("key cardinality attack", Tests(&["row_19_more_subjects"])),
     (
         "two versions during a rolling deploy",
-        Later("a second version"),
+        Tests(&["row_20_two_versions"]),
     ),
     ("configuration pushed with an error", Later("live policies")),
     (
