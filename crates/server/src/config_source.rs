@@ -41,6 +41,7 @@ pub(crate) struct Told {
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) is_translated: bool,
+    pub(crate) is_separable: bool,
 }
 
 /// Why a source cannot be used.
@@ -150,6 +151,7 @@ impl Texts {
                 text: &told.text,
             },
             is_translated: told.is_translated,
+            is_separable: told.is_separable,
             is_trusted: false,
         });
         let told: Vec<Part<'_>> = told.collect();
@@ -167,11 +169,18 @@ impl Texts {
             all.push(Part {
                 named: Named { name, text },
                 is_translated: true,
+                is_separable: false,
                 is_trusted: true,
             });
         }
+        let before = all.len();
         all.extend(parts);
-        Config::compose(self.own(), &all, environment)
+        let mut composed = Config::compose(self.own(), &all, environment)?;
+        // Counted among `parts`; those before are none that anything is left out of.
+        for it in &mut composed.left_out {
+            it.part = it.part.saturating_sub(before);
+        }
+        Ok(composed)
     }
 
     /// The sources that the file lists.

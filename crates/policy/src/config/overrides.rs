@@ -12,7 +12,7 @@ struct Override {
     instead_of: &'static [&'static str],
 }
 
-const OVERRIDES: [Override; 31] = [
+const OVERRIDES: [Override; 32] = [
     setting("TIDEGATE_LISTEN_HTTP", "listen", "http"),
     setting("TIDEGATE_LISTEN_GRPC", "listen", "grpc"),
     setting("TIDEGATE_LISTEN_GATEWAY", "listen", "gateway"),
@@ -66,6 +66,7 @@ const OVERRIDES: [Override; 31] = [
     setting("TIDEGATE_STORE_TAG", "store", "tag"),
     setting("TIDEGATE_STORE_LAYOUT", "store", "layout"),
     setting("TIDEGATE_STORE_TEMPLATE", "store", "template"),
+    setting("TIDEGATE_STORE_KEY_NAMES", "store", "key_names"),
     setting("TIDEGATE_STORE_DENY_CACHE", "store", "deny_cache"),
     Override {
         instead_of: &["key_secret_file"],

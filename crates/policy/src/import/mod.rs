@@ -36,7 +36,9 @@ mod yaml;
 pub use crate::source::Named;
 pub use collector::collector;
 pub use envoy::{EnvoyOptions, envoy};
-pub use fluxgate::{RuleSetRecord, fluxgate, fluxgate_rule_sets, fluxgate_rules};
+pub use fluxgate::{
+    RuleSetRecord, fluxgate, fluxgate_collection, fluxgate_rule_sets, fluxgate_rules,
+};
 pub use gateway::gateway;
 pub use limitador::limitador;
 pub use note::Note;

@@ -38,7 +38,7 @@ pub(super) fn run(
             store,
             policy: named.policy(),
             limit: named.limit().map_or("", |limit| &limit.name),
-            key: bucket,
+            key: &named.shown(),
             forgotten,
             is_complete: true,
         },

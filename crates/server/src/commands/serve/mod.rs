@@ -93,6 +93,7 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     let (config, begun) = runtime.block_on(live::begin(ground))?;
     report::started(&config, &name);
     report::variables(begun.variables());
+    report::key_names(&config);
     report::warnings(&config);
     let greeting = |listeners: &Listeners| {
         let http = listeners.http.as_ref().filter(|_| is_built_in)?;
