@@ -99,6 +99,13 @@ impl Imported {
         Ok(self)
     }
 
+    /// Returns true if the configuration reads from `MongoDB`, so that the program needs its driver.
+    pub fn uses_mongodb(&self) -> bool {
+        let words = self.base.split([' ', '\n']);
+        // The text is ours: no value begins a word so.
+        words.into_iter().any(|word| word == "mongodb:")
+    }
+
     /// What has no counterpart, and what is otherwise here, in the order of the files.
     pub fn notes(&self) -> &[Note] {
         &self.notes

@@ -7,7 +7,7 @@
 //! | this one | what a shelf is, and whichever a configuration names |
 //! | `redis` | a hash of Redis with a text in each field |
 //! | `etcd` | keys of etcd with a text in each |
-//! | `mongodb` | a document of `MongoDB` with all texts in it, with the feature of that name |
+//! | `mongodb` | a document of `MongoDB` with all texts in it, with the feature `mongodb` |
 //! | `channel` | a channel of Redis on which changes are told |
 
 mod channel;
