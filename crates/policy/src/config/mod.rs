@@ -95,8 +95,8 @@ pub use schema::json_schema;
 pub use secret::Secret;
 pub(crate) use sources::read_from as read_sources;
 pub use store::{
-    Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls, StoreSettings,
-    StoreTarget,
+    KeyNames, Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls,
+    StoreSettings, StoreTarget,
 };
 pub(crate) use suggest::closest;
 pub(crate) use syntax::{
@@ -275,7 +275,19 @@ policies:
         KeyRules {
             address: self.client.address_rules(),
             secret: self.store.hash_key(),
+            literal: self.has_literal_keys(),
         }
+    }
+
+    /// Returns true if API keys and other secrets stand in the names of keys in Redis as they are sent:
+    /// where `store.key_names` is `literal`, or by default in the open layout beside rules of `FluxGate`,
+    /// which names its keys so.
+    pub fn has_literal_keys(&self) -> bool {
+        let redis = self.store.target.redis();
+        let is_open = redis.is_some_and(|redis| redis.layout == Layout::Open);
+        let is_literal = self.store.key_names.map(|names| names == KeyNames::Literal);
+        let by_default = || self.sources.iter().any(PolicySource::is_fluxgate);
+        is_open && is_literal.unwrap_or_else(by_default)
     }
 }
 
@@ -312,10 +324,6 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     if let Some(value) = section("plans") {
         plans::warn_about_unused(reader, &value, &plans, &policies);
     }
-    if let Some(value) = section("policies") {
-        client::warn_about_unsourced(reader, &value, section("guards").as_ref(), &client);
-        client::warn_about_invented(reader, &value, &policies, &client);
-    }
     if listen.grpc.is_some() {
         policies.iter_mut().for_each(Policy::expect_descriptors);
     }
@@ -325,6 +333,10 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     });
     let sources =
         section("sources").map_or_else(Vec::new, |value| sources::read_all(reader, &value, &store));
+    if let Some(value) = section("policies") {
+        let around = (section("guards"), sources.as_slice());
+        client::warn(reader, (&value, &policies), &client, &around);
+    }
     let logs = section("logs").and_then(|value| traces::read_logs(reader, &value));
     let admin = section("admin").and_then(|value| admin::read(reader, &value, &listen, &store));
     for policy in &mut policies {

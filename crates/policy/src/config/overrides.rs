@@ -16,7 +16,7 @@ struct Override {
 /// Section of fields that stand at the top of the configuration.
 const TOP: &str = "";
 
-const OVERRIDES: [Override; 32] = [
+const OVERRIDES: [Override; 33] = [
     setting("TIDEGATE_MODE", TOP, "mode"),
     setting("TIDEGATE_LISTEN_HTTP", "listen", "http"),
     setting("TIDEGATE_LISTEN_GRPC", "listen", "grpc"),
@@ -71,6 +71,7 @@ const OVERRIDES: [Override; 32] = [
     setting("TIDEGATE_STORE_TAG", "store", "tag"),
     setting("TIDEGATE_STORE_LAYOUT", "store", "layout"),
     setting("TIDEGATE_STORE_TEMPLATE", "store", "template"),
+    setting("TIDEGATE_STORE_KEY_NAMES", "store", "key_names"),
     setting("TIDEGATE_STORE_DENY_CACHE", "store", "deny_cache"),
     Override {
         instead_of: &["key_secret_file"],

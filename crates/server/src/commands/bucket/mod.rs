@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tidegate::{Store, StoreErrorKind};
 use tidegate_policy::plan::Table;
-use tidegate_policy::{Band, Config, Evaluate, Limit, Policy};
+use tidegate_policy::{Band, Config, Evaluate, KeyPart, Limit, Policy};
 
 /// Which bucket.
 #[derive(Args, Debug)]
@@ -191,6 +191,28 @@ impl Named {
     /// Whose it is: `ip:192.0.2.1`.
     pub(crate) fn subject(&self) -> &str {
         self.bucket.splitn(3, '/').nth(2).unwrap_or_default()
+    }
+
+    /// The bucket as logs may show it, without secrets: with `store.key_names: literal` they stand in its
+    /// name as they are sent.
+    pub(crate) fn shown(&self) -> String {
+        let key = self.limit().map_or(&[][..], |limit| &limit.key);
+        let subject = self.subject();
+        let mut shown = self.bucket.strip_suffix(subject).unwrap_or("").to_owned();
+        for (nth, text) in subject.split(',').enumerate() {
+            if nth > 0 {
+                shown.push(',');
+            }
+            let is_secret = key.get(nth).is_some_and(KeyPart::is_secret);
+            match text.split_once(':') {
+                Some((label, value)) if is_secret && !value.starts_with('#') => {
+                    shown.push_str(label);
+                    shown.push_str(":***");
+                }
+                _ => shown.push_str(text),
+            }
+        }
+        shown
     }
 
     /// The bands that are meant. Without a rate they are shaped like those of the plan, so that their

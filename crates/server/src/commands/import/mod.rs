@@ -17,6 +17,7 @@ pub use traefik_plugin::ImportTraefikPluginArgs;
 use super::print;
 use crate::config_file;
 use crate::failure::Failure;
+use crate::sources::WITHOUT_MONGODB;
 use clap::{Args, Subcommand};
 use std::io::{self, Write};
 use std::path::Path;
@@ -87,6 +88,13 @@ fn show(imported: &Imported, passed_over: &[String]) -> Result<(), Failure> {
     }
     for note in imported.notes() {
         writeln!(err, "{note}").ok();
+    }
+    if imported.uses_mongodb() && cfg!(not(feature = "mongodb")) {
+        writeln!(
+            err,
+            "note: this configuration reads from MongoDB: {WITHOUT_MONGODB}"
+        )
+        .ok();
     }
     print::line(imported.to_yaml().trim_end())
 }

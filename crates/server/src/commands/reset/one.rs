@@ -42,7 +42,7 @@ pub(super) fn run(
             store,
             policy: named.policy(),
             limit: named.limit().map_or("", |limit| &limit.name),
-            key: bucket,
+            key: &named.shown(),
             forgotten,
             is_complete: true,
         },

@@ -99,6 +99,7 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     let (config, begun) = runtime.block_on(live::begin(ground))?;
     report::started(&config, &name);
     report::variables(begun.variables());
+    report::key_names(&config);
     report::warnings(&config);
     // It shows how a request is refused.
     let greets = is_built_in && config.mode == Mode::Enforce;

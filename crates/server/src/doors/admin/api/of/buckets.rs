@@ -56,8 +56,8 @@ pub(in super::super) async fn reset(api: &Api, call: &Call) -> Result<Done, Refu
             AnyStore::Redis(shared) => one::forget(&shared.store, &named, is_dry).await,
             store => one::forget_in_process(store, &named, is_dry).await,
         };
-        let forgotten = forgotten.map_err(|failure| lost(failure, (&named.bucket, is_dry)))?;
-        let change = changed(&named.bucket, forgotten, true);
+        let forgotten = forgotten.map_err(|failure| lost(failure, (&named.shown(), is_dry)))?;
+        let change = changed(&named.shown(), forgotten, true);
         Ok((forgotten, (!is_dry).then_some(change)))
     };
     let forgotten = api.change(call, reset).await?;
@@ -147,7 +147,6 @@ fn lost(failure: Failure, (bucket, is_dry): (&str, bool)) -> Refusal {
 
 fn changed(bucket: &str, forgotten: u64, is_complete: bool) -> Change {
     Change {
-        // Secrets stand in it as hashes.
         target: format!("bucket/{bucket}"),
         before: json!({ "buckets": forgotten }),
         after: json!({ "complete": is_complete }),
