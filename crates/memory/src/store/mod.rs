@@ -26,7 +26,7 @@ use tidegate_core::{
     Store, StoreError, Timestamp,
 };
 
-/// Memory for records, for each of `max_keys`: one that is no log takes 176 bytes, and shards fill
+/// Memory for records, for each of `max_keys`: one that is no log takes 160 bytes, and shards fill
 /// unevenly.
 const RECORD_BYTES_PER_KEY: usize = 240;
 

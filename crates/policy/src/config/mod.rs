@@ -8,7 +8,7 @@
 //! | `reader` | walks the tree and collects what is wrong |
 //! | `listen`, `doors`, `store`, `addresses`, `admin`, `alerts`, `traces`, `statsd`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
-//! | `rate`, `duration`, `size`, `host`, `local_share`, `scalar`, `secret` | single values |
+//! | `rate`, `duration`, `size`, `host`, `foreign_path`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
 //! | `alone`, `gateway` | parts of it on their own; the whole from a few flags |
 //! | `explain` | what a configuration means, in plain words |
@@ -32,6 +32,7 @@ mod excerpt;
 mod explain;
 mod fault;
 mod fields;
+mod foreign_path;
 mod gateway;
 mod guard;
 mod host;
@@ -82,7 +83,7 @@ pub(crate) use fault::Fault;
 pub(crate) use fields::{BANDS_MAX, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, optional, required};
 pub(crate) use key::part as parse_key_part;
 pub use key::read_part as key_part;
-pub use listen::{Listen, Listener, Tls};
+pub use listen::{Listen, Listener, Tls, listen_address};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
 pub(crate) use plans::http_url as parse_http_url;

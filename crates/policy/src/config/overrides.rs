@@ -1,6 +1,7 @@
 //! Settings that an environment variable overrides, whatever the file says.
 
 use super::environment::Environment;
+use super::store;
 use super::syntax::{Entry, Key, Kind, Node, Place};
 
 /// A variable and the setting that it overrides.
@@ -112,6 +113,11 @@ pub fn overrides() -> impl Iterator<Item = (&'static str, String)> {
 /// Puts what variables say into the tree, so that the same rules read it. A variable that is set
 /// to nothing counts as not set.
 pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
+    if let Kind::Map(sections) = &mut root.kind {
+        for section in sections.iter_mut().filter(|it| it.key.text == "store") {
+            store::spell_out(&mut section.value);
+        }
+    }
     for entry in &OVERRIDES {
         let text = environment.variable(entry.variable);
         let Some(text) = text.filter(|text| !text.is_empty()) else {

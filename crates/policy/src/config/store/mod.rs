@@ -27,6 +27,7 @@ use super::reader::{Reader, Value};
 use super::scalar::whole;
 use super::secret::Secret;
 use super::secret_setting::secret;
+use super::syntax::{Entry, Key, Kind, Node};
 use super::words::{KEY_NAMES, ON_FAILURE};
 use crate::limit::OnFailure;
 use crate::template::Template;
@@ -67,6 +68,21 @@ impl Default for StoreSettings {
             max_keys: 1_000_000,
         }
     }
+}
+
+/// Replaces a store that is a URL alone by a map with this `url`.
+pub(super) fn spell_out(store: &mut Node) {
+    let place = store.place;
+    if !matches!(store.kind, Kind::Text(_)) {
+        return;
+    }
+    let key = Key {
+        text: "url".to_owned(),
+        place,
+    };
+    let kind = std::mem::replace(&mut store.kind, Kind::Null);
+    let value = Node { place, kind };
+    store.kind = Kind::Map(vec![Entry { key, value }]);
 }
 
 /// Reads `store`, and how it wants keys to be named unless a limit says otherwise.

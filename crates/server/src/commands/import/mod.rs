@@ -18,7 +18,7 @@ use super::print;
 use crate::config_file;
 use crate::failure::Failure;
 use crate::sources::WITHOUT_MONGODB;
-use clap::{Args, Subcommand};
+use clap::{Args, Command, Subcommand};
 use std::io::{self, Write};
 use std::path::Path;
 use tidegate_policy::import::{Imported, SourceFile};
@@ -57,6 +57,16 @@ pub enum Limiter {
     Gateway(ImportGatewayArgs),
     /// The variables of an event collector
     Collector(ImportCollectorArgs),
+}
+
+/// Returns what the command does, with the names of all limiters.
+pub fn about() -> String {
+    let limiters = Limiter::augment_subcommands(Command::new("import"));
+    let names: Vec<&str> = limiters.get_subcommands().map(Command::get_name).collect();
+    format!(
+        "Translate the configuration of another limiter: {}",
+        names.join(", ")
+    )
 }
 
 /// Prints the translation, or fails with everything that cannot be translated.
