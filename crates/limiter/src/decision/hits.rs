@@ -4,7 +4,8 @@ use super::Decision;
 use super::bands::Entry;
 use crate::purpose::is_forced;
 use tidegate_core::{Mode, Op};
-use tidegate_policy::{Evaluate, Limit, Request};
+use tidegate_policy::plan::Answer;
+use tidegate_policy::{Evaluate, Limit, Policy, Request};
 
 /// The hits of one limit in one decision: the cost of the request to that limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,50 +84,82 @@ impl Decision {
         let is_same = |one: &Entry, next: &Entry| {
             (one.limit, one.descriptor) == (next.limit, next.descriptor)
         };
+        let policy = self.policy_rules();
         let limits = self.bands.chunk_by(is_same);
-        limits.filter_map(|bands| self.hits_of(bands, request))
+        limits.filter_map(move |bands| self.hits_of(policy?, bands, request))
     }
 
     /// Returns the hits of the limit that all of `bands` belong to.
     #[inline]
-    fn hits_of(&self, bands: &[Entry], request: &Request<'_>) -> Option<LimitHits<'_>> {
+    fn hits_of<'a>(
+        &self,
+        policy: &'a Policy,
+        bands: &[Entry],
+        request: &Request<'_>,
+    ) -> Option<LimitHits<'a>> {
         let first = bands.first()?;
-        let limit = self.limit_of(first)?;
+        let limit_index = usize::try_from(first.limit).ok()?;
+        let limit = policy.limit(limit_index)?;
         let op = self.op(first, limit, request);
         let (Op::Take(hits @ 1..) | Op::Force(hits @ 1..) | Op::Debit(hits @ 1..)) = op else {
             return None;
         };
         let result = if bands.iter().any(|band| !band.outcome.is_allowed()) {
             HitResult::Refused
-        } else if self.allowed || self.charges_refused(limit, op, request) {
+        } else if self.allowed || self.charges_refused(policy, limit, op, request) {
             HitResult::Allowed
         } else {
             HitResult::NotCharged
         };
-        let near = match result {
-            HitResult::Allowed => bands.iter().map(|band| self.near(band, hits)).max(),
-            _ => None,
-        };
+        let mut near = 0;
+        if result == HitResult::Allowed {
+            for entry in bands {
+                let capacity = self.capacity(limit, entry);
+                near = near.max(above_threshold(capacity, entry.outcome.remaining, hits));
+            }
+        }
         Some(LimitHits {
             limit: &limit.name,
-            limit_index: usize::try_from(first.limit).ok()?,
+            limit_index,
             descriptor: first.described_by().map(usize::from),
             is_shadow: limit.mode == Mode::Shadow,
             result,
             hits,
-            near: near.unwrap_or(0),
+            near,
         })
     }
 
+    #[inline]
     fn op(&self, entry: &Entry, limit: &Limit, request: &Request<'_>) -> Op {
         self.purpose.op(request, limit, entry.described_by())
     }
 
+    /// Returns the capacity of a band of `limit`; 0 where no band was evaluated.
+    #[inline]
+    fn capacity(&self, limit: &Limit, entry: &Entry) -> u64 {
+        if self.brought.is_some() || entry.planned != Answer::NotAsked {
+            return self.capacity_brought(entry);
+        }
+        let band = limit.bands.get(usize::from(entry.band));
+        band.map_or(0, |band| band.quota.capacity())
+    }
+
+    /// The same of a band that may come from the request, or from a plan.
+    #[cold]
+    fn capacity_brought(&self, entry: &Entry) -> u64 {
+        self.describe(entry, "").map_or(0, |band| band.capacity())
+    }
+
     /// Whether a refused request charges a limit that had room.
     #[cold]
-    fn charges_refused(&self, limit: &Limit, op: Op, request: &Request<'_>) -> bool {
-        let evaluate = self.policy_rules().map(|policy| policy.evaluate);
-        if evaluate == Some(Evaluate::Each) {
+    fn charges_refused(
+        &self,
+        policy: &Policy,
+        limit: &Limit,
+        op: Op,
+        request: &Request<'_>,
+    ) -> bool {
+        if policy.evaluate == Evaluate::Each {
             return true;
         }
         // A forced charge is made unless a charge refuses that is not forced.
@@ -138,20 +171,11 @@ impl Decision {
         let mut refusing = self.bands.iter().filter(|band| !band.outcome.is_allowed());
         is_forced(op) && limit.mode == Mode::Enforce && !refusing.any(is_unforced)
     }
-
-    /// Returns the part of `hits`, which were charged, that used more than 80 % of a band.
-    #[inline]
-    fn near(&self, entry: &Entry, hits: u64) -> u64 {
-        let band = usize::try_from(entry.limit).ok();
-        let band = band.and_then(|limit| self.band_of(limit, entry).0);
-        band.map_or(0, |band| {
-            near(band.quota.capacity(), entry.outcome.remaining, hits)
-        })
-    }
 }
 
 /// Returns the part of `hits` that used more than 80 % of `capacity`, where so much remains after them.
-fn near(capacity: u64, remaining: u64, hits: u64) -> u64 {
+#[inline]
+fn above_threshold(capacity: u64, remaining: u64, hits: u64) -> u64 {
     // Capacities are below 2^53.
     let threshold = capacity.saturating_mul(4) / 5;
     let used = capacity.saturating_sub(remaining);
@@ -160,7 +184,7 @@ fn near(capacity: u64, remaining: u64, hits: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::near;
+    use super::above_threshold;
 
     #[test]
     fn hits_are_near_as_envoyproxy_ratelimit_counts_them() {
@@ -180,7 +204,7 @@ mod tests {
         ] {
             let remaining = capacity - before - hits;
             assert_eq!(
-                near(capacity, remaining, hits),
+                above_threshold(capacity, remaining, hits),
                 expected,
                 "{before} + {hits}"
             );

@@ -421,8 +421,16 @@ impl Decision {
     fn describe<'a>(&'a self, entry: &'a Entry, key: &'a str) -> Option<Applied<'a>> {
         let limit_index = usize::try_from(entry.limit).ok()?;
         let band_index = usize::from(entry.band);
-        let limit = self.limit_of(entry)?;
-        let (band, spoken) = self.band_of(limit_index, entry);
+        let policy = self.policy_rules()?;
+        let limit = policy.limit(limit_index)?;
+        let (band, spoken) = match (self.brought_with(limit_index, entry), entry.planned.rate()) {
+            (Some((band, spoken)), _) => (Some(band), Some(spoken)),
+            (None, Some(rate)) => self.planned_at(limit_index, rate),
+            (None, None) => (
+                limit.bands.get(band_index),
+                policy.spoken(limit_index, band_index),
+            ),
+        };
         Some(Applied {
             limit,
             limit_index,
@@ -437,23 +445,6 @@ impl Decision {
                 Some((source.name.as_str(), entry.planned))
             }),
         })
-    }
-
-    /// Returns the band of an entry, and how header fields spell it.
-    #[inline]
-    fn band_of(&self, limit: usize, entry: &Entry) -> (Option<&Band>, Option<&Spoken>) {
-        if let Some((band, spoken)) = self.brought_with(limit, entry) {
-            return (Some(band), Some(spoken));
-        }
-        if let Some(rate) = entry.planned.rate() {
-            return self.planned_at(limit, rate);
-        }
-        let policy = self.policy_rules();
-        let band = usize::from(entry.band);
-        (
-            policy.and_then(|policy| policy.limits.get(limit)?.bands.get(band)),
-            policy.and_then(|policy| policy.spoken(limit, band)),
-        )
     }
 
     /// The band of a rate that a plan told, and how it is spelt.

@@ -5,7 +5,7 @@ use tidegate::{Decision, Descriptor, Hits, Limiter, Request, ToldLimit};
 use tidegate_testkit::laws::block_on;
 
 fn limiter(policy: &str) -> Limiter {
-    Limiter::from_yaml(&format!("policies: [{{ name: api, {policy} }}]")).unwrap()
+    Limiter::from_yaml(&format!("policies: [{{ name: api, {policy} }}]")).expect("a limiter")
 }
 
 /// The hits of each limit, as `limit result hits`, with `near N` and `shadow` where they apply.
@@ -27,7 +27,7 @@ fn told(decision: &Decision, request: &Request<'_>) -> Vec<String> {
 }
 
 fn check(limiter: &Limiter, request: &Request<'_>) -> Vec<String> {
-    told(&limiter.check_now(request).unwrap(), request)
+    told(&limiter.check_now(request).expect("a decision"), request)
 }
 
 /// A call of `cost` each, and what is told of every limit after each of them.
