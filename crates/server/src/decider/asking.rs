@@ -153,6 +153,7 @@ fn log_refusal(decision: &Decision) {
         limit = binding.limit(),
         band = binding.band(),
         key = %Masked(binding.key()),
+        reason = decision.reason().as_str(),
         decided_by = decision.decided_by().as_str(),
         "refused"
     );
