@@ -2,7 +2,7 @@
 
 use super::parse::Command;
 use super::reply::{Protocol, Replies};
-use crate::decider::Decider;
+use crate::decider::{Decider, Logged};
 use crate::wire::answer::{barred_ms, millis};
 use crate::wire::fault::quote;
 use crate::wire::question::{Described, PAIRS_MAX, Question};
@@ -144,7 +144,7 @@ pub(super) fn decide_at_once<S: Store>(
     let pairs = question.pairs_with(learnt.as_ref());
     let descriptors = question.descriptors(&pairs);
     let request = question.request(&pairs).descriptors(&descriptors);
-    decider.decide_at_once(rules, &request)
+    decider.decide_at_once(rules, &request, Logged::Here)
 }
 
 /// The same, however long it takes.
@@ -157,7 +157,7 @@ pub(super) async fn decide<S: Store>(
     let pairs = question.pairs_with(learnt.as_ref());
     let descriptors = question.descriptors(&pairs);
     let request = question.request(&pairs).descriptors(&descriptors);
-    decider.decide_by(rules, &request).await
+    decider.decide_by(rules, &request, Logged::Here).await
 }
 
 /// Writes a decision: a map with the names that it has in JSON, or their values in that order.
