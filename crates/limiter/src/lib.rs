@@ -64,7 +64,7 @@ pub use build::Builder;
 #[cfg(feature = "redis")]
 pub use counting::Banned;
 pub use counting::CountingStatus;
-pub use decision::{Applied, DecidedBy, Decision, HitResult, LimitHits};
+pub use decision::{Applied, DecidedBy, Decision, HitResult, LimitHits, Skipped};
 pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
 #[doc(hidden)]

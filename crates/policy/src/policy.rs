@@ -47,6 +47,8 @@ pub struct Policy {
     pub(crate) foreseen: Option<usize>,
     /// Whether any limit tells when it is nearly used up.
     warns: bool,
+    /// Whether a refusal of any limit blocks.
+    blocks: bool,
 }
 
 /// How the limits of a policy come together.
@@ -129,6 +131,7 @@ impl Policy {
             planned: limits.iter().any(|limit| limit.plan.is_some()),
             foreseen: None,
             warns: limits.iter().any(|limit| limit.warn.is_some()),
+            blocks: limits.iter().any(|limit| limit.block.is_some()),
             limits,
         };
         if policy.waits {
@@ -268,6 +271,7 @@ impl Policy {
             planned: policies.iter().any(|it| it.planned),
             foreseen: None,
             warns: policies.iter().any(|it| it.warns),
+            blocks: policies.iter().any(|it| it.blocks),
             limits,
         })
     }
@@ -318,6 +322,12 @@ impl Policy {
     #[inline]
     pub fn warns(&self) -> bool {
         self.warns
+    }
+
+    /// Whether a refusal of any limit blocks (`block`).
+    #[inline]
+    pub fn blocks(&self) -> bool {
+        self.blocks
     }
 
     /// How header fields spell a band, by the numbers of its limit and of itself.

@@ -13,6 +13,8 @@ use tidegate_policy::respond::{Names, Placeholder, Refusal, Respond, Spoken, Wor
 pub(super) enum Case {
     /// A limit is exceeded; it would pass after this many seconds, rounded up.
     Exceeded(u64),
+    /// A limit was exceeded before, and blocks the client for this many more seconds, rounded up.
+    Closed(u64),
     /// It asks for more than there can ever be.
     Never,
     /// It lacks an identity.
@@ -62,6 +64,7 @@ impl Case {
         };
         match (decision.decided_by(), seconds(&binding)) {
             (DecidedBy::Failure, _) => Self::Unknown,
+            (_, Some(wait)) if decision.is_blocked() => Self::Closed(wait),
             (_, Some(wait)) => Self::Exceeded(wait),
             (_, None) if binding.spoken().is_none() => Self::Nobody,
             (_, None) => Self::Never,
@@ -71,7 +74,7 @@ impl Case {
     /// Seconds to wait, if it is of any use.
     pub(super) fn wait_s(self) -> Option<u64> {
         match self {
-            Self::Exceeded(wait) => Some(wait),
+            Self::Exceeded(wait) | Self::Closed(wait) => Some(wait),
             Self::Unknown => Some(COME_BACK_S),
             Self::Barred(_, left) => left,
             Self::Never | Self::Nobody => None,
@@ -85,6 +88,12 @@ impl Case {
             Self::Exceeded(wait) => {
                 format!("Rate limit exceeded. Try again in {wait} seconds.").into()
             }
+            Self::Closed(1) => {
+                "Blocked for exceeding the rate limit. Try again in 1 second.".into()
+            }
+            Self::Closed(wait) => {
+                format!("Blocked for exceeding the rate limit. Try again in {wait} seconds.").into()
+            }
             Self::Never => "Rate limit exceeded. This request can never pass.".into(),
             Self::Nobody => "The request lacks an identity without which it cannot pass.".into(),
             Self::Barred(Reason::Blacklisted, None) => "This address is not let in.".into(),
@@ -94,7 +103,7 @@ impl Case {
             Self::Barred(Reason::Blacklisted, Some(wait)) => {
                 format!("This address is not let in. Try again in {wait} seconds.").into()
             }
-            Self::Barred(..) => "Whoever sends this request is blocked.".into(),
+            Self::Barred(..) => "This client is on a list of blocked clients.".into(),
             Self::Unknown => {
                 "The limiter cannot decide at the moment. Try again in 1 second.".into()
             }
@@ -181,7 +190,7 @@ impl<'a> Facts<'a> {
         // What guards answer was written for them.
         let is_meant = matches!(
             self.case,
-            Case::Exceeded(_) | Case::Never | Case::Barred(..)
+            Case::Exceeded(_) | Case::Closed(_) | Case::Never | Case::Barred(..)
         );
         let tells = [Detail, Message, Status, Title, Type];
         if is_meant || self.refusal.body.has(&tells) {
@@ -229,7 +238,7 @@ impl<'a> Facts<'a> {
         match placeholder {
             Placeholder::RetryAfter => self.case.wait_s(),
             Placeholder::RetryAfterMs => match self.case {
-                Case::Exceeded(_) => self.decision?.binding()?.wait().as_millis(),
+                Case::Exceeded(_) | Case::Closed(_) => self.decision?.binding()?.wait().as_millis(),
                 Case::Barred(..) => {
                     let left = self.decision?.barred_for()?.as_micros().div_ceil(1_000);
                     u64::try_from(left).ok()
@@ -258,7 +267,7 @@ impl<'a> Facts<'a> {
 
     fn type_uri(&self) -> &str {
         match self.case {
-            Case::Exceeded(_) | Case::Never => {
+            Case::Exceeded(_) | Case::Closed(_) | Case::Never => {
                 self.refusal.type_uri.as_deref().unwrap_or(QUOTA_EXCEEDED)
             }
             Case::Barred(..) => self.refusal.type_uri.as_deref().unwrap_or("about:blank"),
@@ -279,9 +288,10 @@ impl<'a> Facts<'a> {
             (Case::Barred(_, None), Some(message)) if speaks_of_wait(message) => {
                 self.case.sentence()
             }
-            (Case::Exceeded(_) | Case::Never | Case::Barred(..), Some(message)) => {
-                body::plain(message, self).into()
-            }
+            (
+                Case::Exceeded(_) | Case::Closed(_) | Case::Never | Case::Barred(..),
+                Some(message),
+            ) => body::plain(message, self).into(),
             _ => self.case.sentence(),
         }
     }
@@ -290,12 +300,14 @@ impl<'a> Facts<'a> {
     /// a phrase.
     fn message(&self) -> Cow<'static, str> {
         match (self.case, &self.refusal.message) {
-            (Case::Exceeded(_) | Case::Never | Case::Barred(..), None)
+            (Case::Exceeded(_) | Case::Closed(_) | Case::Never | Case::Barred(..), None)
                 if self.refusal.status == 429 =>
             {
                 self.title().into()
             }
-            (Case::Exceeded(_) | Case::Never, None) => "Rate limit exceeded".into(),
+            (Case::Exceeded(_) | Case::Closed(_) | Case::Never, None) => {
+                "Rate limit exceeded".into()
+            }
             _ => self.detail(),
         }
     }

@@ -2,20 +2,21 @@
 //! a value costs one allocation, and nothing is formatted.
 
 use super::facts::{passes_s, reset_epoch, reset_s};
+use super::skipped;
 use http::header::HeaderName;
 use http::{HeaderMap, HeaderValue};
 use smallvec::SmallVec;
 use tidegate::{Applied, Decision};
 use tidegate_policy::respond::{Dialect, LimitCounts, Reset, Respond, Spoken, XField, XRateLimit};
 
-const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+pub(super) const X_LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 const X_REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
-const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
+pub(super) const X_RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 const X_TYPE: HeaderName = HeaderName::from_static("x-ratelimit-type");
-const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
+pub(super) const LIMIT: HeaderName = HeaderName::from_static("ratelimit-limit");
 const REMAINING: HeaderName = HeaderName::from_static("ratelimit-remaining");
-const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
-const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+pub(super) const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
+pub(super) const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 const STATE: HeaderName = HeaderName::from_static("ratelimit");
 
 /// The attribute that holds who consumes an API.
@@ -44,6 +45,9 @@ pub(super) fn add(decision: &Decision, headers: &mut HeaderMap) {
         return;
     }
     let Some(binding) = decision.binding() else {
+        if let Some(unasked) = decision.unasked() {
+            skipped::add(decision, &unasked, headers);
+        }
         return;
     };
     let Some(spoken) = binding.spoken() else {
@@ -128,7 +132,7 @@ impl Told<'_> {
     fn draft_03(&self, headers: &mut HeaderMap) {
         let mut limit = Line::new();
         push_number(&mut limit, self.binding.capacity());
-        self.list(&mut limit, Spoken::draft_03);
+        list(&mut limit, self.spoken, self.enforced(), Spoken::draft_03);
         headers.insert(LIMIT, value(&limit));
         headers.insert(REMAINING, number(self.binding.remaining()));
         headers.insert(RESET, number(self.passes_s()));
@@ -136,7 +140,7 @@ impl Told<'_> {
 
     fn draft_11(&self, headers: &mut HeaderMap) {
         let mut policy = Line::new();
-        self.list(&mut policy, Spoken::draft_11);
+        list(&mut policy, self.spoken, self.enforced(), Spoken::draft_11);
         headers.insert(POLICY, value(&policy));
         let mut state = Line::new();
         state.push(b'"');
@@ -146,31 +150,6 @@ impl Told<'_> {
         state.extend_from_slice(b";t=");
         push_number(&mut state, self.passes_s().min(INTEGER_MAX));
         headers.insert(STATE, value(&state));
-    }
-
-    /// Appends every band that counted, in the order written, as far as there is room; the one that
-    /// is reported always.
-    fn list(&self, line: &mut Line, spell: impl Fn(&Spoken) -> &str) {
-        let binding = spell(self.spoken);
-        let mut is_binding_due = true;
-        for spoken in self.enforced() {
-            let text = spell(spoken);
-            let is_binding = std::ptr::eq(spoken, self.spoken);
-            let reserved = if is_binding_due && !is_binding {
-                binding.len().saturating_add(SEPARATOR.len())
-            } else {
-                0
-            };
-            let taken = line.len().saturating_add(reserved);
-            let needed = text.len().saturating_add(SEPARATOR.len());
-            if taken.saturating_add(needed) <= LIST_BYTES_MAX || is_binding {
-                is_binding_due &= !is_binding;
-                if !line.is_empty() {
-                    line.extend_from_slice(SEPARATOR);
-                }
-                line.extend_from_slice(text.as_bytes());
-            }
-        }
     }
 
     /// Every band that counted, in the order written.
@@ -192,19 +171,48 @@ impl Told<'_> {
     }
 }
 
+/// Appends bands, in the order written, as far as there is room; the one that is reported always.
+pub(super) fn list<'a>(
+    line: &mut Line,
+    reported: &'a Spoken,
+    all: impl Iterator<Item = &'a Spoken>,
+    spell: impl Fn(&Spoken) -> &str,
+) {
+    let binding = spell(reported);
+    let mut is_binding_due = true;
+    for spoken in all {
+        let text = spell(spoken);
+        let is_binding = std::ptr::eq(spoken, reported);
+        let reserved = if is_binding_due && !is_binding {
+            binding.len().saturating_add(SEPARATOR.len())
+        } else {
+            0
+        };
+        let taken = line.len().saturating_add(reserved);
+        let needed = text.len().saturating_add(SEPARATOR.len());
+        if taken.saturating_add(needed) <= LIST_BYTES_MAX || is_binding {
+            is_binding_due &= !is_binding;
+            if !line.is_empty() {
+                line.extend_from_slice(SEPARATOR);
+            }
+            line.extend_from_slice(text.as_bytes());
+        }
+    }
+}
+
 /// A value while it is written.
-type Line = SmallVec<[u8; 128]>;
+pub(super) type Line = SmallVec<[u8; 128]>;
 
 /// A number as a value.
 pub(super) fn number(number: u64) -> HeaderValue {
     value(itoa::Buffer::new().format(number).as_bytes())
 }
 
-fn push_number(line: &mut Line, number: u64) {
+pub(super) fn push_number(line: &mut Line, number: u64) {
     line.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Everything that is written here is visible ASCII.
-fn value(line: &[u8]) -> HeaderValue {
+pub(super) fn value(line: &[u8]) -> HeaderValue {
     HeaderValue::from_bytes(line).unwrap_or(HeaderValue::from_static(""))
 }

@@ -9,6 +9,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `fields` | header fields, by dialect |
+//! | `skipped` | the same where the store did not answer and the request passes |
 //! | `facts` | what there is to say |
 //! | `body` | bodies: wordings with the values in their places |
 //! | `correlation` | the id by which a request can be found again |
@@ -38,6 +39,7 @@ mod body;
 mod correlation;
 mod facts;
 mod fields;
+mod skipped;
 
 pub use correlation::Correlation;
 

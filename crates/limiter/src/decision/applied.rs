@@ -111,13 +111,16 @@ impl<'a> Applied<'a> {
     /// Why the band refuses, in one word; [`Reason::Allowed`] if it does not. Of a limit in shadow mode,
     /// why it would.
     pub fn reason(&self) -> Reason {
+        let wait = self.outcome.wait;
+        let blocks = self.limit.block.is_some() && !wait.is_never();
         let lacks_plan = matches!(self.planned, Some((_, Answer::Refused { .. })));
         match self.band {
             _ if self.is_allowed() => Reason::Allowed,
+            Some(_) if blocks => Reason::LimitBlocked,
             Some(_) => Reason::Limited,
             None if lacks_plan => Reason::NoPlan,
             // Nobody knows how long an identity stays missing; the store may be back in a moment.
-            None if self.outcome.wait.is_never() => Reason::NoIdentity,
+            None if wait.is_never() => Reason::NoIdentity,
             None => Reason::NoStore,
         }
     }

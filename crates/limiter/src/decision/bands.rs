@@ -4,16 +4,16 @@ use super::{NOTHING, Scene};
 use smallvec::SmallVec;
 use std::cmp::Reverse;
 use tidegate_core::{Mode, Outcome, Wait};
-use tidegate_policy::Limit;
 use tidegate_policy::matching::{Meeting, Met, Refused};
 use tidegate_policy::plan::Answer;
+use tidegate_policy::{Limit, OnFailure};
 
 /// What one band answered. Small, for a decision is moved about with four of them in place.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) limit: u32,
     /// [`NO_BAND`] where no band was asked: the limit is unlimited, or refused for want of an
-    /// identity, or of a store.
+    /// identity, or of a store. With [`SKIPPED`] where the store did not answer and that is no refusal.
     pub(super) band: u16,
     /// By which descriptor it was met; [`NO_DESCRIPTOR`] where by the request as a whole.
     pub(super) descriptor: u16,
@@ -23,6 +23,9 @@ pub(super) struct Entry {
 }
 
 pub(super) const NO_BAND: u16 = u16::MAX;
+
+/// Marks bands that were not asked. There are never as many as would reach it.
+const SKIPPED: u16 = 1 << 14;
 
 pub(super) const NO_DESCRIPTOR: u16 = u16::MAX;
 
@@ -82,6 +85,24 @@ impl Entry {
         (self.descriptor != NO_DESCRIPTOR).then_some(self.descriptor)
     }
 
+    /// A band that was not asked, which lets the request pass.
+    fn skipped(met: &Met, band: u16) -> Self {
+        Self {
+            band: band | SKIPPED,
+            ..Self::unlimited(met)
+        }
+    }
+
+    pub(super) fn is_skipped(&self) -> bool {
+        self.band != NO_BAND && self.band & SKIPPED != 0
+    }
+
+    /// The number of the band, asked or not.
+    pub(super) fn band_index(&self) -> usize {
+        let mark = if self.is_skipped() { SKIPPED } else { 0 };
+        usize::from(self.band & !mark)
+    }
+
     pub(super) fn is_unlimited(&self) -> bool {
         self.band == NO_BAND && self.outcome.is_allowed()
     }
@@ -130,6 +151,9 @@ impl<'m> Bands<'m> {
             let first = self.entries.len();
             for (band, outcome) in (0..).zip(outcomes.by_ref().take(bands.len())) {
                 let Some(outcome) = outcome else {
+                    if passed && is_skipped(scene, limit) {
+                        self.entries.push(Entry::skipped(met, band));
+                    }
                     continue;
                 };
                 if limit.mode == Mode::Enforce
@@ -221,6 +245,11 @@ impl<'m> Bands<'m> {
             SmallVec::from_slice(meeting.subject(met).as_bytes())
         })
     }
+}
+
+/// Whether a limit that nobody was asked about lets requests pass for that reason.
+fn is_skipped(scene: &Scene<'_>, limit: &Limit) -> bool {
+    limit.mode == Mode::Enforce && scene.rules.on_failure(Some(limit)) == OnFailure::Allow
 }
 
 /// A number of limits or of bands. There are never as many as would not fit.

@@ -78,7 +78,7 @@ impl Decision {
     fn described(&self, nth: usize) -> impl Iterator<Item = (usize, &Entry)> {
         let is_known = nth < self.descriptors();
         let entries = self.bands.iter().enumerate().filter(move |_| is_known);
-        entries.filter(move |(_, entry)| usize::from(entry.descriptor) == nth)
+        entries.filter(move |(_, it)| usize::from(it.descriptor) == nth && !it.is_skipped())
     }
 
     fn is_enforced(&self, entry: &Entry) -> bool {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tidegate_core::Timestamp;
 use tidegate_policy::guard::{Effect, Outcome, Verdict};
 use tidegate_policy::plan::Answer;
-use tidegate_policy::{Guard, Guards, KeyPart, Reason, Request};
+use tidegate_policy::{Guard, Guards, KeyPart, Policy, Reason, Request};
 
 /// No guard decided.
 pub(super) const NO_GUARD: u16 = u16::MAX;
@@ -121,10 +121,13 @@ impl Decision {
         self.watched != 0
     }
 
-    /// Whether there are guards that are asked, or plans, so that answers tell the [`reason`](Self::reason).
+    /// Whether answers tell the [`reason`](Self::reason): there are guards that are asked, or plans, or a
+    /// limit of the policy has a `block`.
     #[inline]
     pub fn tells_reason(&self) -> bool {
-        !self.guards().is_empty() || !self.rules.plans.is_empty()
+        !self.guards().is_empty()
+            || !self.rules.plans.is_empty()
+            || self.policy_rules().is_some_and(Policy::blocks)
     }
 
     fn guards(&self) -> &Guards {
@@ -162,6 +165,7 @@ impl Decision {
             DecidedBy::Failure => Reason::NoStore,
             _ if self.lacks_plan() => Reason::NoPlan,
             _ if asked_nobody => Reason::NoIdentity,
+            _ if self.is_blocked() => Reason::LimitBlocked,
             _ => Reason::Limited,
         }
     }

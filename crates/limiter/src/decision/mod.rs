@@ -9,6 +9,7 @@
 //! | `described` | what is reported of each descriptor |
 //! | `warnings` | bands that have come to what their limits warn of |
 //! | `shadow` | refusals that shadow mode turned into passes |
+//! | `skipped` | bands that were not asked because the store did not answer |
 //! | `guarded` | what guards have to do with it, and why it is as it is |
 //! | `hits` | the cost of the request to each limit, for statistics |
 
@@ -20,12 +21,14 @@ mod guarded;
 mod hits;
 mod scene;
 mod shadow;
+mod skipped;
 mod warnings;
 
 pub use applied::Applied;
 pub(crate) use brought::Brought;
 pub use hits::{HitResult, LimitHits};
 pub(crate) use scene::Scene;
+pub use skipped::Skipped;
 pub(crate) use warnings::Charged;
 
 use crate::failure::COME_BACK_US;
@@ -160,7 +163,8 @@ impl Decision {
         }
     }
 
-    /// The decision that `pieces` amount to. Bands that nobody was asked about are left out.
+    /// The decision that `pieces` amount to. Bands that nobody was asked about are left out, but those
+    /// whose limits let the request pass for that reason.
     pub(crate) fn pieced(scene: &Scene<'_>, pieces: &Pieces<'_>) -> Self {
         let mut bands = Bands::default();
         let denial_decides = !pieces.allowed && pieces.decided_by == DecidedBy::Failure;
@@ -284,11 +288,12 @@ impl Decision {
     }
 
     /// Every band of every limit that the request met, shadow limits included, in the order
-    /// written. A limit that is `unlimited` is there once, without a band. Their keys are empty, but
-    /// for the [`binding`](Self::binding)'s.
+    /// written; without those that were [not asked](Self::skipped). A limit that is `unlimited` is there
+    /// once, without a band. Their keys are empty, but for the [`binding`](Self::binding)'s.
     pub fn applied(&self) -> impl Iterator<Item = Applied<'_>> {
         let key = std::str::from_utf8(&self.key).unwrap_or_default();
-        (0..).zip(&self.bands).filter_map(move |(i, entry)| {
+        let asked = (0..).zip(&self.bands).filter(|(_, it)| !it.is_skipped());
+        asked.filter_map(move |(i, entry)| {
             let is_binding = self.binding == i;
             self.describe(entry, if is_binding { key } else { "" })
         })
@@ -420,7 +425,7 @@ impl Decision {
 
     fn describe<'a>(&'a self, entry: &'a Entry, key: &'a str) -> Option<Applied<'a>> {
         let limit_index = usize::try_from(entry.limit).ok()?;
-        let band_index = usize::from(entry.band);
+        let band_index = entry.band_index();
         let policy = self.policy_rules()?;
         let limit = policy.limit(limit_index)?;
         let (band, spoken) = match (self.brought_with(limit_index, entry), entry.planned.rate()) {
@@ -460,7 +465,7 @@ impl Decision {
     #[inline]
     fn brought_with(&self, limit: usize, entry: &Entry) -> Option<(&Band, &Spoken)> {
         let brought = self.brought.as_deref()?;
-        let is_hidden = limit == self.policy_rules()?.limits.len() && entry.band == 0;
+        let is_hidden = limit == self.policy_rules()?.limits.len() && entry.band_index() == 0;
         is_hidden.then(|| brought.get(entry.descriptor))?
     }
 }

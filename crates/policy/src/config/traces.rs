@@ -58,7 +58,7 @@ pub(super) static LOGS: Table = Table {
     fields: &[optional(
         "refusals",
         Text("10%"),
-        "Of how many refusals there is a line, each with its correlation id; none unless told.",
+        "Share of refusals that are logged, at every API. Default: none.",
     )],
     exactly_one: &[],
 };

@@ -10,6 +10,8 @@ pub enum Reason {
     Exempt,
     /// A limit is exceeded.
     Limited,
+    /// A limit was exceeded, and its `block` refuses the client for a time.
+    LimitBlocked,
     /// A guard refuses it: whoever asks is blocked.
     Blocked,
     /// A guard refuses it: the address is on a blacklist.
@@ -29,6 +31,7 @@ impl Reason {
             Self::Allowed => "allowed",
             Self::Exempt => "exempt",
             Self::Limited => "limited",
+            Self::LimitBlocked => "limit-blocked",
             Self::Blocked => "blocked",
             Self::Blacklisted => "blacklisted",
             Self::NoIdentity => "no-identity",

@@ -1,6 +1,6 @@
 //! Deciding requests, and giving back what they were charged.
 
-use super::Decider;
+use super::{Decider, Logged};
 use crate::alerts::{Alert, AlertKind};
 use crate::telemetry::decisions::Timing;
 use crate::telemetry::masked::Masked;
@@ -11,7 +11,7 @@ use tracing::{debug, warn};
 impl<S: Store> Decider<S> {
     /// Decides a request.
     pub async fn decide(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        self.decide_by(&self.rules()?, request).await
+        self.decide_by(&self.rules()?, request, Logged::Here).await
     }
 
     /// Decides a request by the rules by which it was found out who asks.
@@ -19,10 +19,11 @@ impl<S: Store> Decider<S> {
         &self,
         rules: &Arc<Rules>,
         request: &Request<'_>,
+        logged: Logged,
     ) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_by(rules, request).await;
-        self.observe(rules, request, outcome.as_ref(), timing);
+        self.observe(rules, request, outcome.as_ref(), timing, logged);
         outcome
     }
 
@@ -31,7 +32,13 @@ impl<S: Store> Decider<S> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_repeated(repeated).await;
         let request = repeated.counted();
-        self.observe(repeated.rules(), &request, outcome.as_ref(), timing);
+        self.observe(
+            repeated.rules(),
+            &request,
+            outcome.as_ref(),
+            timing,
+            Logged::Here,
+        );
         outcome
     }
 
@@ -41,6 +48,7 @@ impl<S: Store> Decider<S> {
         &self,
         rules: &Arc<Rules>,
         request: &Request<'_>,
+        logged: Logged,
     ) -> Option<Result<Decision, CheckError>> {
         if !self.decides_at_once(rules, request.policy) {
             return None;
@@ -48,12 +56,13 @@ impl<S: Store> Decider<S> {
         let timing = Timing::start(false);
         let outcome = self.limiter.check_at_once(rules, request);
         if let Some(outcome) = &outcome {
-            self.observe(rules, request, outcome.as_ref(), timing);
+            self.observe(rules, request, outcome.as_ref(), timing, logged);
         }
         outcome
     }
 
-    /// Asks the guards alone, about a request to which no limit applies.
+    /// Asks the guards alone, about a request to which no limit applies. A refusal is logged with the
+    /// answer.
     pub fn guard_by(
         &self,
         rules: &Arc<Rules>,
@@ -66,9 +75,7 @@ impl<S: Store> Decider<S> {
             if !decision.is_allowed() {
                 log_refusal(decision);
             }
-            if rules.is_shadow() {
-                log_shadow(decision);
-            }
+            self.log_shadow(rules, decision);
         }
         outcome
     }
@@ -106,6 +113,7 @@ impl<S: Store> Decider<S> {
         request: &Request<'_>,
         outcome: Result<&Decision, &CheckError>,
         timing: Timing,
+        logged: Logged,
     ) {
         match outcome {
             Ok(decision) => {
@@ -120,10 +128,11 @@ impl<S: Store> Decider<S> {
                 decision.warnings().for_each(|band| self.warn_of(&band));
                 if !decision.is_allowed() {
                     log_refusal(decision);
+                    if logged == Logged::Here {
+                        self.refusals.log(decision, None);
+                    }
                 }
-                if rules.is_shadow() {
-                    log_shadow(decision);
-                }
+                self.log_shadow(rules, decision);
             }
             Err(CheckError::Store(_)) => {
                 if let Some(policy) = rules.policy(request.policy) {
@@ -131,6 +140,13 @@ impl<S: Store> Decider<S> {
                 }
             }
             Err(_) => {}
+        }
+    }
+
+    /// Logs what would have been refused, had not everything been in shadow mode.
+    fn log_shadow(&self, rules: &Rules, decision: &Decision) {
+        if rules.is_shadow() {
+            self.refusals.log_shadow(decision);
         }
     }
 }
@@ -153,30 +169,8 @@ fn log_refusal(decision: &Decision) {
         limit = binding.limit(),
         band = binding.band(),
         key = %Masked(binding.key()),
+        reason = decision.reason().as_str(),
         decided_by = decision.decided_by().as_str(),
         "refused"
     );
-}
-
-/// Logs what would have been refused, had not everything been in shadow mode.
-#[cold]
-fn log_shadow(decision: &Decision) {
-    for guard in decision.watching_guards() {
-        debug!(
-            policy = decision.policy(),
-            guard = guard.name,
-            reason = guard.reason.as_str(),
-            "would be refused"
-        );
-    }
-    for limit in decision.shadow_refusals() {
-        debug!(
-            policy = decision.policy(),
-            limit = limit.limit(),
-            band = limit.band(),
-            reason = limit.reason().as_str(),
-            decided_by = decision.decided_by().as_str(),
-            "would be refused"
-        );
-    }
 }

@@ -50,6 +50,15 @@ pub struct Decider<S = AnyStore> {
     plans: Plans,
 }
 
+/// Where a refusal is logged, if `logs.refusals` takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Logged {
+    /// Where it is decided: no answer tells an id by which it could be found.
+    Here,
+    /// With the answer, by the correlation id that the answer tells.
+    WithAnswer,
+}
+
 /// How it stands with deciding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {

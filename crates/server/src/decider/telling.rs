@@ -1,6 +1,6 @@
 //! Asking whether a request would pass, and telling what it has used.
 
-use super::Decider;
+use super::{Decider, Logged};
 use crate::telemetry::decisions::Timing;
 use std::sync::Arc;
 use tidegate::{CheckError, Decision, Request, Rules, Store};
@@ -14,7 +14,7 @@ impl<S: Store> Decider<S> {
     ) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.test_by(rules, request).await;
-        self.observe(rules, request, outcome.as_ref(), timing);
+        self.observe(rules, request, outcome.as_ref(), timing, Logged::Here);
         outcome
     }
 
@@ -26,7 +26,7 @@ impl<S: Store> Decider<S> {
     ) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.report_by(rules, request).await;
-        self.observe(rules, request, outcome.as_ref(), timing);
+        self.observe(rules, request, outcome.as_ref(), timing, Logged::Here);
         outcome
     }
 }

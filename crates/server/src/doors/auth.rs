@@ -6,7 +6,7 @@
 use super::respond::{self, Answer};
 use super::{body, deny};
 use crate::bounds::Bounds;
-use crate::decider::Decider;
+use crate::decider::{Decider, Logged};
 use crate::telemetry::stopwatch::Stopwatch;
 use crate::telemetry::traces::{Trace, Value};
 use http::Request;
@@ -60,8 +60,9 @@ pub(super) fn answer_at_once<S: Store>(
     let answer = match &question {
         Ok(question) => {
             let pairs = question.pairs();
+            let request = question.request(&pairs);
             let leg = trace.leg();
-            let Some(outcome) = decider.decide_at_once(&rules, &question.request(&pairs)) else {
+            let Some(outcome) = decider.decide_at_once(&rules, &request, Logged::WithAnswer) else {
                 // It is asked once more, and recorded then.
                 trace.forget();
                 return None;
@@ -135,8 +136,9 @@ async fn decide<S: Store>(decider: &Decider<S>, rules: &Arc<Rules>, head: Head<'
         Ok(question) => {
             note_token(decider, &question);
             let pairs = question.pairs();
+            let request = question.request(&pairs);
             let leg = trace.leg();
-            let outcome = decider.decide_by(rules, &question.request(&pairs)).await;
+            let outcome = decider.decide_by(rules, &request, Logged::WithAnswer).await;
             trace.decided(leg, outcome.as_ref());
             conclude(decider, rules, head, &outcome)
         }

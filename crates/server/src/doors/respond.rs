@@ -208,7 +208,7 @@ pub(crate) fn refused(decision: &Decision, headers: &HeaderMap, refusals: Refusa
         correlation = correlation.as_str(),
         limit, "refused a request"
     );
-    refusals.log(decision, &correlation, headers);
+    refusals.log(decision, Some((&correlation, headers)));
     let mut answer = whole(answer::refuse(decision, &correlation));
     answer.extensions_mut().insert(IsDecision);
     if decision.decided_by() == DecidedBy::Failure {

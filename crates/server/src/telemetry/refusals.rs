@@ -1,4 +1,4 @@
-//! Refusals in the log: each that is logged has the id that its client was told.
+//! Refusals in the log (`logs.refusals`): of every frontend, with the id that the client was told, if any.
 
 use super::chance::chance;
 use super::masked::Masked;
@@ -19,22 +19,36 @@ impl Refusals {
         Self(sample)
     }
 
-    /// Logs the refusal of a request with these headers, if it is one of those.
+    /// Logs a refusal, if it is one of those. `told` is what an answer tells of it.
     #[inline]
-    pub(crate) fn log(self, decision: &Decision, correlation: &Correlation, headers: &HeaderMap) {
-        if !self.0.is_none() && self.0.takes(chance()) {
-            tell(decision, correlation, headers);
+    pub(crate) fn log(self, decision: &Decision, told: Option<(&Correlation, &HeaderMap)>) {
+        if self.takes() {
+            tell(decision, told);
         }
+    }
+
+    /// Logs what limits and guards in shadow mode would have refused, for as many requests.
+    #[cold]
+    pub(crate) fn log_shadow(self, decision: &Decision) {
+        let would_refuse = decision.is_watched() || decision.shadow_refusals().next().is_some();
+        if would_refuse && self.takes() {
+            tell_shadow(decision);
+        }
+    }
+
+    #[inline]
+    fn takes(self) -> bool {
+        !self.0.is_none() && self.0.takes(chance())
     }
 }
 
 #[cold]
-fn tell(decision: &Decision, correlation: &Correlation, headers: &HeaderMap) {
+fn tell(decision: &Decision, told: Option<(&Correlation, &HeaderMap)>) {
     let binding = decision.binding();
     let binding = binding.as_ref();
-    let context = Context::of(headers);
+    let context = told.and_then(|(_, headers)| Context::of(headers));
     info!(
-        correlation = correlation.as_str(),
+        correlation = told.map(|(correlation, _)| correlation.as_str()),
         trace = context.map(|context| format!("{:032x}", context.trace)),
         policy = decision.policy(),
         limit = binding.map(Applied::limit),
@@ -48,4 +62,25 @@ fn tell(decision: &Decision, correlation: &Correlation, headers: &HeaderMap) {
             .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         "refused a request"
     );
+}
+
+fn tell_shadow(decision: &Decision) {
+    for guard in decision.watching_guards() {
+        info!(
+            policy = decision.policy(),
+            guard = guard.name,
+            reason = guard.reason.as_str(),
+            "shadow mode: would have refused a request"
+        );
+    }
+    for limit in decision.shadow_refusals() {
+        info!(
+            policy = decision.policy(),
+            limit = limit.limit(),
+            band = limit.band(),
+            reason = limit.reason().as_str(),
+            decided_by = decision.decided_by().as_str(),
+            "shadow mode: would have refused a request"
+        );
+    }
 }

@@ -1,7 +1,8 @@
 //! A decision, as JSON.
 
 use super::json::write_string;
-use tidegate::{Applied, DecidedBy, Decision};
+use std::time::Duration;
+use tidegate::{Applied, DecidedBy, Decision, Skipped};
 
 /// Writes a decision: `{"allowed","limit","band","remaining","retry_after_ms","reset_ms"}`.
 ///
@@ -9,17 +10,21 @@ use tidegate::{Applied, DecidedBy, Decision};
 /// where the limit refused without any band being asked, for want of an identity or of a store;
 /// `retry_after_ms` is null where waiting is of no use. Times are rounded up, so that nobody comes
 /// back too early. Where the store did not answer there is one more field, `"decided_by"`: `"local"`
-/// or `"failure"`. And where the request has descriptors, `"descriptors"`: a list of one such object
+/// or `"failure"`; with `on_failure: allow`, `remaining` is null, and `reset_ms` too, unless the window
+/// is aligned to the clock. And where the request has descriptors, `"descriptors"`: a list of one such object
 /// for each, with what is reported of it alone; of one that is `unlimited`, it says that instead of a
 /// limit: `{"allowed":true,"limit":null,"unlimited":true}`.
 ///
-/// Where the configuration has guards there is `"reason"` as well, such as `"allowed"`, `"limited"` or
+/// Where the configuration has guards or plans, or the policy a `block`, there is `"reason"` as well, such as `"allowed"`, `"limited"` or
 /// `"blacklisted"`; and where one of them decided, `"guard"`, its name. What a guard refuses has
 /// `"limit":null,"retry_after_ms":null`: no limit was asked, and waiting is of no use; but where it keeps
 /// an address out for a time, how long that still is.
 #[inline]
 pub fn write(decision: &Decision, out: &mut Vec<u8>) {
-    write_applied(decision.is_allowed(), decision.binding().as_ref(), out);
+    match decision.unasked() {
+        Some(unasked) => write_unasked(&unasked, out),
+        None => write_applied(decision.is_allowed(), decision.binding().as_ref(), out),
+    }
     match decision.decided_by() {
         DecidedBy::Store => {}
         other => {
@@ -49,6 +54,25 @@ pub fn write_with_notice(decision: &Decision, notice: Option<&str>, out: &mut Ve
     }
 }
 
+/// Writes what the policy says of a limit that could not be asked and lets the request pass.
+#[cold]
+fn write_unasked(unasked: &Skipped<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"allowed\":true,\"limit\":");
+    write_string(unasked.limit(), out);
+    out.extend_from_slice(b",\"band\":");
+    write_string(unasked.band().unwrap_or_default(), out);
+    out.extend_from_slice(b",\"remaining\":null,\"retry_after_ms\":0,\"reset_ms\":");
+    match unasked.reset_after() {
+        Some(reset) => write_number(millis(reset), out),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+/// Milliseconds, rounded up.
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
+}
+
 #[cold]
 fn write_reason(decision: &Decision, out: &mut Vec<u8>) {
     if decision.is_barred() {
@@ -68,8 +92,7 @@ fn write_reason(decision: &Decision, out: &mut Vec<u8>) {
 
 /// Milliseconds until the guard that refuses lets it in by itself, rounded up; `None` where it does not.
 pub fn barred_ms(decision: &Decision) -> Option<u64> {
-    let left = decision.barred_for()?.as_micros().div_ceil(1_000);
-    Some(u64::try_from(left).unwrap_or(u64::MAX))
+    decision.barred_for().map(millis)
 }
 
 #[cold]
@@ -120,8 +143,7 @@ fn write_binding(binding: &Applied<'_>, out: &mut Vec<u8>) {
         None => out.extend_from_slice(b"null"),
     }
     out.extend_from_slice(b",\"reset_ms\":");
-    let reset_ms = binding.reset_after().as_micros().div_ceil(1_000);
-    write_number(u64::try_from(reset_ms).unwrap_or(u64::MAX), out);
+    write_number(millis(binding.reset_after()), out);
 }
 
 #[inline]

@@ -1,7 +1,7 @@
 //! What doors say when the store does not answer.
 
 use crate::admin::samples;
-use crate::kit::{Cuttable, Server, get, post};
+use crate::kit::{Cuttable, Server, ask, get, post};
 
 const EACH: &str = "
 policies:
@@ -29,7 +29,7 @@ async fn a_decision_without_the_store_says_so_and_an_error_is_503() {
         (
             "allow",
             200,
-            r#"{"allowed":true,"limit":null,"decided_by":"failure"}"#,
+            r#"{"allowed":true,"limit":"x","band":"2/h","remaining":null,"retry_after_ms":0,"reset_ms":null,"decided_by":"failure"}"#,
         ),
         (
             "deny",
@@ -138,4 +138,57 @@ policies:
     assert_eq!(get(it.server.admin, "/livez").await.status, 200);
     it.mend();
     assert_eq!(it.readyz().await, (200, r#"{"ready":true}"#.into()));
+}
+
+#[tokio::test]
+async fn allow_told_neither_limit_nor_reset_while_the_store_was_away() {
+    let it = Cuttable::start(
+        "
+respond: { headers: [x-ratelimit, draft-03, draft-11], reset: delta }
+policies:
+  - name: api
+    limits:
+      - { name: large, rate: 100/h, on_failure: allow }
+      - { name: small, rate: 2/h, algorithm: fixed-window, align: clock, on_failure: allow }
+  - { name: bucket, limits: [{ name: x, rate: 2/h, on_failure: allow }] }
+  - { name: mixed, limits: [{ name: x, rate: 2/h, on_failure: allow }, { name: y, rate: 9/h }] }
+",
+    )
+    .await;
+    it.cut();
+    let reply = ask("/v1/auth/api").at(it.server.http).await;
+    assert_eq!(
+        (reply.status, reply.header("x-ratelimit-limit")),
+        (200, Some("2"))
+    );
+    let listed = Some("2, 100;w=3600, 2;w=3600");
+    assert_eq!(reply.header("ratelimit-limit"), listed);
+    let policy = Some(r#""large";q=100;w=3600, "small";q=2;w=3600"#);
+    assert_eq!(reply.header("ratelimit-policy"), policy);
+    let seconds = |name: &str| reply.header(name).and_then(|it| it.parse::<u64>().ok());
+    for reset in ["x-ratelimit-reset", "ratelimit-reset"] {
+        assert!(
+            seconds(reset).is_some_and(|it| (1..=3600).contains(&it)),
+            "{reset}"
+        );
+    }
+    for unknown in ["x-ratelimit-remaining", "ratelimit-remaining", "ratelimit"] {
+        assert_eq!(reply.header(unknown), None, "nobody knows");
+    }
+    let told = it.ask("api").await.json();
+    assert_eq!(
+        (&told["limit"], &told["remaining"]),
+        (&"small".into(), &().into())
+    );
+    assert!(told["reset_ms"].as_u64().is_some_and(|it| it <= 3_600_000));
+
+    let reply = ask("/v1/auth/bucket").at(it.server.http).await;
+    assert_eq!(reply.header("x-ratelimit-limit"), Some("2"));
+    assert_eq!(
+        reply.header("x-ratelimit-reset"),
+        None,
+        "only the store knows"
+    );
+    let reply = ask("/v1/auth/mixed").at(it.server.http).await;
+    assert_eq!(reply.header("x-ratelimit-limit"), Some("9"), "decided here");
 }

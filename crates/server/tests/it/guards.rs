@@ -222,3 +222,55 @@ policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]
     assert!(!ended.status.success());
     assert!(ended.stderr.contains("/nowhere/list"), "{}", ended.stderr);
 }
+
+#[tokio::test]
+async fn a_block_of_a_limit_read_like_any_other_refusal() {
+    let server = Server::start(
+        "
+listen: { http: '127.0.0.1:0', admin: '127.0.0.1:0' }
+guards: [{ name: closed, refuse: user, list: [eve] }]
+policies:
+  - { name: plain, limits: [{ name: x, key: ip, rate: 1/h }] }
+  - { name: login, limits: [{ name: x, key: ip, rate: 1/h, block: 5m }] }
+",
+    )
+    .await;
+    let detail = async |policy: &str| {
+        let asked = ask(&format!("/v1/auth/{policy}")).from("192.0.2.1");
+        asked.at(server.http).await;
+        let reply = asked.at(server.http).await;
+        assert_eq!(reply.status, 429);
+        reply.json()["detail"].as_str().unwrap().to_owned()
+    };
+    let plain = detail("plain").await;
+    assert!(
+        plain.starts_with("Rate limit exceeded. Try again in "),
+        "{plain}"
+    );
+    let blocked = detail("login").await;
+    assert!(
+        blocked.starts_with("Blocked for exceeding the rate limit. Try again in "),
+        "{blocked}"
+    );
+    let reason = async |question: &str| {
+        let reply = post(server.http, question).await;
+        reply.json()["reason"].as_str().unwrap().to_owned()
+    };
+    let login = r#"{"ip":"192.0.2.1","policy":"login"}"#;
+    assert_eq!(reason(login).await, "limit-blocked");
+    assert_eq!(
+        reason(r#"{"ip":"192.0.2.1","policy":"plain"}"#).await,
+        "limited"
+    );
+    assert_eq!(reason(r#"{"user":"eve"}"#).await, "blocked");
+    let page = samples(&get(server.admin, "/metrics").await.body);
+    let counted = |policy: &str, reason: &str| {
+        let labels = format!("policy=\"{policy}\",limit=\"x\",outcome=\"refused\"");
+        let name = format!(
+            "tidegate_decisions_total{{{labels},decided_by=\"store\",reason=\"{reason}\"}}"
+        );
+        page.get(&name).copied()
+    };
+    assert_eq!(counted("login", "limit-blocked"), Some(2.0));
+    assert_eq!(counted("plain", "limited"), Some(2.0));
+}

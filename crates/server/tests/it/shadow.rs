@@ -41,7 +41,7 @@ async fn checks_and_forward_auth_pass_and_are_counted_by_limit_reason_and_guard(
         );
         page.get(&name).copied()
     };
-    assert_eq!(would("per-client", "limited"), Some(3.0));
+    assert_eq!(would("per-client", "limit-blocked"), Some(3.0));
     assert_eq!(would("per-user", "no-identity"), Some(2.0));
     let watched = page.get("tidegate_guard_watched_total{guard=\"closed\"}");
     assert_eq!(watched, Some(&3.0));

@@ -77,18 +77,20 @@ fn a_limit_that_blocks_is_closed_for_its_length_from_the_first_refusal_on() {
     simulated.ended.unwrap();
     let refused = |left_ms: u64| {
         format!(
-            r#"{{"allowed":false,"limit":"per-client","band":"1/s burst 2","remaining":0,"retry_after_ms":{left_ms},"reset_ms":{left_ms}}}"#
+            r#"{{"allowed":false,"limit":"per-client","band":"1/s burst 2","remaining":0,"retry_after_ms":{left_ms},"reset_ms":{left_ms},"reason":"limit-blocked"}}"#
         )
     };
+    let told = |answer: &str| answer.replace('}', r#","reason":"allowed"}"#);
+    let (first, second) = (told(FIRST), told(SECOND));
     let expected = [
-        FIRST,
-        SECOND,
-        &refused(300_000),
-        &refused(299_000),
-        &refused(1),
-        FIRST,
-        SECOND,
-        &refused(300_000),
+        first.clone(),
+        second.clone(),
+        refused(300_000),
+        refused(299_000),
+        refused(1),
+        first,
+        second,
+        refused(300_000),
     ];
     assert_eq!(simulated.out, expected.join("\n") + "\n");
 }

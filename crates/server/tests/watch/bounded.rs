@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use tidegate::Request;
 use tidegate_policy::Config;
 use tidegate_server::bounds::Bounds;
+use tidegate_server::decider::Logged;
 use tidegate_server::server;
 use tidegate_server::serving::Serving;
 use tidegate_server::tasks::Tasks;
@@ -47,7 +48,10 @@ policies:
         let path = format!("/unheard-of/{nth}");
         let address = IpAddr::V4(Ipv4Addr::from(0x0b00_0000 + nth));
         let request = Request::new().ip(address).path(&path);
-        decider.decide_at_once(&rules, &request).unwrap().unwrap()
+        decider
+            .decide_at_once(&rules, &request, Logged::Here)
+            .unwrap()
+            .unwrap()
     };
     // One that is allowed, and one that is refused.
     ask(0);

@@ -60,6 +60,37 @@ async fn a_refusal_is_found_by_the_id_that_its_client_was_told() {
 }
 
 #[tokio::test]
+async fn refusals_of_checks_and_lists_of_checks_were_not_logged() {
+    let policies = "policies: [{ name: api, limits: [{ name: all, key: ip, rate: 1/h }] }]\n";
+    for (mode, message) in [
+        ("", "refused a request"),
+        (
+            "mode: shadow\n",
+            "shadow mode: would have refused a request",
+        ),
+    ] {
+        let gate = Gate::start(&format!("{mode}logs: {{ refusals: 100% }}\n{policies}")).await;
+        let mut client = Client::connect(gate.http).await;
+        client.post(r#"{"ip": "192.0.2.1"}"#).await;
+        client.post(r#"{"ip": "192.0.2.1"}"#).await;
+        let list = r#"[{"ip": "192.0.2.1"}, {"ip": "192.0.2.2"}, {"ip": "192.0.2.1"}]"#;
+        client.post(list).await;
+        let log = ended(gate).await;
+        let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+        let refused: Vec<Value> = lines
+            .filter(|line: &Value| line["message"] == message)
+            .collect();
+        assert_eq!(refused.len(), 3, "{log}");
+        let line = &refused[0];
+        assert_eq!(
+            (&line["limit"], &line["reason"]),
+            (&"all".into(), &"limited".into())
+        );
+        assert!(line["correlation"].is_null(), "nobody was told one: {line}");
+    }
+}
+
+#[tokio::test]
 async fn refusals_are_not_logged_unless_asked_for() {
     let upstream = Upstream::start().await;
     for logs in ["", "logs: { refusals: 0% }\n"] {

@@ -16,6 +16,7 @@ everywhere! {
     without_a_ban_nobody_is_kept_out
     while_its_guard_is_off_nobody_is_banned_and_counting_goes_on
     an_exemption_that_is_off_keeps_nobody_from_being_banned
+    in_shadow_mode_nobody_is_banned_and_it_is_counted_who_would_be
 }
 
 const FOR_AN_HOUR: &str = "ban: { guard: blacklist, for: 1h }";
@@ -114,6 +115,20 @@ fn without_a_ban_nobody_is_kept_out(place: &Place) {
     });
     assert!(!place.is_in_set("192.0.2.1"));
     assert_eq!(place.sum("AllIPsMap"), 3 * THRESHOLD);
+}
+
+fn in_shadow_mode_nobody_is_banned_and_it_is_counted_who_would_be(place: &Place) {
+    let shadow = format!("mode: shadow{}", place.config(FOR_AN_HOUR));
+    let mut instance = Instance::start(&shadow);
+    instance.ask_often("192.0.2.1", 3 * THRESHOLD);
+    instance.keep();
+    until("the period is closed", || {
+        instance.status().closed > 0 && place.sum("CurrentPeriodMap") == 0
+    });
+    assert!(!place.is_in_set("192.0.2.1"), "others may read the set");
+    let status = instance.status();
+    assert_eq!((status.banned, status.would_ban), (0, 1));
+    assert!(instance.ask("192.0.2.1").is_allowed());
 }
 
 fn while_its_guard_is_off_nobody_is_banned_and_counting_goes_on(place: &Place) {

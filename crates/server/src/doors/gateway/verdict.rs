@@ -5,6 +5,7 @@ use super::lane::Lane;
 use super::messages::Messages;
 use super::table::Table;
 use super::{GatewayDoor, grpc, respond};
+use crate::decider::Logged;
 use crate::telemetry::traces::Trace;
 use http::request::Request;
 use std::net::IpAddr;
@@ -52,7 +53,9 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let pairs = question.pairs();
         let asked = question.request(&pairs);
         let leg = trace.leg();
-        let outcome = self.decider.decide_at_once(&table.rules, &asked)?;
+        let outcome = self
+            .decider
+            .decide_at_once(&table.rules, &asked, Logged::WithAnswer)?;
         trace.decided(leg, outcome.as_ref());
         self.note_token(&question);
         let respond = lane.respond(table);
@@ -80,7 +83,10 @@ impl<S: Store + 'static> GatewayDoor<S> {
                 let pairs = question.pairs();
                 let asked = question.request(&pairs);
                 let leg = trace.leg();
-                let outcome = self.decider.decide_by(rules, &asked).await;
+                let outcome = self
+                    .decider
+                    .decide_by(rules, &asked, Logged::WithAnswer)
+                    .await;
                 trace.decided(leg, outcome.as_ref());
                 self.conclude(outcome, from.0, lane.respond(table))
             }

@@ -1,7 +1,7 @@
 //! Envoy's rate limit service: from a message to a decision and back. `POST /json` comes this way too.
 
 use super::tell;
-use crate::decider::Decider;
+use crate::decider::{Decider, Logged};
 use crate::telemetry::traces::Trace;
 use crate::wire::protobuf::read::Malformed;
 use crate::wire::rls::read::{Call, Descriptors};
@@ -61,10 +61,10 @@ async fn decide<S: Store>(
     };
     let leg = trace.leg();
     let outcome = match purpose {
-        Purpose::Decide => match decider.decide_at_once(&rules, &request) {
+        Purpose::Decide => match decider.decide_at_once(&rules, &request, Logged::Here) {
             Some(at_once) => at_once,
             // Put aside, for most calls need not carry it around.
-            None => Box::pin(decider.decide_by(&rules, &request)).await,
+            None => Box::pin(decider.decide_by(&rules, &request, Logged::Here)).await,
         },
         Purpose::Test => Box::pin(decider.test_by(&rules, &request)).await,
         Purpose::Report => Box::pin(decider.report_by(&rules, &request)).await,

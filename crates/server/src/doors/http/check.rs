@@ -1,6 +1,7 @@
 //! `POST /v1/check`: decisions, one or several.
 
 use super::{DECISION_BYTES, HttpDoor};
+use crate::decider::Logged;
 use crate::doors::respond::{self, Answer};
 use crate::telemetry::traces::Trace;
 use crate::wire::answer;
@@ -55,7 +56,7 @@ impl<S: Store> HttpDoor<S> {
         let descriptors = question.descriptors(&pairs);
         let request = question.request(&pairs).descriptors(&descriptors);
         let leg = trace.leg();
-        let outcome = self.decider.decide_by(rules, &request).await;
+        let outcome = self.decider.decide_by(rules, &request, Logged::Here).await;
         trace.decided(leg, outcome.as_ref());
         Ok((outcome?, rules.notice(&request)))
     }

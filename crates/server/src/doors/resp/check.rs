@@ -2,13 +2,13 @@
 
 use super::parse::Command;
 use super::reply::{Protocol, Replies};
-use crate::decider::Decider;
-use crate::wire::answer::barred_ms;
+use crate::decider::{Decider, Logged};
+use crate::wire::answer::{barred_ms, millis};
 use crate::wire::fault::quote;
 use crate::wire::question::{Described, PAIRS_MAX, Question};
 use std::borrow::Cow;
 use std::sync::Arc;
-use tidegate::{CheckError, Decision, Rules, Store};
+use tidegate::{Applied, CheckError, Decision, Rules, Skipped, Store};
 use tidegate_http::unix_seconds;
 
 const FIELDS: &str =
@@ -144,7 +144,7 @@ pub(super) fn decide_at_once<S: Store>(
     let pairs = question.pairs_with(learnt.as_ref());
     let descriptors = question.descriptors(&pairs);
     let request = question.request(&pairs).descriptors(&descriptors);
-    decider.decide_at_once(rules, &request)
+    decider.decide_at_once(rules, &request, Logged::Here)
 }
 
 /// The same, however long it takes.
@@ -157,7 +157,7 @@ pub(super) async fn decide<S: Store>(
     let pairs = question.pairs_with(learnt.as_ref());
     let descriptors = question.descriptors(&pairs);
     let request = question.request(&pairs).descriptors(&descriptors);
-    decider.decide_by(rules, &request).await
+    decider.decide_by(rules, &request, Logged::Here).await
 }
 
 /// Writes a decision: a map with the names that it has in JSON, or their values in that order.
@@ -180,12 +180,15 @@ pub(super) fn write(decided: &Decided, replies: &mut Replies) {
         replies.array(fields);
     }
     let binding = decision.binding();
+    let unasked = decision.unasked();
     name("allowed", replies);
     replies.boolean(decision.is_allowed());
     name("limit", replies);
-    text_or_null(binding.as_ref().map(tidegate::Applied::limit), replies);
+    let limit = binding.as_ref().map(Applied::limit);
+    text_or_null(limit.or(unasked.as_ref().map(Skipped::limit)), replies);
     name("band", replies);
-    text_or_null(binding.as_ref().and_then(tidegate::Applied::band), replies);
+    let band = binding.as_ref().and_then(Applied::band);
+    text_or_null(band.or(unasked.as_ref().and_then(Skipped::band)), replies);
     name("remaining", replies);
     match &binding {
         Some(binding) => replies.natural(binding.remaining()),
@@ -202,8 +205,12 @@ pub(super) fn write(decided: &Decided, replies: &mut Replies) {
         None => replies.integer(0),
     }
     name("reset_ms", replies);
-    let reset = binding.map_or(0, |it| it.reset_after().as_micros().div_ceil(1_000));
-    replies.natural(u64::try_from(reset).unwrap_or(u64::MAX));
+    match (&binding, unasked.map(|it| it.reset_after())) {
+        (Some(binding), _) => replies.natural(millis(binding.reset_after())),
+        (None, Some(Some(reset))) => replies.natural(millis(reset)),
+        (None, Some(None)) => absent(replies),
+        (None, None) => replies.natural(0),
+    }
     name("decided_by", replies);
     replies.bulk(decision.decided_by().as_str());
     if decision.tells_reason() {

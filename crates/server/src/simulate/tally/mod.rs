@@ -9,10 +9,11 @@ mod tests;
 
 use foldhash::quality::FixedState;
 use hashbrown::HashMap;
-use rows::{Counts, Rows};
+use rows::{Counts, GuardRow, Rows};
 use std::sync::Arc;
 use tidegate::plan::Table;
 use tidegate::{Applied, Config, Decision, Request, Timestamp};
+use tidegate_policy::guard::Effect;
 use tidegate_policy::matching::{KeyRules, Scratch};
 use tidegate_policy::{Limit, Policy};
 
@@ -25,8 +26,11 @@ pub struct Tally {
     rows: Rows,
     policies: Vec<PolicyRows>,
     total: Counts,
-    /// Requests that no enforced limit applied to.
+    /// Requests that no limit applied to.
     unlimited: u64,
+    /// Requests that limits or guards in shadow mode would have refused.
+    would_refuse: u64,
+    guards: Vec<GuardRow>,
     span: Option<(Timestamp, Timestamp)>,
     keys: KeyRules,
     /// What plans say.
@@ -47,6 +51,8 @@ impl Tally {
     /// Counts nothing yet, for the limits of `config`.
     pub fn new(config: Config) -> Self {
         let keys = config.key_rules();
+        let guards = config.guards.iter().filter(|guard| guard.enabled);
+        let guards = guards.map(GuardRow::new).collect();
         let mut rows = Rows::default();
         let mut policies: Vec<PolicyRows> = Vec::new();
         for policy in config.policies {
@@ -57,6 +63,8 @@ impl Tally {
             rows,
             total: Counts::default(),
             unlimited: 0,
+            would_refuse: 0,
+            guards,
             span: None,
             keys,
             plans: Vec::new(),
@@ -73,7 +81,9 @@ impl Tally {
     #[inline]
     pub fn add(&mut self, request: &Request<'_>, decision: &Decision, at: Timestamp) {
         self.total.add(decision.is_allowed());
-        self.unlimited += u64::from(decision.is_unlimited() && decision.is_allowed());
+        let met_none = decision.is_unlimited() && !decision.applied().any(|it| it.is_shadow());
+        self.unlimited += u64::from(met_none && decision.is_allowed());
+        self.count_guards(decision);
         let (first, last) = self.span.unwrap_or((at, at));
         self.span = Some((first, last.max(at)));
 
@@ -108,6 +118,23 @@ impl Tally {
                 self.rows.count(*row, watching.is_allowed(), "");
             }
         }
+    }
+}
+
+impl Tally {
+    /// Counts what guards decided, and what shadow mode let pass.
+    fn count_guards(&mut self, decision: &Decision) {
+        let shadow_limits = decision.shadow_refusals().next().is_some();
+        let mut would_refuse = shadow_limits;
+        let decided = decision.guard().into_iter();
+        for guard in decided.chain(decision.watching_guards()) {
+            let mut rows = self.guards.iter_mut();
+            if let Some(row) = rows.find(|row| *row.name == *guard.name) {
+                would_refuse |= row.is_shadow && row.effect == Effect::Refuse;
+                row.count += 1;
+            }
+        }
+        self.would_refuse += u64::from(would_refuse);
     }
 }
 

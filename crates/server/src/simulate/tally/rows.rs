@@ -5,7 +5,8 @@ use super::frequent::Frequent;
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher;
 use tidegate::Mode;
-use tidegate_policy::Limit;
+use tidegate_policy::guard::Effect;
+use tidegate_policy::{Guard, Limit};
 
 /// Seeds the hash of keys. Fixed, so that the same trace always gives the same summary; whoever
 /// writes a trace to make it slow wastes their own time alone.
@@ -30,6 +31,16 @@ pub(super) struct Row {
     pub(super) is_shadow: bool,
     pub(super) counts: Counts,
     pub(super) keys: Distinct,
+}
+
+/// What came of one guard.
+#[derive(Debug)]
+pub(super) struct GuardRow {
+    pub(super) name: Box<str>,
+    pub(super) effect: Effect,
+    pub(super) is_shadow: bool,
+    /// Requests that it refused or exempted, or would have in shadow mode.
+    pub(super) count: u64,
 }
 
 /// How often it was asked, and what the answers were.
@@ -87,6 +98,19 @@ impl Row {
             is_shadow: limit.mode == Mode::Shadow,
             counts: Counts::default(),
             keys: Distinct::default(),
+        }
+    }
+}
+
+// === impl GuardRow ===
+
+impl GuardRow {
+    pub(super) fn new(guard: &Guard) -> Self {
+        Self {
+            name: guard.name.as_str().into(),
+            effect: guard.effect,
+            is_shadow: guard.mode == Mode::Shadow,
+            count: 0,
         }
     }
 }

@@ -5,6 +5,7 @@ use super::rows::Row;
 use crate::simulate::table::{Table, grouped};
 use crate::simulate::when;
 use std::fmt;
+use tidegate_policy::guard::Effect;
 
 /// How many limits are listed.
 const ROWS_MAX: usize = 100;
@@ -27,16 +28,38 @@ impl fmt::Display for Tally {
             grouped(self.unlimited),
             grouped(self.total.refused),
         )?;
+        if self.would_refuse > 0 {
+            let count = grouped(self.would_refuse);
+            writeln!(f, "{count} would have been refused if not in shadow mode")?;
+        }
         if let Some((first, last)) = self.span {
             let (from, to) = (when::show(first), when::show(last));
             writeln!(f, "from {from} to {to}: {}", duration(last.since(first)))?;
         }
+        self.show_guards(f)?;
         self.show_limits(f)?;
         self.show_refused(f)
     }
 }
 
 impl Tally {
+    fn show_guards(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.guards.is_empty() {
+            return Ok(());
+        }
+        let mut table = Table::new(["guard", "refused", "exempt"], 1);
+        for guard in &self.guards {
+            let shadow = if guard.is_shadow { " (shadow)" } else { "" };
+            let count = grouped(guard.count);
+            let [refused, exempt] = match guard.effect {
+                Effect::Refuse => [count, String::new()],
+                Effect::Exempt => [String::new(), count],
+            };
+            table.row([format!("{}{shadow}", guard.name), refused, exempt]);
+        }
+        write!(f, "\n{}", table.show())
+    }
+
     fn show_limits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let head = ["policy", "limit", "asked", "allowed", "refused", "", "keys"];
         let mut table = Table::new(head, 2);

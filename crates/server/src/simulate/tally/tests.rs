@@ -36,6 +36,7 @@ policies:
     ];
     let expected = "\
 6 requests: 4 allowed (0 met no limit), 2 refused
+3 would have been refused if not in shadow mode
 from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:02.000Z: 1.000 s
 
   policy  limit             asked  allowed  refused          keys
@@ -115,6 +116,37 @@ from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:01.000Z: 0.000 s
 
   refused most  key       refused
   api/per-user  user:ann        1
+";
+    assert_eq!(run(config, &lines), expected);
+}
+
+#[test]
+fn what_guards_refused_was_not_in_the_summary() {
+    let config = "
+guards:
+  - { name: staff, exempt: user, list: [root] }
+  - { name: closed, refuse: user, list: [eve] }
+  - { name: soon, refuse: ip, list: [192.0.2.7], mode: shadow }
+policies: [{ name: api, limits: [{ name: all, rate: 9/min }] }]
+";
+    let lines = [
+        r#"{"at_ms": 1000, "user": "eve"}"#,
+        r#"{"at_ms": 1000, "user": "eve"}"#,
+        r#"{"at_ms": 1000, "user": "root"}"#,
+        r#"{"at_ms": 1000, "ip": "192.0.2.7"}"#,
+    ];
+    let expected = "\
+4 requests: 2 allowed (1 met no limit), 2 refused
+1 would have been refused if not in shadow mode
+from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:01.000Z: 0.000 s
+
+  guard          refused  exempt
+  staff                        1
+  closed               2
+  soon (shadow)        1
+
+  policy  limit  asked  allowed  refused         keys
+  api     all        1        1        0  0.0 %     1
 ";
     assert_eq!(run(config, &lines), expected);
 }

@@ -11,8 +11,9 @@ use tidegate::{DecidedBy, Reason};
 pub(super) struct ByReason<const N: usize>([ByDecider; N]);
 
 /// Why limits refuse; what they are there for comes first.
-pub(super) const OF_LIMITS: [Reason; 4] = [
+pub(super) const OF_LIMITS: [Reason; 5] = [
     Reason::Limited,
+    Reason::LimitBlocked,
     Reason::NoIdentity,
     Reason::NoPlan,
     Reason::NoStore,

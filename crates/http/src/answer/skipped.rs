@@ -1,0 +1,69 @@
+//! Header fields of a request that passes because the store did not answer (`on_failure: allow`): what
+//! the policy says. What remains is not known, and no field tells it.
+
+use super::facts::up;
+use super::fields::{
+    LIMIT, Line, POLICY, RESET, X_LIMIT, X_RESET, list, number, push_number, value,
+};
+use http::HeaderMap;
+use tidegate::{Decision, Skipped};
+use tidegate_policy::respond::{Dialect, LimitCounts, Reset, Spoken, XField};
+
+/// Adds the fields of every dialect that the policy speaks, as far as the policy knows their values.
+#[cold]
+pub(super) fn add(decision: &Decision, unasked: &Skipped<'_>, headers: &mut HeaderMap) {
+    let Some(spoken) = unasked.spoken() else {
+        return;
+    };
+    let respond = decision.respond();
+    let all = || decision.skipped().filter_map(|it| it.spoken());
+    let reset_us = unasked.reset_after().map(|reset| {
+        let micros = reset.as_micros();
+        u64::try_from(micros).unwrap_or(u64::MAX)
+    });
+    for dialect in &respond.headers {
+        match dialect {
+            Dialect::XRateLimit => {
+                let x_ratelimit = &respond.x_ratelimit;
+                if x_ratelimit.fields.contains(&XField::Limit) {
+                    let limit = match x_ratelimit.limit {
+                        LimitCounts::Capacity => unasked.capacity(),
+                        LimitCounts::PerSecond => spoken.per_second(),
+                    };
+                    headers.insert(X_LIMIT, number(limit));
+                }
+                if let Some(reset_us) =
+                    reset_us.filter(|_| x_ratelimit.fields.contains(&XField::Reset))
+                {
+                    let at = up(decision.at().plus(reset_us).as_micros());
+                    let reset = match x_ratelimit.reset {
+                        Reset::Epoch => number(at),
+                        Reset::Delta => number(up(reset_us)),
+                        Reset::Rfc3339 => {
+                            let mut line = Line::new();
+                            crate::text::write_instant(at, &mut line);
+                            value(&line)
+                        }
+                    };
+                    headers.insert(X_RESET, reset);
+                }
+            }
+            Dialect::Draft03 => {
+                let mut limit = Line::new();
+                push_number(&mut limit, unasked.capacity());
+                list(&mut limit, spoken, all(), Spoken::draft_03);
+                headers.insert(LIMIT, value(&limit));
+                if let Some(reset_us) = reset_us {
+                    headers.insert(RESET, number(up(reset_us)));
+                }
+            }
+            // `RateLimit` needs what remains.
+            Dialect::Draft11 => {
+                let mut policy = Line::new();
+                list(&mut policy, spoken, all(), Spoken::draft_11);
+                headers.insert(POLICY, value(&policy));
+            }
+            _ => {}
+        }
+    }
+}
