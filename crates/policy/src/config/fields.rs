@@ -157,6 +157,16 @@ pub(super) static LISTENER: Table = Table {
             "Most connections of one client address; IPv6 counts by network. Trusted proxies may have nine tenths of the listener's. Default: a tenth of the listener's, at least 100.",
         ),
         optional(
+            "max_connection_age",
+            Text("30m"),
+            "Age at which a connection is asked to close, so that clients connect to new instances: requests in flight finish first. Varied by up to 10%. Not for `resp`. 100ms to 365d, or `off`. Default: 24h for `grpc`, else off.",
+        ),
+        optional(
+            "max_connection_age_grace",
+            Text("1min"),
+            "Time for requests in flight after `max_connection_age`; then the connection is closed. Up to 365d. Default: 1h.",
+        ),
+        optional(
             "paths",
             Word(&PATHS),
             "Of the gateway: `strict` refuses paths that programs read in different ways, such as `/a%2Fb` and `/a;b`; `lenient` passes them on. Default: strict.",

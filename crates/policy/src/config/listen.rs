@@ -1,5 +1,6 @@
 //! `listen`: where the doors are.
 
+use super::duration;
 use super::fault::Fault;
 use super::fields::{CONNECTIONS_MAX, LISTEN, LISTENER, TLS};
 use super::reader::{Reader, Value};
@@ -7,12 +8,18 @@ use super::scalar::{listen_address, pem_path, whole};
 use super::secret::Secret;
 use super::secret_setting::secret;
 use super::syntax::Kind;
+use super::table::Fields;
 use super::words::PATHS;
 use crate::route::Paths;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 /// The port of the gateway unless told.
 const GATEWAY: u16 = 8000;
+
+/// The shortest and the longest maximum age of a connection.
+const AGE_MIN: Duration = Duration::from_millis(100);
+const AGE_MAX: Duration = Duration::from_hours(365 * 24);
 
 /// Where the doors are; a door that is `None` stays closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +53,30 @@ pub struct Listener {
     pub token: Option<Secret>,
     /// The most connections of one client address. Default: the server's choice.
     pub connections_per_address: Option<usize>,
+    /// The maximum age of a connection, if it has one.
+    pub age: Option<ConnectionAge>,
+}
+
+/// The maximum age of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionAge {
+    /// The age at which the server asks the client to close, and takes no new requests.
+    pub max: Duration,
+    /// The time that requests in flight then have. After it the server closes the connection.
+    pub grace: Duration,
+}
+
+impl ConnectionAge {
+    /// The age of gRPC connections by default, as envoyproxy/ratelimit has it.
+    const GRPC: Self = Self {
+        max: Duration::from_hours(24),
+        grace: Self::GRACE,
+    };
+
+    const GRACE: Duration = Duration::from_hours(1);
+
+    /// The word for connections without a maximum age.
+    const OFF: &str = "off";
 }
 
 /// The TLS of a door: paths of PEM files.
@@ -81,6 +112,7 @@ impl Listener {
             tls: None,
             token: None,
             connections_per_address: None,
+            age: None,
         }
     }
 }
@@ -170,6 +202,7 @@ fn listener(
             tls: None,
             token: None,
             connections_per_address: None,
+            age: default_age(value),
         });
     }
     let fields = reader.fields(value, &LISTENER)?;
@@ -191,13 +224,58 @@ fn listener(
             );
         }
     }
+    let age = connection_age(reader, value, &fields);
     let address = fields.get("address")?;
     Some(Listener {
         address: reader.parse(&address, listen_address)?,
         tls,
         token,
         connections_per_address,
+        age,
     })
+}
+
+fn default_age(listener: &Value<'_>) -> Option<ConnectionAge> {
+    (listener.path == "listen.grpc").then_some(ConnectionAge::GRPC)
+}
+
+/// Reads the maximum age of a listener's connections.
+fn connection_age(
+    reader: &mut Reader<'_>,
+    listener: &Value<'_>,
+    fields: &Fields<'_>,
+) -> Option<ConnectionAge> {
+    let names = ["max_connection_age", "max_connection_age_grace"];
+    if listener.path == "listen.resp" {
+        for written in names.iter().filter_map(|name| fields.get(name)) {
+            let fault = Fault::new("connections of the Redis protocol have no maximum age")
+                .help("remove it: Redis clients cannot be told to open a new connection");
+            reader.error(written.key_spot(), fault);
+        }
+        return None;
+    }
+    let [age, grace] = names;
+    let max = reader.setting(fields, age, |text| match text {
+        ConnectionAge::OFF => Ok(None),
+        text => age_within(text, AGE_MIN).map(Some),
+    });
+    let grace = reader.setting(fields, grace, |text| age_within(text, Duration::ZERO));
+    let default = default_age(listener);
+    let max = max.unwrap_or_else(|| default.map(|age| age.max))?;
+    Some(ConnectionAge {
+        max,
+        grace: grace.unwrap_or(ConnectionAge::GRACE),
+    })
+}
+
+/// Reads an age of at least `least`.
+fn age_within(text: &str, least: Duration) -> Result<Duration, Fault> {
+    let age = Duration::from_micros(duration::parse(text)?);
+    if (least..=AGE_MAX).contains(&age) {
+        return Ok(age);
+    }
+    let message = format!("{} is not from {least:?} to 365d", Fault::quote(text));
+    Err(Fault::new(message).help("for example `30m`, or `off` for connections of any age"))
 }
 
 fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Tls> {

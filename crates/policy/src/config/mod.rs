@@ -80,7 +80,7 @@ pub use explain::{costs, explain};
 pub(crate) use fault::Fault;
 pub(crate) use fields::{BANDS_MAX, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, optional, required};
 pub(crate) use key::part as parse_key_part;
-pub use listen::{Listen, Listener, Tls};
+pub use listen::{ConnectionAge, Listen, Listener, Tls};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
 pub(crate) use plans::http_url as parse_http_url;

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_policy::config::{Listen, Listener};
+use tidegate_policy::config::{ConnectionAge, Listen, Listener};
 use tokio::net::{TcpListener, TcpSocket};
 use tracing::warn;
 
@@ -40,6 +40,8 @@ pub struct BoundDoor {
     pub(super) token: Option<Token>,
     /// The most connections of one address, if configured.
     pub(super) of_address: Option<usize>,
+    /// The maximum age of a connection, if it has one.
+    pub(super) age: Option<ConnectionAge>,
 }
 
 impl Listeners {
@@ -112,6 +114,7 @@ fn bind_door(
         tls: tls.map(Arc::new),
         token: listener.token.clone().map(Token::new),
         of_address: listener.connections_per_address,
+        age: listener.age,
     })
 }
 
