@@ -3,7 +3,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `syntax` | the text as a tree that knows where everything stands |
-//! | `overrides`, `collector`, `environment` | what variables and files have to say |
+//! | `overrides`, `defaults`, `collector`, `environment` | what variables and files have to say |
 //! | `table`, `fields`, `words` | the language: every field and every word, told once |
 //! | `reader` | walks the tree and collects what is wrong |
 //! | `listen`, `doors`, `store`, `addresses`, `admin`, `alerts`, `traces`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
@@ -23,6 +23,7 @@ mod block;
 mod client;
 mod collector;
 mod condition;
+mod defaults;
 mod descriptor;
 mod domain;
 mod doors;
@@ -73,6 +74,7 @@ pub(crate) use band::{
     parse_changing as parse_band_changing,
 };
 pub(crate) use client::parse_alone as parse_client;
+pub use defaults::Setting;
 pub(crate) use duration::parse as parse_duration_us;
 pub use duration::read as duration;
 pub use environment::{Environment, NoEnvironment};

@@ -42,6 +42,8 @@ mod import;
 mod inspect;
 /// Mistakes in plans, lists and files.
 mod mistakes;
+/// The environment of envoyproxy/ratelimit.
+mod peer;
 /// Rates that come from plans.
 mod plans;
 /// `POST /v1/check`: everything but decisions, word for word.

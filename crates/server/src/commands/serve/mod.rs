@@ -11,6 +11,7 @@ use crate::commands::import::EnvoyArgs;
 use crate::failure::Failure;
 use crate::live::{self, Begun, Composer, Ground};
 use crate::open_files;
+use crate::peer::Peer;
 use crate::server::{self, End, Listeners};
 use crate::serving::Serving;
 use crate::signals::{Reloads, Signals};
@@ -20,6 +21,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_policy::Config;
+use tidegate_policy::config::Setting;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tracing::info;
@@ -62,8 +64,16 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// Where the configuration is, and the flags that go before it.
-    fn ground(&self) -> Ground {
+    /// Reads the environment of envoyproxy/ratelimit, if its files are served.
+    pub(super) fn peer(&self) -> Result<Peer, Failure> {
+        match self.envoy.envoy_config {
+            Some(_) => Peer::of_process(),
+            None => Ok(Peer::default()),
+        }
+    }
+
+    /// Where the configuration is, the flags that go before it, and the settings of `peer` after it.
+    fn ground(&self, peer: &Peer) -> Ground {
         let flags = [
             ("TIDEGATE_LISTEN_HTTP", self.http),
             ("TIDEGATE_LISTEN_GRPC", self.grpc),
@@ -75,19 +85,26 @@ impl ServeArgs {
             let address = address?;
             Some((name, address.to_string()))
         });
-        let source = self.envoy.source(self.config.as_deref());
+        let options = self.envoy.options(peer);
+        let folder = self.envoy.envoy_config.clone();
+        let defaults = peer.settings.iter().map(|setting| Setting {
+            replaces_text: self.config.is_none(),
+            ..setting.clone()
+        });
         Ground {
-            file: source.file.map(Into::into),
-            envoy: source.envoy.map(|(path, options)| (path.into(), options)),
+            file: self.config.clone(),
+            envoy: folder.map(|folder| (folder, options)),
             flags: flags.collect(),
+            defaults: defaults.collect(),
             is_watched: !self.no_watch,
         }
     }
 }
 
 /// Serves until told to stop.
-pub fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let ground = args.ground();
+pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
+    peer.warn();
+    let ground = args.ground(peer);
     let (name, is_built_in) = (ground.name(), ground.is_built_in());
     let runtime = runtime()?;
     let (config, begun) = runtime.block_on(live::begin(ground))?;
