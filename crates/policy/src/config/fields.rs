@@ -138,7 +138,7 @@ pub(super) static LISTENER: Table = Table {
         required(
             "address",
             Text("127.0.0.1:8080"),
-            "An IP address and a port.",
+            "An IP address and a port, or a unix socket: `unix:PATH` or `unix:PATH?mode=660`.",
         ),
         optional("tls", Map(&TLS), "Speak TLS."),
         optional(

@@ -1,10 +1,11 @@
 //! `listen`: where the doors are.
 
+use super::address::{self, ListenAddress};
 use super::duration;
 use super::fault::Fault;
 use super::fields::{CONNECTIONS_MAX, LISTEN, LISTENER, TLS};
 use super::reader::{Reader, Value};
-use super::scalar::{listen_address, pem_path, whole};
+use super::scalar::{pem_path, whole};
 use super::secret::Secret;
 use super::secret_setting::secret;
 use super::syntax::Kind;
@@ -46,7 +47,7 @@ pub struct Listen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
     /// Where it listens.
-    pub address: SocketAddr,
+    pub address: ListenAddress,
     /// How it speaks TLS, if it does.
     pub tls: Option<Tls>,
     /// What callers must present, if anything.
@@ -108,7 +109,7 @@ impl Listener {
     /// A door on this machine alone.
     fn local(port: u16) -> Self {
         Self {
-            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port).into(),
             tls: None,
             token: None,
             connections_per_address: None,
@@ -137,7 +138,7 @@ pub(super) fn read(
     let mut door = |name| {
         let value = fields.get(name)?;
         let listener = listener(reader, &value, &mut paths)?;
-        refuse_shared_address(reader, &value, &mut taken, listener.address);
+        refuse_shared_address(reader, &value, &mut taken, &listener.address);
         Some(listener)
     };
     let http = door("http");
@@ -170,10 +171,12 @@ pub(super) fn read(
 fn unwritten_gateway(
     reader: &mut Reader<'_>,
     routes: &Value<'_>,
-    taken: &[(SocketAddr, String)],
+    taken: &[(ListenAddress, String)],
 ) -> Listener {
     let gateway = Listener::local(GATEWAY);
-    let clash = taken.iter().find(|(other, _)| *other == gateway.address);
+    let clash = taken
+        .iter()
+        .find(|(other, _)| other.clashes(&gateway.address));
     if let Some((address, other)) = clash {
         let message =
             format!("with `routes` the gateway listens on {address}, and so does `{other}`");
@@ -196,9 +199,8 @@ fn listener(
     paths: &mut Option<Paths>,
 ) -> Option<Listener> {
     if !matches!(value.node.kind, Kind::Map(_)) {
-        let address = reader.parse(value, listen_address)?;
         return Some(Listener {
-            address,
+            address: reader.parse(value, address::parse)?,
             tls: None,
             token: None,
             connections_per_address: None,
@@ -225,9 +227,9 @@ fn listener(
         }
     }
     let age = connection_age(reader, value, &fields);
-    let address = fields.get("address")?;
+    let written = fields.get("address")?;
     Some(Listener {
-        address: reader.parse(&address, listen_address)?,
+        address: reader.parse(&written, address::parse)?,
         tls,
         token,
         connections_per_address,
@@ -293,20 +295,17 @@ fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Tls> {
 fn refuse_shared_address(
     reader: &mut Reader<'_>,
     value: &Value<'_>,
-    taken: &mut Vec<(SocketAddr, String)>,
-    address: SocketAddr,
+    taken: &mut Vec<(ListenAddress, String)>,
+    address: &ListenAddress,
 ) {
-    // Port 0 is a different port each time.
-    let clash = taken
-        .iter()
-        .find(|(other, _)| *other == address && address.port() != 0);
+    let clash = taken.iter().find(|(other, _)| other.clashes(address));
     if let Some((_, other)) = clash {
         let fault = Fault::new(format!(
             "{} listens on {address}, and so does `{other}`",
             value.name()
         ))
-        .help("give each door a port of its own");
+        .help("give each listener its own port or socket");
         reader.error(value.spot(), fault);
     }
-    taken.push((address, value.path.clone()));
+    taken.push((address.clone(), value.path.clone()));
 }

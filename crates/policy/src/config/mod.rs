@@ -8,12 +8,13 @@
 //! | `reader` | walks the tree and collects what is wrong |
 //! | `listen`, `doors`, `store`, `addresses`, `admin`, `alerts`, `traces`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
-//! | `rate`, `duration`, `size`, `host`, `local_share`, `scalar`, `secret` | single values |
+//! | `rate`, `duration`, `size`, `host`, `address`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
 //! | `alone`, `gateway` | parts of it on their own; the whole from a few flags |
 //! | `explain` | what a configuration means, in plain words |
 //! | `schema` | the language as a JSON Schema, for editors |
 
+mod address;
 mod addresses;
 mod admin;
 mod alerts;
@@ -69,6 +70,7 @@ mod waiting;
 mod warn;
 mod words;
 
+pub use address::ListenAddress;
 pub(crate) use band::{
     Counting, build_planned as build_band, down_by_amount, parse as parse_band,
     parse_changing as parse_band_changing,

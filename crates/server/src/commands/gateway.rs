@@ -68,8 +68,8 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
         config,
         serve::Stop::of(args.notice, args.drain),
         |listeners| {
-            let gateway = listeners.gateway.as_ref()?.address;
-            Some(greeting(args, gateway, listeners.admin.address, tries))
+            let gateway = listeners.gateway.as_ref()?.tcp()?;
+            Some(greeting(args, gateway, listeners.admin.tcp()?, tries))
         },
     )
 }

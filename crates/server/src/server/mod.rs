@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `bind` | opening the doors |
+//! | `bind`, `socket` | opening the doors: TCP and unix sockets |
 //! | `tls`, `token` | what it takes to come in |
 //! | `renewal`, `expiry` | certificates that are replaced, and when they expire |
 //! | `accept`, `room`, `trouble` | accepting connections, bounded, and what the log hears of it |
@@ -34,6 +34,7 @@ mod renewal;
 mod room;
 mod screen;
 pub(crate) mod session;
+mod socket;
 mod streams;
 mod strict;
 #[cfg(test)]

@@ -72,6 +72,8 @@ mod spoofing;
 mod tls;
 /// Bearer tokens.
 mod tokens;
+/// Listeners on unix sockets.
+mod unix;
 /// `tidegate validate` and `tidegate schema`.
 mod validate;
 /// Decisions that must come out to the letter, simulated.

@@ -17,11 +17,10 @@ use crate::serving::Serving;
 use crate::signals::{Reloads, Signals};
 use clap::Args;
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate_policy::Config;
-use tidegate_policy::config::Setting;
+use tidegate_policy::config::{ListenAddress, Setting};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tracing::info;
@@ -35,21 +34,22 @@ pub struct ServeArgs {
     /// What envoyproxy/ratelimit serves.
     #[command(flatten)]
     pub envoy: EnvoyArgs,
-    /// Where the HTTP API listens, whatever the configuration says; port 0 takes a free one
+    /// Address and port of the HTTP API, or unix:PATH for a unix socket; overrides the configuration.
+    /// Port 0 takes a free one
     #[arg(long, value_name = "ADDRESS")]
-    pub http: Option<SocketAddr>,
-    /// Where Envoy's rate limit service listens, whatever the configuration says
+    pub http: Option<ListenAddress>,
+    /// Address and port of Envoy's rate limit service, or unix:PATH; overrides the configuration
     #[arg(long, value_name = "ADDRESS")]
-    pub grpc: Option<SocketAddr>,
-    /// Where the Redis protocol listens, whatever the configuration says
+    pub grpc: Option<ListenAddress>,
+    /// Address and port of the Redis protocol, or unix:PATH; overrides the configuration
     #[arg(long, value_name = "ADDRESS")]
-    pub resp: Option<SocketAddr>,
-    /// Where the gateway listens, whatever the configuration says; it needs routes
+    pub resp: Option<ListenAddress>,
+    /// Address and port of the gateway, or unix:PATH; overrides the configuration. It needs routes
     #[arg(long, value_name = "ADDRESS")]
-    pub gateway: Option<SocketAddr>,
-    /// Where health and metrics listen, whatever the configuration says
+    pub gateway: Option<ListenAddress>,
+    /// Address and port of health and metrics, or unix:PATH; overrides the configuration
     #[arg(long, value_name = "ADDRESS")]
-    pub admin: Option<SocketAddr>,
+    pub admin: Option<ListenAddress>,
     /// How many seconds to go on serving after SIGTERM or Ctrl-C, while health checks are told that it is
     /// about to stop: as long as balancers take to notice
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
@@ -75,14 +75,14 @@ impl ServeArgs {
     /// Where the configuration is, the flags that go before it, and the settings of `peer` after it.
     fn ground(&self, peer: &Peer) -> Ground {
         let flags = [
-            ("TIDEGATE_LISTEN_HTTP", self.http),
-            ("TIDEGATE_LISTEN_GRPC", self.grpc),
-            ("TIDEGATE_LISTEN_RESP", self.resp),
-            ("TIDEGATE_LISTEN_GATEWAY", self.gateway),
-            ("TIDEGATE_LISTEN_ADMIN", self.admin),
+            ("TIDEGATE_LISTEN_HTTP", &self.http),
+            ("TIDEGATE_LISTEN_GRPC", &self.grpc),
+            ("TIDEGATE_LISTEN_RESP", &self.resp),
+            ("TIDEGATE_LISTEN_GATEWAY", &self.gateway),
+            ("TIDEGATE_LISTEN_ADMIN", &self.admin),
         ];
         let flags = flags.into_iter().filter_map(|(name, address)| {
-            let address = address?;
+            let address = address.as_ref()?;
             Some((name, address.to_string()))
         });
         let options = self.envoy.options(peer);
@@ -113,7 +113,7 @@ pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
     report::warnings(&config);
     let greeting = |listeners: &Listeners| {
         let http = listeners.http.as_ref().filter(|_| is_built_in)?;
-        Some(greeting::text(http.address, listeners.admin.address))
+        Some(greeting::text(http.tcp()?, listeners.admin.tcp()?))
     };
     let stop = Stop::of(args.notice, args.drain);
     start_in(runtime, Some(begun), config, stop, greeting)
