@@ -63,7 +63,7 @@ pub use build::Builder;
 #[cfg(feature = "redis")]
 pub use counting::Banned;
 pub use counting::CountingStatus;
-pub use decision::{Applied, DecidedBy, Decision};
+pub use decision::{Applied, DecidedBy, Decision, HitResult, LimitHits};
 pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
 pub use known::ListStatus;

@@ -1,9 +1,9 @@
 //! What a limiter decides by: the policies of one version of a configuration.
 
 use crate::counting::Counting;
-use crate::error::CheckError;
+use crate::error::{BuildError, CheckError};
 use crate::known::Known;
-use crate::planning::Present;
+use crate::planning::{PlanSources, Present};
 use crate::waiting::Rooms;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -178,6 +178,15 @@ impl Rules {
     pub fn plan_table(&self, name: &str) -> Option<Arc<Table>> {
         let number = self.plans.iter().position(|source| source.name == name)?;
         self.planned.load().tables().get(number)?.clone()
+    }
+
+    /// Puts the plans in force that the configuration itself contains. Call it after
+    /// [`prepare`](Self::prepare), which changes how limits count.
+    pub(crate) fn plan_inline(self) -> Result<Self, BuildError> {
+        let planned = PlanSources::planned(&self, &self);
+        let planned = planned.map_err(|reason| BuildError::Plans { reason })?;
+        self.planned.replace(planned);
+        Ok(self)
     }
 
     /// Prepares for `store`: if it may need several steps for a request, what requests charge that

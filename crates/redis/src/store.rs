@@ -130,6 +130,7 @@ impl RedisStore {
         options: Options,
         timeout: std::time::Duration,
     ) -> Self {
+        connection.probe_with(format!("{}probe", options.prefix));
         let options = SharedOptions {
             clock: options.clock,
             naming: {

@@ -10,6 +10,7 @@ use std::path::Path;
 use tidegate_policy::config::Environment;
 use tidegate_policy::import::{EnvoyOptions, envoy};
 use tidegate_policy::source::{Composed, Named, Part, PolicySource};
+use tidegate_policy::statsd::Statsd;
 use tidegate_policy::{Config, ConfigErrors};
 
 /// Where a configuration comes from. It can be read again and again.
@@ -171,7 +172,12 @@ impl Texts {
             });
         }
         all.extend(parts);
-        Config::compose(self.own(), &all, environment)
+        let mut composed = Config::compose(self.own(), &all, environment)?;
+        if self.translated.is_some() {
+            // Dashboards of envoyproxy/ratelimit go on: it sends statistics by default.
+            composed.config.statsd.get_or_insert_with(Statsd::envoy);
+        }
+        Ok(composed)
     }
 
     /// The sources that the file lists.

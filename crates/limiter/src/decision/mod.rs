@@ -9,25 +9,29 @@
 //! | `described` | what is reported of each descriptor |
 //! | `warnings` | bands that have come to what their limits warn of |
 //! | `guarded` | what guards have to do with it, and why it is as it is |
+//! | `hits` | the cost of the request to each limit, for statistics |
 
 mod applied;
 mod bands;
 mod brought;
 mod described;
 mod guarded;
+mod hits;
 mod scene;
 mod warnings;
 
 pub use applied::Applied;
 pub(crate) use brought::Brought;
+pub use hits::{HitResult, LimitHits};
 pub(crate) use scene::Scene;
 pub(crate) use warnings::Charged;
 
 use crate::failure::COME_BACK_US;
 use crate::giving::Charges;
 use crate::planning::Planned;
+use crate::purpose::Purpose;
 use crate::rules::Rules;
-use bands::{Bands, Entry, NO_DESCRIPTOR};
+use bands::{Bands, Entry};
 use guarded::NO_GUARD;
 use smallvec::SmallVec;
 use std::fmt;
@@ -54,6 +58,8 @@ pub struct Decision {
     at: Timestamp,
     allowed: bool,
     decided_by: DecidedBy,
+    /// What the request was decided for.
+    purpose: Purpose,
     /// How many descriptors the request has.
     descriptors: u16,
     /// The number of the guard that decided, or [`NO_GUARD`].
@@ -135,6 +141,7 @@ impl Decision {
             at: reply.at,
             allowed: reply.passed,
             decided_by: DecidedBy::Store,
+            purpose: scene.purpose,
             descriptors: scene.descriptors,
             guard: NO_GUARD,
             watched: scene.watched,
@@ -215,6 +222,7 @@ impl Decision {
             at: Timestamp::default(),
             allowed: true,
             decided_by: DecidedBy::Store,
+            purpose: scene.purpose,
             descriptors: scene.descriptors,
             guard: NO_GUARD,
             watched: scene.watched,
@@ -404,22 +412,14 @@ impl Decision {
     fn describe<'a>(&'a self, entry: &'a Entry, key: &'a str) -> Option<Applied<'a>> {
         let limit_index = usize::try_from(entry.limit).ok()?;
         let band_index = usize::from(entry.band);
-        let policy = self.policy_rules()?;
-        let limit = policy.limit(limit_index)?;
-        let (band, spoken) = match (self.brought_with(limit_index, entry), entry.planned.rate()) {
-            (Some((band, spoken)), _) => (Some(band), Some(spoken)),
-            (None, Some(rate)) => self.planned_at(limit_index, rate),
-            (None, None) => (
-                limit.bands.get(band_index),
-                policy.spoken(limit_index, band_index),
-            ),
-        };
+        let limit = self.limit_of(entry)?;
+        let (band, spoken) = self.band_of(limit_index, entry);
         Some(Applied {
             limit,
             limit_index,
             band,
             band_index,
-            descriptor: (entry.descriptor != NO_DESCRIPTOR).then_some(entry.descriptor),
+            descriptor: entry.described_by(),
             spoken,
             outcome: &entry.outcome,
             key,
@@ -428,6 +428,23 @@ impl Decision {
                 Some((source.name.as_str(), entry.planned))
             }),
         })
+    }
+
+    /// Returns the band of an entry, and how header fields spell it.
+    #[inline]
+    fn band_of(&self, limit: usize, entry: &Entry) -> (Option<&Band>, Option<&Spoken>) {
+        if let Some((band, spoken)) = self.brought_with(limit, entry) {
+            return (Some(band), Some(spoken));
+        }
+        if let Some(rate) = entry.planned.rate() {
+            return self.planned_at(limit, rate);
+        }
+        let policy = self.policy_rules();
+        let band = usize::from(entry.band);
+        (
+            policy.and_then(|policy| policy.limits.get(limit)?.bands.get(band)),
+            policy.and_then(|policy| policy.spoken(limit, band)),
+        )
     }
 
     /// The band of a rate that a plan told, and how it is spelt.

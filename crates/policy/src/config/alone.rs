@@ -53,11 +53,7 @@ impl StoreSettings {
     /// ```
     pub fn from_url(url: &str) -> Result<Self, ConfigErrors> {
         let mut reader = Reader::new("url", url, &NoEnvironment);
-        let place = Place::File {
-            line: 1,
-            column: 1,
-            width: url.chars().count().max(1),
-        };
+        let place = Place::at(1, 1, url.chars().count().max(1));
         let key = Key {
             text: "url".to_owned(),
             place,

@@ -11,6 +11,7 @@ use super::plans::PLANS;
 use super::respond::{REFUSAL, RESPOND};
 use super::route::ROUTE;
 use super::sources::SOURCE;
+use super::statsd::STATSD;
 use super::store::STORE;
 use super::table::Field;
 use super::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Whole, Word};
@@ -96,6 +97,11 @@ pub(super) static CONFIG: Table = Table {
             "traces",
             Map(&TRACES),
             "Where spans of OpenTelemetry go, and of how many requests.",
+        ),
+        optional(
+            "statsd",
+            Map(&STATSD),
+            "Statsd server that statistics of limits are sent to.",
         ),
         optional("logs", Map(&LOGS), "What the log hears of single requests."),
         optional(

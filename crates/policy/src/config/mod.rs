@@ -6,7 +6,7 @@
 //! | `overrides`, `defaults`, `collector`, `environment` | what variables and files have to say |
 //! | `table`, `fields`, `words` | the language: every field and every word, told once |
 //! | `reader` | walks the tree and collects what is wrong |
-//! | `listen`, `doors`, `store`, `addresses`, `admin`, `alerts`, `traces`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
+//! | `listen`, `doors`, `store`, `addresses`, `admin`, `alerts`, `traces`, `statsd`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
 //! | `rate`, `duration`, `size`, `host`, `address`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
@@ -59,6 +59,7 @@ mod secret;
 mod secret_setting;
 mod size;
 mod sources;
+mod statsd;
 mod store;
 mod suggest;
 mod syntax;
@@ -118,6 +119,7 @@ use crate::plan::PlanSource;
 use crate::respond::Layer;
 use crate::route::Routes;
 use crate::source::PolicySource;
+use crate::statsd::Statsd;
 use crate::traces::{Logs, Traces};
 
 /// A whole configuration, known to be sound.
@@ -165,6 +167,8 @@ pub struct Config {
     pub alerts: Option<Alerts>,
     /// Where spans go.
     pub traces: Option<Traces>,
+    /// Where statistics of limits go.
+    pub statsd: Option<Statsd>,
     /// What the log hears of single requests.
     pub logs: Logs,
     /// Who may look at the server and change what it does.
@@ -320,6 +324,7 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
         section("sources").map_or_else(Vec::new, |value| sources::read_all(reader, &value, &store));
     let alerts = section("alerts").and_then(|value| alerts::read(reader, &value));
     let traces = section("traces").and_then(|value| traces::read(reader, &value));
+    let statsd = section("statsd").and_then(|value| statsd::read(reader, &value));
     let logs = section("logs").and_then(|value| traces::read_logs(reader, &value));
     let admin = section("admin").and_then(|value| admin::read(reader, &value, &listen, &store));
     for policy in &mut policies {
@@ -340,6 +345,7 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
         sources,
         alerts,
         traces,
+        statsd,
         logs: logs.unwrap_or_default(),
         admin,
         warnings: Vec::new(),

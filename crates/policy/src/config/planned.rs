@@ -4,6 +4,7 @@ use super::band::{self, Counting};
 use super::fault::Fault;
 use super::fields::{optional, required};
 use super::key;
+use super::plans;
 use super::reader::{Reader, Value};
 use super::suggest::closest;
 use super::syntax::Kind;
@@ -160,7 +161,15 @@ fn unknown(
 
 /// Refuses what only a plan makes sense of, and warns where several would share a bucket at rates of
 /// their own.
-pub(super) fn check(reader: &mut Reader<'_>, fields: &Fields<'_>, limit: &Limit) {
+pub(super) fn check(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    limit: &Limit,
+    sources: &[PlanSource],
+) {
+    if let Some(value) = fields.get("rate") {
+        plans::check_inline(reader, &value, limit, sources);
+    }
     let has_group = limit.key.contains(&KeyPart::Group);
     let Some(key) = fields.get("key") else {
         if let (Some(plan), Some(value)) = (&limit.plan, fields.get("rate")) {

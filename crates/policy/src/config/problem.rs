@@ -61,6 +61,11 @@ impl Problem {
         self.place
     }
 
+    /// Returns true if it is this fault at this place, through whichever alias.
+    pub(super) fn is(&self, file: &str, place: Place, fault: &Fault) -> bool {
+        self.fault == *fault && &*self.file == file && self.place.written() == place.written()
+    }
+
     /// The name of the file.
     pub fn file(&self) -> &str {
         &self.file
@@ -124,6 +129,9 @@ impl fmt::Display for Problem {
         if let (Some(excerpt), Some(line)) = (&self.excerpt, self.line()) {
             writeln!(f, "{line:>5} | {}", excerpt.line)?;
             writeln!(f, "      | {}", excerpt.underline)?;
+        }
+        if let Some(line) = self.place.alias() {
+            writeln!(f, "   note: repeated by the alias on line {line}")?;
         }
         if let Some(help) = self.help() {
             writeln!(f, "   help: {help}")?;

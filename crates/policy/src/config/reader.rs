@@ -5,6 +5,7 @@ use super::excerpt::excerpt;
 use super::fault::Fault;
 use super::problem::{ConfigErrors, Problem, Severity};
 use super::syntax::{Key, Kind, Node, Place};
+use crate::mask;
 use std::mem;
 use std::sync::Arc;
 
@@ -191,6 +192,9 @@ impl<'a> Reader<'a> {
 
     /// Notes an error.
     pub(crate) fn error(&mut self, spot: (Place, String), fault: Fault) {
+        if self.is_noted(&self.errors, spot.0, &fault) {
+            return;
+        }
         if self.errors.len() < PROBLEMS_MAX {
             let problem = self.problem(Severity::Error, spot, fault);
             self.errors.push(problem);
@@ -201,15 +205,25 @@ impl<'a> Reader<'a> {
 
     /// Notes a warning.
     pub(crate) fn warn(&mut self, spot: (Place, String), fault: Fault) {
-        if self.warnings.len() < PROBLEMS_MAX {
+        let is_noted = self.is_noted(&self.warnings, spot.0, &fault);
+        if !is_noted && self.warnings.len() < PROBLEMS_MAX {
             let problem = self.problem(Severity::Warning, spot, fault);
             self.warnings.push(problem);
         }
     }
 
+    /// Returns true if the same is noted of the same characters: an alias repeats the place of its
+    /// value.
+    fn is_noted(&self, noted: &[Problem], place: Place, fault: &Fault) -> bool {
+        let (file, _, place) = self.source(place);
+        noted.iter().any(|it| it.is(file, place, fault))
+    }
+
     fn problem(&self, severity: Severity, spot: (Place, String), fault: Fault) -> Problem {
         let (file, text, place) = self.source(spot.0);
-        let excerpt = excerpt(text, place);
+        // Excerpts hide secrets by the keys on their lines. An alias separates the value from its key.
+        let is_hidden = place.alias().is_some() && mask::is_secret_path(&spot.1);
+        let excerpt = excerpt(text, place).filter(|_| !is_hidden);
         Problem::new(Arc::clone(file), severity, (place, spot.1), fault, excerpt)
     }
 

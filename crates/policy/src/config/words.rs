@@ -14,6 +14,7 @@ use crate::plan::Of;
 use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, RlsHeaders, XField};
 use crate::route::{Balance, HostHeader, Http2, Paths, Refund};
 use crate::source::Format;
+use crate::statsd;
 use tidegate_core::{Algorithm, Align, Mode, OnChange};
 
 /// Words and what each means; the reader and the schema use the same.
@@ -476,6 +477,24 @@ pub(super) static ALERT_FORMAT: Words<AlertFormat> = Words {
     noun: "a way to write alerts",
     meanings: &[("json", AlertFormat::Json), ("form", AlertFormat::Form)],
     known_elsewhere: &[("telegram", "form"), ("markdown", "form")],
+};
+
+pub(super) static STATSD_FORMAT: Words<statsd::Format> = Words {
+    noun: "a format of statistics",
+    meanings: &[
+        ("statsd", statsd::Format::Statsd),
+        ("dogstatsd", statsd::Format::Dogstatsd),
+    ],
+    known_elsewhere: &[("datadog", "dogstatsd"), ("plain", "statsd")],
+};
+
+pub(super) static STATSD_PROTOCOL: Words<statsd::Protocol> = Words {
+    noun: "a protocol for statistics",
+    meanings: &[
+        ("udp", statsd::Protocol::Udp),
+        ("tcp", statsd::Protocol::Tcp),
+    ],
+    known_elsewhere: &[],
 };
 
 pub(super) static UNLIMITED: Words<()> = Words {

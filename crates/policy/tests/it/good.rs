@@ -329,7 +329,7 @@ policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]";
     );
     assert!(!counted.count_banned);
     let alerts = config.alerts.unwrap();
-    assert_eq!((alerts.format, alerts.on.len()), (AlertFormat::Json, 4));
+    assert_eq!((alerts.format, alerts.on.len()), (AlertFormat::Json, 5));
     assert_eq!(
         (alerts.timeout, alerts.repeat),
         (Duration::from_secs(5), Duration::from_mins(10))

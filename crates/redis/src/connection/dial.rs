@@ -9,8 +9,10 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
@@ -26,6 +28,10 @@ pub(super) type Stream = Box<dyn Bytes>;
 pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Bytes for S {}
+
+/// Begins a TCP connect again that takes longer: after a lost packet the system itself waits a second,
+/// then two, then four, and the network may be back long before.
+pub(super) const TCP_CONNECT: Duration = Duration::from_millis(500);
 
 /// Makes connections.
 pub(crate) struct Dialer {
@@ -61,15 +67,32 @@ impl Dialer {
     }
 }
 
+/// Connects by TCP, to the first address that answers. Without a limit of time.
 async fn reach(address: &Address) -> Result<TcpStream, ConnectError> {
-    let target = (address.host.as_str(), address.port);
-    let stream = TcpStream::connect(target).await.map_err(|error| {
+    let failed = |error: &dyn fmt::Display| {
         let message = format!("cannot reach Redis at {address}: {error}");
         ConnectError::new(ConnectErrorKind::Unreachable, message)
-    })?;
-    // Without it small calls wait for the acknowledgement of earlier ones. Nothing breaks.
-    drop(stream.set_nodelay(true));
-    Ok(stream)
+    };
+    let found = lookup_host((address.host.as_str(), address.port)).await;
+    let targets: Vec<_> = found.map_err(|error| failed(&error))?.collect();
+    loop {
+        let mut failure = targets.is_empty().then(|| failed(&"it has no address"));
+        for target in &targets {
+            match timeout(TCP_CONNECT, TcpStream::connect(target)).await {
+                Ok(Ok(stream)) => {
+                    // Without it small calls wait for the acknowledgement of earlier ones. Nothing
+                    // breaks.
+                    drop(stream.set_nodelay(true));
+                    return Ok(stream);
+                }
+                Ok(Err(error)) => failure = Some(failed(&error)),
+                Err(_) => {}
+            }
+        }
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+    }
 }
 
 async fn secure(

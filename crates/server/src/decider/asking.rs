@@ -22,7 +22,7 @@ impl<S: Store> Decider<S> {
     ) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_by(rules, request).await;
-        self.observe(rules, request.policy, outcome.as_ref(), timing);
+        self.observe(rules, request, outcome.as_ref(), timing);
         outcome
     }
 
@@ -30,8 +30,8 @@ impl<S: Store> Decider<S> {
     pub async fn decide_repeated(&self, repeated: &mut Repeated) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_repeated(repeated).await;
-        let policy = repeated.policy();
-        self.observe(repeated.rules(), policy, outcome.as_ref(), timing);
+        let request = repeated.counted();
+        self.observe(repeated.rules(), &request, outcome.as_ref(), timing);
         outcome
     }
 
@@ -48,7 +48,7 @@ impl<S: Store> Decider<S> {
         let timing = Timing::start(false);
         let outcome = self.limiter.check_at_once(rules, request);
         if let Some(outcome) = &outcome {
-            self.observe(rules, request.policy, outcome.as_ref(), timing);
+            self.observe(rules, request, outcome.as_ref(), timing);
         }
         outcome
     }
@@ -100,13 +100,13 @@ impl<S: Store> Decider<S> {
     pub(super) fn observe(
         &self,
         rules: &Rules,
-        policy: Option<&str>,
+        request: &Request<'_>,
         outcome: Result<&Decision, &CheckError>,
         timing: Timing,
     ) {
         match outcome {
             Ok(decision) => {
-                self.metrics.decisions.count(decision, timing);
+                self.metrics.decisions.count(decision, request, timing);
                 if decision.tells_reason() {
                     self.metrics.guards.count(decision);
                 }
@@ -120,7 +120,7 @@ impl<S: Store> Decider<S> {
                 }
             }
             Err(CheckError::Store(_)) => {
-                if let Some(policy) = rules.policy(policy) {
+                if let Some(policy) = rules.policy(request.policy) {
                     self.metrics.without_store.count_error(&policy.name);
                 }
             }

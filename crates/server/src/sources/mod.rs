@@ -69,7 +69,7 @@ impl LoadPlans for Plans {
                     let place = this.shelves.get(settings, source.timeout)?;
                     shelved::load(&*place, tag, hides_subjects).await
                 }
-                Origin::File(_) | Origin::Program => {
+                Origin::File(_) | Origin::Inline(_) | Origin::Program => {
                     FilePlans
                         .load(&source, tag.as_deref(), hides_subjects)
                         .await

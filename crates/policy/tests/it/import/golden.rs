@@ -56,7 +56,7 @@ fn what_fluxgate_cannot_mean_is_refused_all_at_once() {
 
 #[test]
 fn settings_and_lists_of_a_gateway_are_translated() {
-    good("gateway", |path| gateway(&files(path)), 4);
+    good("gateway", |path| gateway(&files(path)), 5);
 }
 
 #[test]

@@ -29,6 +29,14 @@ pub(super) fn started(config: &Config, name: &str) {
         store = %config.store.target,
         "tidegate"
     );
+    if let Some(statsd) = config.statsd.as_ref().filter(|it| it.enabled) {
+        info!(
+            address = statsd.address,
+            protocol = ?statsd.protocol,
+            prefix = statsd.prefix,
+            "sending statistics to statsd; `enabled: false` in `statsd` turns this off"
+        );
+    }
 }
 
 /// Tells on whose word a configuration is as it is.
