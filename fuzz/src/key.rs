@@ -61,6 +61,7 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| {
         }],
         algorithm: Algorithm::TokenBucket,
         mode: Mode::Enforce,
+        shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),
         charge: Charge::IfFits,

@@ -117,6 +117,7 @@ fn policy(pattern: PathPattern) -> Policy {
         }],
         algorithm: Algorithm::TokenBucket,
         mode: Mode::Enforce,
+        shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),
         charge: Charge::IfFits,

@@ -186,8 +186,17 @@ struct Heard<'q, 'a> {
     strict: Said,
     /// Limits of which one is enough.
     quotas: Said,
+    /// Limits in shadow mode.
+    shadows: Shadows,
     /// Of those that refuse, the one that would allow first.
     spokesman: Option<(Wait, usize)>,
+}
+
+/// What limits in shadow mode said.
+struct Shadows {
+    by: DecidedBy,
+    /// Which would refuse because they are not known.
+    denied: SmallVec<[usize; 1]>,
 }
 
 /// What limits said.
@@ -215,6 +224,10 @@ impl<'q, 'a> Heard<'q, 'a> {
             by: DecidedBy::Store,
             strict: Said::default(),
             quotas: Said::default(),
+            shadows: Shadows {
+                by: DecidedBy::Store,
+                denied: SmallVec::new(),
+            },
             spokesman: None,
         }
     }
@@ -255,6 +268,8 @@ impl<'q, 'a> Heard<'q, 'a> {
         self.charged.extend(asks.iter().map(|_| charged));
         self.outcomes.extend(outcomes);
         if first.mode != Mode::Enforce {
+            self.shadows.by = later(self.shadows.by, decided_by);
+            self.shadows.denied.extend(denied);
             return;
         }
         self.by = later(self.by, decided_by);
@@ -272,7 +287,12 @@ impl<'q, 'a> Heard<'q, 'a> {
     /// What all of it comes to. A limit that is known to refuse decides; else one that is not known and
     /// wants an error, or a refusal.
     fn conclude(self) -> Result<Decision, CheckError> {
-        let Self { strict, quotas, .. } = self;
+        let Self {
+            strict,
+            quotas,
+            shadows,
+            ..
+        } = self;
         let are_short = quotas.are_any && !quotas.has_room;
         // Quotas refuse if none of them might still allow.
         let is_settled = quotas.denied.is_empty() && quotas.error.is_none();
@@ -284,10 +304,12 @@ impl<'q, 'a> Heard<'q, 'a> {
             (Some(by), _) => (false, by),
             (None, Some(error)) => return Err(error),
             (None, None) if is_denied => (false, DecidedBy::Failure),
-            (None, None) => (true, self.by),
+            (None, None) if strict.are_any || quotas.are_any => (true, self.by),
+            (None, None) => (true, shadows.by),
         };
         let mut denied = strict.denied;
         denied.extend(quotas.denied);
+        denied.extend(shadows.denied);
         let spokesman = self.spokesman.filter(|_| are_short);
         let decision = self.question.piece(&Pieces {
             at: self.at,

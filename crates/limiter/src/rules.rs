@@ -50,6 +50,8 @@ pub struct Rules {
     pub(crate) counting: Option<Arc<Counting>>,
     pub(crate) client: Client,
     pub(crate) keys: KeyRules,
+    /// Whether everything is in shadow mode; see [`Config::mode`].
+    pub(crate) mode: Mode,
     /// What a limit does without the store, unless it says otherwise.
     pub(crate) on_failure: OnFailure,
     /// How much of a policy this instance grants without the store.
@@ -85,6 +87,7 @@ impl Rules {
                 secret: store.hash_key(),
             },
             client,
+            mode: Mode::Enforce,
             on_failure: store.on_failure,
             local_share: store.local_share,
             owner: 0,
@@ -100,6 +103,9 @@ impl Rules {
         if self.addresses.is_some() {
             policy.count_addresses();
         }
+        if self.is_shadow() {
+            policy.put_in_shadow();
+        }
         let number = self.policies.len();
         let name = policy.name.as_str().into();
         self.by_name.entry(name).or_insert(number);
@@ -109,6 +115,25 @@ impl Rules {
             self.by_domain.entry(domain).or_insert(number);
         }
         self.policies.push(policy);
+    }
+
+    /// Returns true if everything is in shadow mode (`mode: shadow` at the top of the configuration):
+    /// decided and counted, and nothing refuses.
+    ///
+    /// ```
+    /// use tidegate::{Limiter, Request};
+    ///
+    /// let limiter = Limiter::from_yaml("
+    /// mode: shadow
+    /// policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]
+    /// ")?;
+    /// assert!(limiter.rules()?.is_shadow());
+    /// assert!(limiter.check_now(&Request::new().cost(2))?.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn is_shadow(&self) -> bool {
+        self.mode == Mode::Shadow
     }
 
     /// The guards, which are asked before any limit.
@@ -255,6 +280,7 @@ fn keep_credits(limit: Option<&mut Limit>) {
 impl From<Config> for Rules {
     fn from(config: Config) -> Self {
         let mut rules = Self {
+            mode: config.mode,
             keys: config.key_rules(),
             client: config.client,
             plans: config.plans,

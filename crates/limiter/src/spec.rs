@@ -267,7 +267,7 @@ impl LimitSpec {
 
     /// What a refusal closes it by, if it does.
     fn blocking(&self) -> Result<Option<Band>, String> {
-        if self.block.is_zero() || self.mode == Mode::Shadow {
+        if self.block.is_zero() {
             return Ok(None);
         }
         if self.waiting.is_some() {
@@ -320,6 +320,7 @@ impl LimitSpec {
             bands,
             algorithm: self.algorithm,
             mode: self.mode,
+            shadowed: false,
             quota_mode: false,
             replaces: Vec::new(),
             charge: Charge::IfFits,

@@ -54,6 +54,9 @@ pub struct Throttled {
     pub outcome: Outcome,
     /// Who decided.
     pub decided_by: DecidedBy,
+    /// Whether everything is in shadow mode, so that the caller is not refused whatever the bucket
+    /// answered.
+    pub is_shadow: bool,
 }
 
 impl<'a> Throttle<'a> {
@@ -71,7 +74,7 @@ impl<'a> Throttle<'a> {
     }
 
     #[inline]
-    fn ask(&self, name: &'a [u8]) -> Ask<'a> {
+    fn ask(&self, name: &'a [u8], mode: Mode) -> Ask<'a> {
         Ask {
             bucket: name,
             scope: SCOPE.len(),
@@ -81,7 +84,7 @@ impl<'a> Throttle<'a> {
                 quantity => Op::Take(quantity),
             },
             limit: 0,
-            mode: Mode::Enforce,
+            mode,
         }
     }
 }
@@ -104,11 +107,18 @@ fn any_quota() -> Result<Quota, CheckError> {
 
 impl Throttled {
     #[inline]
-    pub(crate) fn new(outcome: Outcome, decided_by: DecidedBy) -> Self {
+    pub(crate) fn new(outcome: Outcome, decided_by: DecidedBy, rules: &Rules) -> Self {
         Self {
             outcome,
             decided_by,
+            is_shadow: rules.is_shadow(),
         }
+    }
+
+    /// Whether the caller may pass: there was room, or everything is in shadow mode.
+    #[inline]
+    pub fn is_allowed(&self) -> bool {
+        self.is_shadow || self.outcome.is_allowed()
     }
 }
 
@@ -116,7 +126,8 @@ impl<S: Store> Limiter<S> {
     /// Asks one bucket, by a quota of the caller's own.
     ///
     /// Where the store cannot tell, it goes as the store's `on_failure` says: decided in this process
-    /// at a share of the quota, allowed, refused, or an error.
+    /// at a share of the quota, allowed, refused, or an error. In [shadow mode](Rules::is_shadow) nobody
+    /// is refused; [`Throttled::outcome`] is what the bucket answered.
     pub async fn throttle(
         &self,
         rules: &Rules,
@@ -126,7 +137,7 @@ impl<S: Store> Limiter<S> {
             return Ok(throttled);
         }
         let name = throttle.name(rules);
-        let ask = throttle.ask(&name);
+        let ask = throttle.ask(&name, rules.mode);
         match (self.store().decide(&[ask]).await, self.failover()) {
             (Ok(reply), failover) => {
                 if let Some(failover) = failover {
@@ -138,7 +149,7 @@ impl<S: Store> Limiter<S> {
                         "the store answered nothing",
                     )));
                 };
-                Ok(Throttled::new(outcome, DecidedBy::Store))
+                Ok(Throttled::new(outcome, DecidedBy::Store, rules))
             }
             (Err(error), Some(failover)) => failover.decide_alone(rules, &ask, error),
             (Err(error), None) => Err(CheckError::Store(error)),
@@ -152,9 +163,11 @@ impl<S: Store> Limiter<S> {
             return None;
         }
         let name = throttle.name(rules);
-        let reply = self.store().decide_at_once(&[throttle.ask(&name)])?;
+        let reply = self
+            .store()
+            .decide_at_once(&[throttle.ask(&name, rules.mode)])?;
         let outcome = reply.outcomes.first()?;
-        Some(Throttled::new(*outcome, DecidedBy::Store))
+        Some(Throttled::new(*outcome, DecidedBy::Store, rules))
     }
 
     /// Returns the time until the bucket of `key` is full, whichever quota it was used with. Returns

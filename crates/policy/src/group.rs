@@ -4,7 +4,6 @@ use crate::limit::{Evaluate, KeyPart, Limit, Missing, Policy};
 use crate::matching::part_label;
 use crate::template::{KeyOf, band_name};
 use std::collections::BTreeSet;
-use tidegate_core::Mode;
 
 /// Which part of a key holds the keys of a Cluster together (`store.tag`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,7 +98,7 @@ impl Policy {
                 watched.extend(slots);
                 continue;
             }
-            if limit.mode == Mode::Shadow {
+            if !limit.ends_search() {
                 watched.extend(slots);
                 continue;
             }

@@ -20,6 +20,10 @@ const LONGEST_BLOCK: Duration = Duration::from_hours(365 * 24);
 
 /// Whom it applies to, whose bucket, how much.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is set by a field of its own, whatever the others are"
+)]
 pub struct Limit {
     /// Its name, unique in its policy.
     pub name: String,
@@ -38,6 +42,8 @@ pub struct Limit {
     pub algorithm: Algorithm,
     /// Enforced, or only watched.
     pub mode: Mode,
+    /// Whether it is in shadow mode because the whole configuration is, and would be enforced otherwise.
+    pub shadowed: bool,
     /// Of the limits that have this and that a request meets, one that allows is enough
     /// (`mode: quota`). Only where [`Evaluate::Each`] decides them apart from each other.
     pub quota_mode: bool,
@@ -70,6 +76,20 @@ impl Limit {
     /// Whether it says of no amount that it is too much (`rate: unlimited`).
     pub fn is_unlimited(&self) -> bool {
         self.bands.is_empty() && self.plan.is_none()
+    }
+
+    /// Puts it into shadow mode: it is decided and counted, and neither refuses a request nor makes one
+    /// wait.
+    pub(crate) fn put_in_shadow(&mut self) {
+        self.shadowed |= self.mode == Mode::Enforce;
+        self.mode = Mode::Shadow;
+        self.waiting = None;
+    }
+
+    /// Returns true if no later limit of a policy with [`Evaluate::First`] applies where this one does:
+    /// it is enforced, or would be if the configuration were not in shadow mode.
+    pub(crate) fn ends_search(&self) -> bool {
+        self.mode == Mode::Enforce || self.shadowed
     }
 
     /// What becomes of its buckets when its numbers change: the same for all its bands.

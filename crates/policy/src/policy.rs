@@ -147,6 +147,13 @@ impl Policy {
         }
     }
 
+    /// Puts all its limits into shadow mode, and limits that requests bring.
+    pub fn put_in_shadow(&mut self) {
+        self.waits = false;
+        self.hidden.put_in_shadow();
+        self.limits.iter_mut().for_each(Limit::put_in_shadow);
+    }
+
     /// Tells that requests are counted by address, so that doors find it out whatever limits look at.
     pub fn count_addresses(&mut self) {
         self.matcher.read_address();

@@ -27,6 +27,7 @@ pub(crate) fn hidden() -> Limit {
         bands: Vec::new(),
         algorithm: ALGORITHM,
         mode: Mode::Enforce,
+        shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),
         charge: Charge::IfFits,

@@ -161,6 +161,7 @@ impl Turn {
             set: guard.and_then(set_of_bans),
             is_exempt: &is_exempt,
             tell,
+            is_shadow: rules.is_shadow(),
         };
         self.counting.close(&self.connection, &ban).await
     }

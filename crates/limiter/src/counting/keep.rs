@@ -36,6 +36,8 @@ pub(crate) struct Banning<'a> {
     pub(crate) is_exempt: &'a (dyn Fn(IpAddr) -> bool + Send + Sync),
     /// Who hears of it.
     pub(crate) tell: &'a (dyn Fn(Banned) + Send + Sync),
+    /// Whether everything is in shadow mode, so that nobody is banned.
+    pub(crate) is_shadow: bool,
 }
 
 impl Counting {
@@ -94,6 +96,15 @@ impl Counting {
             return Ok(());
         };
         if many.is_empty() {
+            return Ok(());
+        }
+        if ban.is_shadow {
+            let count = many.len();
+            add(&self.tallies.would_ban, count);
+            warn!(
+                count,
+                "shadow mode: addresses over the threshold are not banned"
+            );
             return Ok(());
         }
         let bans = Bans::new(connection.clone(), set);
@@ -159,6 +170,7 @@ mod tests {
             set: None,
             is_exempt: &|address| address.to_string() == "192.0.2.9",
             tell: &|_| {},
+            is_shadow: false,
         };
         let is_bannable = |member: &str, ipv6_prefix| {
             is_bannable(member.as_bytes(), AddressRules { ipv6_prefix }, &ban)

@@ -16,6 +16,9 @@ pub struct CountingStatus {
     pub closed: u64,
     /// Addresses that this instance has banned.
     pub banned: u64,
+    /// Addresses that it would have banned, had not everything been in shadow mode; one that stays over
+    /// the threshold is counted in each period.
+    pub would_ban: u64,
     /// Addresses whose ban it has seen end.
     pub lifted: u64,
 }
@@ -28,6 +31,7 @@ pub(super) struct Tallies {
     pub(super) failures: AtomicU64,
     pub(super) closed: AtomicU64,
     pub(super) banned: AtomicU64,
+    pub(super) would_ban: AtomicU64,
 }
 
 impl Tallies {
@@ -38,6 +42,7 @@ impl Tallies {
             failures: self.failures.load(Relaxed),
             closed: self.closed.load(Relaxed),
             banned: self.banned.load(Relaxed),
+            would_ban: self.would_ban.load(Relaxed),
             // Whoever reads lists knows.
             lifted: 0,
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidegate_core::{Mode, Outcome, Wait};
 use tidegate_policy::plan::Answer;
 use tidegate_policy::respond::{Refusal, Spoken};
-use tidegate_policy::{Band, KeyPart, Limit};
+use tidegate_policy::{Band, KeyPart, Limit, Reason};
 
 /// What one band of a limit answered.
 #[derive(Clone, Copy)]
@@ -106,6 +106,20 @@ impl<'a> Applied<'a> {
     /// Whether this band had room.
     pub fn is_allowed(&self) -> bool {
         self.outcome.is_allowed()
+    }
+
+    /// Why the band refuses, in one word; [`Reason::Allowed`] if it does not. Of a limit in shadow mode,
+    /// why it would.
+    pub fn reason(&self) -> Reason {
+        let lacks_plan = matches!(self.planned, Some((_, Answer::Refused { .. })));
+        match self.band {
+            _ if self.is_allowed() => Reason::Allowed,
+            Some(_) => Reason::Limited,
+            None if lacks_plan => Reason::NoPlan,
+            // Nobody knows how long an identity stays missing; the store may be back in a moment.
+            None if self.outcome.wait.is_never() => Reason::NoIdentity,
+            None => Reason::NoStore,
+        }
     }
 
     /// Whether the limit is only watched.

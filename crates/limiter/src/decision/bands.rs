@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use std::cmp::Reverse;
 use tidegate_core::{Mode, Outcome, Wait};
 use tidegate_policy::Limit;
-use tidegate_policy::matching::{Meeting, Met};
+use tidegate_policy::matching::{Meeting, Met, Refused};
 use tidegate_policy::plan::Answer;
 
 /// What one band answered. Small, for a decision is moved about with four of them in place.
@@ -52,6 +52,14 @@ impl Entry {
                 reset_us: 0,
                 mark: 0,
             },
+        }
+    }
+
+    /// A limit that refuses because an identity or a plan is missing.
+    pub(super) fn refused(refused: &Refused) -> Self {
+        Self {
+            planned: refused.planned,
+            ..Self::without_band(refused.limit, refused.descriptor, Wait::NEVER)
         }
     }
 
@@ -146,6 +154,15 @@ impl<'m> Bands<'m> {
                 self.block(met, first, &block, |outcome| counts(nth, limit, outcome));
             }
         }
+        if !scene.meeting.watching.is_empty() {
+            self.watch(scene.meeting.watching);
+        }
+    }
+
+    /// Adds limits in shadow mode that would refuse because an identity or a plan is missing.
+    #[cold]
+    fn watch(&mut self, watching: &[Refused]) {
+        self.entries.extend(watching.iter().map(Entry::refused));
     }
 
     /// A limit is closed: of its bands, which begin at `first`, the one that says most about it is told

@@ -8,6 +8,7 @@
 //! | `applied` | what one band answered, for those who tell it |
 //! | `described` | what is reported of each descriptor |
 //! | `warnings` | bands that have come to what their limits warn of |
+//! | `shadow` | refusals that shadow mode turned into passes |
 //! | `guarded` | what guards have to do with it, and why it is as it is |
 //! | `hits` | the cost of the request to each limit, for statistics |
 
@@ -18,6 +19,7 @@ mod described;
 mod guarded;
 mod hits;
 mod scene;
+mod shadow;
 mod warnings;
 
 pub use applied::Applied;
@@ -187,19 +189,10 @@ impl Decision {
     /// plan has nothing for the subject; told of the
     /// descriptor by which it would have been met, if by one.
     pub(crate) fn identity_missing(scene: &Scene<'_>, refused: Refused) -> Self {
-        let Refused {
-            limit,
-            descriptor,
-            planned,
-        } = refused;
-        let entry = Entry {
-            planned,
-            ..Entry::without_band(limit, descriptor, Wait::NEVER)
-        };
         Self {
             allowed: false,
             binding: 0,
-            bands: SmallVec::from_iter([entry]),
+            bands: SmallVec::from_iter([Entry::refused(&refused)]),
             ..Self::blank(scene)
         }
     }

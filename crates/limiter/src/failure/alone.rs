@@ -22,7 +22,7 @@ impl Failover {
             let outcome = answered.outcome;
             error.keep();
             self.local.known().note(ask, &outcome, self.clock.now());
-            return Ok(Throttled::new(outcome, DecidedBy::Store));
+            return Ok(Throttled::new(outcome, DecidedBy::Store, rules));
         }
         match rules.on_failure(None) {
             OnFailure::Local => {
@@ -30,10 +30,13 @@ impl Failover {
                 let reply = self.local.decide(&[*ask], share);
                 let outcome = reply.outcomes.first().copied();
                 let outcome = outcome.unwrap_or_else(|| untouched(ask));
-                Ok(Throttled::new(outcome, DecidedBy::Local))
+                Ok(Throttled::new(outcome, DecidedBy::Local, rules))
             }
-            OnFailure::Allow => Ok(Throttled::new(untouched(ask), DecidedBy::Failure)),
-            OnFailure::Deny => Ok(Throttled::new(refused(), DecidedBy::Failure)),
+            OnFailure::Allow => Ok(Throttled::new(untouched(ask), DecidedBy::Failure, rules)),
+            OnFailure::Deny => Ok(Throttled::new(refused(), DecidedBy::Failure, rules)),
+            OnFailure::Error if rules.is_shadow() => {
+                Ok(Throttled::new(refused(), DecidedBy::Failure, rules))
+            }
             OnFailure::Error => Err(CheckError::Store(error)),
         }
     }

@@ -53,6 +53,7 @@ pub(crate) struct Settled {
     pub(crate) decided_by: DecidedBy,
     /// One for each ask; `None` where nobody was asked.
     pub(crate) outcomes: Known,
+    /// The limits that refuse because they are not known; after them those in shadow mode that would.
     pub(crate) denied: Denied,
 }
 
@@ -180,6 +181,7 @@ impl Failover {
         if allowed {
             error.keep();
         }
+        denied.extend(verdict::would_deny(question, asks, &known));
         Ok(Settled {
             at: at.unwrap_or_else(|| self.clock.now()),
             allowed,

@@ -1,7 +1,7 @@
 //! Reserving without the store, or with a part of it; and settling what was charged here.
 
-use super::verdict::Verdict;
-use super::{Failover, Share};
+use super::verdict::{Verdict, would_deny};
+use super::{Denied, Failover, Share};
 use crate::decision::{Decision, Pieces};
 use crate::error::CheckError;
 use crate::question::Question;
@@ -55,6 +55,7 @@ impl Failover {
             }));
         }
         let heard = answers.iter().flatten().map(|it| it.at).max();
+        let denied: Denied = would_deny(question, &question.asks, &known).collect();
         let decision = question.piece(&Pieces {
             at: reply
                 .map(|reply| reply.at)
@@ -63,7 +64,7 @@ impl Failover {
             allowed: passed,
             decided_by: by,
             outcomes: &known,
-            denied: &[],
+            denied: &denied,
             spokesman: None,
         });
         Ok((decision, parts))

@@ -23,9 +23,13 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    /// Only enforced limits have a say.
+    /// Only enforced limits have a say; where there is none, those in shadow mode tell who decided.
     pub(super) fn of(question: &Question<'_>, asks: &[Ask<'_>], known: &[Option<Outcome>]) -> Self {
         let (mut error, mut deny, mut by) = (false, false, DecidedBy::Store);
+        if asks.iter().all(|ask| ask.mode == Mode::Shadow) {
+            let by = who_decided(question, asks, known);
+            return Self::GoOn { by };
+        }
         let asks = asks.iter().zip(known);
         for (ask, outcome) in asks.filter(|(ask, _)| ask.mode == Mode::Enforce) {
             match outcome {
@@ -49,6 +53,37 @@ impl Verdict {
             false => Self::GoOn { by },
         }
     }
+}
+
+/// Who decided asks that are all in shadow mode.
+fn who_decided(question: &Question<'_>, asks: &[Ask<'_>], known: &[Option<Outcome>]) -> DecidedBy {
+    let unknown = asks.iter().zip(known).filter(|(_, it)| it.is_none());
+    let by = unknown.map(|(ask, _)| match question.on_failure(ask) {
+        OnFailure::Local => DecidedBy::Local,
+        _ => DecidedBy::Failure,
+    });
+    by.reduce(|one, other| match one {
+        DecidedBy::Local => one,
+        _ => other,
+    })
+    .unwrap_or(DecidedBy::Store)
+}
+
+/// The limits in shadow mode that are not known, and would refuse or fail for that reason.
+pub(super) fn would_deny<'a>(
+    question: &'a Question<'_>,
+    asks: &'a [Ask<'_>],
+    known: &'a [Option<Outcome>],
+) -> impl Iterator<Item = usize> + 'a {
+    let unknown = asks.iter().zip(known).filter(|(ask, outcome)| {
+        let denies = matches!(question.on_failure(ask), OnFailure::Deny | OnFailure::Error);
+        ask.mode == Mode::Shadow && outcome.is_none() && is_deniable(ask) && denies
+    });
+    let mut last = None;
+    unknown.filter_map(move |(ask, _)| {
+        let is_new = last.replace(ask.limit) != Some(ask.limit);
+        is_new.then_some(usize::from(ask.limit))
+    })
 }
 
 /// The limits that refuse because they are not known: the first of them, and every other that was met

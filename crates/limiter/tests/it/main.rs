@@ -30,6 +30,8 @@ mod many;
 mod plans;
 /// What the builder was told, when another configuration comes.
 mod reload;
+/// Everything decided and counted, and nobody refused.
+mod shadow;
 /// Variables and files that a configuration names.
 mod surroundings;
 /// Decisions that must come out to the letter.

@@ -5,24 +5,11 @@ use super::fault::Fault;
 use super::reader::Reader;
 use super::table::Fields;
 use crate::limit::Band;
-use tidegate_core::Mode;
 
-/// Reads for how long, for a limit of this mode, for which requests may wait; `None` where no refusal
-/// closes it.
-pub(super) fn read(
-    reader: &mut Reader<'_>,
-    fields: &Fields<'_>,
-    mode: Mode,
-    waits: bool,
-) -> Option<Band> {
+/// Reads the length of the block of a limit for which requests may wait; `None` if it has none.
+pub(super) fn read(reader: &mut Reader<'_>, fields: &Fields<'_>, waits: bool) -> Option<Band> {
     let value = fields.get("block")?;
     let block = reader.parse(&value, length)??;
-    if mode == Mode::Shadow {
-        let fault = Fault::new("`block` has no effect: a limit that only watches refuses nobody")
-            .help("remove `block`, or `mode: shadow`");
-        reader.warn(value.key_spot(), fault);
-        return None;
-    }
     if waits {
         let fault = Fault::new("a request that waits comes again by itself: it cannot be blocked")
             .help("remove `block`, or `on_refusal: wait`");

@@ -19,6 +19,7 @@ use super::table::Table;
 use super::traces::{LOGS, TRACES};
 use super::words::{
     ALGORITHM, ALIGN, CHARGE, EVALUATE, MISSING, MODE, ON_CHANGE, ON_FAILURE, ON_REFUSAL, PATHS,
+    PLAIN_MODE,
 };
 
 /// The most routes in a configuration.
@@ -43,6 +44,11 @@ pub(super) const ENTRIES_MAX: usize = 16;
 pub(super) static CONFIG: Table = Table {
     what: "the configuration",
     fields: &[
+        optional(
+            "mode",
+            Word(&PLAIN_MODE),
+            "`shadow` decides and counts everything and refuses nobody, whatever limits and guards say. Default: `enforce`.",
+        ),
         optional(
             "listen",
             Map(&LISTEN),

@@ -10,7 +10,7 @@ use super::respond::{self, REFUSAL};
 use super::store::{StoreSettings, StoreTarget};
 use super::table::Shape::{Flag, Map, Text, Word};
 use super::table::{Fields, Table};
-use super::words::{FLAG, GUARD_MODE, REASON};
+use super::words::{FLAG, PLAIN_MODE, REASON};
 use crate::guard::{Effect, Guard, MEMBER_BYTES_MAX, Member, Origin, Reason};
 use crate::limit::{AddressRules, KeyPart};
 use crate::respond::Layer;
@@ -60,7 +60,7 @@ pub(super) static GUARD: Table = Table {
         ),
         optional(
             "mode",
-            Word(&GUARD_MODE),
+            Word(&PLAIN_MODE),
             "`shadow` only counts who is listed; `enforce` unless told.",
         ),
         optional(
@@ -126,7 +126,7 @@ fn guard(
     let origin = origin(reader, &fields, subject.as_ref().map(|it| &it.1), around);
     let refresh = reader.setting(&fields, "refresh", refresh);
     let timeout = reader.setting(&fields, "timeout", timeout);
-    let mode = reader.setting(&fields, "mode", |word| GUARD_MODE.parse(word));
+    let mode = reader.setting(&fields, "mode", |word| PLAIN_MODE.parse(word));
     let told = reader.setting(&fields, "reason", |word| REASON.parse(word));
     let reason = told.unwrap_or(match &subject {
         Some((_, KeyPart::Ip)) => Reason::Blacklisted,

@@ -76,6 +76,7 @@ pub(super) fn read(
         bands: counted.bands,
         algorithm: counted.algorithm,
         mode,
+        shadowed: false,
         quota_mode,
         // Known once all limits are.
         replaces: Vec::new(),
@@ -188,7 +189,7 @@ fn counted(
         algorithm,
         charge,
         waiting,
-        block: block::read(reader, fields, mode, waiting.is_some()),
+        block: block::read(reader, fields, waiting.is_some()),
         refundable: counting.refundable,
     }
 }

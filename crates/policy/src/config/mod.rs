@@ -81,7 +81,7 @@ pub use defaults::Setting;
 pub(crate) use duration::parse as parse_duration_us;
 pub use duration::read as duration;
 pub use environment::{Environment, NoEnvironment};
-pub use explain::{costs, explain};
+pub use explain::{costs, explain, shadow};
 pub(crate) use fault::Fault;
 pub(crate) use fields::{BANDS_MAX, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, optional, required};
 pub(crate) use key::part as parse_key_part;
@@ -121,6 +121,7 @@ use crate::route::Routes;
 use crate::source::PolicySource;
 use crate::statsd::Statsd;
 use crate::traces::{Logs, Traces};
+use tidegate_core::Mode;
 
 /// A whole configuration, known to be sound.
 ///
@@ -144,6 +145,10 @@ use crate::traces::{Logs, Traces};
 /// ```
 #[derive(Debug)]
 pub struct Config {
+    /// Whether anything is refused: in shadow mode limits, guards, blocks and bans are decided and
+    /// counted, and every request passes. [`policies`](Self::policies) and [`guards`](Self::guards) are
+    /// in shadow mode already then.
+    pub mode: Mode,
     /// Where the doors are.
     pub listen: Listen,
     /// Where buckets live.
@@ -280,6 +285,7 @@ policies:
 fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let fields = reader.fields(root, &fields::CONFIG);
     let section = |name| fields.as_ref().and_then(|fields| fields.get(name));
+    let mode = mode(reader, fields.as_ref());
     let routes = section("routes");
     let listen = listen::read(reader, section("listen").as_ref(), routes.as_ref());
     let (store, template) = store::read(reader, section("store").as_ref());
@@ -294,7 +300,7 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     };
     let guards =
         section("guards").map_or_else(Vec::new, |value| guard::read_all(reader, &value, &around));
-    let guards = Guards::new(guards);
+    let guards = Guards::new(guards).in_mode(mode);
     let addresses = section("addresses")
         .and_then(|value| addresses::read(reader, &value, &guards, store.target.redis().is_some()));
     let plans =
@@ -328,12 +334,10 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     let logs = section("logs").and_then(|value| traces::read_logs(reader, &value));
     let admin = section("admin").and_then(|value| admin::read(reader, &value, &listen, &store));
     for policy in &mut policies {
-        policy.guarded_by(&guards);
-    }
-    if addresses.is_some() {
-        policies.iter_mut().for_each(Policy::count_addresses);
+        prepare(policy, &guards, addresses.is_some(), mode);
     }
     Config {
+        mode,
         listen,
         store,
         client,
@@ -349,6 +353,24 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
         logs: logs.unwrap_or_default(),
         admin,
         warnings: Vec::new(),
+    }
+}
+
+/// Reads whether anything is refused at all.
+fn mode(reader: &mut Reader<'_>, fields: Option<&Fields<'_>>) -> Mode {
+    let mode = fields
+        .and_then(|fields| reader.setting(fields, "mode", |word| words::PLAIN_MODE.parse(word)));
+    mode.unwrap_or_default()
+}
+
+/// Prepares a policy for what stands beside it in the configuration.
+fn prepare(policy: &mut Policy, guards: &Guards, counts_addresses: bool, mode: Mode) {
+    policy.guarded_by(guards);
+    if counts_addresses {
+        policy.count_addresses();
+    }
+    if mode == Mode::Shadow {
+        policy.put_in_shadow();
     }
 }
 

@@ -7,13 +7,18 @@ use super::syntax::{Entry, Key, Kind, Node, Place};
 /// A variable and the setting that it overrides.
 struct Override {
     variable: &'static str,
+    /// The section that the field is in; [`TOP`] where it is in none.
     section: &'static str,
     field: &'static str,
     /// Fields that mean the same and give way.
     instead_of: &'static [&'static str],
 }
 
-const OVERRIDES: [Override; 31] = [
+/// Section of fields that stand at the top of the configuration.
+const TOP: &str = "";
+
+const OVERRIDES: [Override; 32] = [
+    setting("TIDEGATE_MODE", TOP, "mode"),
     setting("TIDEGATE_LISTEN_HTTP", "listen", "http"),
     setting("TIDEGATE_LISTEN_GRPC", "listen", "grpc"),
     setting("TIDEGATE_LISTEN_GATEWAY", "listen", "gateway"),
@@ -95,8 +100,13 @@ const fn setting(variable: &'static str, section: &'static str, field: &'static 
 
 /// The variables and the settings that they override, such as `store.timeout`.
 pub fn overrides() -> impl Iterator<Item = (&'static str, String)> {
-    let table = OVERRIDES.iter();
-    table.map(|entry| (entry.variable, format!("{}.{}", entry.section, entry.field)))
+    let path = |entry: &Override| match entry.section {
+        TOP => entry.field.to_owned(),
+        section => format!("{section}.{}", entry.field),
+    };
+    OVERRIDES
+        .iter()
+        .map(move |entry| (entry.variable, path(entry)))
 }
 
 /// Puts what variables say into the tree, so that the same rules read it; then the environment's
@@ -112,6 +122,10 @@ pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
         let Kind::Map(sections) = &mut root.kind else {
             return;
         };
+        if entry.section == TOP {
+            put(sections, entry.field, node);
+            continue;
+        }
         let empty = Kind::Map(Vec::new());
         let section = at(sections, entry.section, place, empty);
         if let Kind::Null = section.kind {

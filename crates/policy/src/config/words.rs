@@ -90,9 +90,9 @@ pub(super) static MODE: Words<(Mode, bool)> = Words {
     ],
 };
 
-/// What a guard does with its word.
-pub(super) static GUARD_MODE: Words<Mode> = Words {
-    noun: "a mode of a guard",
+/// Mode of a guard, and of the whole configuration.
+pub(super) static PLAIN_MODE: Words<Mode> = Words {
+    noun: "a mode here",
     meanings: &[("enforce", Mode::Enforce), ("shadow", Mode::Shadow)],
     known_elsewhere: &[("dry-run", "shadow"), ("shadow_mode", "shadow")],
 };

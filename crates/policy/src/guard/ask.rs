@@ -72,6 +72,16 @@ impl Guards {
         }
     }
 
+    /// The same guards in a configuration of this mode. In shadow mode those that refuse are in shadow
+    /// mode, too. Exemptions stay in force, so that limits count only what they would refuse.
+    pub(crate) fn in_mode(mut self, mode: Mode) -> Self {
+        let refusing = self.all.iter_mut().filter(|it| it.effect == Effect::Refuse);
+        if mode == Mode::Shadow {
+            refusing.for_each(|guard| guard.mode = Mode::Shadow);
+        }
+        self
+    }
+
     /// Whether none is asked: there are none, or all are off.
     #[inline]
     pub fn is_empty(&self) -> bool {

@@ -24,6 +24,8 @@ pub struct Scratch {
     replaced: Vec<usize>,
     /// Limits that refuse because an identity is missing.
     refusing: Vec<Refused>,
+    /// Limits in shadow mode that would refuse for that reason.
+    watching: Vec<Refused>,
 }
 
 /// A limit that a request meets.
@@ -63,6 +65,9 @@ pub struct Meeting<'s> {
     /// The limit that refuses the request because an identity is missing, the first of them if there
     /// are several. Then none is met.
     pub refused: Option<Refused>,
+    /// The limits in shadow mode that would refuse the request for the same reason. They are not among
+    /// those that are met.
+    pub watching: &'s [Refused],
     text: &'s str,
 }
 
@@ -81,6 +86,7 @@ impl Scratch {
         Meeting {
             met: &self.met,
             refused: self.refusing.first().copied(),
+            watching: &self.watching,
             text: &self.text,
         }
     }
@@ -113,7 +119,7 @@ impl Policy {
     ///
     /// With [`Evaluate::First`](crate::Evaluate::First) each of these searches ends with the first enforced one. Where
     /// [`Missing`](crate::Missing) says so, a limit whose identity is absent is passed over, which does not end the
-    /// search, or refuses the request. One that only watches refuses nothing, and is passed over too.
+    /// search, or refuses the request. One in shadow mode refuses nothing, and is noted instead.
     /// What any of them replaces is left out in the end.
     pub fn meet<'s>(
         &self,
@@ -154,10 +160,12 @@ impl Policy {
             text,
             replaced,
             refusing,
+            watching,
         } = scratch;
         met.clear();
         text.clear();
         refusing.clear();
+        watching.clear();
         let facts = Facts::of(request, self.matcher.reads(), spellings);
         let mut search = Search {
             policy: self,
@@ -166,6 +174,7 @@ impl Policy {
             met,
             text,
             refusing,
+            watching,
         };
         let is_over = search.whole(&facts, walk, values).is_break();
         if !request.descriptors.is_empty() && !is_over {
@@ -178,7 +187,12 @@ impl Policy {
         if refused.is_some() {
             met.clear();
         }
-        Meeting { met, refused, text }
+        Meeting {
+            met,
+            refused,
+            watching,
+            text,
+        }
     }
 
     /// The names, in lower case, of the headers that any condition or key reads, so that doors

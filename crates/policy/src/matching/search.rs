@@ -24,6 +24,8 @@ pub(super) struct Search<'s> {
     pub(super) text: &'s mut String,
     /// Limits that refuse because an identity is missing.
     pub(super) refusing: &'s mut Vec<Refused>,
+    /// Limits in shadow mode that would refuse for that reason.
+    pub(super) watching: &'s mut Vec<Refused>,
 }
 
 /// What a limit is met by: the request as a whole, or one of its descriptors.
@@ -150,7 +152,7 @@ impl Search<'_> {
 
     /// Whether nothing is looked at after this one.
     fn decides(&self, limit: &Limit) -> bool {
-        self.policy.evaluate == Evaluate::First && limit.mode == Mode::Enforce
+        self.policy.evaluate == Evaluate::First && limit.ends_search()
     }
 
     /// Meets a limit whose conditions hold, unless an identity is absent that it needs.
@@ -219,16 +221,18 @@ impl Search<'_> {
         Tried::PassedOver
     }
 
-    /// Refuses the request, unless the limit only watches.
+    /// Refuses the request, or notes that a limit in shadow mode would.
     fn refuse(&mut self, number: usize, limit: &Limit, by: &By<'_>) -> Tried {
-        if limit.mode != Mode::Enforce {
-            return Tried::PassedOver;
-        }
-        self.refusing.push(Refused {
+        let refused = Refused {
             limit: number,
             descriptor: by.descriptor,
             planned: by.planned,
-        });
+        };
+        if limit.mode != Mode::Enforce {
+            self.watching.push(refused);
+            return Tried::PassedOver;
+        }
+        self.refusing.push(refused);
         Tried::Refused
     }
 
@@ -245,6 +249,7 @@ impl Search<'_> {
         let stays = |limit: usize| replaced.binary_search(&limit).is_err();
         self.met.retain(|met| stays(met.limit));
         self.refusing.retain(|refused| stays(refused.limit));
+        self.watching.retain(|refused| stays(refused.limit));
     }
 }
 

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use clap::Args;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use tidegate::Mode;
 use tidegate_policy::Config;
 
 /// What the first line of a printed configuration says.
@@ -39,6 +40,9 @@ pub struct GatewayArgs {
     /// Where health and metrics listen. Default: 127.0.0.1:8090, or a free port if that one is taken
     #[arg(long, value_name = "ADDRESS")]
     pub admin: Option<SocketAddr>,
+    /// Refuse nobody: limits are decided and counted, and every request passes
+    #[arg(long)]
+    pub shadow: bool,
     /// How many seconds to go on serving after SIGTERM or Ctrl-C, while health checks are told that it is
     /// about to stop: as long as balancers take to notice
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
@@ -61,15 +65,18 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
     let mut environment = ProcessEnvironment::new();
     environment.set("TIDEGATE_LISTEN_GATEWAY", args.listen);
     environment.set("TIDEGATE_LISTEN_ADMIN", args.admin);
+    environment.set("TIDEGATE_MODE", args.shadow.then_some("shadow"));
     let config = Config::parse(&text, "command line", &environment).map_err(Failure::input)?;
     serve::report_start(&config, "command line", &environment);
     let tries = tries(&config);
+    let is_shadow = config.mode == Mode::Shadow;
     serve::start(
         config,
         serve::Stop::of(args.notice, args.drain),
         |listeners| {
             let gateway = listeners.gateway.as_ref()?.tcp()?;
-            Some(greeting(args, gateway, listeners.admin.tcp()?, tries))
+            let addresses = (gateway, listeners.admin.tcp()?);
+            Some(greeting(args, addresses, tries, is_shadow))
         },
     )
 }
@@ -85,7 +92,9 @@ fn text(args: &GatewayArgs) -> Result<String, Failure> {
     if let Some(address) = args.admin {
         let _ = writeln!(doors, "  admin: \"{address}\"");
     }
-    Ok(format!("{HEADING}{}", text.replacen(LISTEN, &doors, 1)))
+    let mode = if args.shadow { "mode: shadow\n" } else { "" };
+    let text = text.replacen(LISTEN, &doors, 1);
+    Ok(format!("{HEADING}{mode}{text}"))
 }
 
 /// So many requests at once, and some of them are refused.
@@ -96,7 +105,12 @@ fn tries(config: &Config) -> u64 {
     room.saturating_mul(2).clamp(2, TRIES_MAX)
 }
 
-fn greeting(args: &GatewayArgs, gateway: SocketAddr, admin: SocketAddr, tries: u64) -> String {
+fn greeting(
+    args: &GatewayArgs,
+    (gateway, admin): (SocketAddr, SocketAddr),
+    tries: u64,
+    is_shadow: bool,
+) -> String {
     let (gateway, admin) = (reachable(gateway), reachable(admin));
     let mut text = format!("Tidegate passes on what comes to http://{gateway}, to\n");
     for upstream in &args.upstreams {
@@ -105,7 +119,7 @@ fn greeting(args: &GatewayArgs, gateway: SocketAddr, admin: SocketAddr, tries: u
     let _ = write!(
         text,
         "\
-Each client address may ask {limit}; beyond that it is told 429, and when to come back. Try it:
+Each client address may ask {limit}; beyond that it {refused}. Try it:
 
   curl -i http://{gateway}/
   curl -s -o /dev/null -w '%{{http_code}}\\n' 'http://{gateway}/?[1-{tries}]' | sort | uniq -c
@@ -116,6 +130,11 @@ To go on with a file:  the same command with --print > tidegate.yaml,
 To stop:               Ctrl-C
 ",
         limit = args.limit.trim(),
+        refused = if is_shadow {
+            "passes all the same and is counted (shadow mode)"
+        } else {
+            "is told 429, and when to come back"
+        },
     );
     text
 }

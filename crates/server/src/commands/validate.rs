@@ -8,7 +8,7 @@ use clap::Args;
 use std::fmt::Write;
 use std::path::PathBuf;
 use tidegate_policy::Config;
-use tidegate_policy::config::{costs, explain};
+use tidegate_policy::config::{costs, explain, shadow};
 
 /// What to check.
 #[derive(Args, Debug)]
@@ -32,6 +32,10 @@ pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     let (config, notes) = loaded.map_err(Failure::from)?;
     let plans = plans::check(&config)?;
     let mut text = verdict(&source.name(), &config, plans.warnings.len());
+    // An explanation says so by itself.
+    if let (false, Some(shadow)) = (args.explain, shadow(&config)) {
+        let _ = write!(text, "\n\n{shadow}");
+    }
     for plan in plans.summaries.iter().chain(&plans.warnings) {
         let _ = write!(text, "\n\n{plan}");
     }

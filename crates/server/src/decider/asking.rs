@@ -66,6 +66,9 @@ impl<S: Store> Decider<S> {
             if !decision.is_allowed() {
                 log_refusal(decision);
             }
+            if rules.is_shadow() {
+                log_shadow(decision);
+            }
         }
         outcome
     }
@@ -118,6 +121,9 @@ impl<S: Store> Decider<S> {
                 if !decision.is_allowed() {
                     log_refusal(decision);
                 }
+                if rules.is_shadow() {
+                    log_shadow(decision);
+                }
             }
             Err(CheckError::Store(_)) => {
                 if let Some(policy) = rules.policy(request.policy) {
@@ -150,4 +156,27 @@ fn log_refusal(decision: &Decision) {
         decided_by = decision.decided_by().as_str(),
         "refused"
     );
+}
+
+/// Logs what would have been refused, had not everything been in shadow mode.
+#[cold]
+fn log_shadow(decision: &Decision) {
+    for guard in decision.watching_guards() {
+        debug!(
+            policy = decision.policy(),
+            guard = guard.name,
+            reason = guard.reason.as_str(),
+            "would be refused"
+        );
+    }
+    for limit in decision.shadow_refusals() {
+        debug!(
+            policy = decision.policy(),
+            limit = limit.limit(),
+            band = limit.band(),
+            reason = limit.reason().as_str(),
+            decided_by = decision.decided_by().as_str(),
+            "would be refused"
+        );
+    }
 }

@@ -24,11 +24,12 @@ use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{
-    AnyStore, BuildError, CheckError, Config, Limiter, PlansError, Request, Rules, Store,
+    AnyStore, BuildError, CheckError, Config, Limiter, Mode, PlansError, Request, Rules, Store,
 };
 use tidegate_policy::Policy;
 use tidegate_policy::statsd::Statsd;
 use tokio::time::timeout;
+use tracing::{info, warn};
 
 /// How long it may take to tell other instances that this one goes.
 const FAREWELL: Duration = Duration::from_millis(200);
@@ -79,6 +80,9 @@ impl Decider {
     /// there yet.
     pub async fn start(config: Config) -> Result<Self, BuildError> {
         let counters = Counters::new(&config.policies);
+        if config.mode == Mode::Shadow {
+            tell(config.mode);
+        }
         // Put aside, both: they are large, and each of them happens once.
         let builder = Limiter::builder().config(config).listed();
         let limiter = Box::pin(builder.start()).await?;
@@ -111,6 +115,14 @@ impl Decider {
     pub async fn leave(&self) {
         // They notice anyhow, a little later.
         timeout(FAREWELL, self.limiter.leave()).await.ok();
+    }
+}
+
+/// Logs whether anything is refused from now on.
+fn tell(mode: Mode) {
+    match mode {
+        Mode::Shadow => warn!("shadow mode: every request passes, refusals are only counted"),
+        Mode::Enforce => info!("enforcing: shadow mode has ended"),
     }
 }
 
@@ -160,12 +172,21 @@ impl<S: Store> Decider<S> {
     /// Decides by `config` from now on. Decisions under way keep what they began with, and are
     /// counted all the same. An error leaves everything as it was. One at a time.
     pub(crate) fn reload(&self, config: Config) -> Result<(), BuildError> {
+        let mode = config.mode;
+        let was_shadow = self.is_shadow();
         let before = self.metrics.lay_out(&config.policies);
         let reloaded = self.limiter.reload(config);
-        if reloaded.is_err() {
-            self.metrics.put_back(before);
+        match &reloaded {
+            Err(_) => self.metrics.put_back(before),
+            Ok(()) if was_shadow != (mode == Mode::Shadow) => tell(mode),
+            Ok(()) => {}
         }
         reloaded
+    }
+
+    /// Returns true if everything is in shadow mode: decided and counted, and nothing refuses.
+    pub(crate) fn is_shadow(&self) -> bool {
+        self.limiter.rules().is_ok_and(|rules| rules.is_shadow())
     }
 
     /// Whether a request could be decided: changes nothing, counts nothing.

@@ -51,6 +51,11 @@ impl<S: Store + Debug + 'static> Collector for CountingMetrics<S> {
                 status.banned,
             ),
             (
+                "address_shadow_bans",
+                "Addresses that this instance would have banned, if not in shadow mode.",
+                status.would_ban,
+            ),
+            (
                 "address_bans_ended",
                 "Addresses whose ban this instance has seen end.",
                 status.lifted,

@@ -13,7 +13,7 @@ use tidegate::{DecidedBy, Throttled};
 const COMMANDS: usize = ALL.len() + 1;
 
 /// What may come of `CL.THROTTLE`, and who decided it.
-const OUTCOMES: [(&str, &str); 7] = [
+const OUTCOMES: [(&str, &str); 10] = [
     ("allowed", "store"),
     ("refused", "store"),
     ("allowed", "local"),
@@ -21,7 +21,13 @@ const OUTCOMES: [(&str, &str); 7] = [
     ("allowed", "failure"),
     ("refused", "failure"),
     ("error", "failure"),
+    ("shadow_refused", "store"),
+    ("shadow_refused", "local"),
+    ("shadow_refused", "failure"),
 ];
+
+/// The first of those of shadow mode, which most servers never see.
+const SHADOW: usize = 7;
 
 /// What happened on one connection since it was last [added up](RespMetrics::add).
 #[derive(Debug, Default)]
@@ -55,12 +61,15 @@ impl Tally {
         let nth = match throttled {
             None => 6,
             Some(throttled) => {
-                let of_decider = match throttled.decided_by {
+                let decider = match throttled.decided_by {
                     DecidedBy::Store => 0,
-                    DecidedBy::Local => 2,
-                    _ => 4,
+                    DecidedBy::Local => 1,
+                    _ => 2,
                 };
-                of_decider + usize::from(!throttled.outcome.is_allowed())
+                match throttled.outcome.is_allowed() {
+                    false if throttled.is_shadow => SHADOW + decider,
+                    is_allowed => 2 * decider + usize::from(!is_allowed),
+                }
             }
         };
         if let Some(count) = self.outcomes.get_mut(nth) {
@@ -106,10 +115,14 @@ impl Collector for RespMetrics {
         let help = "What came of CL.THROTTLE, and who decided it.";
         let mut throttled =
             encoder.encode_descriptor("throttle", help, None, MetricType::Counter)?;
-        for ((outcome, decided_by), counter) in OUTCOMES.iter().zip(&self.outcomes) {
+        let outcomes = OUTCOMES.iter().zip(&self.outcomes).enumerate();
+        for (nth, ((outcome, decided_by), counter)) in outcomes {
+            let count = counter.load(Relaxed);
+            if nth >= SHADOW && count == 0 {
+                continue;
+            }
             let labels = [("outcome", *outcome), ("decided_by", *decided_by)];
-            let count = ConstCounter::new(counter.load(Relaxed));
-            count.encode(throttled.encode_family(&labels)?)?;
+            ConstCounter::new(count).encode(throttled.encode_family(&labels)?)?;
         }
         Ok(())
     }

@@ -123,3 +123,15 @@ policies: [{{ name: api, limits: [{{ name: all, key: 'attr:project', rate: 1000/
     let keys = ["x-api-key: ours", "x-api-key: stolen"];
     assert_eq!(ask("/", &keys).await, 401);
 }
+
+#[tokio::test]
+async fn in_shadow_mode_everybody_reaches_the_upstream() {
+    let upstream = Upstream::start().await;
+    let config = config(&format!("http://{}", upstream.address), "10.0.0.0/8");
+    let gate = Gate::start(&format!("mode: shadow{}", config.replace("1000/s", "1/h"))).await;
+    for target in ["/limited", "/limited", "/open"] {
+        let passed = get(&gate, "127.0.0.5", target, &["user-agent: robot"]).await;
+        assert_eq!(passed.status(), 200, "{target}");
+    }
+    assert_eq!(upstream.seen().len(), 3);
+}

@@ -39,3 +39,29 @@ policies:
         "{page}"
     );
 }
+
+#[tokio::test]
+async fn in_shadow_mode_nobody_is_over_a_limit() {
+    let server = Server::start(
+        "
+mode: shadow
+guards: [{ name: projects, refuse: 'descriptor:project', list: [p1] }]
+policies:
+  - name: edge
+    domain: shop/http
+    limits: [{ name: per-user, match: { descriptor: [user] }, key: 'descriptor:user', rate: 1/hour }]
+",
+    )
+    .await;
+    let mut client = server.client().await;
+    let user: &[(&str, &str)] = &[("user", "ann")];
+    let project: &[(&str, &str)] = &[("project", "p1")];
+    for _ in 0..3 {
+        let passes = ask(&mut client, about(&[user, project])).await;
+        assert_eq!(codes(&passes), ["OK", "OK", "OK"]);
+    }
+    let page = metrics(&server).await;
+    let refused =
+        r#"limit="per-user",outcome="shadow_refused",decided_by="store",reason="limited"} 2"#;
+    assert!(page.contains(refused), "{page}");
+}

@@ -64,6 +64,8 @@ mod reserve;
 mod reserve_with_curl;
 /// `tidegate reset`.
 mod reset;
+/// Everything decided and counted, and nobody refused.
+mod shadow;
 /// `tidegate simulate` as a process, and at the edges of what it is given.
 mod simulate;
 /// Policy that comes from elsewhere, and changes while it is served.

@@ -25,3 +25,17 @@ async fn a_listed_address_is_refused_and_told_why_and_never_to_come_back() {
     let said = client.ask("TG.CHECK api ip 192.0.2.8").await;
     assert_eq!(values(&said)[7..], ["limited", "-1"], "{said}");
 }
+
+#[tokio::test]
+async fn in_shadow_mode_neither_a_check_nor_a_throttle_is_refused() {
+    let server = Server::start(&format!("mode: shadow{GUARDED}")).await;
+    let mut client = Client::connect(server.resp).await;
+    for _ in 0..3 {
+        let said = client.ask("TG.CHECK api ip 192.0.2.7").await;
+        assert_eq!(values(&said)[..2], ["1", "-1"], "{said}");
+    }
+    let said = client.ask("CL.THROTTLE ann 0 1 60").await;
+    assert_eq!(values(&said)[..4], ["0", "1", "0", "-1"], "{said}");
+    let said = client.ask("CL.THROTTLE ann 0 1 60").await;
+    assert_eq!(values(&said)[..4], ["0", "1", "0", "-1"], "{said}");
+}

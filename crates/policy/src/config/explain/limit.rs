@@ -110,6 +110,11 @@ fn block(limit: &Limit) -> Option<String> {
         Some(_) => ", or as long as their plan says",
         None => "",
     };
+    if limit.mode == Mode::Shadow {
+        return Some(format!(
+            "If enforced, a refusal would block the client for {length}{or_planned}."
+        ));
+    }
     Some(format!(
         "Who is refused is refused for {length} from then on{or_planned}, whatever the bucket holds."
     ))
@@ -139,6 +144,9 @@ fn failure(config: &Config, limit: &Limit) -> String {
             }
         },
         OnFailure::Allow => "the request passes uncounted".to_owned(),
+        OnFailure::Deny | OnFailure::Error if limit.mode == Mode::Shadow => {
+            "the request passes, and counts as one that it would refuse".to_owned()
+        }
         OnFailure::Deny => "the request is refused".to_owned(),
         OnFailure::Error => "the answer is an error".to_owned(),
     };

@@ -18,6 +18,7 @@ use super::{Config, Listener};
 use crate::limit::{Evaluate, Policy};
 use crate::route::Paths;
 pub use redis::costs;
+use tidegate_core::Mode;
 use words::list;
 
 /// What a configuration means, in plain words: one paragraph for each limit and each route.
@@ -27,11 +28,12 @@ use words::list;
 /// assert!(words.contains("1 a second on average, up to 5 at once"));
 /// ```
 pub fn explain(config: &Config) -> String {
-    let mut paragraphs = vec![
+    let mut paragraphs = Vec::from_iter(shadow(config));
+    paragraphs.extend([
         doors(config),
         store(config),
         client::explain(&config.client),
-    ];
+    ]);
     let ipv6_prefix = config.client.ipv6_prefix();
     let guards = config.guards.iter();
     paragraphs.extend(guards.map(|it| guard::explain(it, ipv6_prefix)));
@@ -53,6 +55,12 @@ pub fn explain(config: &Config) -> String {
     }
     paragraphs.extend(config.routes.iter().map(|route| route::explain(route)));
     paragraphs.join("\n\n") + "\n"
+}
+
+/// What shadow mode of the whole configuration means; `None` if it is enforced.
+pub fn shadow(config: &Config) -> Option<String> {
+    let words = "Shadow mode: limits, guards, blocks and bans are decided and counted, and every request passes; none waits.";
+    (config.mode == Mode::Shadow).then(|| words.to_owned())
 }
 
 fn doors(config: &Config) -> String {

@@ -6,7 +6,7 @@ use crate::group::{Group, Tag, subject_of};
 use crate::limit::{Evaluate, KeyPart, Limit, Policy};
 use crate::template::{KeyOf, band_name, push_key};
 use std::time::Duration;
-use tidegate_core::Algorithm;
+use tidegate_core::{Algorithm, Mode};
 
 /// For each policy, in a sentence or two, how many round trips and groups a request costs, and
 /// what would save one. Empty where buckets live in this process.
@@ -193,8 +193,8 @@ pub(super) fn keys(redis: &RedisSettings, policy: &Policy, limit: &Limit) -> Str
         return format!("Key in Redis: {packed}.");
     };
     let block = match limit.block {
-        Some(_) => format!(" Its block: {packed}."),
-        None => String::new(),
+        Some(_) if limit.mode == Mode::Enforce => format!(" Its block: {packed}."),
+        _ => String::new(),
     };
     let names = limit.shapes().iter().map(|band| {
         let name = template.render(&KeyOf {

@@ -15,6 +15,7 @@ pub(super) fn limit(name: &str) -> Limit {
         bands: Vec::new(),
         algorithm: Algorithm::TokenBucket,
         mode: Mode::Enforce,
+        shadowed: false,
         quota_mode: false,
         replaces: Vec::new(),
         charge: Charge::IfFits,

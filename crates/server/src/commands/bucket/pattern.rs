@@ -138,6 +138,7 @@ fn alone(policy: &str, limit: &Limit) -> Policy {
         bands: Vec::new(),
         algorithm: limit.algorithm,
         mode: limit.mode,
+        shadowed: limit.shadowed,
         quota_mode: limit.quota_mode,
         replaces: Vec::new(),
         charge: limit.charge,

@@ -19,6 +19,7 @@ use clap::Args;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
+use tidegate::Mode;
 use tidegate_policy::Config;
 use tidegate_policy::config::{ListenAddress, Setting};
 use tokio::runtime::Runtime;
@@ -50,6 +51,10 @@ pub struct ServeArgs {
     /// Address and port of health and metrics, or unix:PATH; overrides the configuration
     #[arg(long, value_name = "ADDRESS")]
     pub admin: Option<ListenAddress>,
+    /// Refuse nobody, whatever the configuration says: limits, guards, blocks and bans are decided and
+    /// counted, and every request passes
+    #[arg(long)]
+    pub shadow: bool,
     /// How many seconds to go on serving after SIGTERM or Ctrl-C, while health checks are told that it is
     /// about to stop: as long as balancers take to notice
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
@@ -85,6 +90,7 @@ impl ServeArgs {
             let address = address.as_ref()?;
             Some((name, address.to_string()))
         });
+        let shadow = self.shadow.then(|| ("TIDEGATE_MODE", "shadow".to_owned()));
         let options = self.envoy.options(peer);
         let folder = self.envoy.envoy_config.clone();
         let defaults = peer.settings.iter().map(|setting| Setting {
@@ -94,7 +100,7 @@ impl ServeArgs {
         Ground {
             file: self.config.clone(),
             envoy: folder.map(|folder| (folder, options)),
-            flags: flags.collect(),
+            flags: flags.chain(shadow).collect(),
             defaults: defaults.collect(),
             is_watched: !self.no_watch,
         }
@@ -111,8 +117,10 @@ pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
     report::started(&config, &name);
     report::variables(begun.variables());
     report::warnings(&config);
+    // It shows how a request is refused.
+    let greets = is_built_in && config.mode == Mode::Enforce;
     let greeting = |listeners: &Listeners| {
-        let http = listeners.http.as_ref().filter(|_| is_built_in)?;
+        let http = listeners.http.as_ref().filter(|_| greets)?;
         Some(greeting::text(http.tcp()?, listeners.admin.tcp()?))
     };
     let stop = Stop::of(args.notice, args.drain);

@@ -88,7 +88,7 @@ fn odd_integer(word: &[u8]) -> Result<i64, Wrong<'_>> {
 #[inline]
 pub(super) fn write(throttled: &Throttled, capacity: u64, replies: &mut Replies) {
     let outcome = &throttled.outcome;
-    let is_allowed = outcome.is_allowed();
+    let is_allowed = throttled.is_allowed();
     let retry_after = match outcome.wait.as_micros() {
         Some(wait_us) if !is_allowed => seconds(wait_us),
         _ => -1,

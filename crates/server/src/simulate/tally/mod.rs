@@ -102,6 +102,12 @@ impl Tally {
                 self.rows.count(*row, is_allowed, meeting.subject(met));
             }
         }
+        // Limits in shadow mode that would refuse because an identity or a plan is missing.
+        for watching in bands {
+            if let Some(row) = policy.rows.get(watching.limit_index()) {
+                self.rows.count(*row, watching.is_allowed(), "");
+            }
+        }
     }
 }
 

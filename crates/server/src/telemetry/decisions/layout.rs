@@ -64,9 +64,7 @@ struct LimitCounts {
 pub(super) struct Outcomes {
     allowed: ByDecider,
     refused: ByReason<{ OF_LIMITS.len() }>,
-    /// What is only watched refuses for one reason: nobody is asked where an identity or a plan is
-    /// missing.
-    shadow_refused: ByDecider,
+    shadow_refused: ByReason<{ OF_LIMITS.len() }>,
     /// In every decision, also of those that report another limit.
     pub(super) hits: Hits,
 }
@@ -208,7 +206,8 @@ impl PolicyCounts {
         };
         let limits = policy.limits.iter().enumerate();
         let mut limits: BTreeMap<_, _> = limits.map(laid_out).collect();
-        let mut has_shadow = limits.values().any(|limit| limit.is_shadow);
+        let mut has_shadow = is_shadow(policy.limit(policy.limits.len()));
+        has_shadow |= limits.values().any(|limit| limit.is_shadow);
         for (name, was) in before.iter().flat_map(|before| before.current_limits()) {
             has_shadow |= was.is_shadow;
             if !limits.contains_key(name) {
@@ -267,14 +266,20 @@ impl PolicyCounts {
     /// Only once there was one: elsewhere it would be noise.
     fn encode_brought(&self, encoder: &mut MetricEncoder<'_>, policy: &str) -> fmt::Result {
         let Outcomes {
-            allowed, refused, ..
+            allowed,
+            refused,
+            shadow_refused,
         } = &*self.brought;
-        if allowed.is_zero() && refused.is_zero() {
-            return Ok(());
-        }
         let of = of_limit(policy, Policy::override_name());
-        allowed.encode(encoder, &of("allowed", Reason::Allowed))?;
-        refused.encode(&OF_LIMITS, encoder, &of("refused", Reason::Limited))
+        if !allowed.is_zero() || !refused.is_zero() {
+            allowed.encode(encoder, &of("allowed", Reason::Allowed))?;
+            refused.encode(&OF_LIMITS, encoder, &of("refused", Reason::Limited))?;
+        }
+        if !shadow_refused.is_zero() {
+            let shadow = of("shadow_refused", Reason::Limited);
+            shadow_refused.encode(&OF_LIMITS, encoder, &shadow)?;
+        }
+        Ok(())
     }
 
     fn current_limits(&self) -> impl Iterator<Item = (&Box<str>, &LimitCounts)> {
@@ -283,16 +288,11 @@ impl PolicyCounts {
 
     #[cold]
     fn count_shadows(&self, decision: &Decision) {
-        // A limit of several bands refuses once, and its bands stand together; one that several
-        // descriptors meet, once for each.
-        let mut last = None;
-        for applied in decision.applied() {
-            let met = Some((applied.limit(), applied.descriptor()));
-            if applied.is_shadow() && !applied.is_allowed() && last != met {
-                last = met;
-                if let Some(limit) = self.limits.get(applied.limit()) {
-                    limit.outcomes.shadow_refused.add(decision.decided_by());
-                }
+        for applied in decision.shadow_refusals() {
+            if let Some(outcomes) = self.outcomes(applied.limit()) {
+                let by = decision.decided_by();
+                let refused = &outcomes.shadow_refused;
+                refused.add(&OF_LIMITS, applied.reason(), by);
             }
         }
     }
@@ -320,7 +320,7 @@ impl LimitCounts {
     fn new(limit: &Limit, key: Option<Arc<str>>, before: Option<&Self>) -> Self {
         Self {
             key,
-            is_shadow: limit.mode == Mode::Shadow,
+            is_shadow: is_shadow(Some(limit)),
             is_current: true,
             outcomes: before.map_or_else(Arc::default, |before| Arc::clone(&before.outcomes)),
         }
@@ -353,10 +353,15 @@ impl LimitCounts {
             refused.encode(&OF_LIMITS, encoder, &of("refused", Reason::Limited))?;
         }
         if self.is_shadow || !shadow_refused.is_zero() {
-            shadow_refused.encode(encoder, &of("shadow_refused", Reason::Limited))?;
+            let shadow = of("shadow_refused", Reason::Limited);
+            shadow_refused.encode(&OF_LIMITS, encoder, &shadow)?;
         }
         Ok(())
     }
+}
+
+fn is_shadow(limit: Option<&Limit>) -> bool {
+    limit.is_some_and(|limit| limit.mode == Mode::Shadow)
 }
 
 /// What is counted of a limit, by outcome and reason.

@@ -156,6 +156,7 @@ impl Document {
         self.part(
             "configuration",
             json!({
+                "mode": mode(decider),
                 "loaded_at": reloads.loaded(),
                 "reloads": { "applied": applied, "refused": refused },
             }),
@@ -277,4 +278,13 @@ impl Document {
 
 fn word(is_fresh: bool) -> &'static str {
     if is_fresh { "UP" } else { "STALE" }
+}
+
+/// The mode of the whole configuration.
+pub(crate) fn mode<S: Store>(decider: &Decider<S>) -> &'static str {
+    if decider.is_shadow() {
+        "shadow"
+    } else {
+        "enforce"
+    }
 }

@@ -10,6 +10,7 @@ use crate::doors::admin::api::etag::ETag;
 use crate::doors::admin::api::openapi;
 use crate::doors::admin::api::respond::{Done, Refusal};
 use crate::live::{Refused, Standing};
+use crate::telemetry::health;
 use crate::telemetry::instances::agree;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub(in super::super) async fn status(api: &Api, _: &Call) -> Result<Done, Refusa
     Ok(Done::seen(json!({
         "version": view.version,
         "program": env!("CARGO_PKG_VERSION"),
+        "mode": health::mode(&api.decider),
         "served": served,
         "sources": sources.iter().map(source).collect::<Vec<_>>(),
         "store": store(api).await,

@@ -178,7 +178,7 @@ fn items() -> Map<String, Value> {
 
 fn status() -> Value {
     object(json!({
-        "version": text(), "program": text(),
+        "version": text(), "program": text(), "mode": { "enum": ["enforce", "shadow"] },
         "served": {
             "type": "object",
             "properties": {

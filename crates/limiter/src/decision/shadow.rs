@@ -1,0 +1,32 @@
+//! Refusals that shadow mode turned into passes.
+
+use super::{Applied, Decision};
+
+impl Decision {
+    /// The limits in shadow mode that would have refused the request: the first refusing band of each,
+    /// once for every descriptor that met it. [`Applied::reason`] tells why.
+    ///
+    /// ```
+    /// use tidegate::{LimitSpec, Limiter, Reason, Request};
+    ///
+    /// let limit = LimitSpec::new("all").band("1/h").shadow();
+    /// let limiter = Limiter::builder().limit(limit).build()?;
+    /// let decision = limiter.check_now(&Request::new().cost(2))?;
+    /// assert!(decision.is_allowed());
+    /// let reasons: Vec<Reason> = decision.shadow_refusals().map(|it| it.reason()).collect();
+    /// assert_eq!(reasons, [Reason::Limited]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn shadow_refusals(&self) -> impl Iterator<Item = Applied<'_>> {
+        let mut last = None;
+        let refusing = self
+            .applied()
+            .filter(|applied| applied.is_shadow() && !applied.is_allowed());
+        refusing.filter(move |applied| {
+            let met = Some((applied.limit_index(), applied.descriptor()));
+            let is_new = last != met;
+            last = met;
+            is_new
+        })
+    }
+}

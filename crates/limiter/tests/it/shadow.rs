@@ -1,0 +1,285 @@
+use crate::failure::Wired;
+use crate::plans::{document, limiter as planned};
+use std::time::Duration;
+use tidegate::{
+    Config, DecidedBy, Decision, Descriptor, Hits, LimitSpec, Limiter, ManualClock, Reason,
+    Request, Store, Throttle, Timestamp, ToldLimit,
+};
+use tidegate_core::Quota;
+use tidegate_testkit::laws::block_on;
+
+fn limiter(rest: &str) -> Limiter {
+    let limiter = Limiter::from_yaml(&format!("mode: shadow\n{rest}"));
+    limiter.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn limits(limits: &str) -> Limiter {
+    limiter(&format!("policies: [{{ name: api, limits: [{limits}] }}]"))
+}
+
+/// The limits that would have refused, and why.
+fn would(decision: &Decision) -> Vec<(&str, Reason)> {
+    assert!(decision.is_allowed(), "{decision:?}");
+    assert!(decision.binding().is_none(), "nothing is reported");
+    let refusing = decision.shadow_refusals();
+    refusing.map(|it| (it.limit(), it.reason())).collect()
+}
+
+#[test]
+fn every_limit_counts_and_none_refuses() {
+    let limiter = limits("{ name: all, rate: 2/h }, { name: user, key: user, rate: 1/h }");
+    let ann = Request::new().user("ann");
+    let check = || limiter.check_now(&ann).unwrap();
+    assert_eq!(would(&check()), []);
+    assert_eq!(would(&check()), [("user", Reason::Limited)]);
+    let both = [("all", Reason::Limited), ("user", Reason::Limited)];
+    assert_eq!(would(&check()), both, "the second request took from `all`");
+}
+
+#[test]
+fn an_identity_that_is_missing_was_not_counted_in_shadow() {
+    let limiter =
+        limits("{ name: user, key: user, missing: refuse, rate: 5/h }, { name: all, rate: 5/h }");
+    let decision = limiter.check_now(&Request::new()).unwrap();
+    assert_eq!(would(&decision), [("user", Reason::NoIdentity)]);
+    let left = |decision: &Decision| {
+        let mut all = decision.applied().filter(|it| it.limit() == "all");
+        all.next().map(|it| it.remaining())
+    };
+    assert_eq!(
+        left(&decision),
+        Some(4),
+        "the request passes, so others count it"
+    );
+}
+
+#[test]
+fn a_subject_without_a_plan_is_counted_and_passes() {
+    let text = "
+mode: shadow
+plans: [{ name: events, from: { file: plans.yaml } }]
+policies:
+  - name: events
+    limits:
+      - { name: plan, key: attr:project, rate: { plan: events, subject: attr:project, default: refuse } }
+";
+    let (limiter, _) = planned(text, "projects: { one: { N: 3, T: 60 } }");
+    let ask = |project| {
+        let attributes = [("project", project)];
+        limiter.check_now(&Request::new().attributes(&attributes))
+    };
+    assert_eq!(would(&ask("two").unwrap()), [("plan", Reason::NoPlan)]);
+    assert_eq!(would(&ask("one").unwrap()), []);
+    let more = "projects: { one: { N: 1, T: 60 } }";
+    limiter.replace_plans("events", document(more)).unwrap();
+    assert_eq!(would(&ask("one").unwrap()), [("plan", Reason::Limited)]);
+}
+
+#[test]
+fn guards_refuse_nobody_and_exemptions_still_keep_limits_from_counting() {
+    let limiter = limiter(
+        "
+guards:
+  - { name: closed, refuse: user, list: [eve] }
+  - { name: staff, exempt: ip, list: [10.0.0.0/8] }
+policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }]
+",
+    );
+    let eve = Request::new().user("eve");
+    let decision = limiter.check_now(&eve).unwrap();
+    assert_eq!(would(&decision), []);
+    let guards = decision.watching_guards().map(|guard| guard.name.as_str());
+    assert_eq!(guards.collect::<Vec<_>>(), ["closed"]);
+    assert!(limiter.check_guards(&eve).unwrap().is_allowed());
+    let staff = eve.ip("10.0.0.1".parse().unwrap()).cost(9);
+    let exempt = limiter.check_now(&staff).unwrap();
+    assert_eq!((would(&exempt), exempt.reason()), (vec![], Reason::Exempt));
+}
+
+#[test]
+fn a_limit_that_decides_alone_still_ends_the_search() {
+    let text = "
+policies:
+  - name: api
+    evaluate: first
+    limits:
+      - { name: watched, rate: 9/h, mode: shadow }
+      - { name: login, match: [{ path: /login }], rate: 1/h }
+      - { name: rest, rate: 1/h }
+";
+    let limiter = limiter(text);
+    let login = Request::new().path("/login");
+    let met = |decision: Decision| -> Vec<String> {
+        let names = decision.applied().map(|it| it.limit().to_owned());
+        names.collect()
+    };
+    assert_eq!(
+        met(limiter.check_now(&login).unwrap()),
+        ["watched", "login"]
+    );
+    let rest = limiter.check_now(&Request::new()).unwrap();
+    assert_eq!(would(&rest), [], "`rest` was not charged by the other");
+}
+
+#[test]
+fn nobody_is_blocked_and_nothing_is_written_that_would_block_later() {
+    let text = "policies: [{ name: api, limits: [{ name: all, rate: 1/h, block: 5m }] }]";
+    let shadow = limiter(text);
+    for _ in 0..3 {
+        shadow.check_now(&Request::new()).unwrap();
+    }
+    let block = Quota::block(1_000_000).unwrap();
+    let kept = block_on(shadow.store().inspect(b"api/all/global", &block));
+    assert!(kept.unwrap().is_none());
+    shadow.reload(Config::from_yaml(text).unwrap()).unwrap();
+    let refused = shadow.check_now(&Request::new()).unwrap();
+    assert!(
+        !refused.is_allowed(),
+        "enforced from the reload on, and its bucket was kept"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits() {
+    let limiter = limits("{ name: all, rate: 1/min, on_refusal: wait, max_wait: 30s }");
+    for _ in 0..2 {
+        let decision = limiter.check(&Request::new()).await.unwrap();
+        assert_eq!(decision.waited(), Duration::ZERO);
+    }
+    assert!(!limiter.may_wait() && limiter.waiting().is_empty());
+    let decision = limiter.check(&Request::new()).await.unwrap();
+    assert_eq!(would(&decision), [("all", Reason::Limited)]);
+}
+
+#[test]
+fn limits_that_a_descriptor_brings_refuse_nobody_either() {
+    let limiter = limits("{ name: all, rate: 9/h }");
+    let brought = Descriptor {
+        entries: &[("user", "ann")],
+        hits: Hits::AsRequest,
+        limit: Some(ToldLimit {
+            amount: 1,
+            period_us: 3_600_000_000,
+        }),
+    };
+    let descriptors = [brought];
+    let request = Request::new().descriptors(&descriptors);
+    assert_eq!(would(&limiter.check_now(&request).unwrap()), []);
+    let second = limiter.check_now(&request).unwrap();
+    assert_eq!(would(&second), [("override", Reason::Limited)]);
+    assert!(second.descriptor_allowed(0));
+}
+
+#[tokio::test]
+async fn a_reservation_is_held_although_it_does_not_fit() {
+    let limiter = limiter(
+        "policies: [{ name: llm, reserve: 60s, limits: [{ name: tokens, rate: 100/h }, { name: day, rate: 900/d }] }]",
+    );
+    let reservation = limiter
+        .reserve(&Request::new().cost(800), None)
+        .await
+        .unwrap();
+    assert_eq!(would(reservation.decision()), [("tokens", Reason::Limited)]);
+    let id = reservation.id().expect("it is held");
+    limiter.commit(id, 300).await.unwrap();
+    let looked = limiter.check(&Request::new().cost(0)).await.unwrap();
+    let left: Vec<u64> = looked.applied().map(|it| it.remaining()).collect();
+    assert_eq!(left, [100, 600], "only what was charged is settled");
+}
+
+#[test]
+fn a_quota_that_the_caller_brings_refuses_nobody_either() {
+    let limiter = limits("{ name: all, rate: 9/h }");
+    let quota = Throttle::quota(1, 1, 60).unwrap();
+    let throttle = Throttle {
+        key: b"ann",
+        quota: &quota,
+        quantity: 1,
+    };
+    let rules = limiter.rules().unwrap();
+    let ask = || limiter.throttle_at_once(&rules, &throttle).unwrap();
+    assert!(ask().outcome.is_allowed());
+    let second = ask();
+    assert!(second.is_allowed() && !second.outcome.is_allowed());
+}
+
+#[test]
+fn limits_in_code_are_in_shadow_where_the_configuration_is() {
+    let limiter = Limiter::builder()
+        .yaml("{ mode: shadow, policies: [{ name: api, limits: [{ name: all, rate: 1/h }] }] }")
+        .unwrap()
+        .limit(LimitSpec::new("code").band("1/h"))
+        .build()
+        .unwrap();
+    let request = Request::new().policy("default").cost(2);
+    let decision = limiter.check_now(&request).unwrap();
+    assert_eq!(would(&decision), [("code", Reason::Limited)]);
+}
+
+/// One limit for each word of `on_failure`, in a policy that decides them as `evaluate` says.
+fn cut_off(evaluate: &str) -> Limiter<Wired> {
+    let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
+    let store = Wired::new(&clock);
+    let text = format!(
+        "
+mode: shadow
+store: {{ url: 'redis://db', local_share: 1 }}
+policies:
+  - name: api
+    evaluate: {evaluate}
+    limits:
+      - {{ name: local, rate: 1/h, on_failure: local }}
+      - {{ name: allow, rate: 1/h, on_failure: allow }}
+      - {{ name: deny, rate: 1/h, on_failure: deny }}
+      - {{ name: error, rate: 1/h, on_failure: error }}
+"
+    );
+    let builder = Limiter::builder()
+        .yaml(&text)
+        .expect("a sound configuration");
+    let builder = builder.clock(clock);
+    store.cut();
+    builder.build_with(store).expect("a limiter")
+}
+
+#[test]
+fn a_store_that_is_away_refuses_nobody_and_what_it_would_have_refused_is_counted() {
+    for evaluate in ["all", "each"] {
+        let limiter = cut_off(evaluate);
+        let mut away = vec![("deny", Reason::NoStore), ("error", Reason::NoStore)];
+        away.sort_unstable_by_key(|it| it.0);
+        let would = |decision: &Decision| {
+            let mut would = would(decision);
+            assert_eq!(decision.decided_by(), DecidedBy::Local);
+            would.sort_unstable_by_key(|it| it.0);
+            would
+                .iter()
+                .map(|it| (it.0.to_owned(), it.1))
+                .collect::<Vec<_>>()
+        };
+        let named = |all: &[(&str, Reason)]| {
+            all.iter()
+                .map(|it| (it.0.to_owned(), it.1))
+                .collect::<Vec<_>>()
+        };
+        let first = block_on(limiter.check(&Request::new())).unwrap();
+        assert_eq!(would(&first), named(&away), "{evaluate}");
+        away.push(("local", Reason::Limited));
+        let second = block_on(limiter.check(&Request::new())).unwrap();
+        assert_eq!(would(&second), named(&away), "{evaluate}");
+    }
+}
+
+#[test]
+fn the_mode_changes_by_a_reload_and_buckets_stay() {
+    let text = "policies: [{ name: api, limits: [{ name: all, rate: 2/h }] }]";
+    let shadow = format!("mode: shadow\n{text}");
+    let limiter = Limiter::from_yaml(text).unwrap();
+    let check = || limiter.check_now(&Request::new()).unwrap();
+    check();
+    limiter.reload(Config::from_yaml(&shadow).unwrap()).unwrap();
+    assert_eq!(would(&check()), []);
+    assert_eq!(would(&check()), [("all", Reason::Limited)]);
+    limiter.reload(Config::from_yaml(text).unwrap()).unwrap();
+    assert!(!check().is_allowed());
+}
