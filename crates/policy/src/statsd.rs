@@ -88,6 +88,11 @@ impl Statsd {
     /// # Ok::<(), tidegate_policy::ConfigErrors>(())
     /// ```
     pub fn key(policy: &Policy, limit: usize) -> String {
+        sanitise(&Self::full_key(policy, limit))
+    }
+
+    /// Returns the same name with every character as it is written.
+    pub fn full_key(policy: &Policy, limit: usize) -> String {
         let domain = match policy.is_joined() {
             true => policy.origin(limit),
             false => policy.domain(),
@@ -97,7 +102,7 @@ impl Statsd {
             _ => None,
         };
         let name = policy.limit(limit).map_or("", |limit| limit.name.as_str());
-        sanitise(&format!("{domain}.{}", path.as_deref().unwrap_or(name)))
+        format!("{domain}.{}", path.as_deref().unwrap_or(name))
     }
 }
 

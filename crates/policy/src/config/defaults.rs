@@ -35,13 +35,17 @@ impl fmt::Debug for Setting {
 
 /// Adds the environment's settings to the tree, after Tidegate's own variables.
 ///
-/// Where the URL of a store is set, or `traces`, none of the environment's settings of it apply: they
-/// belong to another server.
+/// Where the URL of a store is set, `traces` or `statsd`, none of the environment's settings of it apply:
+/// they belong to another server.
 pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
-    let (has_store, has_traces) = (has_store(root), root.get("traces").is_some());
+    let sections = [
+        ("store.", has_store(root)),
+        ("traces.", root.get("traces").is_some()),
+        ("statsd.", root.get("statsd").is_some()),
+    ];
     for setting in environment.defaults() {
-        let is_elsewhere = has_store && setting.path.starts_with("store.")
-            || has_traces && setting.path.starts_with("traces.");
+        let mut sections = sections.iter();
+        let is_elsewhere = sections.any(|(name, is_set)| *is_set && setting.path.starts_with(name));
         if is_elsewhere || lacks_listener(root, setting.path) {
             continue;
         }

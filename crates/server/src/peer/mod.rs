@@ -7,9 +7,10 @@
 //! |---|---|
 //! | `table` | every variable and its effect; the documentation has the same table |
 //! | `values` | values as the other program reads them |
-//! | `redis` | the store |
+//! | `redis`, `statsd` | the store, and statistics |
 
 mod redis;
+mod statsd;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -84,6 +85,10 @@ impl Peer {
         add_tls(&mut variables, settings);
         redis::add(&mut variables, settings);
         add_traces(&mut variables, settings);
+        statsd::add(&mut variables, settings);
+        if variables.is_true("SHADOW_MODE") {
+            settings.push(setting(&["SHADOW_MODE"], "mode", "shadow"));
+        }
         if variables.is_true("LIMIT_RESPONSE_HEADERS_ENABLED") {
             let name = ["LIMIT_RESPONSE_HEADERS_ENABLED"];
             settings.push(setting(&name, "respond.headers", "draft-03"));

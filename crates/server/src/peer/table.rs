@@ -224,8 +224,8 @@ pub(super) const TABLE: &[Entry] = &[
     ),
     entry(
         &["SHADOW_MODE"],
-        NothingIfTrue,
-        "write `mode: shadow` on the limits",
+        Honoured,
+        "`mode: shadow` for the whole configuration, unless the file has `mode`",
     ),
     entry(&["QUOTA_MODE"], Honoured, "`mode: quota` for every limit"),
     entry(
@@ -273,8 +273,8 @@ pub(super) const TABLE: &[Entry] = &[
     ),
     entry(
         &["USE_PROMETHEUS"],
-        Nothing,
-        "not needed: metrics are always at `/metrics` of `listen.admin`",
+        Honoured,
+        "turns `statsd` off; metrics are at `/metrics` of `listen.admin` in any case",
     ),
     entry(
         &[
@@ -289,21 +289,26 @@ pub(super) const TABLE: &[Entry] = &[
     entry(
         &["NEAR_LIMIT_RATIO"],
         Nothing,
-        "metrics of Tidegate have no near limit",
+        "the near limit is always 0.8",
     ),
     entry(
         &[
             "USE_STATSD",
+            "DISABLE_STATS",
             "STATSD_HOST",
             "STATSD_PORT",
+            "STATSD_PROTOCOL",
             "USE_DOG_STATSD",
-            "USE_DOG_STATSD_MOGRIFIERS",
             "EXTRA_TAGS",
             "STATS_FLUSH_INTERVAL",
-            "DISABLE_STATS",
         ],
+        Honoured,
+        "`statsd`, unless the file has it",
+    ),
+    entry(
+        &["USE_DOG_STATSD_MOGRIFIERS"],
         Nothing,
-        "metrics are for Prometheus, at `/metrics` of `listen.admin`",
+        "rewrite names in the statsd server or the Datadog agent",
     ),
 ];
 

@@ -73,7 +73,9 @@ fn every_variable_of_the_other_program_is_in_the_table_once() {
     }
     for name in listed {
         let is_known = ALL.split_whitespace().any(|it| it == name);
-        assert!(is_known || name.starts_with("OTEL_"), "{name}");
+        // Those of libraries that it uses.
+        let is_other = name.starts_with("OTEL_") || name == "STATSD_PROTOCOL";
+        assert!(is_known || is_other, "{name}");
     }
 }
 
@@ -221,6 +223,30 @@ fn traces_begin_with_the_defaults_of_the_other_program() {
             "traces.headers.x-team=edge",
             "traces.headers.x-key=secret"
         ]
+    );
+}
+
+#[test]
+fn statistics_go_where_the_environment_has_them() {
+    let of = |set: &[(&str, &str)]| settings(set).join(" ");
+    assert_eq!(of(&[("USE_STATSD", "false")]), "statsd.enabled=false");
+    assert_eq!(of(&[("USE_PROMETHEUS", "true")]), "statsd.enabled=false");
+    let off = [("DISABLE_STATS", "true"), ("STATSD_PORT", "1")];
+    assert_eq!(of(&off), "statsd.enabled=false");
+    assert_eq!(
+        of(&[("STATSD_PORT", "9125"), ("STATS_FLUSH_INTERVAL", "5s")]),
+        "statsd.address=localhost:9125 statsd.prefix=ratelimit.service.rate_limit \
+         statsd.protocol=tcp statsd.interval=5000000us"
+    );
+    assert_eq!(
+        of(&[
+            ("USE_STATSD", "false"),
+            ("USE_DOG_STATSD", "true"),
+            ("STATSD_HOST", "agent"),
+            ("EXTRA_TAGS", "env:prod,team:edge"),
+        ]),
+        "statsd.address=agent:8125 statsd.prefix=ratelimit.service.rate_limit \
+         statsd.format=dogstatsd statsd.protocol=udp statsd.tags.env=prod statsd.tags.team=edge"
     );
 }
 

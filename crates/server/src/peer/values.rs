@@ -30,7 +30,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Returns whether a variable is true; false if it is not set.
-    pub(super) fn is_true(&mut self, name: &'static str) -> bool {
+    pub(super) fn is_true(&mut self, name: &str) -> bool {
         let Some(value) = self.get(name) else {
             return false;
         };
@@ -46,7 +46,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Returns a length of time, in microseconds.
-    pub(super) fn micros(&mut self, name: &'static str) -> Option<u64> {
+    pub(super) fn micros(&mut self, name: &str) -> Option<u64> {
         let micros = micros(&self.get(name)?);
         if micros.is_none() {
             let why = "is not a length of time";
@@ -56,7 +56,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Returns the pairs of a list such as `name:value,name:value`.
-    pub(super) fn pairs(&mut self, name: &'static str, between: char) -> Vec<(String, String)> {
+    pub(super) fn pairs(&mut self, name: &str, between: char) -> Vec<(String, String)> {
         let list = self.get(name).unwrap_or_default();
         let items = list.split(',').map(str::trim).filter(|it| !it.is_empty());
         let pairs: Option<Vec<_>> = items
@@ -73,7 +73,7 @@ impl<'a> Variables<'a> {
     }
 
     /// Returns a share from 0 to 1 as a percentage.
-    pub(super) fn percentage(&mut self, name: &'static str) -> Option<String> {
+    pub(super) fn percentage(&mut self, name: &str) -> Option<String> {
         let percentage = percentage(&self.get(name)?);
         if percentage.is_none() {
             let help = "write a number from 0 to 1 with up to six decimals, for example 0.01";

@@ -78,6 +78,31 @@ async fn the_environment_names_folder_and_listeners() {
     assert!(!ended.stderr.contains("hunter2"), "{}", ended.stderr);
 }
 
+/// It was ignored, and limits refused that were only to be watched.
+#[tokio::test]
+async fn shadow_mode_of_the_environment_enforced() {
+    let (own, folder) = (Folder::make(), Folder::make());
+    let directory = parent(&folder.write("edge.yaml", LIMITS));
+    let start = |arguments: &[&str], value: &str| {
+        let mut command = tidegate(&["serve", "--envoy-config", &directory]);
+        command.args(arguments).envs(ANYWHERE);
+        command.env("SHADOW_MODE", value);
+        Process::start(command)
+    };
+    let file = own.write("tidegate.yaml", "mode: enforce\n");
+    for (arguments, value, refuses) in [
+        (&[][..], "true", false),
+        (&[], "false", true),
+        // The file goes before the environment.
+        (&["--config", &file], "true", true),
+    ] {
+        let mut process = start(arguments, value);
+        let http = process.address("http").await;
+        assert!(ask(http, "ann").await);
+        assert_eq!(ask(http, "ann").await, !refuses, "{arguments:?} {value}");
+    }
+}
+
 #[tokio::test]
 async fn flags_and_the_file_go_before_the_environment() {
     let (own, folder) = (Folder::make(), Folder::make());

@@ -6,22 +6,24 @@
 //! messaging.message_type_marketing.to_number: unit=DAY requests_per_unit=5, shadow_mode: false, quota_mode: false
 //! ```
 //!
-//! Any other is called by its policy and its name, and has a line for each band.
+//! Any other is called by its policy and its name, and has a line for each band. So is one whose
+//! descriptor may hold a secret.
 
 use crate::wire::rls::name_of_period;
 use std::fmt::Write;
 use std::time::Duration;
 use tidegate_core::{Algorithm, Mode, Quota};
 use tidegate_policy::limit::{Limit, Policy};
-use tidegate_policy::mask;
-use tidegate_policy::matching::{EntryPattern, ValuePattern};
+use tidegate_policy::statsd::Statsd;
 
 /// Writes the limits of `policies`. Limits that are switched off are left out.
 pub(super) fn text<'p>(policies: impl Iterator<Item = &'p Policy>) -> String {
     let mut text = String::new();
     for policy in policies {
-        for limit in policy.limits.iter().filter(|limit| limit.enabled) {
-            let name = name(policy, limit);
+        let limits = policy.limits.iter().enumerate();
+        for (number, limit) in limits.filter(|(_, limit)| limit.enabled) {
+            let name = Statsd::full_key(policy, number);
+            let name = name.replace(char::is_control, "_");
             let is_shadow = limit.mode == Mode::Shadow;
             for rate in rates(limit) {
                 // Writing to a string does not fail.
@@ -35,33 +37,6 @@ pub(super) fn text<'p>(policies: impl Iterator<Item = &'p Policy>) -> String {
         }
     }
     text
-}
-
-/// Returns the full key of a limit of descriptors, or else the names of policy and limit.
-fn name(policy: &Policy, limit: &Limit) -> String {
-    let descriptor = match limit.conditions.as_slice() {
-        [condition] => condition.descriptor.as_ref().filter(|it| it.is_exact()),
-        _ => None,
-    };
-    match descriptor {
-        Some(descriptor) => {
-            let entries: Vec<String> = descriptor.entries().iter().map(entry).collect();
-            format!("{}.{}", policy.domain(), entries.join("."))
-        }
-        None => format!("{}.{}", policy.name, limit.name),
-    }
-}
-
-/// Returns the key of an entry, and its value if the limit is for some values only.
-fn entry(entry: &EntryPattern) -> String {
-    let value = match &entry.value {
-        ValuePattern::Any => return entry.name.clone(),
-        ValuePattern::Is(value) => value.as_str(),
-        ValuePattern::Like(pattern) => pattern.as_str(),
-    };
-    let is_secret = mask::is_secret_subject(&entry.name);
-    let value = if is_secret { mask::HIDDEN } else { value };
-    format!("{}_{value}", entry.name)
 }
 
 /// Returns the rates of a limit, one for each band.
@@ -140,7 +115,7 @@ mongo_cps.internal: unit=UNKNOWN requests_per_unit=0, shadow_mode: false, quota_
     }
 
     #[test]
-    fn other_limits_go_by_their_names_and_secrets_are_hidden() {
+    fn limits_without_a_descriptor_or_with_a_secret_in_it_go_by_their_names() {
         let page = dump(
             "
 policies:
@@ -156,7 +131,7 @@ policies:
             "\
 api.per-client: unit=SECOND requests_per_unit=10 burst=50, shadow_mode: true, quota_mode: false
 api.per-client: period=90s requests_per_period=100 burst=100, shadow_mode: true, quota_mode: false
-api.api_key_***: unit=MINUTE requests_per_unit=5, shadow_mode: false, quota_mode: false
+api.key: unit=MINUTE requests_per_unit=5, shadow_mode: false, quota_mode: false
 "
         );
     }
