@@ -39,6 +39,7 @@ mod decision;
 mod each;
 mod error;
 mod failure;
+mod files;
 mod giving;
 mod guarding;
 mod known;
@@ -66,6 +67,8 @@ pub use counting::CountingStatus;
 pub use decision::{Applied, DecidedBy, Decision, HitResult, LimitHits};
 pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
+#[doc(hidden)]
+pub use files::{read_file, read_text, why_unreadable};
 pub use known::ListStatus;
 #[doc(hidden)]
 pub use known::delay as retry_delay;

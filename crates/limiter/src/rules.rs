@@ -58,6 +58,8 @@ pub struct Rules {
     pub(crate) local_share: LocalShare,
     /// The number of the limiter whose they are; 0 until there is one.
     pub(crate) owner: u64,
+    /// Who decides by the clock of this machine; nobody before they are a limiter's.
+    pub(crate) machine_clock: MachineClock,
     /// Where requests wait; none before they are a limiter's.
     pub(crate) rooms: Rooms,
     /// Where rates come from that are not written.
@@ -65,6 +67,15 @@ pub struct Rules {
     /// What they say at present. It changes apart from all the rest, and a decision keeps the version
     /// that it began with.
     pub(crate) planned: Present,
+}
+
+/// Decisions that are made by the clock of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MachineClock {
+    /// Those of the store.
+    pub(crate) store: bool,
+    /// Those made without the store.
+    pub(crate) local: bool,
 }
 
 /// The numbers of policies, by a name of theirs. Of two of one name, the first is meant.
@@ -91,6 +102,7 @@ impl Rules {
             on_failure: store.on_failure,
             local_share: store.local_share,
             owner: 0,
+            machine_clock: MachineClock::default(),
             rooms: Rooms::default(),
             plans: Vec::new(),
             planned: Present::default(),

@@ -40,6 +40,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Outcome, Reply, Timestamp, Wait};
+use tidegate_memory::SystemClock;
 use tidegate_policy::matching::Refused;
 use tidegate_policy::plan::Answer;
 use tidegate_policy::respond::{Refusal, Respond, Spoken};
@@ -351,6 +352,21 @@ impl Decision {
     /// to be asked.
     pub fn at(&self) -> Timestamp {
         self.at
+    }
+
+    /// Returns the present time for answers that name an instant: the wall clock where this machine's
+    /// clock decided, else [`at`](Self::at). They differ once the wall clock was set.
+    pub fn wall_time(&self) -> Timestamp {
+        let machine = self.rules.machine_clock;
+        let is_machine = match self.decided_by {
+            DecidedBy::Store => machine.store,
+            DecidedBy::Local | DecidedBy::Failure => machine.local,
+        };
+        if is_machine || self.at == Timestamp::default() {
+            SystemClock::wall()
+        } else {
+            self.at
+        }
     }
 
     /// How long a limit held the request back before it let it pass (`on_refusal: wait`); zero where

@@ -340,6 +340,10 @@ impl<C: Clock> Store for MemoryStore<C> {
         false
     }
 
+    fn has_machine_clock(&self) -> bool {
+        self.clock.is_machine()
+    }
+
     #[inline]
     fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
         Some(self.decide_now(asks))
