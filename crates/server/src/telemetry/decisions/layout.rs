@@ -269,6 +269,7 @@ impl PolicyCounts {
             allowed,
             refused,
             shadow_refused,
+            hits: _,
         } = &*self.brought;
         let of = of_limit(policy, Policy::override_name());
         if !allowed.is_zero() || !refused.is_zero() {
