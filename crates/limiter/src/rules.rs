@@ -197,6 +197,11 @@ impl Rules {
         })
     }
 
+    /// Returns the policies that are written, in order: without those that routes join.
+    pub fn written(&self) -> impl Iterator<Item = &Policy> {
+        self.policies.iter().filter(|policy| !policy.is_joined())
+    }
+
     /// The policy of this name, or the first; `None` if there is none of this name.
     pub fn policy(&self, name: Option<&str>) -> Option<&Policy> {
         self.meant(name).map(|(_, policy)| policy)

@@ -88,6 +88,11 @@ impl Statsd {
     /// # Ok::<(), tidegate_policy::ConfigErrors>(())
     /// ```
     pub fn key(policy: &Policy, limit: usize) -> String {
+        sanitise(&Self::full_key(policy, limit))
+    }
+
+    /// Returns the same name with every character as it is written.
+    pub fn full_key(policy: &Policy, limit: usize) -> String {
         let domain = if policy.is_joined() {
             policy.origin(limit)
         } else {
@@ -98,7 +103,7 @@ impl Statsd {
             _ => None,
         };
         let name = policy.limit(limit).map_or("", |limit| limit.name.as_str());
-        sanitise(&format!("{domain}.{}", path.as_deref().unwrap_or(name)))
+        format!("{domain}.{}", path.as_deref().unwrap_or(name))
     }
 }
 

@@ -40,26 +40,26 @@ pub struct Cli {
 /// How to log.
 #[derive(Args, Debug)]
 pub struct LogArgs {
-    /// How much to log: error, warn, info, debug, trace, or a list such as `info,hyper=debug`
+    /// How much to log: error, warn, info, debug, trace, or a list such as `info,hyper=debug`.
+    /// Default: info
     #[arg(
         long = "log",
         env = "TIDEGATE_LOG",
         value_name = "LEVEL",
-        default_value = "info",
         global = true
     )]
-    pub level: String,
-    /// How to write it: as lines of text, as JSON, or text on a terminal and JSON elsewhere
+    pub level: Option<String>,
+    /// How to write it: as lines of text, as JSON, or text on a terminal and JSON elsewhere. Default:
+    /// auto
     #[arg(
         // `simulate` has a format of its own.
         id = "log-format",
         long = "log-format",
         env = "TIDEGATE_LOG_FORMAT",
         value_name = "FORMAT",
-        default_value = "auto",
         global = true
     )]
-    pub format: LogFormat,
+    pub format: Option<LogFormat>,
 }
 
 /// What to do.

@@ -5,13 +5,14 @@ use crate::sight::Sight;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use tidegate_policy::config::Environment;
+use tidegate_policy::config::{Environment, Setting};
 
 /// Where a configuration looks up `${NAME}`, overrides and files: flags first, then the process.
 #[derive(Debug, Default)]
 pub struct ProcessEnvironment {
     /// What flags say, under the name of the variable that means the same.
     flags: Vec<(&'static str, String)>,
+    defaults: Vec<Setting>,
     taken: RefCell<BTreeSet<String>>,
     /// The files that were read, each as it looked just before.
     read: RefCell<BTreeMap<PathBuf, Sight>>,
@@ -29,6 +30,11 @@ impl ProcessEnvironment {
     pub fn set(&mut self, name: &'static str, value: Option<impl ToString>) {
         self.flags
             .extend(value.map(|value| (name, value.to_string())));
+    }
+
+    /// Sets settings for where a configuration has none.
+    pub(crate) fn set_defaults(&mut self, defaults: Vec<Setting>) {
+        self.defaults = defaults;
     }
 
     /// The variables that took effect so far, by name. Their values may be secrets.
@@ -73,6 +79,14 @@ impl Environment for ProcessEnvironment {
 
     fn has_file(&self, path: &str) -> Result<(), String> {
         self.process.has_file(path)
+    }
+
+    fn defaults(&self) -> &[Setting] {
+        &self.defaults
+    }
+
+    fn took(&self, variable: &str) {
+        self.taken.borrow_mut().insert(variable.to_owned());
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `errand` | a request of our own to somebody else, now and then |
 //! | `shelf` | texts by name, kept in Redis, etcd or MongoDB, that may be written to |
 //! | `sources` | where plans are loaded from |
+//! | `peer` | the environment variables of envoyproxy/ratelimit |
 //! | `live` | policy that changes while it is served: the file and its sources |
 //! | [`serving`] | what the doors serve: decisions and routes |
 //! | [`decider`] | decides and observes, behind every door |
@@ -37,6 +38,7 @@ mod errand;
 pub mod failure;
 mod live;
 mod open_files;
+mod peer;
 mod proxy;
 #[cfg(feature = "fuzzing")]
 pub use proxy::http1::whole as answer;

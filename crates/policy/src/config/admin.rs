@@ -136,7 +136,7 @@ pub(super) fn read(
         let help = "write `tls: { cert: …, key: …, client_ca: … }` there";
         reader.error(value.key_spot(), fault.help(help));
     }
-    if tls.is_none() && !listen.admin.address.ip().is_loopback() {
+    if tls.is_none() && !listen.admin.address.is_local() {
         let fault = Fault::new(format!(
             "tokens travel to {} in the clear",
             listen.admin.address

@@ -41,7 +41,7 @@ pub(super) fn warn(
     if let (Some(value), Some(resp)) = (door("resp"), &listen.resp) {
         let shows_certificate = resp.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
         let is_open = resp.token.is_none() && !shows_certificate;
-        if is_open && !resp.address.ip().is_loopback() {
+        if is_open && !resp.address.is_local() {
             let fault = Fault::new(format!(
                 "whoever reaches {} may take from any limit: the door asks for no token",
                 resp.address

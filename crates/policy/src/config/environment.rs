@@ -1,5 +1,6 @@
 //! What surrounds a configuration: variables, and the files that hold secrets.
 
+use super::defaults::Setting;
 use super::fault::Fault;
 
 /// The largest value that variables may expand to, in bytes.
@@ -24,6 +25,16 @@ pub trait Environment {
     /// longer than those that [`file`](Self::file) reads.
     fn has_file(&self, path: &str) -> Result<(), String> {
         self.file(path).map(drop)
+    }
+
+    /// Returns settings for where the configuration has none.
+    fn defaults(&self) -> &[Setting] {
+        &[]
+    }
+
+    /// Notes that a variable took effect through one of the [`defaults`](Self::defaults).
+    fn took(&self, variable: &str) {
+        let _ = variable;
     }
 
     /// Whether variables are looked up at all. Where they are not, nobody is told to set one.

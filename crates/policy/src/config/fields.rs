@@ -150,7 +150,7 @@ pub(super) static LISTENER: Table = Table {
         required(
             "address",
             Text("127.0.0.1:8080"),
-            "An IP address and a port; `localhost:8080` is `127.0.0.1:8080`, and `:8080` is every address.",
+            "An IP address and a port; `localhost:8080` is `127.0.0.1:8080`, and `:8080` is every address. Or a unix socket: `unix:PATH` or `unix:PATH?mode=660`.",
         ),
         optional("tls", Map(&TLS), "Speak TLS."),
         optional(
@@ -167,6 +167,16 @@ pub(super) static LISTENER: Table = Table {
             "connections_per_address",
             Whole(1, CONNECTIONS_MAX),
             "Most connections of one client address; IPv6 counts by network. Trusted proxies may have nine tenths of the listener's. Default: a tenth of the listener's, at least 100.",
+        ),
+        optional(
+            "max_connection_age",
+            Text("30m"),
+            "Age at which a connection is asked to close, so that clients connect to new instances: requests in flight finish first. Varied by up to 10%. Not for `resp`. 100ms to 365d, or `off`. Default: 24h for `grpc`, else off.",
+        ),
+        optional(
+            "max_connection_age_grace",
+            Text("1min"),
+            "Time for requests in flight after `max_connection_age`; then the connection is closed. Up to 365d. Default: 1h.",
         ),
         optional(
             "paths",

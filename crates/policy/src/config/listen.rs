@@ -1,18 +1,26 @@
 //! `listen`: where the doors are.
 
+use super::address::{self, ListenAddress};
+use super::duration;
 use super::fault::Fault;
 use super::fields::{CONNECTIONS_MAX, LISTEN, LISTENER, TLS};
 use super::reader::{Reader, Value};
-use super::scalar::{self, pem_path, whole};
+use super::scalar::{pem_path, whole};
 use super::secret::Secret;
 use super::secret_setting::secret;
 use super::syntax::Kind;
+use super::table::Fields;
 use super::words::PATHS;
 use crate::route::Paths;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 /// The port of the gateway unless told.
 const GATEWAY: u16 = 8000;
+
+/// The shortest and the longest maximum age of a connection.
+const AGE_MIN: Duration = Duration::from_millis(100);
+const AGE_MAX: Duration = Duration::from_hours(365 * 24);
 
 /// Where the doors are; a door that is `None` stays closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,13 +47,37 @@ pub struct Listen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {
     /// Where it listens.
-    pub address: SocketAddr,
+    pub address: ListenAddress,
     /// How it speaks TLS, if it does.
     pub tls: Option<Tls>,
     /// What callers must present, if anything.
     pub token: Option<Secret>,
     /// The most connections of one client address. Default: the server's choice.
     pub connections_per_address: Option<usize>,
+    /// The maximum age of a connection, if it has one.
+    pub age: Option<ConnectionAge>,
+}
+
+/// The maximum age of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionAge {
+    /// The age at which the server asks the client to close, and takes no new requests.
+    pub max: Duration,
+    /// The time that requests in flight then have. After it the server closes the connection.
+    pub grace: Duration,
+}
+
+impl ConnectionAge {
+    /// The age of gRPC connections by default, as envoyproxy/ratelimit has it.
+    const GRPC: Self = Self {
+        max: Duration::from_hours(24),
+        grace: Self::GRACE,
+    };
+
+    const GRACE: Duration = Duration::from_hours(1);
+
+    /// The word for connections without a maximum age.
+    const OFF: &str = "off";
 }
 
 /// The TLS of a door: paths of PEM files.
@@ -77,21 +109,13 @@ impl Listener {
     /// A door on this machine alone.
     fn local(port: u16) -> Self {
         Self {
-            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port),
+            address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port).into(),
             tls: None,
             token: None,
             connections_per_address: None,
+            age: None,
         }
     }
-}
-
-/// Reads an address as `listen` does: `127.0.0.1:8080`, `localhost:8080`, which is the same, or
-/// `:8080` for every address.
-///
-/// # Errors
-/// Says what is wrong with the text, and what to write.
-pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    scalar::listen_address(text).map_err(Fault::into_sentence)
 }
 
 /// Reads `listen`, which stands beside these `routes`.
@@ -114,7 +138,7 @@ pub(super) fn read(
     let mut door = |name| {
         let value = fields.get(name)?;
         let listener = listener(reader, &value, &mut paths)?;
-        refuse_shared_address(reader, &value, &mut taken, listener.address);
+        refuse_shared_address(reader, &value, &mut taken, &listener.address);
         Some(listener)
     };
     let http = door("http");
@@ -147,10 +171,12 @@ pub(super) fn read(
 fn unwritten_gateway(
     reader: &mut Reader<'_>,
     routes: &Value<'_>,
-    taken: &[(SocketAddr, String)],
+    taken: &[(ListenAddress, String)],
 ) -> Listener {
     let gateway = Listener::local(GATEWAY);
-    let clash = taken.iter().find(|(other, _)| *other == gateway.address);
+    let clash = taken
+        .iter()
+        .find(|(other, _)| other.clashes(&gateway.address));
     if let Some((address, other)) = clash {
         let message =
             format!("with `routes` the gateway listens on {address}, and so does `{other}`");
@@ -173,12 +199,12 @@ fn listener(
     paths: &mut Option<Paths>,
 ) -> Option<Listener> {
     if !matches!(value.node.kind, Kind::Map(_)) {
-        let address = reader.parse(value, scalar::listen_address)?;
         return Some(Listener {
-            address,
+            address: reader.parse(value, address::parse)?,
             tls: None,
             token: None,
             connections_per_address: None,
+            age: default_age(value),
         });
     }
     let fields = reader.fields(value, &LISTENER)?;
@@ -200,13 +226,58 @@ fn listener(
             );
         }
     }
-    let address = fields.get("address")?;
+    let age = connection_age(reader, value, &fields);
+    let written = fields.get("address")?;
     Some(Listener {
-        address: reader.parse(&address, scalar::listen_address)?,
+        address: reader.parse(&written, address::parse)?,
         tls,
         token,
         connections_per_address,
+        age,
     })
+}
+
+fn default_age(listener: &Value<'_>) -> Option<ConnectionAge> {
+    (listener.path == "listen.grpc").then_some(ConnectionAge::GRPC)
+}
+
+/// Reads the maximum age of a listener's connections.
+fn connection_age(
+    reader: &mut Reader<'_>,
+    listener: &Value<'_>,
+    fields: &Fields<'_>,
+) -> Option<ConnectionAge> {
+    let names = ["max_connection_age", "max_connection_age_grace"];
+    if listener.path == "listen.resp" {
+        for written in names.iter().filter_map(|name| fields.get(name)) {
+            let fault = Fault::new("connections of the Redis protocol have no maximum age")
+                .help("remove it: Redis clients cannot be told to open a new connection");
+            reader.error(written.key_spot(), fault);
+        }
+        return None;
+    }
+    let [age, grace] = names;
+    let max = reader.setting(fields, age, |text| match text {
+        ConnectionAge::OFF => Ok(None),
+        text => age_within(text, AGE_MIN).map(Some),
+    });
+    let grace = reader.setting(fields, grace, |text| age_within(text, Duration::ZERO));
+    let default = default_age(listener);
+    let max = max.unwrap_or_else(|| default.map(|age| age.max))?;
+    Some(ConnectionAge {
+        max,
+        grace: grace.unwrap_or(ConnectionAge::GRACE),
+    })
+}
+
+/// Reads an age of at least `least`.
+fn age_within(text: &str, least: Duration) -> Result<Duration, Fault> {
+    let age = Duration::from_micros(duration::parse(text)?);
+    if (least..=AGE_MAX).contains(&age) {
+        return Ok(age);
+    }
+    let message = format!("{} is not from {least:?} to 365d", Fault::quote(text));
+    Err(Fault::new(message).help("for example `30m`, or `off` for connections of any age"))
 }
 
 fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Tls> {
@@ -224,20 +295,17 @@ fn tls(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Tls> {
 fn refuse_shared_address(
     reader: &mut Reader<'_>,
     value: &Value<'_>,
-    taken: &mut Vec<(SocketAddr, String)>,
-    address: SocketAddr,
+    taken: &mut Vec<(ListenAddress, String)>,
+    address: &ListenAddress,
 ) {
-    // Port 0 is a different port each time.
-    let clash = taken
-        .iter()
-        .find(|(other, _)| *other == address && address.port() != 0);
+    let clash = taken.iter().find(|(other, _)| other.clashes(address));
     if let Some((_, other)) = clash {
         let fault = Fault::new(format!(
             "{} listens on {address}, and so does `{other}`",
             value.name()
         ))
-        .help("give each door a port of its own");
+        .help("give each listener its own port or socket");
         reader.error(value.spot(), fault);
     }
-    taken.push((address, value.path.clone()));
+    taken.push((address.clone(), value.path.clone()));
 }

@@ -3,17 +3,18 @@
 //! | module | what it is |
 //! |---|---|
 //! | `syntax` | the text as a tree that knows where everything stands |
-//! | `overrides`, `collector`, `environment` | what variables and files have to say |
+//! | `overrides`, `defaults`, `collector`, `environment` | what variables and files have to say |
 //! | `table`, `fields`, `words` | the language: every field and every word, told once |
 //! | `reader` | walks the tree and collects what is wrong |
 //! | `listen`, `doors`, `store`, `addresses`, `admin`, `alerts`, `traces`, `statsd`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
-//! | `rate`, `duration`, `size`, `host`, `foreign_path`, `local_share`, `scalar`, `secret` | single values |
+//! | `rate`, `duration`, `size`, `host`, `address`, `foreign_path`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
 //! | `alone`, `gateway` | parts of it on their own; the whole from a few flags |
 //! | `explain` | what a configuration means, in plain words |
 //! | `schema` | the language as a JSON Schema, for editors |
 
+mod address;
 mod addresses;
 mod admin;
 mod alerts;
@@ -23,6 +24,7 @@ mod block;
 mod client;
 mod collector;
 mod condition;
+mod defaults;
 mod descriptor;
 mod domain;
 mod doors;
@@ -70,11 +72,13 @@ mod waiting;
 mod warn;
 mod words;
 
+pub use address::ListenAddress;
 pub(crate) use band::{
     Counting, build_planned as build_band, down_by_amount, parse as parse_band,
     parse_changing as parse_band_changing,
 };
 pub(crate) use client::parse_alone as parse_client;
+pub use defaults::Setting;
 pub(crate) use duration::parse as parse_duration_us;
 pub use duration::read as duration;
 pub use environment::{Environment, NoEnvironment};
@@ -83,7 +87,7 @@ pub(crate) use fault::Fault;
 pub(crate) use fields::{BANDS_MAX, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, optional, required};
 pub(crate) use key::part as parse_key_part;
 pub use key::read_part as key_part;
-pub use listen::{Listen, Listener, Tls, listen_address};
+pub use listen::{ConnectionAge, Listen, Listener, Tls};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
 pub(crate) use plans::http_url as parse_http_url;

@@ -1,5 +1,6 @@
 //! Settings that an environment variable overrides, whatever the file says.
 
+use super::defaults;
 use super::environment::Environment;
 use super::store;
 use super::syntax::{Entry, Key, Kind, Node, Place};
@@ -110,8 +111,8 @@ pub fn overrides() -> impl Iterator<Item = (&'static str, String)> {
         .map(move |entry| (entry.variable, path(entry)))
 }
 
-/// Puts what variables say into the tree, so that the same rules read it. A variable that is set
-/// to nothing counts as not set.
+/// Puts what variables say into the tree, so that the same rules read it; then the environment's
+/// defaults. A variable that is set to nothing counts as not set.
 pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
     if let Kind::Map(sections) = &mut root.kind {
         for section in sections.iter_mut().filter(|it| it.key.text == "store") {
@@ -143,6 +144,7 @@ pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
             put(fields, entry.field, node);
         }
     }
+    defaults::apply(root, environment);
 }
 
 /// What a variable says. Lists are written with commas.
@@ -174,7 +176,7 @@ fn put(fields: &mut Vec<Entry>, name: &'static str, node: Node) {
 /// The value under `name`, which begins as `kind` if it is not there yet.
 pub(super) fn at<'a>(
     entries: &'a mut Vec<Entry>,
-    name: &'static str,
+    name: &str,
     place: Place,
     kind: Kind,
 ) -> &'a mut Node {

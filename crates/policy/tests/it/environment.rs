@@ -47,7 +47,10 @@ fn overrides_win_over_the_file() {
     let http = config.listen.http.unwrap();
     assert_eq!(http.address.to_string(), "0.0.0.0:80");
     assert!(http.token.is_some(), "only the address is overridden");
-    assert_eq!(config.listen.grpc.unwrap().address.port(), 81);
+    assert_eq!(
+        config.listen.grpc.unwrap().address.tcp().unwrap().port(),
+        81
+    );
     assert_eq!(config.store.timeout.as_millis(), 50);
     assert_eq!(config.store.target.to_string(), "redis://:***@db:6379");
     assert_eq!(config.store.target.redis().unwrap().tag, Tag::Policy);

@@ -415,7 +415,7 @@ fn one_door_alone_opens_no_other() {
         "listen: { grpc: 127.0.0.1:0 }\npolicies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]";
     let config = Config::parse(text, "x", &NoEnvironment).unwrap();
     assert!(config.listen.http.is_none());
-    assert_eq!(config.listen.admin.address.port(), 8090);
+    assert_eq!(config.listen.admin.address.tcp().unwrap().port(), 8090);
 }
 
 #[test]

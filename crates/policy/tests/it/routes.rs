@@ -132,7 +132,7 @@ fn routes_open_the_gateway_and_no_other_door() {
     let listen = config(&format!("listen: {{ http: 127.0.0.1:0 }}\n{routes}")).listen;
     assert!(listen.gateway.is_some() && listen.http.is_some());
     let listen = config(&format!("listen: {{ gateway: 127.0.0.1:9 }}\n{routes}")).listen;
-    assert_eq!(listen.gateway.unwrap().address.port(), 9);
+    assert_eq!(listen.gateway.unwrap().address.tcp().unwrap().port(), 9);
     assert!(config("").routes.is_empty());
     assert!(config("").listen.gateway.is_none());
 }
@@ -274,7 +274,18 @@ fn a_gateway_needs_no_file() {
     let upstreams = ["http://127.0.0.1:9001", " h2c://b:9002/x "];
     let config = Config::gateway(&upstreams, Some("100/s burst 200"), &NoEnvironment).unwrap();
     assert!(config.warnings().is_empty());
-    assert_eq!(config.listen.gateway.as_ref().unwrap().address.port(), 8000);
+    assert_eq!(
+        config
+            .listen
+            .gateway
+            .as_ref()
+            .unwrap()
+            .address
+            .tcp()
+            .unwrap()
+            .port(),
+        8000
+    );
     assert!(config.listen.http.is_none());
     let found = config.routes.find("BREW", Some("x"), "/any").unwrap();
     assert_eq!((found.route.id.as_str(), found.pattern()), ("all", "/"));
@@ -291,7 +302,10 @@ fn a_gateway_without_a_file_takes_variables_like_one_with() {
     let environment =
         |name: &str| (name == "TIDEGATE_LISTEN_GATEWAY").then(|| "127.0.0.1:7".to_owned());
     let config = Config::gateway(&["http://a"], Some("1/s"), &environment).unwrap();
-    assert_eq!(config.listen.gateway.unwrap().address.port(), 7);
+    assert_eq!(
+        config.listen.gateway.unwrap().address.tcp().unwrap().port(),
+        7
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use tidegate::Mode;
 use tidegate_policy::Config;
-use tidegate_policy::config::listen_address;
+use tidegate_policy::config::ListenAddress;
 
 /// What the first line of a printed configuration says.
 const HEADING: &str = "# As a file: tidegate serve --config tidegate.yaml\n";
@@ -35,12 +35,12 @@ pub struct GatewayArgs {
     /// How much each client address may ask, such as `10/s burst 50`
     #[arg(long, value_name = "RATE", default_value = "100/s")]
     pub limit: String,
-    /// Where the gateway listens; 127.0.0.1:8000 unless told, and port 0 takes a free one
-    #[arg(long, alias = "gateway", value_name = "ADDRESS", value_parser = listen_address)]
-    pub listen: Option<SocketAddr>,
+    /// Address and port of the gateway, or unix:PATH. Default: 127.0.0.1:8000; port 0 takes a free one
+    #[arg(long, alias = "gateway", value_name = "ADDRESS")]
+    pub listen: Option<ListenAddress>,
     /// Where health and metrics listen. Default: 127.0.0.1:8090, or a free port if that one is taken
-    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
-    pub admin: Option<SocketAddr>,
+    #[arg(long, value_name = "ADDRESS")]
+    pub admin: Option<ListenAddress>,
     /// Refuse nobody: limits are decided and counted, and every request passes
     #[arg(long)]
     pub shadow: bool,
@@ -64,8 +64,8 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
         return print::line(text.trim_end());
     }
     let mut environment = ProcessEnvironment::new();
-    environment.set("TIDEGATE_LISTEN_GATEWAY", args.listen);
-    environment.set("TIDEGATE_LISTEN_ADMIN", args.admin);
+    environment.set("TIDEGATE_LISTEN_GATEWAY", args.listen.as_ref());
+    environment.set("TIDEGATE_LISTEN_ADMIN", args.admin.as_ref());
     environment.set("TIDEGATE_MODE", args.shadow.then_some("shadow"));
     let config = Config::parse(&text, "command line", &environment).map_err(Failure::input)?;
     serve::report_start(&config, "command line", &environment);
@@ -75,8 +75,8 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
         config,
         serve::Stop::of(args.notice, args.drain),
         |listeners| {
-            let gateway = listeners.gateway.as_ref()?.address;
-            let addresses = (gateway, listeners.admin.address);
+            let gateway = listeners.gateway.as_ref()?.tcp()?;
+            let addresses = (gateway, listeners.admin.tcp()?);
             Some(greeting(args, addresses, tries, is_shadow))
         },
     )
@@ -85,12 +85,12 @@ pub fn run(args: &GatewayArgs) -> Result<(), Failure> {
 /// The configuration that the flags amount to.
 fn text(args: &GatewayArgs) -> Result<String, Failure> {
     let text = Config::gateway_text(&args.upstreams, Some(&args.limit)).map_err(Failure::input)?;
-    let mut doors = match args.listen {
+    let mut doors = match &args.listen {
         // In quotes, for an address of IPv6 begins with what YAML takes for a list.
         Some(address) => format!("  gateway: \"{address}\"\n"),
         None => LISTEN.to_owned(),
     };
-    if let Some(address) = args.admin {
+    if let Some(address) = &args.admin {
         let _ = writeln!(doors, "  admin: \"{address}\"");
     }
     let mode = if args.shadow { "mode: shadow\n" } else { "" };

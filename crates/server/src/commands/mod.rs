@@ -19,14 +19,21 @@ mod who;
 
 use crate::cli::{Cli, Command};
 use crate::failure::Failure;
+use crate::peer::Peer;
 use crate::telemetry::logs;
 
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Result<(), Failure> {
-    logs::start(level(&cli), cli.log.format)?;
+    let peer = match &cli.command {
+        None => cli.serve.peer()?,
+        Some(Command::Serve(args)) => args.args.peer()?,
+        Some(_) => Peer::default(),
+    };
+    let format = cli.log.format.or(peer.log_format);
+    logs::start(level(&cli, &peer), format.unwrap_or_default())?;
     match cli.command {
-        None => serve::run(&cli.serve),
-        Some(Command::Serve(args)) => serve::run(&args.into_args()?),
+        None => serve::run(&cli.serve, &peer),
+        Some(Command::Serve(args)) => serve::run(&args.into_args()?, &peer),
         Some(Command::Gateway(args)) => gateway::run(&args),
         Some(Command::Validate(args)) => validate::run(&args),
         Some(Command::Simulate(args)) => simulate::run(args),
@@ -41,12 +48,13 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
 }
 
 /// How much to log. Commands that talk to Redis once say themselves what came of it.
-fn level(cli: &Cli) -> &str {
+fn level<'a>(cli: &'a Cli, peer: &Peer) -> &'a str {
     let talks_once = matches!(
         cli.command,
         Some(Command::Inspect(_) | Command::Reset(_) | Command::Doctor(_) | Command::Addresses(_))
     );
-    match cli.log.level.as_str() {
+    let level = cli.log.level.as_deref().or(peer.log_level);
+    match level.unwrap_or("info") {
         "info" if talks_once => "info,tidegate_redis=off",
         level => level,
     }

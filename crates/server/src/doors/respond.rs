@@ -100,6 +100,11 @@ pub(crate) fn metrics(page: String, format: Format) -> Answer {
     answer(StatusCode::OK, kind, page.into())
 }
 
+/// The limits that are served.
+pub(crate) fn limits(text: String) -> Answer {
+    uncached(answer(StatusCode::OK, TEXT, text.into()))
+}
+
 /// How it all stands.
 pub(crate) fn status(json: Vec<u8>, is_down: bool) -> Answer {
     let status = if is_down {

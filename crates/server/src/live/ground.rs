@@ -8,6 +8,7 @@ use crate::tasks::blocking;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
+use tidegate_policy::config::Setting;
 use tidegate_policy::import::EnvoyOptions;
 use tokio::time::sleep;
 
@@ -24,6 +25,8 @@ pub(crate) struct Ground {
     pub(crate) envoy: Option<(PathBuf, EnvoyOptions)>,
     /// What flags say, under the name of the variable that means the same.
     pub(crate) flags: Vec<(&'static str, String)>,
+    /// Settings for where the configuration has none.
+    pub(crate) defaults: Vec<Setting>,
     /// Whether the files are looked at by themselves, or only when told.
     pub(crate) is_watched: bool,
 }
@@ -46,6 +49,7 @@ impl Ground {
         for (name, value) in &self.flags {
             environment.set(name, Some(value));
         }
+        environment.set_defaults(self.defaults.clone());
         environment
     }
 

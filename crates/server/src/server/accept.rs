@@ -5,6 +5,7 @@ use super::phase::Watch;
 use super::pulse::Pulse;
 use super::reception::{Arrival, Reception, Secure, Threshold};
 use super::room::{Origin, Place, Room};
+use super::socket::{Socket, Stream};
 use super::tls::{self, DoorTls};
 use super::trouble::Trouble;
 use crate::decider::Decider;
@@ -16,7 +17,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate::{Client, Store};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::yield_now;
 use tokio::time::{interval, sleep, timeout};
@@ -77,7 +77,7 @@ fn origin<S: Store>(decider: &Decider<S>, peer: IpAddr) -> Origin {
 
 impl<R: Reception> Acceptor<R> {
     /// Accepts until the listener closes.
-    async fn run(self, socket: TcpListener) {
+    async fn run(self, socket: Socket) {
         let mut phase = self.phase.clone();
         let mut waiting = None;
         tokio::select! {
@@ -89,20 +89,15 @@ impl<R: Reception> Acceptor<R> {
 
     /// Accepts the connections that the kernel has established, whose clients may have sent a request;
     /// then closes the socket.
-    fn empty_queue(&self, socket: TcpListener, waiting: Option<(TcpStream, Origin, IpAddr)>) {
+    fn empty_queue(&self, socket: Socket, waiting: Option<(Stream, Origin, IpAddr)>) {
         if let (Some((stream, origin, peer)), Some(permit)) = (waiting, self.room.free()) {
             self.welcome(stream, origin, peer, permit);
         }
-        // The system is asked itself: tokio only knows what it said some time ago.
-        let Ok(socket) = socket.into_std() else {
+        let Ok(queue) = socket.into_queue() else {
             return;
         };
         while let Some(permit) = self.room.free() {
-            let accepted = socket.accept().and_then(|(stream, peer)| {
-                stream.set_nonblocking(true)?;
-                Ok((TcpStream::from_std(stream)?, peer.ip()))
-            });
-            match accepted {
+            match queue.next() {
                 Ok((stream, peer)) => self.welcome(stream, (self.origin)(peer), peer, permit),
                 Err(error) if is_the_clients(&error) => {}
                 // The queue is empty.
@@ -112,11 +107,7 @@ impl<R: Reception> Acceptor<R> {
     }
 
     /// Accepts for ever. A connection is `waiting` while there is no place for it.
-    async fn accept(
-        &self,
-        socket: &TcpListener,
-        waiting: &mut Option<(TcpStream, Origin, IpAddr)>,
-    ) {
+    async fn accept(&self, socket: &Socket, waiting: &mut Option<(Stream, Origin, IpAddr)>) {
         let threshold = self.reception.threshold();
         let mut trouble = Trouble::default();
         let mut seconds = interval(SECOND);
@@ -132,7 +123,7 @@ impl<R: Reception> Acceptor<R> {
             match accepted {
                 Ok((stream, peer)) => {
                     trouble.note_success();
-                    let (peer, origin) = (peer.ip(), (self.origin)(peer.ip()));
+                    let origin = (self.origin)(peer);
                     *waiting = Some((stream, origin, peer));
                     match self.make_way(origin).await {
                         Some(closed) => threshold.metrics.closed_of_address(closed),
@@ -188,15 +179,8 @@ impl<R: Reception> Acceptor<R> {
     }
 
     /// Serves a connection in a task of its own. Its socket holds `permit` until it closes.
-    fn welcome(
-        &self,
-        stream: TcpStream,
-        origin: Origin,
-        peer: IpAddr,
-        permit: OwnedSemaphorePermit,
-    ) {
-        // Answers are small and complete; waiting for more to send would only delay them.
-        if let Err(error) = stream.set_nodelay(true) {
+    fn welcome(&self, stream: Stream, origin: Origin, peer: IpAddr, permit: OwnedSemaphorePermit) {
+        if let Err(error) = stream.prepare() {
             return debug!(%error, "lost a connection");
         }
         let metrics = &self.reception.threshold().metrics;
@@ -231,10 +215,10 @@ impl<R: Reception> Acceptor<R> {
 
 async fn handshake(
     tls: &TlsAcceptor,
-    stream: TcpStream,
+    stream: Stream,
     threshold: &Threshold,
     pulse: &Pulse,
-) -> Option<tokio_rustls::server::TlsStream<TcpStream>> {
+) -> Option<tokio_rustls::server::TlsStream<Stream>> {
     let shaken = tokio::select! {
         biased;
         shaken = timeout(threshold.bounds.handshake_time, tls.accept(stream)) => shaken,

@@ -1,15 +1,15 @@
 //! Opening the doors: sockets bound, certificates read, nothing accepted yet.
 
+use super::socket::{self, Socket};
 use super::tls::DoorTls;
 use super::token::Token;
 use crate::doors::Protocols;
 use crate::failure::Failure;
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
-use tidegate_policy::config::{Listen, Listener};
-use tokio::net::{TcpListener, TcpSocket};
+use tidegate_policy::config::{ConnectionAge, Listen, ListenAddress, Listener};
 use tracing::warn;
 
 /// Connections that the kernel holds for a listener until they are accepted. The system's own bound
@@ -33,13 +33,15 @@ pub struct Listeners {
 
 /// One door: a socket, and what it takes to come in.
 pub struct BoundDoor {
-    pub(super) socket: TcpListener,
+    pub(super) socket: Socket,
     /// Where it listens: with the port that the system chose, where 0 was asked for.
-    pub address: SocketAddr,
+    pub address: ListenAddress,
     pub(super) tls: Option<Arc<DoorTls>>,
     pub(super) token: Option<Token>,
     /// The most connections of one address, if configured.
     pub(super) of_address: Option<usize>,
+    /// The maximum age of a connection, if it has one.
+    pub(super) age: Option<ConnectionAge>,
 }
 
 impl Listeners {
@@ -64,23 +66,22 @@ pub async fn bind(listen: &Listen) -> Result<Listeners, Failure> {
         Protocols::Http1AndHttp2.alpn(),
         Protocols::Http2.alpn(),
     );
-    let open = |name, listener: &Option<Listener>, alpn: &'static [&'static [u8]]| {
-        let listener = listener.as_ref();
-        listener
-            .map(|it| bind_door(name, it, alpn, false))
-            .transpose()
-    };
+    let open =
+        async |name, listener: &Option<Listener>, alpn: &'static [&'static [u8]]| match listener {
+            Some(listener) => bind_door(name, listener, alpn, false).await.map(Some),
+            None => Ok(None),
+        };
     Ok(Listeners {
-        http: open("http", &listen.http, one)?,
-        grpc: open("grpc", &listen.grpc, two)?,
-        resp: open("resp", &listen.resp, &[])?,
-        gateway: open("gateway", &listen.gateway, both)?,
-        admin: bind_door("admin", &listen.admin, one, listen.admin_may_move)?,
+        http: open("http", &listen.http, one).await?,
+        grpc: open("grpc", &listen.grpc, two).await?,
+        resp: open("resp", &listen.resp, &[]).await?,
+        gateway: open("gateway", &listen.gateway, both).await?,
+        admin: bind_door("admin", &listen.admin, one, listen.admin_may_move).await?,
     })
 }
 
 /// Binds a listener. If `may_move`, a free port replaces one that is taken.
-fn bind_door(
+async fn bind_door(
     name: &'static str,
     listener: &Listener,
     alpn: &'static [&'static [u8]],
@@ -91,10 +92,13 @@ fn bind_door(
     let tls = listener.tls.as_ref();
     let tls = tls.map(|tls| DoorTls::read(tls, alpn)).transpose();
     let tls = tls.map_err(|why| Failure::input(format!("listen.{name}.tls: {why}")))?;
-    let asked = listener.address;
-    let mut bound = listen_on(asked);
-    if may_move && bound.as_ref().is_err_and(is_taken) {
-        bound = listen_on(SocketAddr::new(asked.ip(), 0));
+    let asked = &listener.address;
+    let mut bound = socket::listen_on(asked, BACKLOG).await;
+    if let (true, Some(tcp)) = (may_move, asked.tcp())
+        && bound.as_ref().is_err_and(is_taken)
+    {
+        let free = SocketAddr::new(tcp.ip(), 0).into();
+        bound = socket::listen_on(&free, BACKLOG).await;
         if let Ok((_, address)) = &bound {
             warn!(
                 door = name,
@@ -112,6 +116,7 @@ fn bind_door(
         tls: tls.map(Arc::new),
         token: listener.token.clone().map(Token::new),
         of_address: listener.connections_per_address,
+        age: listener.age,
     })
 }
 
@@ -119,41 +124,22 @@ fn is_taken(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::AddrInUse
 }
 
-/// Listens on `address`, and returns the address with the port that the system chose, if it is 0.
-/// `[::]` is `0.0.0.0` on a machine without IPv6.
-fn listen_on(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
-    let opened = open(address);
-    let is_refused = |error: &io::Error| {
-        matches!(
-            error.kind(),
-            io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied
-        )
-    };
-    match opened {
-        Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && !is_refused(&error) => {
-            let every = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
-            open(every).map_err(|_| error)
-        }
-        opened => opened,
-    }
-}
-
-fn open(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
-    // A restart must not wait until connections of the process before are forgotten.
-    socket.set_reuseaddr(true)?;
-    socket.bind(address)?;
-    let socket = socket.listen(BACKLOG)?;
-    let address = socket.local_addr()?;
-    Ok((socket, address))
-}
-
-fn cannot_bind(name: &str, address: SocketAddr, error: &io::Error) -> String {
+fn cannot_bind(name: &str, address: &ListenAddress, error: &io::Error) -> String {
     let variable = format!("TIDEGATE_LISTEN_{}", name.to_ascii_uppercase());
+    let is_socket = address.tcp().is_none();
     let help = match error.kind() {
+        io::ErrorKind::AddrInUse if is_socket => format!(
+            "stop the program that listens there, or choose another path: --{name} unix:PATH, \
+             {variable}, or listen.{name} in the configuration"
+        ),
+        io::ErrorKind::NotFound if is_socket => "create the folder of the socket".to_owned(),
+        io::ErrorKind::PermissionDenied if is_socket => {
+            "let this user write to the folder of the socket, or choose another path".to_owned()
+        }
+        io::ErrorKind::AlreadyExists => {
+            "this file is not a socket and is left as it is; remove it, or choose another path"
+                .to_owned()
+        }
         io::ErrorKind::AddrInUse => format!(
             "another program listens there; stop it, or choose another port: \
              --{name} ADDRESS, {variable}, or listen.{name} in the configuration"
@@ -172,6 +158,11 @@ fn cannot_bind(name: &str, address: SocketAddr, error: &io::Error) -> String {
 }
 
 impl BoundDoor {
+    /// Returns its address and port, if it is not a unix socket.
+    pub fn tcp(&self) -> Option<SocketAddr> {
+        self.address.tcp()
+    }
+
     /// Whether it speaks TLS.
     pub fn has_tls(&self) -> bool {
         self.tls.is_some()

@@ -1,5 +1,6 @@
 //! One connection, from its first byte to its last.
 
+use super::age::Life;
 use super::frames::Meter;
 use super::http2;
 use super::idle::idle;
@@ -111,6 +112,7 @@ async fn serve<D: Door, I: Wire, O: Held>(
 async fn serve_http1<I: Wire, D: Door>(stream: I, host: Arc<Host<D>>, mut phase: Watch) {
     let bounds = host.context.threshold.bounds;
     let closes_in = host.context.threshold.closes_in;
+    let mut life = Life::begin(host.context.threshold.age);
     let pulse = Arc::clone(&host.session.pulse);
     let service = service_fn(move |request| host.answer(request, None));
     let connection = http(&bounds).serve_connection(TokioIo::new(stream), service);
@@ -124,6 +126,7 @@ async fn serve_http1<I: Wire, D: Door>(stream: I, host: Arc<Host<D>>, mut phase:
             () = idle(&pulse, bounds.idle_time) => Call::Idle,
             () = phase.reaches(closes_in) => Call::Closing,
             () = pulse.evicted() => Call::Evicted,
+            _ = life.next() => Call::Closing,
         }
     }]);
     tokio::select! {
@@ -155,6 +158,7 @@ async fn serve_http1<I: Wire, D: Door>(stream: I, host: Arc<Host<D>>, mut phase:
             ended = connection => report(ended),
             // A client that does not take its last answer must not keep its place.
             () = idle(&pulse, bounds.idle_time) => debug!("closed an idle connection"),
+            () = life.end() => debug!("closed a connection after its grace"),
         }
     }
 }
@@ -163,7 +167,7 @@ async fn serve_http1<I: Wire, D: Door>(stream: I, host: Arc<Host<D>>, mut phase:
 enum Call {
     /// Nothing has happened for too long.
     Idle,
-    /// The door closes.
+    /// The door closes, or the connection has its maximum age.
     Closing,
     /// There are too many connections, and this one was idle.
     Evicted,

@@ -1,5 +1,6 @@
 //! An HTTP/2 connection, from its first byte to its last.
 
+use super::age::{Due, Life};
 use super::connection::Host;
 use super::idle::{LOOKS, Quiet};
 use super::phase::Watch;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tracing::debug;
 
 /// What a client may send ahead, of one request and of all: that is what may have to be held.
@@ -28,7 +29,7 @@ const ERRORS: usize = 128;
 /// How long a client may be silent before it is asked whether it is there, and may then take.
 const PING_TIME: Duration = Duration::from_secs(30);
 
-/// Serves a connection until it ends, is idle for too long, or the door closes.
+/// Serves a connection until it ends, is idle or open for too long, or the door closes.
 pub(super) async fn serve<I, D>(stream: I, host: Arc<Host<D>>, mut phase: Watch)
 where
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -36,6 +37,7 @@ where
 {
     let bounds = host.context.threshold.bounds;
     let closes_in = host.context.threshold.closes_in;
+    let mut life = Life::begin(host.context.threshold.age);
     let pulse = Arc::clone(&host.session.pulse);
     let beginner = Beginner::default();
     let http = http(D::HTTP2, &bounds, beginner.clone());
@@ -51,7 +53,16 @@ where
             ended = poll_fn(|context| drive(connection.as_mut(), &mut streams, context)) => {
                 return report(ended);
             }
-            () = sleep(bounds.idle_time / LOOKS) => {}
+            due = life.within(bounds.idle_time / LOOKS) => match due {
+                None => {}
+                Some(Due::Farewell) => {
+                    debug!("closing a connection at its maximum age");
+                    is_closing = true;
+                    connection.as_mut().graceful_shutdown();
+                    continue;
+                }
+                Some(Due::End) => return debug!("closed a connection after its grace"),
+            },
             // Told at once: what is on its way is answered, and nothing else is sent.
             () = phase.reaches(closes_in), if !is_closing => {
                 is_closing = true;

@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | `bind` | opening the doors |
+//! | `bind`, `socket` | opening the doors: TCP and unix sockets |
 //! | `tls`, `token` | what it takes to come in |
 //! | `renewal`, `expiry` | certificates that are replaced, and when they expire |
 //! | `accept`, `room`, `trouble` | accepting connections, bounded, and what the log hears of it |
@@ -11,11 +11,13 @@
 //! | `frames` | a budget of HTTP/2 control frames |
 //! | `session` | what a door may know of it |
 //! | `pulse`, `idle`, `paced` | whether it is alive |
+//! | `age` | when it is old enough to close |
 //! | `watched`, `linger` | its socket, and how that is closed |
 //! | `screen`, `strict` | at a door for strangers: what is refused before anybody reads it |
 //! | [`phase`] | where the server is in its life |
 
 mod accept;
+mod age;
 mod bind;
 mod connection;
 mod expiry;
@@ -32,6 +34,7 @@ mod renewal;
 mod room;
 mod screen;
 pub(crate) mod session;
+mod socket;
 mod streams;
 mod strict;
 #[cfg(test)]
@@ -89,11 +92,12 @@ pub async fn run<S: Store + 'static>(
 ) -> End {
     let (lead, watch) = phase::channel();
     let decider = serving.decider();
-    let threshold = |name, bounds, closes_in| Threshold {
+    let threshold = |name, bound: &BoundDoor, bounds, closes_in| Threshold {
         name,
         bounds,
         metrics: decider.metrics().door(name),
         closes_in,
+        age: bound.age,
     };
 
     // Ends where it stands, once this is dropped.
@@ -106,7 +110,7 @@ pub async fn run<S: Store + 'static>(
     let changes = Arc::new(Changes::default());
     let api = api.map(|composer| Arc::new(Api::new(composer, bounds, Arc::clone(&changes))));
     let admin = DoorContext {
-        threshold: threshold("admin", bounds.of_admin(), Phase::Closing),
+        threshold: threshold("admin", &listeners.admin, bounds.of_admin(), Phase::Closing),
         door: AdminDoor::new(watch.clone(), decider.clone(), api),
         token: listeners.admin.token.clone(),
     };
@@ -117,7 +121,7 @@ pub async fn run<S: Store + 'static>(
     let tasks = Arc::new(Tasks::new());
     if let Some(bound) = listeners.http {
         let http = DoorContext {
-            threshold: threshold("http", bounds, Phase::Draining),
+            threshold: threshold("http", &bound, bounds, Phase::Draining),
             door: HttpDoor::new(decider.clone(), bounds),
             token: bound.token.clone(),
         };
@@ -125,20 +129,20 @@ pub async fn run<S: Store + 'static>(
     }
     if let Some(bound) = listeners.grpc {
         let grpc = DoorContext {
-            threshold: threshold("grpc", bounds, Phase::Draining),
+            threshold: threshold("grpc", &bound, bounds, Phase::Draining),
             door: GrpcDoor::new(decider.clone(), bounds, watch.clone()),
             token: bound.token.clone(),
         };
         open(bound, grpc, watch.clone(), &tasks, decider);
     }
     if let Some(bound) = listeners.resp {
-        let threshold = threshold("resp", bounds, Phase::Draining);
+        let threshold = threshold("resp", &bound, bounds, Phase::Draining);
         let resp = RespDoor::new(threshold, decider.clone(), bound.token.clone());
         open(bound, resp, watch.clone(), &tasks, decider);
     }
     if let (Some(bound), Some(gateway)) = (listeners.gateway, serving.gateway()) {
         let gateway = DoorContext {
-            threshold: threshold("gateway", bounds.of_gateway(), Phase::Draining),
+            threshold: threshold("gateway", &bound, bounds.of_gateway(), Phase::Draining),
             door: GatewayDoor::new(decider.clone(), Arc::clone(gateway)),
             token: bound.token.clone(),
         };

@@ -15,6 +15,7 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate_policy::admin::Sha256;
+use tidegate_policy::config::ConnectionAge;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Speaks with whoever has connected, from the first byte to the last.
@@ -39,6 +40,8 @@ pub(crate) struct Threshold {
     pub(crate) metrics: DoorMetrics,
     /// The phase in which its connections say farewell.
     pub(crate) closes_in: Phase,
+    /// The maximum age of its connections, if they have one.
+    pub(crate) age: Option<ConnectionAge>,
 }
 
 /// What a connection begins with.

@@ -69,7 +69,7 @@ policies:
         let config = Config::parse(&config, "test.yaml", &NoEnvironment)
             .unwrap_or_else(|errors| panic!("{errors}"));
         let listeners = server::bind(&config.listen).await.unwrap();
-        let address = |bound: &Option<server::BoundDoor>| bound.as_ref().unwrap().address;
+        let address = |bound: &Option<server::BoundDoor>| bound.as_ref().unwrap().tcp().unwrap();
         let serving = Serving::start(config).await.unwrap();
         Self {
             http: address(&listeners.http),

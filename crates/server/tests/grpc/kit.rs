@@ -67,9 +67,9 @@ impl Server {
         let listen = config.listen.clone();
         let serving = Serving::start(config).await.unwrap();
         let listeners = server::bind(&listen).await.unwrap();
-        let grpc = listeners.grpc.as_ref().unwrap().address;
-        let http = listeners.http.as_ref().map(|door| door.address);
-        let admin = listeners.admin.address;
+        let grpc = listeners.grpc.as_ref().unwrap().tcp().unwrap();
+        let http = listeners.http.as_ref().and_then(server::BoundDoor::tcp);
+        let admin = listeners.admin.tcp().unwrap();
         Self {
             grpc,
             http,

@@ -56,13 +56,13 @@ const ANYWHERE: [&str; 6] = [
 ];
 
 /// The folder that a file is in.
-fn parent(file: &str) -> String {
+pub(crate) fn parent(file: &str) -> String {
     let parent = Path::new(file).parent().unwrap();
     parent.to_str().unwrap().to_owned()
 }
 
 /// Asks as this user. Whether it may is in the answer.
-async fn ask(http: std::net::SocketAddr, user: &str) -> bool {
+pub(crate) async fn ask(http: std::net::SocketAddr, user: &str) -> bool {
     let entries = format!(r#"[{{"key":"user","value":"{user}"}}]"#);
     let question = format!(r#"{{"policy":"edge","descriptors":[{{"entries":{entries}}}]}}"#);
     post(http, &question).await.is_allowed()

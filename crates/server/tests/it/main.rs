@@ -44,6 +44,8 @@ mod import;
 mod inspect;
 /// Mistakes in plans, lists and files.
 mod mistakes;
+/// The environment of envoyproxy/ratelimit.
+mod peer;
 /// Rates that come from plans.
 mod plans;
 /// `POST /v1/check`: everything but decisions, word for word.
@@ -74,6 +76,8 @@ mod spoofing;
 mod tls;
 /// Bearer tokens.
 mod tokens;
+/// Listeners on unix sockets.
+mod unix;
 /// `tidegate validate` and `tidegate schema`.
 mod validate;
 /// Decisions that must come out to the letter, simulated.

@@ -145,16 +145,16 @@ async fn only_a_default_admin_address_gives_way() {
     let taken = taken.local_addr().unwrap();
     let mut listen = Config::from_yaml(PLENTY).unwrap().listen;
     assert!(!listen.admin_may_move, "it is configured");
-    listen.admin.address = taken;
+    listen.admin.address = taken.into();
     let error = server::bind(&listen).await.unwrap_err().to_string();
     let expected = format!("the admin door cannot listen on {taken}");
     assert!(error.contains(&expected), "{error}");
     let written = PLENTY.replace(", admin: '127.0.0.1:0'", "");
     let mut listen = Config::from_yaml(&written).unwrap().listen;
-    listen.admin.address = taken;
+    listen.admin.address = taken.into();
     let listeners = server::bind(&listen).await.unwrap();
-    assert_eq!(listeners.admin.address.ip(), taken.ip());
-    assert_ne!(listeners.admin.address.port(), taken.port());
+    assert_eq!(listeners.admin.tcp().unwrap().ip(), taken.ip());
+    assert_ne!(listeners.admin.tcp().unwrap().port(), taken.port());
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ policies:
     let serving = Serving::start(config).await.unwrap();
     let decider = serving.decider().clone();
     let listeners = server::bind(&listen).await.unwrap();
-    let admin = listeners.admin.address;
+    let admin = listeners.admin.tcp().unwrap();
     let tasks = Tasks::new();
     tasks.spawn(async move {
         let never = std::future::pending();

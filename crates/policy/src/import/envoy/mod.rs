@@ -26,6 +26,7 @@ use crate::config::{ConfigErrors, Fault, Node, POLICIES_MAX, Place, Value};
 use crate::limit::Charge;
 use descriptor::{Found, Siblings, Walk};
 use fields::{Map, ROOT};
+use rate::Rate;
 
 /// What messages about the form of a file begin with.
 const TROUBLE: &str = "error loading config file: ";
@@ -43,6 +44,8 @@ pub struct EnvoyOptions {
     /// When limits charge a cost that does not fit. Default: [`Charge::EvenIfRefused`], because
     /// envoyproxy/ratelimit counts every call.
     pub charge: Charge,
+    /// Every limit that is not in shadow is a quota, as with `QUOTA_MODE`.
+    pub quota: bool,
 }
 
 impl Default for EnvoyOptions {
@@ -51,6 +54,7 @@ impl Default for EnvoyOptions {
             merge_domains: false,
             each: false,
             charge: Charge::EvenIfRefused,
+            quota: false,
         }
     }
 }
@@ -105,6 +109,11 @@ pub fn envoy(
         document.close(&mut wrong);
     }
     wrong.finish(from)?;
+    for found in domains.iter_mut().flat_map(|domain| &mut domain.found) {
+        let limit = found.limit.as_ref();
+        let is_rate = limit.is_some_and(|limit| matches!(limit.rate, Rate::Of { .. }));
+        found.quota |= options.quota && is_rate && !found.shadow;
+    }
     check_count(from, &domains)?;
     let wanted = domains.iter().map(|domain| Wanted::given(&domain.name));
     let names = names::all(&wanted.collect::<Vec<_>>(), &["none"]);

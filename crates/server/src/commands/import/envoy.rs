@@ -4,6 +4,8 @@ use super::show;
 use crate::config_file;
 use crate::config_source::Source;
 use crate::failure::Failure;
+use crate::peer::{self, Peer};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use tidegate_policy::Charge;
@@ -30,8 +32,17 @@ pub struct ImportEnvoyArgs {
 #[derive(Args, Clone, Debug, Default)]
 pub struct EnvoyArgs {
     /// The configuration of envoyproxy/ratelimit: a folder with a YAML file for each domain, or one
-    /// such file; beside --config, its policies come after the others
-    #[arg(long, env = "TIDEGATE_ENVOY_CONFIG", value_name = "DIR")]
+    /// such file; with --config, its policies come after the others. Without a value: the folder that
+    /// `RUNTIME_ROOT`, `RUNTIME_SUBDIRECTORY` and `RUNTIME_APPDIRECTORY` name. `serve` then also honours
+    /// the other environment variables of envoyproxy/ratelimit
+    #[arg(
+        long,
+        env = "TIDEGATE_ENVOY_CONFIG",
+        value_name = "DIR",
+        num_args = 0..=1,
+        default_missing_value = peer::FOLDER,
+        value_parser = OsStringValueParser::new().map(peer::folder)
+    )]
     pub envoy_config: Option<PathBuf>,
     /// How limits of --envoy-config that one call meets are decided; `all` unless told
     #[arg(long, value_name = "HOW", value_enum, requires = "envoy_config")]
@@ -57,14 +68,27 @@ pub enum Evaluate {
 impl EnvoyArgs {
     /// Where a configuration comes from that may have a `file` of its own.
     pub fn source<'a>(&'a self, file: Option<&'a Path>) -> Source<'a> {
-        let how = (
-            self.evaluate.unwrap_or(Evaluate::All),
-            self.charge.unwrap_or(Charging::EvenIfRefused),
-        );
-        let options = options(how, self.merge_domains);
+        let options = self.options(&Peer::default());
         Source {
             file,
             envoy: self.envoy_config.as_deref().map(|path| (path, options)),
+        }
+    }
+
+    /// Returns how the files are translated: by these flags, else as `peer` has it.
+    pub(crate) fn options(&self, peer: &Peer) -> EnvoyOptions {
+        let charge = if peer.charge_if_fits {
+            Charging::IfFits
+        } else {
+            Charging::EvenIfRefused
+        };
+        let how = (
+            self.evaluate.unwrap_or(Evaluate::All),
+            self.charge.unwrap_or(charge),
+        );
+        EnvoyOptions {
+            quota: peer.quota,
+            ..options(how, self.merge_domains || peer.merge_domains)
         }
     }
 }
@@ -92,6 +116,7 @@ fn options((evaluate, charge): (Evaluate, Charging), merge_domains: bool) -> Env
         merge_domains,
         each: evaluate == Evaluate::Each,
         charge: charge.into(),
+        quota: false,
     }
 }
 

@@ -11,18 +11,18 @@ use crate::commands::import::EnvoyArgs;
 use crate::failure::Failure;
 use crate::live::{self, Begun, Composer, Ground};
 use crate::open_files;
+use crate::peer::Peer;
 use crate::server::{self, End, Listeners};
 use crate::serving::Serving;
 use crate::signals::{Reloads, Signals};
 use clap::Args;
 use std::env;
 use std::io::{self, Write};
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tidegate::Mode;
 use tidegate_policy::Config;
-use tidegate_policy::config::listen_address;
+use tidegate_policy::config::{ListenAddress, Setting};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tracing::info;
@@ -69,22 +69,22 @@ pub struct ServeArgs {
     /// What envoyproxy/ratelimit serves.
     #[command(flatten)]
     pub envoy: EnvoyArgs,
-    /// Listen address of the HTTP API; overrides the configuration. `:8080` is every address, `localhost:8080`
-    /// this machine only, and port 0 a free port
-    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
-    pub http: Option<SocketAddr>,
-    /// Where Envoy's rate limit service listens, whatever the configuration says
-    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
-    pub grpc: Option<SocketAddr>,
-    /// Where the Redis protocol listens, whatever the configuration says
-    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
-    pub resp: Option<SocketAddr>,
-    /// Where the gateway listens, whatever the configuration says; it needs routes
-    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
-    pub gateway: Option<SocketAddr>,
-    /// Where health and metrics listen, whatever the configuration says
-    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
-    pub admin: Option<SocketAddr>,
+    /// Address and port of the HTTP API, or unix:PATH for a unix socket; overrides the configuration.
+    /// :8080 is every address, localhost:8080 this machine only, and port 0 a free port
+    #[arg(long, value_name = "ADDRESS")]
+    pub http: Option<ListenAddress>,
+    /// Address and port of Envoy's rate limit service, or unix:PATH; overrides the configuration
+    #[arg(long, value_name = "ADDRESS")]
+    pub grpc: Option<ListenAddress>,
+    /// Address and port of the Redis protocol, or unix:PATH; overrides the configuration
+    #[arg(long, value_name = "ADDRESS")]
+    pub resp: Option<ListenAddress>,
+    /// Address and port of the gateway, or unix:PATH; overrides the configuration. It needs routes
+    #[arg(long, value_name = "ADDRESS")]
+    pub gateway: Option<ListenAddress>,
+    /// Address and port of health and metrics, or unix:PATH; overrides the configuration
+    #[arg(long, value_name = "ADDRESS")]
+    pub admin: Option<ListenAddress>,
     /// Refuse nobody, whatever the configuration says: limits, guards, blocks and bans are decided and
     /// counted, and every request passes
     #[arg(long)]
@@ -103,33 +103,48 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// Where the configuration is, and the flags that go before it.
-    fn ground(&self) -> Ground {
+    /// Reads the environment of envoyproxy/ratelimit, if its files are served.
+    pub(super) fn peer(&self) -> Result<Peer, Failure> {
+        match self.envoy.envoy_config {
+            Some(_) => Peer::of_process(),
+            None => Ok(Peer::default()),
+        }
+    }
+
+    /// Where the configuration is, the flags that go before it, and the settings of `peer` after it.
+    fn ground(&self, peer: &Peer) -> Ground {
         let flags = [
-            ("TIDEGATE_LISTEN_HTTP", self.http),
-            ("TIDEGATE_LISTEN_GRPC", self.grpc),
-            ("TIDEGATE_LISTEN_RESP", self.resp),
-            ("TIDEGATE_LISTEN_GATEWAY", self.gateway),
-            ("TIDEGATE_LISTEN_ADMIN", self.admin),
+            ("TIDEGATE_LISTEN_HTTP", &self.http),
+            ("TIDEGATE_LISTEN_GRPC", &self.grpc),
+            ("TIDEGATE_LISTEN_RESP", &self.resp),
+            ("TIDEGATE_LISTEN_GATEWAY", &self.gateway),
+            ("TIDEGATE_LISTEN_ADMIN", &self.admin),
         ];
         let flags = flags.into_iter().filter_map(|(name, address)| {
-            let address = address?;
+            let address = address.as_ref()?;
             Some((name, address.to_string()))
         });
         let shadow = self.shadow.then(|| ("TIDEGATE_MODE", "shadow".to_owned()));
-        let source = self.envoy.source(self.config.as_deref());
+        let options = self.envoy.options(peer);
+        let folder = self.envoy.envoy_config.clone();
+        let defaults = peer.settings.iter().map(|setting| Setting {
+            replaces_text: self.config.is_none(),
+            ..setting.clone()
+        });
         Ground {
-            file: source.file.map(Into::into),
-            envoy: source.envoy.map(|(path, options)| (path.into(), options)),
+            file: self.config.clone(),
+            envoy: folder.map(|folder| (folder, options)),
             flags: flags.chain(shadow).collect(),
+            defaults: defaults.collect(),
             is_watched: !self.no_watch,
         }
     }
 }
 
 /// Serves until told to stop.
-pub fn run(args: &ServeArgs) -> Result<(), Failure> {
-    let ground = args.ground();
+pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
+    peer.warn();
+    let ground = args.ground(peer);
     let (name, is_built_in) = (ground.name(), ground.is_built_in());
     let runtime = runtime()?;
     let (config, begun) = runtime.block_on(live::begin(ground))?;
@@ -141,7 +156,7 @@ pub fn run(args: &ServeArgs) -> Result<(), Failure> {
     let greets = is_built_in && config.mode == Mode::Enforce;
     let greeting = |listeners: &Listeners| {
         let http = listeners.http.as_ref().filter(|_| greets)?;
-        Some(greeting::text(http.address, listeners.admin.address))
+        Some(greeting::text(http.tcp()?, listeners.admin.tcp()?))
     };
     let stop = Stop::of(args.notice, args.drain);
     start_in(runtime, Some(begun), config, stop, greeting)

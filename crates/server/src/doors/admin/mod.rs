@@ -1,6 +1,7 @@
 //! Health, metrics, and the admin API.
 
 pub(crate) mod api;
+mod rlconfig;
 
 use self::api::Api;
 use super::Door;
@@ -72,6 +73,14 @@ impl<S: Store> AdminDoor<S> {
         respond::status(document.to_json(), is_down)
     }
 
+    /// The limits that are served, as text.
+    fn limits(&self) -> Answer {
+        match self.decider.rules() {
+            Ok(rules) => respond::limits(rlconfig::text(rules.written())),
+            Err(_) => respond::failed(),
+        }
+    }
+
     /// The admin API, where it has something at `path`.
     fn api_at(&self, path: &str) -> Option<&Arc<Api>> {
         self.api.as_ref().filter(|api| api.is_at(path))
@@ -90,14 +99,18 @@ impl<S: Store + 'static> Door for AdminDoor<S> {
         }
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match path {
-            "/livez" | "/readyz" | "/status" | "/metrics" if !is_read => {
+            "/livez" | "/readyz" | "/status" | "/metrics" | "/rlconfig" if !is_read => {
                 respond::wrong_method("GET, HEAD")
             }
             "/livez" => respond::alive(),
             "/readyz" => self.ready().await,
             "/status" => self.status().await,
             "/metrics" => self.metrics(Format::asked(request.headers())).await,
-            path => respond::not_found(path, "there are /livez, /readyz, /status and /metrics"),
+            "/rlconfig" => self.limits(),
+            path => respond::not_found(
+                path,
+                "there are /livez, /readyz, /status, /metrics and /rlconfig",
+            ),
         }
     }
 

@@ -27,6 +27,7 @@ impl<S: Store + 'static> Laboratory<S> {
             bounds: Bounds::default(),
             metrics: DoorMetrics::default(),
             closes_in: Phase::Draining,
+            age: None,
         };
         let token = password.map(|it| Token::new(Secret::new(it)));
         let door = RespDoor::new(threshold, decider, token);

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use tidegate_policy::config::ConnectionAge;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, copy, duplex, split};
 use tokio::time::timeout;
 
@@ -152,6 +153,11 @@ pub(super) struct House {
 
 impl House {
     pub(super) fn new() -> Self {
+        Self::aging(None)
+    }
+
+    /// A server whose connections have a maximum age.
+    pub(super) fn aging(age: Option<ConnectionAge>) -> Self {
         let (lead, watch) = phase::channel();
         Self {
             context: Arc::new(DoorContext {
@@ -163,6 +169,7 @@ impl House {
                     },
                     metrics: DoorMetrics::default(),
                     closes_in: Phase::Draining,
+                    age,
                 },
                 door: TestDoor::default(),
                 token: None,

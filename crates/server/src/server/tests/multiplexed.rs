@@ -19,9 +19,9 @@ use tokio::sync::oneshot;
 use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
-type Sender = SendRequest<UnsyncBoxBody<Bytes, Infallible>>;
+pub(super) type Sender = SendRequest<UnsyncBoxBody<Bytes, Infallible>>;
 
-async fn connect(house: &House) -> Sender {
+pub(super) async fn connect(house: &House) -> Sender {
     let io = TokioIo::new(house.connect());
     let (sender, connection) = handshake(TokioExecutor::new(), io).await.unwrap();
     // Not the server's: it ends with the client.
@@ -31,7 +31,7 @@ async fn connect(house: &House) -> Sender {
     sender
 }
 
-fn send(
+pub(super) fn send(
     sender: &mut Sender,
     path: &str,
     body: &'static str,
@@ -40,7 +40,7 @@ fn send(
     sender.send_request(request.body(Full::from(body).boxed_unsync()).unwrap())
 }
 
-async fn text(answer: Response<Incoming>) -> String {
+pub(super) async fn text(answer: Response<Incoming>) -> String {
     let body = answer.into_body().collect().await.unwrap().to_bytes();
     String::from_utf8(body.to_vec()).unwrap()
 }

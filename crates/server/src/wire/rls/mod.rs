@@ -16,3 +16,5 @@ pub mod read;
 pub mod reserve;
 mod unit;
 pub mod write;
+
+pub(crate) use unit::name_of_period;

@@ -1,26 +1,31 @@
 //! Units of time: the numbers and names that requests and responses share.
 
-/// A unit: its number, and how long it is in seconds. A month has 30 days and a year 365,
+/// A unit: its number, its name, and how long it is in seconds. A month has 30 days and a year 365,
 /// as Envoy's own service has them.
 pub(super) struct Unit {
     pub(super) number: u32,
+    name: &'static str,
     pub(super) seconds: u64,
 }
 
-const fn unit(number: u32, seconds: u64) -> Unit {
-    Unit { number, seconds }
+const fn unit(number: u32, name: &'static str, seconds: u64) -> Unit {
+    Unit {
+        number,
+        name,
+        seconds,
+    }
 }
 
 const DAY: u64 = 24 * 60 * 60;
 
 static UNITS: [Unit; 7] = [
-    unit(1, 1),
-    unit(2, 60),
-    unit(3, 60 * 60),
-    unit(4, DAY),
-    unit(5, 30 * DAY),
-    unit(6, 365 * DAY),
-    unit(7, 7 * DAY),
+    unit(1, "SECOND", 1),
+    unit(2, "MINUTE", 60),
+    unit(3, "HOUR", 60 * 60),
+    unit(4, "DAY", DAY),
+    unit(5, "MONTH", 30 * DAY),
+    unit(6, "YEAR", 365 * DAY),
+    unit(7, "WEEK", 7 * DAY),
 ];
 
 const MICROS: u64 = 1_000_000;
@@ -35,4 +40,9 @@ pub(super) fn period_us(number: u32) -> Option<u64> {
 pub(super) fn of_period(period_us: u64) -> Option<&'static Unit> {
     let is_it = |unit: &&Unit| unit.seconds.saturating_mul(MICROS) == period_us;
     UNITS.iter().find(is_it)
+}
+
+/// Returns the name of the unit that is this long, if one is.
+pub(crate) fn name_of_period(period_us: u64) -> Option<&'static str> {
+    of_period(period_us).map(|unit| unit.name)
 }

@@ -75,7 +75,7 @@ impl Gate {
         let config = Config::parse(config, "test.yaml", &FilesAlone)
             .unwrap_or_else(|errors| panic!("{errors}"));
         let listeners = server::bind(&config.listen).await.unwrap();
-        let address = listeners.gateway.as_ref().unwrap().address;
+        let address = listeners.gateway.as_ref().unwrap().tcp().unwrap();
         let serving = Serving::start(config).await.unwrap();
         Self {
             address,

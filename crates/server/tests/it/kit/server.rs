@@ -48,8 +48,8 @@ impl Server {
         bounds: Bounds,
     ) -> Self {
         let listeners = server::bind(listen).await.unwrap();
-        let http = listeners.http.as_ref().unwrap().address;
-        let admin = listeners.admin.address;
+        let http = listeners.http.as_ref().unwrap().tcp().unwrap();
+        let admin = listeners.admin.tcp().unwrap();
         Self {
             http,
             admin,

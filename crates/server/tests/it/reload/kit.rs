@@ -36,8 +36,8 @@ impl Reloadable {
         let listen = config.listen.clone();
         let serving = Serving::start(config).await.unwrap();
         let listeners = server::bind(&listen).await.unwrap();
-        let gateway = listeners.gateway.as_ref().unwrap().address;
-        let admin = listeners.admin.address;
+        let gateway = listeners.gateway.as_ref().unwrap().tcp().unwrap();
+        let admin = listeners.admin.tcp().unwrap();
         let tasks = Tasks::new();
         let served = serving.clone();
         tasks.spawn(async move {

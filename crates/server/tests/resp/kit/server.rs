@@ -37,10 +37,10 @@ impl Server {
         bounds: Bounds,
     ) -> Self {
         let listeners = server::bind(listen).await.unwrap();
-        let resp = listeners.resp.as_ref().unwrap().address;
-        let http = listeners.http.as_ref().unwrap().address;
-        let admin = listeners.admin.address;
-        let grpc = listeners.grpc.as_ref().map(|door| door.address);
+        let resp = listeners.resp.as_ref().unwrap().tcp().unwrap();
+        let http = listeners.http.as_ref().unwrap().tcp().unwrap();
+        let admin = listeners.admin.tcp().unwrap();
+        let grpc = listeners.grpc.as_ref().and_then(server::BoundDoor::tcp);
         Self {
             resp,
             http,

@@ -33,6 +33,7 @@ impl Line {
             bounds: Bounds::default(),
             metrics: DoorMetrics::default(),
             closes_in: Phase::Draining,
+            age: None,
         };
         let door = Arc::new(RespDoor::new(threshold, decider().0, None));
         let (client, stream) = duplex(4 << 10);

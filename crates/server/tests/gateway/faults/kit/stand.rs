@@ -50,8 +50,8 @@ impl Stand {
         let config = Config::parse(config, "test.yaml", &NoEnvironment)
             .unwrap_or_else(|errors| panic!("{errors}"));
         let listeners = server::bind(&config.listen).await.unwrap();
-        let address = listeners.gateway.as_ref().unwrap().address;
-        let admin = listeners.admin.address;
+        let address = listeners.gateway.as_ref().unwrap().tcp().unwrap();
+        let admin = listeners.admin.tcp().unwrap();
         let serving = Serving::start(config).await.unwrap();
         let tasks = Tasks::new();
         tasks.spawn(async move {

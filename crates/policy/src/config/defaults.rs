@@ -1,0 +1,134 @@
+//! Settings that an environment brings, for where the configuration has none.
+
+use super::environment::Environment;
+use super::overrides::at;
+use super::syntax::{Entry, Key, Kind, Node, Place};
+use std::fmt;
+use std::mem;
+
+/// A setting that an environment brings. What the configuration and Tidegate's own variables set goes
+/// before it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// The variables that it comes from; messages name the first.
+    pub variables: Vec<&'static str>,
+    /// The field, with the names of the sections that it is in: `listen.grpc`.
+    pub path: &'static str,
+    /// The key of an entry, if the field is a map of any keys.
+    pub key: Option<String>,
+    /// The value. It may be a secret.
+    pub text: String,
+    /// Whether it replaces what the text sets, because nobody wrote that for this server: the text is a
+    /// translation.
+    pub replaces_text: bool,
+}
+
+impl fmt::Debug for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setting")
+            .field("variables", &self.variables)
+            .field("path", &self.path)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Adds the environment's settings to the tree, after Tidegate's own variables.
+///
+/// Where the URL of a store is set, `traces` or `statsd`, none of the environment's settings of it apply:
+/// they belong to another server.
+pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
+    let sections = [
+        ("store.", has_store(root)),
+        ("traces.", root.get("traces").is_some()),
+        ("statsd.", root.get("statsd").is_some()),
+    ];
+    for setting in environment.defaults() {
+        let mut sections = sections.iter();
+        let is_elsewhere = sections.any(|(name, is_set)| *is_set && setting.path.starts_with(name));
+        if is_elsewhere || lacks_listener(root, setting.path) {
+            continue;
+        }
+        if put(root, setting.path, setting) {
+            for variable in &setting.variables {
+                environment.took(variable);
+            }
+        }
+    }
+}
+
+fn has_store(root: &Node) -> bool {
+    let store = root.get("store");
+    store.is_some_and(|store| {
+        let url = store.get("url").or_else(|| store.get("urls"));
+        url.is_some() || store.as_text().is_some()
+    })
+}
+
+/// Returns true for a setting of a listener that is not open.
+fn lacks_listener(root: &Node, path: &str) -> bool {
+    in_listener(path).is_some_and(|(listener, _)| {
+        let listen = root.get("listen");
+        listen.and_then(|listen| listen.get(listener)).is_none()
+    })
+}
+
+/// Returns the listener that a setting belongs to, and the path of the setting in it.
+fn in_listener(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix("listen.")?.split_once('.')
+}
+
+/// Puts a setting at `path` below `node`, with the maps on the way there, and returns whether it applies.
+fn put(node: &mut Node, path: &'static str, setting: &Setting) -> bool {
+    let place = Place::Variable(setting.variables.first().copied().unwrap_or_default());
+    match node.kind {
+        Kind::Null => node.kind = Kind::Map(Vec::new()),
+        Kind::Text(_) if in_listener(setting.path).is_some_and(|(_, field)| field == path) => {
+            open(node, place);
+        }
+        _ => {}
+    }
+    // A value of another kind is reported when it is read.
+    let Kind::Map(fields) = &mut node.kind else {
+        return false;
+    };
+    if let Some((section, rest)) = path.split_once('.') {
+        let section = at(fields, section, place, Kind::Map(Vec::new()));
+        return put(section, rest, setting);
+    }
+    let mut field = at(fields, path, place, Kind::Null);
+    if let Some(key) = &setting.key {
+        if let Kind::Null = field.kind {
+            field.kind = Kind::Map(Vec::new());
+        }
+        let Kind::Map(entries) = &mut field.kind else {
+            return false;
+        };
+        field = at(entries, key, place, Kind::Null);
+    }
+    let is_free = match field.place {
+        _ if matches!(field.kind, Kind::Null) => true,
+        Place::File { .. } => setting.replaces_text,
+        Place::Variable(_) => false,
+    };
+    if is_free {
+        *field = Node {
+            place,
+            kind: Kind::Text(setting.text.clone()),
+        };
+    }
+    is_free
+}
+
+/// Makes a map of a listener that is written as an address.
+fn open(listener: &mut Node, place: Place) {
+    let address = Node {
+        place: listener.place,
+        kind: mem::replace(&mut listener.kind, Kind::Null),
+    };
+    let text = "address".to_owned();
+    listener.kind = Kind::Map(vec![Entry {
+        key: Key { text, place },
+        value: address,
+    }]);
+}

@@ -1,0 +1,308 @@
+//! The environment variables of envoyproxy/ratelimit, for `serve --envoy-config`.
+//!
+//! Each variable that is set is honoured, or named in one warning at the start together with what to use
+//! instead. Values are never logged: some are secrets.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `table` | every variable and its effect; the documentation has the same table |
+//! | `values` | values as the other program reads them |
+//! | `redis`, `statsd` | the store, and statistics |
+
+mod redis;
+mod statsd;
+mod table;
+#[cfg(test)]
+mod tests;
+mod values;
+
+use crate::failure::Failure;
+use crate::telemetry::logs::LogFormat;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use table::{Effect, TABLE};
+use tidegate::ProcessEnvironment;
+use tidegate_policy::config::{Environment, Setting};
+use tracing::warn;
+use values::Variables;
+
+/// Stands for the folder that the environment names, where `--envoy-config` has no value.
+pub(crate) const FOLDER: &str = "${RUNTIME_ROOT}";
+
+/// What the environment of envoyproxy/ratelimit says.
+#[derive(Debug, Default)]
+pub(crate) struct Peer {
+    /// Settings for where the configuration has none.
+    pub(crate) settings: Vec<Setting>,
+    /// Several files may have limits of the same domain.
+    pub(crate) merge_domains: bool,
+    /// Calls that do not fit are never charged.
+    pub(crate) charge_if_fits: bool,
+    /// Every limit is a quota.
+    pub(crate) quota: bool,
+    pub(crate) log_level: Option<&'static str>,
+    pub(crate) log_format: Option<LogFormat>,
+    /// Variables that are set and have no effect, each with what to use instead.
+    ignored: Vec<(&'static str, &'static str)>,
+}
+
+/// Returns the folder of `--envoy-config` with this value.
+pub(crate) fn folder(value: OsString) -> PathBuf {
+    if value == FOLDER {
+        return runtime_folder(&ProcessEnvironment::new());
+    }
+    value.into()
+}
+
+fn runtime_folder(environment: &dyn Environment) -> PathBuf {
+    let variables = Variables::new(environment);
+    let or = |name, default: &str| variables.get(name).unwrap_or_else(|| default.to_owned());
+    let root = or("RUNTIME_ROOT", "/srv/runtime_data/current");
+    Path::new(&root)
+        .join(or("RUNTIME_SUBDIRECTORY", ""))
+        .join(or("RUNTIME_APPDIRECTORY", "config"))
+}
+
+impl Peer {
+    /// Reads the environment of this process, or fails with everything that is wrong with it.
+    pub(crate) fn of_process() -> Result<Self, Failure> {
+        Self::read(&ProcessEnvironment::new())
+    }
+
+    fn read(environment: &dyn Environment) -> Result<Self, Failure> {
+        let mut variables = Variables::new(environment);
+        let mut peer = Self {
+            merge_domains: variables.is_true("MERGE_DOMAIN_CONFIG"),
+            charge_if_fits: variables.is_true("STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT"),
+            quota: variables.is_true("QUOTA_MODE"),
+            log_level: log_level(&mut variables),
+            log_format: log_format(&variables),
+            ..Self::default()
+        };
+        refuse_elsewhere(&mut variables);
+        let settings = &mut peer.settings;
+        add_listeners(&mut variables, settings);
+        add_tls(&mut variables, settings);
+        redis::add(&mut variables, settings);
+        add_traces(&mut variables, settings);
+        statsd::add(&mut variables, settings);
+        if variables.is_true("SHADOW_MODE") {
+            settings.push(setting(&["SHADOW_MODE"], "mode", "shadow"));
+        }
+        if variables.is_true("LIMIT_RESPONSE_HEADERS_ENABLED") {
+            let name = ["LIMIT_RESPONSE_HEADERS_ENABLED"];
+            settings.push(setting(&name, "respond.headers", "draft-03"));
+            settings.push(setting(&name, "respond.rls", "always"));
+        }
+        peer.ignored = ignored(&mut variables);
+        if variables.errors.is_empty() {
+            return Ok(peer);
+        }
+        Err(Failure::input(variables.errors.join("\n")))
+    }
+
+    /// Logs the variables that have no effect, if there are any.
+    pub(crate) fn warn(&self) {
+        if self.ignored.is_empty() {
+            return;
+        }
+        let ignored = self.ignored.iter();
+        let ignored: Vec<String> = ignored
+            .map(|(name, instead)| format!("{name} ({instead})"))
+            .collect();
+        warn!(
+            variables = ignored.join("; "),
+            "environment variables of envoyproxy/ratelimit have no effect"
+        );
+    }
+}
+
+fn setting(variables: &[&'static str], path: &'static str, text: &str) -> Setting {
+    Setting {
+        variables: variables.to_vec(),
+        path,
+        key: None,
+        text: text.to_owned(),
+        replaces_text: false,
+    }
+}
+
+/// Refuses variables by which limits or counters would be elsewhere.
+fn refuse_elsewhere(variables: &mut Variables<'_>) {
+    let config = variables.get("CONFIG_TYPE");
+    if config.is_some_and(|kind| kind != "FILE") {
+        let help = "unset it or write FILE, and mount the files for --envoy-config";
+        variables.refuse("CONFIG_TYPE", "limits are read from files only", help);
+    }
+    let backend = variables.get("BACKEND_TYPE");
+    if backend.is_some_and(|kind| kind != "redis") {
+        let help = "unset it or write redis, and set REDIS_URL";
+        variables.refuse("BACKEND_TYPE", "counters are in Redis or in memory", help);
+    }
+}
+
+/// Adds addresses and ages of listeners. Half an address is completed as the other program does it.
+fn add_listeners(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
+    for (names, port, path) in [
+        (["PORT", "HOST"], "8080", "listen.http"),
+        (["GRPC_PORT", "GRPC_HOST"], "8081", "listen.grpc"),
+        (["DEBUG_PORT", "DEBUG_HOST"], "6070", "listen.admin"),
+    ] {
+        let socket = variables.get("GRPC_UDS");
+        if let Some(socket) = socket.filter(|_| path == "listen.grpc") {
+            settings.push(setting(&["GRPC_UDS"], path, &format!("unix:{socket}")));
+            continue;
+        }
+        let values = names.map(|name| variables.get(name));
+        let names = names.into_iter().zip(&values);
+        let names: Vec<_> = names
+            .filter_map(|(name, value)| value.as_ref().map(|_| name))
+            .collect();
+        if names.is_empty() {
+            continue;
+        }
+        let [given, host] = values;
+        let host = host.unwrap_or_else(|| "0.0.0.0".to_owned());
+        let port = given.unwrap_or_else(|| port.to_owned());
+        let address = if host.contains(':') {
+            format!("[{host}]:{port}")
+        } else {
+            format!("{host}:{port}")
+        };
+        settings.push(setting(&names, path, &address));
+    }
+    // Zero is no maximum there.
+    for (name, path, zero) in [
+        (
+            "GRPC_MAX_CONNECTION_AGE",
+            "listen.grpc.max_connection_age",
+            "off",
+        ),
+        (
+            "GRPC_MAX_CONNECTION_AGE_GRACE",
+            "listen.grpc.max_connection_age_grace",
+            "365d",
+        ),
+    ] {
+        let text = variables.micros(name).map(|micros| match micros {
+            0 => zero.to_owned(),
+            micros => format!("{micros}us"),
+        });
+        settings.extend(text.map(|text| setting(&[name], path, &text)));
+    }
+}
+
+fn add_tls(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
+    if !variables.is_true("GRPC_SERVER_USE_TLS") {
+        return;
+    }
+    for (name, path, is_required) in [
+        ("GRPC_SERVER_TLS_CERT", "listen.grpc.tls.cert", true),
+        ("GRPC_SERVER_TLS_KEY", "listen.grpc.tls.key", true),
+        ("GRPC_CLIENT_TLS_CACERT", "listen.grpc.tls.client_ca", false),
+    ] {
+        match variables.get(name) {
+            Some(file) => {
+                settings.push(setting(&[name, "GRPC_SERVER_USE_TLS"], path, &file));
+            }
+            None if is_required => {
+                let help = "write the path of a PEM file, or unset GRPC_SERVER_USE_TLS";
+                variables.refuse(name, "is not set, and GRPC_SERVER_USE_TLS is true", help);
+            }
+            None => {}
+        }
+    }
+    // Without it, clients would get in that the other program keeps out.
+    if variables.get("GRPC_CLIENT_TLS_SAN").is_some() {
+        let why = "names of client certificates are not checked";
+        let help = "unset it, and let GRPC_CLIENT_TLS_CACERT name an authority that signs for these clients alone";
+        variables.refuse("GRPC_CLIENT_TLS_SAN", why, help);
+    }
+}
+
+fn add_traces(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
+    if !variables.is_true("TRACING_ENABLED") {
+        return;
+    }
+    let protocol = variables.get("TRACING_EXPORTER_PROTOCOL");
+    if protocol.is_some_and(|protocol| !protocol.eq_ignore_ascii_case("http")) {
+        let help = "write http and name the collector's port for it, usually 4318, in OTEL_EXPORTER_OTLP_ENDPOINT";
+        let why = "spans are sent over HTTP only";
+        variables.refuse("TRACING_EXPORTER_PROTOCOL", why, help);
+    }
+    let names = [
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ];
+    let endpoint = names
+        .iter()
+        .find_map(|name| Some((*name, variables.get(name)?)));
+    let on = "TRACING_ENABLED";
+    let (name, endpoint) = endpoint.unwrap_or_else(|| (on, "http://localhost:4318".to_owned()));
+    settings.push(setting(&[name, on], "traces.endpoint", &endpoint));
+    let service = variables.get("TRACING_SERVICE_NAME");
+    let name = service.as_ref().map_or(on, |_| "TRACING_SERVICE_NAME");
+    let service = service.as_deref().unwrap_or("RateLimit");
+    settings.push(setting(&[name], "traces.service", service));
+    let sample = variables.percentage("TRACING_SAMPLING_RATE");
+    let name = sample.as_ref().map_or(on, |_| "TRACING_SAMPLING_RATE");
+    let sample = sample.as_deref().unwrap_or("100%");
+    settings.push(setting(&[name], "traces.sample", sample));
+    let headers = "OTEL_EXPORTER_OTLP_HEADERS";
+    for (name, value) in variables.pairs(headers, '=') {
+        settings.push(Setting {
+            key: Some(name),
+            ..setting(&[headers], "traces.headers", &value)
+        });
+    }
+}
+
+fn log_level(variables: &mut Variables<'_>) -> Option<&'static str> {
+    let level = variables.get("LOG_LEVEL")?;
+    match level.to_ascii_lowercase().as_str() {
+        "panic" | "fatal" | "error" => Some("error"),
+        "warn" | "warning" => Some("warn"),
+        "info" => Some("info"),
+        "debug" => Some("debug"),
+        "trace" => Some("trace"),
+        _ => {
+            let help = "write error, warn, info, debug or trace";
+            variables.refuse("LOG_LEVEL", "is not a log level", help);
+            None
+        }
+    }
+}
+
+/// Returns the format of the log. Any word but `json` means text there.
+fn log_format(variables: &Variables<'_>) -> Option<LogFormat> {
+    let format = variables.get("LOG_FORMAT")?;
+    Some(if format.eq_ignore_ascii_case("json") {
+        LogFormat::Json
+    } else {
+        LogFormat::Text
+    })
+}
+
+/// Returns the variables that are set and have no effect.
+fn ignored(variables: &mut Variables<'_>) -> Vec<(&'static str, &'static str)> {
+    let mut ignored = Vec::new();
+    for entry in TABLE {
+        for name in entry.names {
+            let is_ignored = match entry.effect {
+                Effect::Honoured => false,
+                Effect::Nothing => variables.get(name).is_some(),
+                Effect::NothingIfTrue => variables.is_true(name),
+            };
+            if is_ignored {
+                ignored.push((*name, entry.instead));
+            }
+        }
+    }
+    if variables.get("REDIS_URL").is_none() {
+        let set = redis::WITH_URL
+            .into_iter()
+            .filter(|name| variables.get(name).is_some());
+        ignored.extend(set.map(|name| (name, "it needs REDIS_URL")));
+    }
+    ignored
+}

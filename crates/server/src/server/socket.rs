@@ -1,0 +1,264 @@
+//! TCP and unix sockets, as one type: to listen on, and of one connection.
+
+use std::fs::{self, Permissions};
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tidegate_policy::config::ListenAddress;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, UnixListener, UnixSocket, UnixStream};
+use tracing::info;
+
+/// The address of clients on a unix socket: they are on this machine.
+const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// A socket to listen on.
+#[derive(Debug)]
+pub(super) enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener, SocketFile),
+}
+
+/// The connections that the kernel holds for a socket which is not listened on any more.
+#[derive(Debug)]
+pub(super) enum Queue {
+    Tcp(std::net::TcpListener),
+    Unix {
+        socket: std::os::unix::net::UnixListener,
+        /// Removed together with it.
+        _file: SocketFile,
+    },
+}
+
+/// The file of a unix socket, which is removed on drop if it still is the same.
+#[derive(Debug)]
+pub(super) struct SocketFile {
+    path: String,
+    /// Device and inode.
+    identity: (u64, u64),
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// Listens on `address`, and returns it with the port that the system chose, if it is 0.
+pub(super) async fn listen_on(
+    address: &ListenAddress,
+    backlog: u32,
+) -> io::Result<(Socket, ListenAddress)> {
+    match address {
+        ListenAddress::Tcp(tcp) => {
+            let socket = listen_on_tcp(*tcp, backlog)?;
+            let bound = socket.local_addr()?.into();
+            Ok((Socket::Tcp(socket), bound))
+        }
+        ListenAddress::Unix { path, mode } => {
+            remove_stale(path).await?;
+            let socket = UnixSocket::new_stream()?;
+            socket.bind(path)?;
+            let file = SocketFile::of(path)?;
+            // Before anybody can connect, whatever the umask is.
+            fs::set_permissions(path, Permissions::from_mode(*mode))?;
+            let socket = socket.listen(backlog)?;
+            Ok((Socket::Unix(socket, file), address.clone()))
+        }
+    }
+}
+
+/// Listens on `address`. `[::]` is `0.0.0.0` on a machine without IPv6.
+fn listen_on_tcp(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+    let is_refused = |error: &io::Error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied
+        )
+    };
+    match open(address, backlog) {
+        Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && !is_refused(&error) => {
+            let every = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+            open(every, backlog).map_err(|_| error)
+        }
+        opened => opened,
+    }
+}
+
+fn open(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A restart must not wait until connections of the process before are forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(backlog)
+}
+
+/// Removes the socket of a program that has ended. Fails if one listens there, or if the file is not a
+/// socket.
+async fn remove_stale(path: &str) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if !found.file_type().is_socket() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    match UnixStream::connect(path).await {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            info!(path, "removing the socket of a program that has ended");
+            fs::remove_file(path)
+        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+        // Connected, or the queue of the other program is full.
+        Ok(_) | Err(_) => Err(io::ErrorKind::AddrInUse.into()),
+    }
+}
+
+impl Socket {
+    /// Accepts a connection, and returns it with the address of the client.
+    pub(super) async fn accept(&self) -> io::Result<(Stream, IpAddr)> {
+        match self {
+            Self::Tcp(socket) => {
+                let (stream, peer) = socket.accept().await?;
+                Ok((Stream::Tcp(stream), peer.ip()))
+            }
+            Self::Unix(socket, _) => {
+                let (stream, _) = socket.accept().await?;
+                Ok((Stream::Unix(stream), LOCAL))
+            }
+        }
+    }
+
+    /// Stops to wait for connections. The rest is asked of the system itself: tokio only knows what it
+    /// said some time ago.
+    pub(super) fn into_queue(self) -> io::Result<Queue> {
+        Ok(match self {
+            Self::Tcp(socket) => Queue::Tcp(socket.into_std()?),
+            Self::Unix(socket, file) => Queue::Unix {
+                socket: socket.into_std()?,
+                _file: file,
+            },
+        })
+    }
+}
+
+impl Queue {
+    /// Returns a connection that is there, or an error if there is none.
+    pub(super) fn next(&self) -> io::Result<(Stream, IpAddr)> {
+        match self {
+            Self::Tcp(socket) => {
+                let (stream, peer) = socket.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok((Stream::Tcp(TcpStream::from_std(stream)?), peer.ip()))
+            }
+            Self::Unix { socket, .. } => {
+                let (stream, _) = socket.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok((Stream::Unix(UnixStream::from_std(stream)?), LOCAL))
+            }
+        }
+    }
+}
+
+impl SocketFile {
+    fn of(path: &str) -> io::Result<Self> {
+        let path = path.to_owned();
+        let identity = identity(&path)?;
+        Ok(Self { path, identity })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        // A program that was started meanwhile may have its own there.
+        if identity(&self.path).is_ok_and(|identity| identity == self.identity) {
+            fs::remove_file(&self.path).ok();
+        }
+    }
+}
+
+fn identity(path: &str) -> io::Result<(u64, u64)> {
+    let found = fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
+}
+
+impl Stream {
+    /// Sets the options that all connections have.
+    pub(super) fn prepare(&self) -> io::Result<()> {
+        match self {
+            // Answers are small and complete; waiting for more to send would only delay them.
+            Self::Tcp(stream) => stream.set_nodelay(true),
+            Self::Unix(_) => Ok(()),
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    #[inline]
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    #[inline]
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    #[inline]
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+            Self::Unix(stream) => Pin::new(stream).poll_write_vectored(context, slices),
+        }
+    }
+
+    #[inline]
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Tcp(stream) => stream.is_write_vectored(),
+            Self::Unix(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    #[inline]
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_flush(context),
+            Self::Unix(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}
