@@ -11,11 +11,21 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub trait Clock: Send + Sync {
     /// The present instant.
     fn now(&self) -> Timestamp;
+
+    /// Returns true for the clock of this machine, which ignores steps of the wall clock. Answers that
+    /// name an instant then use the wall clock, and not the instant of the decision.
+    fn is_machine(&self) -> bool {
+        false
+    }
 }
 
 impl<C: Clock + ?Sized> Clock for Arc<C> {
     fn now(&self) -> Timestamp {
         (**self).now()
+    }
+
+    fn is_machine(&self) -> bool {
+        (**self).is_machine()
     }
 }
 

@@ -92,6 +92,11 @@ pub trait Store: Send + Sync {
         self.takes_steps()
     }
 
+    /// Returns true if its time is that of a [machine's clock](crate::Clock::is_machine) in this process.
+    fn has_machine_clock(&self) -> bool {
+        false
+    }
+
     /// Decides `asks` without waiting: for callers who are spared a future that way. A store that
     /// does it once does it always; `None`, from any other, means that nothing was done.
     fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {

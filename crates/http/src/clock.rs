@@ -1,12 +1,8 @@
-//! The time, for what no store is asked about.
+//! The wall clock, for expiry times and other instants that are not decisions.
 
-use std::sync::LazyLock;
-use tidegate::{Clock, SystemClock};
+use tidegate::SystemClock;
 
-/// Decisions do not ask it: they have the store's clock.
-static CLOCK: LazyLock<SystemClock> = LazyLock::new(SystemClock::new);
-
-/// Seconds since the Unix epoch.
+/// Returns seconds since the Unix epoch. Follows steps of the wall clock.
 pub fn unix_seconds() -> u64 {
-    CLOCK.now().as_micros() / 1_000_000
+    SystemClock::wall().as_micros() / 1_000_000
 }

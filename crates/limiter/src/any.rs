@@ -75,6 +75,14 @@ impl<C: Clock> Store for AnyStore<C> {
         }
     }
 
+    fn has_machine_clock(&self) -> bool {
+        match self {
+            Self::Memory(store) => store.has_machine_clock(),
+            #[cfg(feature = "redis")]
+            Self::Redis(shared) => shared.store.has_machine_clock(),
+        }
+    }
+
     fn takes_steps(&self) -> bool {
         match self {
             Self::Memory(store) => store.takes_steps(),

@@ -39,6 +39,7 @@ mod decision;
 mod each;
 mod error;
 mod failure;
+mod files;
 mod giving;
 mod guarding;
 mod known;
@@ -63,9 +64,11 @@ pub use build::Builder;
 #[cfg(feature = "redis")]
 pub use counting::Banned;
 pub use counting::CountingStatus;
-pub use decision::{Applied, DecidedBy, Decision, Skipped};
+pub use decision::{Applied, DecidedBy, Decision, HitResult, LimitHits, Skipped};
 pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
+#[doc(hidden)]
+pub use files::{read_file, read_text, why_unreadable};
 pub use known::ListStatus;
 #[doc(hidden)]
 pub use known::delay as retry_delay;

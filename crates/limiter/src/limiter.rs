@@ -12,7 +12,7 @@ use crate::known::{Known, Sources};
 use crate::naming::Naming;
 use crate::planning::PlanSources;
 use crate::reserving::Reserving;
-use crate::rules::Rules;
+use crate::rules::{MachineClock, Rules};
 use crate::waiting::{Lines, Rooms, WaitingAt};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -121,6 +121,10 @@ impl<S: Store> Limiter<S> {
     ) -> Self {
         let owner = OWNERS.fetch_add(1, Relaxed);
         rules.owner = owner;
+        rules.machine_clock = MachineClock {
+            store: store.has_machine_clock(),
+            local: failover.as_ref().is_some_and(Failover::has_machine_clock),
+        };
         rules.rooms = Rooms::of(&rules.policies, None);
         rules.known = Known::of(&rules.guards, rules.keys.address, &[]);
         rules.counting = Counting::of(rules.addresses.take(), rules.keys.address, None);
@@ -182,6 +186,7 @@ impl<S: Store> Limiter<S> {
         rules.owner = self.shared.owner;
         let reloading = self.shared.reloading.lock();
         let before = self.shared.rules.load_full();
+        rules.machine_clock = before.machine_clock;
         rules.rooms = Rooms::of(&rules.policies, Some(&before));
         let ahead = self.shared.sources.take_ahead();
         let known = [before.known.slots(), &ahead].concat();

@@ -1,8 +1,7 @@
 //! The process that this is: its variables, and the files that it can read.
 
 use crate::error::BuildError;
-use std::fs::File;
-use std::io::Read;
+use crate::files::{read_file, read_text, try_file};
 use std::path::Path;
 use tidegate_policy::Config;
 use tidegate_policy::config::Environment;
@@ -49,63 +48,31 @@ impl Environment for ProcessEnvironment {
     }
 
     fn file(&self, path: &str) -> Result<String, String> {
-        // One byte more than allowed tells too long from just long enough.
-        let text = read(Path::new(path), FILE_BYTES_MAX + 1).map_err(|error| error.to_string())?;
-        if text.len() as u64 > FILE_BYTES_MAX {
-            return Err("it is longer than 1 MiB".to_owned());
-        }
-        Ok(text)
+        read_text(Path::new(path), FILE_BYTES_MAX).map_err(|error| error.to_string())
     }
 
     fn has_file(&self, path: &str) -> Result<(), String> {
-        open(path).map(drop)
+        try_file(Path::new(path)).map_err(|error| error.to_string())
     }
 }
 
 /// The most that a list in a file may hold: a dozen million addresses.
 const LIST_BYTES_MAX: u64 = 256 << 20;
 
-/// What a file holds that lists whom a guard knows, or why it cannot be read.
+/// Reads the file of a list that a guard names.
 pub(crate) fn list_file(path: &str) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let unread = |why: String| format!("{path} cannot be read: {why}");
-    let file = open(path).map_err(unread)?;
-    let read = file.take(LIST_BYTES_MAX + 1).read_to_end(&mut bytes);
-    read.map_err(|error| unread(error.to_string()))?;
-    if bytes.len() as u64 > LIST_BYTES_MAX {
-        return Err(format!("{path} is longer than 256 MiB"));
-    }
-    Ok(bytes)
-}
-
-/// Opens a file that has an end, or says why not: a folder is read in vain, and to open a pipe is to wait
-/// for somebody to write to it.
-fn open(path: &str) -> Result<File, String> {
-    let about = std::fs::metadata(path).map_err(|error| error.to_string())?;
-    if about.is_dir() {
-        return Err("it is a folder".to_owned());
-    }
-    if !about.is_file() {
-        return Err("it is not a regular file".to_owned());
-    }
-    File::open(path).map_err(|error| error.to_string())
+    let read = read_file(Path::new(path), LIST_BYTES_MAX);
+    read.map_err(|error| format!("{path} cannot be read: {error}"))
 }
 
 /// The configuration in a file; what it names is looked up in `environment`.
 pub(crate) fn config_in(path: &Path, environment: &dyn Environment) -> Result<Config, BuildError> {
-    let text = read(path, CONFIG_BYTES_MAX).map_err(|source| BuildError::Read {
+    let text = read_text(path, CONFIG_BYTES_MAX).map_err(|source| BuildError::Read {
         path: path.into(),
         source,
     })?;
     let name = path.display().to_string();
     Ok(Config::parse(&text, &name, environment)?)
-}
-
-/// What a file holds, up to `max` bytes: some have no end.
-fn read(path: &Path, max: u64) -> std::io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(max).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 #[cfg(test)]
@@ -116,7 +83,7 @@ mod tests {
     fn a_list_that_is_no_file_is_refused_before_anybody_waits_for_it() {
         let process = ProcessEnvironment::new();
         for (path, why) in [
-            ("/dev/zero", "it is not a regular file"),
+            ("/dev/zero", "it is a device, not a regular file"),
             ("/dev", "it is a folder"),
         ] {
             assert_eq!(process.has_file(path).unwrap_err(), why);
@@ -126,10 +93,10 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_end_is_not_read_to_its_end() {
+    fn a_file_without_end_is_not_read() {
         let process = ProcessEnvironment::new();
         let error = process.file("/dev/zero").unwrap_err();
-        assert_eq!(error, "it is longer than 1 MiB");
+        assert_eq!(error, "it is a device, not a regular file");
         assert!(process.config("/dev/zero").is_err());
     }
 }

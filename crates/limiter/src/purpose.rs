@@ -8,6 +8,8 @@ use tidegate_policy::{Charge, Descriptor, Hits, Limit, Request};
 pub(crate) enum Purpose {
     /// To pass: to take what it costs, if that fits.
     Pass,
+    /// To reserve what it is expected to cost, if that fits; nothing is charged otherwise.
+    Reserve,
     /// To know whether it would pass, and take nothing.
     Test,
     /// To tell what has been used already.
@@ -23,6 +25,11 @@ impl Purpose {
             (Self::Pass, None) if limit.charge != Charge::EvenIfRefused => {
                 charge(request, request.cost, limit)
             }
+            // An estimate has not been used yet: it must fit.
+            (Self::Reserve, _) => match self.op_of(request, limit, descriptor) {
+                Op::Force(cost @ 1..) | Op::Debit(cost @ 1..) => Op::Take(cost),
+                op => op,
+            },
             _ => self.op_of(request, limit, descriptor),
         }
     }
@@ -39,12 +46,12 @@ impl Purpose {
             // Nothing can be tested of what is given back.
             (Self::Test, Hits::GiveBack(_)) | (_, Hits::GiveBack(0)) => Op::Look,
             (_, Hits::GiveBack(hits)) => Op::GiveBack(Receipt::latest(hits)),
-            (Self::Pass, Hits::AsRequest) => charge(request, request.cost, limit),
+            (Self::Pass | Self::Reserve, Hits::AsRequest) => charge(request, request.cost, limit),
             // A descriptor that takes nothing asks whether anything is left. Among debits it is one
             // itself, so that its refusal does not keep the others from being charged.
-            (Self::Pass, Hits::Take(0)) if is_debit(request, limit) => Op::Debit(0),
-            (Self::Pass, Hits::Take(0)) => Op::Test(1),
-            (Self::Pass, Hits::Take(hits)) => charge(request, hits, limit),
+            (Self::Pass | Self::Reserve, Hits::Take(0)) if is_debit(request, limit) => Op::Debit(0),
+            (Self::Pass | Self::Reserve, Hits::Take(0)) => Op::Test(1),
+            (Self::Pass | Self::Reserve, Hits::Take(hits)) => charge(request, hits, limit),
             (Self::Test, Hits::AsRequest) => Op::Test(request.cost.max(1)),
             (Self::Test, Hits::Take(hits)) => Op::Test(hits.max(1)),
             (Self::Report, Hits::AsRequest) => used(request.cost),
@@ -62,6 +69,11 @@ fn charge(request: &Request<'_>, cost: u64, limit: &Limit) -> Op {
         (cost, Charge::EvenIfRefused) if states_cost(request) => Op::Debit(cost),
         (cost, _) => Op::Take(cost),
     }
+}
+
+/// Whether `op` is charged even where it refuses.
+pub(crate) fn is_forced(op: Op) -> bool {
+    matches!(op, Op::Force(_) | Op::Debit(_))
 }
 
 /// Whether `limit` is charged with what `request` states even where it refuses.

@@ -154,6 +154,7 @@ impl<'a> Question<'a> {
             rules,
             number,
             policy,
+            purpose,
             meeting,
             brought: buffers.brought.as_ref(),
             planned,

@@ -60,6 +60,16 @@ impl Repeated {
     pub fn policy(&self) -> Option<&str> {
         self.kept.policy.as_deref()
     }
+
+    /// Returns the parts of the request that its decisions are counted by: its policy and its cost. See
+    /// [`Decision::limit_hits`](crate::Decision::limit_hits).
+    pub fn counted(&self) -> Request<'_> {
+        Request {
+            policy: self.policy(),
+            cost: self.kept.cost,
+            ..Request::new()
+        }
+    }
 }
 
 // By way of the request, which hides secrets.

@@ -1,9 +1,9 @@
 //! What a limiter decides by: the policies of one version of a configuration.
 
 use crate::counting::Counting;
-use crate::error::CheckError;
+use crate::error::{BuildError, CheckError};
 use crate::known::Known;
-use crate::planning::Present;
+use crate::planning::{PlanSources, Present};
 use crate::waiting::Rooms;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
@@ -14,7 +14,10 @@ use tidegate_policy::addresses::Addresses;
 use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
 use tidegate_policy::plan::{PlanSource, Table};
-use tidegate_policy::{Client, Config, Guards, Limit, OnFailure, Policy, Request, Tag};
+use tidegate_policy::source::PolicySource;
+use tidegate_policy::{
+    Client, Config, Guards, KeyPart, Limit, Missing, OnFailure, Policy, Request, Tag,
+};
 
 /// What a limiter decides by: the policies of one version of a configuration, and who asks. Never
 /// changes; a reload replaces it whole.
@@ -52,12 +55,16 @@ pub struct Rules {
     pub(crate) keys: KeyRules,
     /// Whether everything is in shadow mode; see [`Config::mode`].
     pub(crate) mode: Mode,
+    /// Whether callers are told of identities that nobody can know; see [`notice`](Self::notice).
+    has_notices: bool,
     /// What a limit does without the store, unless it says otherwise.
     pub(crate) on_failure: OnFailure,
     /// How much of a policy this instance grants without the store.
     pub(crate) local_share: LocalShare,
     /// The number of the limiter whose they are; 0 until there is one.
     pub(crate) owner: u64,
+    /// Who decides by the clock of this machine; nobody before they are a limiter's.
+    pub(crate) machine_clock: MachineClock,
     /// Where requests wait; none before they are a limiter's.
     pub(crate) rooms: Rooms,
     /// Where rates come from that are not written.
@@ -65,6 +72,15 @@ pub struct Rules {
     /// What they say at present. It changes apart from all the rest, and a decision keeps the version
     /// that it began with.
     pub(crate) planned: Present,
+}
+
+/// Decisions that are made by the clock of this machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MachineClock {
+    /// Those of the store.
+    pub(crate) store: bool,
+    /// Those made without the store.
+    pub(crate) local: bool,
 }
 
 /// The numbers of policies, by a name of theirs. Of two of one name, the first is meant.
@@ -85,12 +101,15 @@ impl Rules {
             keys: KeyRules {
                 address: client.address_rules(),
                 secret: store.hash_key(),
+                literal: false,
             },
             client,
             mode: Mode::Enforce,
+            has_notices: false,
             on_failure: store.on_failure,
             local_share: store.local_share,
             owner: 0,
+            machine_clock: MachineClock::default(),
             rooms: Rooms::default(),
             plans: Vec::new(),
             planned: Present::default(),
@@ -146,6 +165,38 @@ impl Rules {
         &self.client
     }
 
+    /// Returns what to tell the caller of a request without an identity that a limit counts by, if `client`
+    /// has no source for it either: the limit counts the address in its place. Only beside rules of
+    /// `FluxGate`, whose callers expect a header to be read.
+    pub fn notice(&self, request: &Request<'_>) -> Option<String> {
+        if !self.has_notices {
+            return None;
+        }
+        let (_, policy) = self.find(request).ok()?;
+        let counted = |limit: &&Limit| limit.enabled && limit.missing == Missing::Address;
+        policy.limits.iter().filter(counted).find_map(|limit| {
+            let absent = |part: &&KeyPart| is_absent(part, request) && !self.client.knows(part);
+            let (what, field, setting) = match limit.key.iter().find(absent)? {
+                KeyPart::Attr(name) => (
+                    format!("the attribute `{name}`"),
+                    format!("attributes.{name}"),
+                    format!("client.attributes.{name}"),
+                ),
+                _ => (
+                    "user".to_owned(),
+                    "user".to_owned(),
+                    "client.user".to_owned(),
+                ),
+            };
+            Some(format!(
+                "limit `{}` counts by {what}, which is not known: the request has none, and `{setting}` is \
+                 not configured; the client address is counted instead. Send `{field}`, or configure \
+                 `{setting}`",
+                limit.name
+            ))
+        })
+    }
+
     /// The policy of this name, or the first; `None` if there is none of this name.
     pub fn policy(&self, name: Option<&str>) -> Option<&Policy> {
         self.meant(name).map(|(_, policy)| policy)
@@ -198,6 +249,15 @@ impl Rules {
     pub fn plan_table(&self, name: &str) -> Option<Arc<Table>> {
         let number = self.plans.iter().position(|source| source.name == name)?;
         self.planned.load().tables().get(number)?.clone()
+    }
+
+    /// Puts the plans in force that the configuration itself contains. Call it after
+    /// [`prepare`](Self::prepare), which changes how limits count.
+    pub(crate) fn plan_inline(self) -> Result<Self, BuildError> {
+        let planned = PlanSources::planned(&self, &self);
+        let planned = planned.map_err(|reason| BuildError::Plans { reason })?;
+        self.planned.replace(planned);
+        Ok(self)
     }
 
     /// Prepares for `store`: if it may need several steps for a request, what requests charge that
@@ -256,6 +316,15 @@ impl Rules {
     }
 }
 
+/// Whether a request lacks a user or an attribute.
+fn is_absent(part: &KeyPart, request: &Request<'_>) -> bool {
+    match part {
+        KeyPart::User => request.user.is_none_or(str::is_empty),
+        KeyPart::Attr(name) => request.attributes.iter().all(|(known, _)| known != name),
+        _ => false,
+    }
+}
+
 /// Lets the store give back what it has charged. Callers can give back no more than before.
 fn keep_credits(limit: Option<&mut Limit>) {
     if let Some(limit) = limit {
@@ -268,6 +337,7 @@ impl From<Config> for Rules {
         let mut rules = Self {
             mode: config.mode,
             keys: config.key_rules(),
+            has_notices: config.sources.iter().any(PolicySource::is_fluxgate),
             client: config.client,
             plans: config.plans,
             guards: config.guards,

@@ -8,7 +8,8 @@ use crate::error::CheckError;
 use crate::limiter::Limiter;
 use crate::rules::Rules;
 use smallvec::SmallVec;
-use tidegate_core::{Ask, Mode, Op, Outcome, Quota, QuotaError, Store, StoreError};
+use std::time::Duration;
+use tidegate_core::{Ask, Meter, Mode, Op, Outcome, Quota, QuotaError, Store, StoreError};
 
 /// What the names of all these buckets begin with.
 const SCOPE: &[u8] = b"~cl/throttle/";
@@ -69,10 +70,7 @@ impl<'a> Throttle<'a> {
 
     #[inline]
     fn name(&self, rules: &Rules) -> Name {
-        let mut name = Name::new();
-        name.extend_from_slice(SCOPE);
-        rules.keys.push_subject(&mut name, LABEL, self.key);
-        name
+        name(rules, self.key)
     }
 
     #[inline]
@@ -89,6 +87,22 @@ impl<'a> Throttle<'a> {
             mode,
         }
     }
+}
+
+/// Returns the name of the bucket of `key`.
+#[inline]
+fn name(rules: &Rules, key: &[u8]) -> Name {
+    let mut name = Name::new();
+    name.extend_from_slice(SCOPE);
+    rules.keys.push_subject(&mut name, LABEL, key);
+    name
+}
+
+/// Returns a quota that finds the bucket of any call, because buckets do not depend on the numbers.
+/// Its ticks are microseconds, so that it reads when a bucket is full without rounding.
+fn any_quota() -> Result<Quota, CheckError> {
+    let quota = Throttle::quota(1, 1, 1);
+    quota.map_err(|error| CheckError::Store(StoreError::permanent(error.to_string())))
 }
 
 impl Throttled {
@@ -154,5 +168,26 @@ impl<S: Store> Limiter<S> {
             .decide_at_once(&[throttle.ask(&name, rules.mode)])?;
         let outcome = reply.outcomes.first()?;
         Some(Throttled::new(*outcome, DecidedBy::Store, rules))
+    }
+
+    /// Returns the time until the bucket of `key` is full, whichever quota it was used with. Returns
+    /// `None` if the store keeps nothing of it: it is full, or was never used.
+    pub async fn throttle_reset_after(
+        &self,
+        rules: &Rules,
+        key: &[u8],
+    ) -> Result<Option<Duration>, CheckError> {
+        let quota = any_quota()?;
+        let kept = self.store().inspect(&name(rules, key), &quota).await;
+        let kept = kept.map_err(CheckError::Store)?;
+        Ok(kept.map(|kept| Duration::from_micros(kept.bucket.fresh_at(&quota).since(kept.at))))
+    }
+
+    /// Resets the bucket of `key`, whichever quota it was used with. Returns true if the store kept
+    /// anything of it.
+    pub async fn reset_throttle(&self, rules: &Rules, key: &[u8]) -> Result<bool, CheckError> {
+        let quota = any_quota()?;
+        let reset = self.store().reset(&name(rules, key), &quota).await;
+        reset.map_err(CheckError::Store)
     }
 }

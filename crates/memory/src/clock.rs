@@ -23,23 +23,29 @@ const STEPS: u64 = 1 << 40;
 
 impl SystemClock {
     /// A clock that starts at the present wall time.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that reads the machine's clock"
-    )]
     pub fn new() -> Self {
         let counter = quanta::Clock::new();
-        let wall = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
         let nanos = u128::from(counter.delta_as_nanos(0, STEPS));
         let factor = (nanos << 64) / (u128::from(STEPS) * 1_000);
         Self {
             start_raw: counter.raw(),
-            start_us: u64::try_from(wall.as_micros()).unwrap_or(u64::MAX),
+            start_us: Self::wall().as_micros(),
             us_per_step: u64::try_from(factor).unwrap_or(u64::MAX),
             counter,
         }
+    }
+
+    /// Reads the wall clock, which may have been set since a clock started. For instants that people or
+    /// other programs read; never for decisions.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the machine's clock"
+    )]
+    pub fn wall() -> Timestamp {
+        let wall = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        Timestamp::from_micros(u64::try_from(wall.as_micros()).unwrap_or(u64::MAX))
     }
 }
 
@@ -57,6 +63,10 @@ impl Clock for SystemClock {
         // The high half of a product of two 64-bit numbers has 64 bits.
         let passed = u64::try_from(passed).unwrap_or(u64::MAX);
         Timestamp::from_micros(self.start_us.saturating_add(passed))
+    }
+
+    fn is_machine(&self) -> bool {
+        true
     }
 }
 

@@ -44,17 +44,20 @@ pub enum AlertKind {
     Threshold,
     /// The store is away, or back.
     Store,
-    /// A list or a table of plans could not be loaded for long, or is again.
+    /// A list, plans or the policy of a source could not be loaded for long, or is again.
     Stale,
+    /// A configuration was rejected, or is valid again.
+    Config,
 }
 
 impl AlertKind {
     /// Every kind and its word.
-    pub const ALL: [(&'static str, Self); 4] = [
+    pub const ALL: [(&'static str, Self); 5] = [
         ("ban", Self::Ban),
         ("threshold", Self::Threshold),
         ("store", Self::Store),
         ("stale", Self::Stale),
+        ("config", Self::Config),
     ];
 
     /// Its word.

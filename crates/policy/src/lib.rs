@@ -41,6 +41,7 @@ pub mod request;
 pub mod respond;
 pub mod route;
 pub mod source;
+pub mod statsd;
 pub mod template;
 mod told;
 pub mod traces;

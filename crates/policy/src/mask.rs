@@ -89,6 +89,13 @@ pub(crate) fn is_telltale(key: &str) -> bool {
     !lower.ends_with("file") && TELLTALE.iter().any(|word| lower.contains(word))
 }
 
+/// Returns true if the setting with this path, such as `admin.tokens[0].token`, is secret.
+pub(crate) fn is_secret_path(path: &str) -> bool {
+    let keys = path.split(['.', '[']);
+    let below = keys.fold(Below::Plain, |below, key| below.key(key, false));
+    below == Below::Secret
+}
+
 /// Whether those are secrets that a list looks up by this name: of a header, an attribute, a part of a
 /// key.
 pub fn is_secret_subject(name: &str) -> bool {

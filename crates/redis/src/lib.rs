@@ -31,6 +31,7 @@ mod simple;
 mod stats;
 mod store;
 mod tasks;
+mod trust;
 mod typed;
 
 /// The protocol crate, for commands that [`Connection::command`] is to send and what they answer.
@@ -55,3 +56,4 @@ pub use sets::LoadError;
 pub use settings::{Address, Credentials, Mode, Password, Settings, TlsSettings};
 pub use stats::{Counter, Stats};
 pub use store::{Options, RedisStore};
+pub use trust::server_verifier;

@@ -3,8 +3,7 @@
 
 use crate::config_source::Source;
 use crate::failure::Failure;
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use tidegate_policy::Config;
 use tidegate_policy::config::Environment;
@@ -42,11 +41,7 @@ pub fn load(path: &Path, environment: &dyn Environment) -> Result<Config, Failur
 
 /// The text in `path`.
 pub fn read(path: &Path) -> Result<String, Failure> {
-    let mut text = String::new();
-    File::open(path)
-        .and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text))
-        .map_err(|error| unreadable(path, &error))?;
-    Ok(text)
+    tidegate::read_text(path, FILE_BYTES_MAX).map_err(|error| unreadable(path, &error))
 }
 
 /// The YAML files in the folder `path`, by name; or `path` itself, if it is a file. Links are followed,
@@ -109,8 +104,9 @@ fn is_hidden(path: &Path) -> bool {
 
 /// Why something in a folder is not read, if it is not.
 fn why_not(path: &Path) -> Option<&'static str> {
-    if fs::metadata(path).is_ok_and(|about| about.is_dir()) {
-        return Some("it is a folder");
+    let about = fs::metadata(path).ok();
+    if let Some(why) = about.as_ref().and_then(tidegate::why_unreadable) {
+        return Some(why);
     }
     let is_yaml = path
         .extension()

@@ -10,6 +10,7 @@ use std::path::Path;
 use tidegate_policy::config::Environment;
 use tidegate_policy::import::{EnvoyOptions, envoy};
 use tidegate_policy::source::{Composed, Named, Part, PolicySource};
+use tidegate_policy::statsd::Statsd;
 use tidegate_policy::{Config, ConfigErrors};
 
 /// Where a configuration comes from. It can be read again and again.
@@ -41,6 +42,7 @@ pub(crate) struct Told {
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) is_translated: bool,
+    pub(crate) is_separable: bool,
 }
 
 /// Why a source cannot be used.
@@ -150,6 +152,7 @@ impl Texts {
                 text: &told.text,
             },
             is_translated: told.is_translated,
+            is_separable: told.is_separable,
             is_trusted: false,
         });
         let told: Vec<Part<'_>> = told.collect();
@@ -167,11 +170,22 @@ impl Texts {
             all.push(Part {
                 named: Named { name, text },
                 is_translated: true,
+                is_separable: false,
                 is_trusted: true,
             });
         }
+        let before = all.len();
         all.extend(parts);
-        Config::compose(self.own(), &all, environment)
+        let mut composed = Config::compose(self.own(), &all, environment)?;
+        if self.translated.is_some() {
+            // Dashboards of envoyproxy/ratelimit go on: it sends statistics by default.
+            composed.config.statsd.get_or_insert_with(Statsd::envoy);
+        }
+        // Counted among `parts`; those before are none that anything is left out of.
+        for it in &mut composed.left_out {
+            it.part = it.part.saturating_sub(before);
+        }
+        Ok(composed)
     }
 
     /// The sources that the file lists.

@@ -36,6 +36,9 @@ impl<S: Store + 'static> Upkeep<S> {
         if let Some(tracer) = decider.tracer().map(Arc::clone) {
             tasks.spawn(async move { tracer.run().await });
         }
+        if let Some(statsd) = decider.statsd().map(Arc::clone) {
+            tasks.spawn(async move { statsd.run().await });
+        }
         let bell = decider.bell().clone();
         tasks.spawn(limiter.keep_counts(move |banned| tell(&bell, &banned)));
         if let Some(messenger) = messenger {
@@ -58,6 +61,9 @@ impl<S: Store + 'static> Upkeep<S> {
             .ok();
         if let Some(tracer) = self.decider.tracer() {
             tracer.finish().await;
+        }
+        if let Some(statsd) = self.decider.statsd() {
+            statsd.finish().await;
         }
     }
 }

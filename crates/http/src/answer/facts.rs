@@ -5,7 +5,7 @@ use crate::clock;
 use http::StatusCode;
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use tidegate::{Applied, DecidedBy, Decision, Reason, Timestamp};
+use tidegate::{Applied, DecidedBy, Decision, Reason};
 use tidegate_policy::respond::{Names, Placeholder, Refusal, Respond, Spoken, Wording};
 
 /// Why the request does not pass.
@@ -148,7 +148,7 @@ pub(super) fn passes_s(applied: &Applied<'_>, is_allowed: bool) -> u64 {
 /// When the bucket is as good as new, in seconds since the epoch, rounded up.
 pub(super) fn reset_epoch(decision: &Decision, applied: &Applied<'_>) -> u64 {
     let reset = u64::try_from(applied.reset_after().as_micros()).unwrap_or(u64::MAX);
-    up(decision.at().plus(reset).as_micros())
+    up(decision.wall_time().plus(reset).as_micros())
 }
 
 // === impl Facts ===
@@ -239,6 +239,10 @@ impl<'a> Facts<'a> {
             Placeholder::RetryAfter => self.case.wait_s(),
             Placeholder::RetryAfterMs => match self.case {
                 Case::Exceeded(_) | Case::Closed(_) => self.decision?.binding()?.wait().as_millis(),
+                Case::Barred(..) => {
+                    let left = self.decision?.barred_for()?.as_micros().div_ceil(1_000);
+                    u64::try_from(left).ok()
+                }
                 case => Some(case.wait_s()?.saturating_mul(1_000)),
             },
             Placeholder::Capacity => Some(self.told()?.capacity()),
@@ -355,12 +359,10 @@ impl<'a> Facts<'a> {
             .collect()
     }
 
-    /// Seconds since the epoch, by whoever decided, or by this machine where nobody had to be asked.
+    /// Seconds since the epoch.
     fn now(&self) -> u64 {
-        match self.decision.map(Decision::at) {
-            Some(at) if at != Timestamp::default() => at.as_micros() / 1_000_000,
-            _ => clock::unix_seconds(),
-        }
+        let now = self.decision.map(Decision::wall_time);
+        now.map_or_else(clock::unix_seconds, |now| now.as_micros() / 1_000_000)
     }
 }
 

@@ -197,7 +197,7 @@ impl<C: Clock> Builder<C> {
             });
         }
         let max_keys = self.keys();
-        let rules = self.told.rules(self.config)?;
+        let rules = self.told.rules(self.config)?.plan_inline()?;
         let store = memory(self.clock, max_keys)?;
         Ok(Limiter::new(self.told, rules, store, None, None))
     }
@@ -211,6 +211,7 @@ impl<C: Clock> Builder<C> {
         let max_keys = self.keys();
         let mut rules = self.told.rules(self.config)?;
         rules.prepare(&store);
+        let rules = rules.plan_inline()?;
         let failover = if store.can_fail() {
             let room = usize::try_from(max_keys).unwrap_or(usize::MAX);
             let failover = Failover::new(SharedClock::new(self.clock), room, self.instances);

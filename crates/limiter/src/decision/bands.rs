@@ -98,6 +98,11 @@ impl Entry {
         usize::from(self.band & !mark)
     }
 
+    /// Returns the number of the descriptor that matched the limit.
+    pub(super) fn described_by(&self) -> Option<u16> {
+        (self.descriptor != NO_DESCRIPTOR).then_some(self.descriptor)
+    }
+
     pub(super) fn is_unlimited(&self) -> bool {
         self.band == NO_BAND && self.outcome.is_allowed()
     }

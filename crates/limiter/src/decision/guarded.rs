@@ -2,6 +2,7 @@
 
 use super::bands::NO_BAND;
 use super::{DecidedBy, Decision, NOTHING};
+use crate::purpose::Purpose;
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -61,6 +62,8 @@ impl Decision {
             at: Timestamp::default(),
             allowed,
             decided_by: DecidedBy::Store,
+            // Of no consequence: no limit was evaluated.
+            purpose: Purpose::Pass,
             descriptors: u16::try_from(request.descriptors.len()).unwrap_or(u16::MAX),
             guard: guard
                 .and_then(|guard| u16::try_from(guard).ok())

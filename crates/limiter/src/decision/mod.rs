@@ -11,12 +11,14 @@
 //! | `shadow` | refusals that shadow mode turned into passes |
 //! | `skipped` | bands that were not asked because the store did not answer |
 //! | `guarded` | what guards have to do with it, and why it is as it is |
+//! | `hits` | the cost of the request to each limit, for statistics |
 
 mod applied;
 mod bands;
 mod brought;
 mod described;
 mod guarded;
+mod hits;
 mod scene;
 mod shadow;
 mod skipped;
@@ -24,6 +26,7 @@ mod warnings;
 
 pub use applied::Applied;
 pub(crate) use brought::Brought;
+pub use hits::{HitResult, LimitHits};
 pub(crate) use scene::Scene;
 pub use skipped::Skipped;
 pub(crate) use warnings::Charged;
@@ -31,14 +34,16 @@ pub(crate) use warnings::Charged;
 use crate::failure::COME_BACK_US;
 use crate::giving::Charges;
 use crate::planning::Planned;
+use crate::purpose::Purpose;
 use crate::rules::Rules;
-use bands::{Bands, Entry, NO_DESCRIPTOR};
+use bands::{Bands, Entry};
 use guarded::NO_GUARD;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::{Outcome, Reply, Timestamp, Wait};
+use tidegate_memory::SystemClock;
 use tidegate_policy::matching::Refused;
 use tidegate_policy::plan::Answer;
 use tidegate_policy::respond::{Refusal, Respond, Spoken};
@@ -59,6 +64,8 @@ pub struct Decision {
     at: Timestamp,
     allowed: bool,
     decided_by: DecidedBy,
+    /// What the request was decided for.
+    purpose: Purpose,
     /// How many descriptors the request has.
     descriptors: u16,
     /// The number of the guard that decided, or [`NO_GUARD`].
@@ -140,6 +147,7 @@ impl Decision {
             at: reply.at,
             allowed: reply.passed,
             decided_by: DecidedBy::Store,
+            purpose: scene.purpose,
             descriptors: scene.descriptors,
             guard: NO_GUARD,
             watched: scene.watched,
@@ -212,6 +220,7 @@ impl Decision {
             at: Timestamp::default(),
             allowed: true,
             decided_by: DecidedBy::Store,
+            purpose: scene.purpose,
             descriptors: scene.descriptors,
             guard: NO_GUARD,
             watched: scene.watched,
@@ -350,6 +359,21 @@ impl Decision {
         self.at
     }
 
+    /// Returns the present time for answers that name an instant: the wall clock where this machine's
+    /// clock decided, else [`at`](Self::at). They differ once the wall clock was set.
+    pub fn wall_time(&self) -> Timestamp {
+        let machine = self.rules.machine_clock;
+        let is_machine = match self.decided_by {
+            DecidedBy::Store => machine.store,
+            DecidedBy::Local | DecidedBy::Failure => machine.local,
+        };
+        if is_machine || self.at == Timestamp::default() {
+            SystemClock::wall()
+        } else {
+            self.at
+        }
+    }
+
     /// How long a limit held the request back before it let it pass (`on_refusal: wait`); zero where
     /// it passed at once, or was refused.
     pub fn waited(&self) -> Duration {
@@ -402,22 +426,14 @@ impl Decision {
     fn describe<'a>(&'a self, entry: &'a Entry, key: &'a str) -> Option<Applied<'a>> {
         let limit_index = usize::try_from(entry.limit).ok()?;
         let band_index = entry.band_index();
-        let policy = self.policy_rules()?;
-        let limit = policy.limit(limit_index)?;
-        let (band, spoken) = match (self.brought_with(limit_index, entry), entry.planned.rate()) {
-            (Some((band, spoken)), _) => (Some(band), Some(spoken)),
-            (None, Some(rate)) => self.planned_at(limit_index, rate),
-            (None, None) => (
-                limit.bands.get(band_index),
-                policy.spoken(limit_index, band_index),
-            ),
-        };
+        let limit = self.limit_of(entry)?;
+        let (band, spoken) = self.band_of(limit_index, entry);
         Some(Applied {
             limit,
             limit_index,
             band,
             band_index,
-            descriptor: (entry.descriptor != NO_DESCRIPTOR).then_some(entry.descriptor),
+            descriptor: entry.described_by(),
             spoken,
             outcome: &entry.outcome,
             key,
@@ -426,6 +442,23 @@ impl Decision {
                 Some((source.name.as_str(), entry.planned))
             }),
         })
+    }
+
+    /// Returns the band of an entry, and how header fields spell it.
+    #[inline]
+    fn band_of(&self, limit: usize, entry: &Entry) -> (Option<&Band>, Option<&Spoken>) {
+        if let Some((band, spoken)) = self.brought_with(limit, entry) {
+            return (Some(band), Some(spoken));
+        }
+        if let Some(rate) = entry.planned.rate() {
+            return self.planned_at(limit, rate);
+        }
+        let policy = self.policy_rules();
+        let band = entry.band_index();
+        (
+            policy.and_then(|policy| policy.limits.get(limit)?.bands.get(band)),
+            policy.and_then(|policy| policy.spoken(limit, band)),
+        )
     }
 
     /// The band of a rate that a plan told, and how it is spelt.

@@ -2,6 +2,7 @@
 
 use super::Brought;
 use crate::planning::Planned;
+use crate::purpose::Purpose;
 use crate::rules::Rules;
 use std::sync::Arc;
 use tidegate_core::{Mode, Quota};
@@ -16,6 +17,8 @@ pub(crate) struct Scene<'a> {
     /// The number of the policy that is asked.
     pub(crate) number: usize,
     pub(crate) policy: &'a Policy,
+    /// What the request is decided for.
+    pub(crate) purpose: Purpose,
     pub(crate) meeting: Meeting<'a>,
     /// What the request brings itself.
     pub(crate) brought: Option<&'a Arc<Brought>>,

@@ -80,6 +80,10 @@ impl Clock for SharedClock {
     fn now(&self) -> Timestamp {
         self.0.now()
     }
+
+    fn is_machine(&self) -> bool {
+        self.0.is_machine()
+    }
 }
 
 impl fmt::Debug for SharedClock {
@@ -97,6 +101,11 @@ impl Failover {
             health: Health::default(),
             instances,
         })
+    }
+
+    /// Returns true if decisions without the store have the time of the machine's clock.
+    pub(crate) fn has_machine_clock(&self) -> bool {
+        self.clock.is_machine()
     }
 
     /// How the store is.

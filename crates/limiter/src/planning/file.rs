@@ -1,9 +1,9 @@
 //! The source that is a file.
 
 use super::keep::{FilePlans, LoadPlans, LoadedPlans};
-use std::fs::File;
+use crate::files::read_text;
 use std::future::Future;
-use std::io::Read;
+use std::path::Path;
 use tidegate_policy::plan::{Document, Origin, PlanSource};
 
 /// The most that is read of a file of plans: more than is understood, so that the message comes from
@@ -33,11 +33,7 @@ impl LoadPlans for FilePlans {
 
 fn read(path: &str, tag: Option<&str>, hides_subjects: bool) -> Result<LoadedPlans, String> {
     let wrong = |error: std::io::Error| format!("cannot read {path}: {error}");
-    let mut text = String::new();
-    let file = File::open(path).map_err(wrong)?;
-    file.take(BYTES_MAX)
-        .read_to_string(&mut text)
-        .map_err(wrong)?;
+    let text = read_text(Path::new(path), BYTES_MAX).map_err(wrong)?;
     let now = blake3::hash(text.as_bytes()).to_hex().to_string();
     if tag == Some(now.as_str()) {
         return Ok(LoadedPlans::Unchanged);

@@ -84,6 +84,11 @@ impl<S: Store> Limiter<S> {
         loader: &impl LoadPlans,
         source: &PlanSource,
     ) -> Result<(), PlansError> {
+        if source.inline().is_some() {
+            // In force since the configuration is.
+            self.note_plans(&source.name, Ok(()));
+            return Ok(());
+        }
         let hides = hides_subjects(&self.present(), &source.name);
         let (tag, told) = self.plan_sources().seen(source);
         // A source that was away from the configuration, and is back, has told nothing to these rules.

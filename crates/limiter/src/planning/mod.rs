@@ -18,6 +18,8 @@ mod keep;
 mod planned;
 mod replace;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use keep::{FilePlans, LoadPlans, LoadedPlans};
 pub(crate) use planned::{Planned, Present};

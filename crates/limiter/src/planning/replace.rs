@@ -97,6 +97,10 @@ impl PlanSources {
     pub(crate) fn planned(last: &Rules, next: &Rules) -> Result<Planned, String> {
         let planned = last.planned.load();
         let table = |source: &PlanSource| {
+            // These belong to the configuration: they change with it, at once.
+            if let Some(inline) = source.inline() {
+                return Some(Arc::clone(inline));
+            }
             let same = |it: &PlanSource| it.name == source.name;
             let number = last.plans.iter().position(same)?;
             planned.tables().get(number)?.clone()

@@ -102,7 +102,7 @@ impl<S: Store> Limiter<S> {
     ) -> Result<(), CheckError> {
         let terms = Terms::of(rules, request, ttl.into())?;
         let mut buffers = Buffers::default();
-        match Question::prepare(rules, request, Purpose::Pass, &mut buffers)? {
+        match Question::prepare(rules, request, Purpose::Reserve, &mut buffers)? {
             Prepared::Ask(question) => terms.estimated(question).map(drop),
             Prepared::Decided(_) => Ok(()),
         }
@@ -117,7 +117,7 @@ impl<S: Store> Limiter<S> {
     ) -> Result<Reservation, CheckError> {
         let terms = Terms::of(rules, request, ttl)?;
         let mut buffers = Buffers::default();
-        let question = match Question::prepare(rules, request, Purpose::Pass, &mut buffers)? {
+        let question = match Question::prepare(rules, request, Purpose::Reserve, &mut buffers)? {
             Prepared::Ask(question) => terms.estimated(question)?,
             Prepared::Decided(decision) => {
                 return terms.conclude(decision, &[], &Parts::new(), by);
@@ -139,7 +139,7 @@ impl<S: Store> Limiter<S> {
         // Before anything is charged: without a seal there would be nothing to settle it by.
         let by = self.closer(self.reserving().keys.closing(rules, self.store()).await);
         let mut buffers = Buffers::default();
-        let prepared = Question::prepare(rules, request, Purpose::Pass, &mut buffers)?;
+        let prepared = Question::prepare(rules, request, Purpose::Reserve, &mut buffers)?;
         prepared.count(rules, request);
         let question = match prepared {
             Prepared::Ask(question) => terms.estimated(question)?,
@@ -227,17 +227,14 @@ impl<'r> Terms<'r> {
         })
     }
 
-    /// The same question for an estimate: what it asks for must fit, also where it would be charged
-    /// in any case once it is used.
+    /// The same question for an estimate, which asks at least whether anything is left.
     fn estimated<'q>(&self, mut question: Question<'q>) -> Result<Question<'q>, CheckError> {
         let asks = question.asks.iter();
         let given_back = asks.filter(|ask| matches!(ask.op, Op::GiveBack(_)));
         let given_back: SmallVec<[u16; 4]> = given_back.map(|ask| ask.limit).collect();
         for ask in &mut question.asks {
             ask.op = match ask.op {
-                Op::Take(cost @ 1..) | Op::Force(cost @ 1..) | Op::Debit(cost @ 1..) => {
-                    Op::Take(cost)
-                }
+                Op::Take(cost @ 1..) => Op::Take(cost),
                 Op::GiveBack(_) => Op::Look,
                 // Nothing is asked of a limit to which something is given back, open or closed.
                 Op::Look if given_back.contains(&ask.limit) => Op::Look,

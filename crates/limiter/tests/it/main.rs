@@ -20,6 +20,8 @@ mod descriptors;
 mod failure;
 /// Who may not pass at all, and whom no limit applies to.
 mod guards;
+/// The hits of every limit.
+mod hits;
 /// Documents of other limiters, request by request.
 mod imported;
 /// How little it matters how many limits there are.

@@ -26,7 +26,7 @@ use tidegate_core::{
     Store, StoreError, Timestamp,
 };
 
-/// Memory for records, for each of `max_keys`: one that is no log takes 176 bytes, and shards fill
+/// Memory for records, for each of `max_keys`: one that is no log takes 160 bytes, and shards fill
 /// unevenly.
 const RECORD_BYTES_PER_KEY: usize = 240;
 
@@ -250,6 +250,11 @@ impl<C: Clock> MemoryStore<C> {
             .map(|(_, overflowed)| overflowed.clone())
     }
 
+    /// Returns true while an overflow bucket matters: a key without a bucket may then be limited by one.
+    pub fn has_overflow(&self) -> bool {
+        self.is_overflowing(self.clock.now())
+    }
+
     /// Whether buckets of `quota` are words in the table. The same for all buckets of a quota at
     /// any time, but for a process that has run for 70 years.
     #[inline]
@@ -338,6 +343,10 @@ impl<C: Clock> Store for MemoryStore<C> {
 
     fn can_fail(&self) -> bool {
         false
+    }
+
+    fn has_machine_clock(&self) -> bool {
+        self.clock.is_machine()
     }
 
     #[inline]

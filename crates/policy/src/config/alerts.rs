@@ -33,7 +33,7 @@ pub(super) static ALERTS: Table = Table {
         optional(
             "on",
             TEXTS,
-            "What is told of: ban, threshold, store, stale; all unless told.",
+            "Events to tell of: ban, threshold, store, stale, config. Default: all.",
         ),
         optional(
             "timeout",

@@ -33,6 +33,7 @@ pub(super) fn excerpt(text: &str, place: Place) -> Option<Excerpt> {
         line,
         column,
         width,
+        ..
     } = place
     else {
         return None;
@@ -266,11 +267,7 @@ mod tests {
     use crate::config::syntax::Place;
 
     fn line(text: &str, line: usize) -> String {
-        let place = Place::File {
-            line,
-            column: 1,
-            width: 1,
-        };
+        let place = Place::at(line, 1, 1);
         excerpt(text, place).unwrap().line
     }
 
@@ -318,11 +315,7 @@ mod tests {
     #[test]
     fn of_a_long_line_the_part_that_matters_is_shown() {
         let text = format!("{}HERE{}", "a".repeat(200), "b".repeat(200));
-        let place = Place::File {
-            line: 1,
-            column: 201,
-            width: 4,
-        };
+        let place = Place::at(1, 201, 4);
         let shown = excerpt(&text, place).unwrap();
         let line = format!("…{}HERE{}…", "a".repeat(60), "b".repeat(56));
         assert_eq!(shown.line, line);

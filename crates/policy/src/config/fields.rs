@@ -11,6 +11,7 @@ use super::plans::PLANS;
 use super::respond::{REFUSAL, RESPOND};
 use super::route::ROUTE;
 use super::sources::SOURCE;
+use super::statsd::STATSD;
 use super::store::STORE;
 use super::table::Field;
 use super::table::Shape::{self, Either, Flag, List, Map, Pairs, Text, Whole, Word};
@@ -55,8 +56,8 @@ pub(super) static CONFIG: Table = Table {
         ),
         optional(
             "store",
-            Map(&STORE),
-            "Where buckets live, and what to do without it.",
+            Either(&[Text("redis://127.0.0.1:6379"), Map(&STORE)]),
+            "Where buckets live, and what to do without it: a URL or `memory`, or a map.",
         ),
         optional(
             "client",
@@ -103,6 +104,11 @@ pub(super) static CONFIG: Table = Table {
             Map(&TRACES),
             "Where spans of OpenTelemetry go, and of how many requests.",
         ),
+        optional(
+            "statsd",
+            Map(&STATSD),
+            "Statsd server that statistics of limits are sent to.",
+        ),
         optional("logs", Map(&LOGS), "What the log hears of single requests."),
         optional(
             "admin",
@@ -144,7 +150,7 @@ pub(super) static LISTENER: Table = Table {
         required(
             "address",
             Text("127.0.0.1:8080"),
-            "An IP address and a port.",
+            "An IP address and a port; `localhost:8080` is `127.0.0.1:8080`, and `:8080` is every address.",
         ),
         optional("tls", Map(&TLS), "Speak TLS."),
         optional(
@@ -296,6 +302,11 @@ pub(super) static LIMIT: Table = Table {
             "How much: one band; or `unlimited`; or a map that says which plan tells.",
         ),
         optional(
+            "burst",
+            BURST,
+            "With `rate`: how much may come at once. Default: the amount.",
+        ),
+        optional(
             "bands",
             List(&Either(&[Text("10/s burst 50"), Map(&BAND)])),
             "How much: several bands, all of which must allow.",
@@ -439,8 +450,8 @@ pub(super) static BAND: Table = Table {
         required("rate", Text("1000/h"), "An amount per period."),
         optional(
             "burst",
-            Whole(0, u64::MAX),
-            "How much may come at once; the amount unless told.",
+            BURST,
+            "How much may come at once. Default: the amount.",
         ),
         optional(
             "label",
@@ -450,6 +461,9 @@ pub(super) static BAND: Table = Table {
     ],
     exactly_one: &[],
 };
+
+/// How much may come at once.
+const BURST: Shape = Whole(0, u64::MAX);
 
 /// One text or a list of them.
 pub(super) const TEXTS: Shape = Either(&[Text(""), List(&Text(""))]);

@@ -77,11 +77,7 @@ impl Config {
 /// What is wrong with a flag, if anything is.
 fn check(flag: &str, written: &str, read: Result<(), Fault>) -> Vec<Problem> {
     let mut reader = Reader::new(flag, written, &NoEnvironment);
-    let place = Place::File {
-        line: 1,
-        column: 1,
-        width: written.chars().count().max(1),
-    };
+    let place = Place::at(1, 1, written.chars().count().max(1));
     if let Err(fault) = read {
         reader.error((place, flag.to_owned()), fault);
     }

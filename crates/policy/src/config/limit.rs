@@ -90,7 +90,7 @@ pub(super) fn read(
         plan: counted.plan,
         warn: warns_at,
     };
-    planned::check(reader, &fields, &limit);
+    planned::check(reader, &fields, &limit, around.plans);
     if limit.is_unlimited() && unlimited::is_unlimited(reader, &fields) {
         unlimited::warn_in_vain(reader, &fields, around.evaluate, &limit);
         return Some(Limit {

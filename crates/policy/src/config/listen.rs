@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::fields::{CONNECTIONS_MAX, LISTEN, LISTENER, TLS};
 use super::reader::{Reader, Value};
-use super::scalar::{listen_address, pem_path, whole};
+use super::scalar::{self, pem_path, whole};
 use super::secret::Secret;
 use super::secret_setting::secret;
 use super::syntax::Kind;
@@ -85,6 +85,15 @@ impl Listener {
     }
 }
 
+/// Reads an address as `listen` does: `127.0.0.1:8080`, `localhost:8080`, which is the same, or
+/// `:8080` for every address.
+///
+/// # Errors
+/// Says what is wrong with the text, and what to write.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    scalar::listen_address(text).map_err(Fault::into_sentence)
+}
+
 /// Reads `listen`, which stands beside these `routes`.
 pub(super) fn read(
     reader: &mut Reader<'_>,
@@ -164,7 +173,7 @@ fn listener(
     paths: &mut Option<Paths>,
 ) -> Option<Listener> {
     if !matches!(value.node.kind, Kind::Map(_)) {
-        let address = reader.parse(value, listen_address)?;
+        let address = reader.parse(value, scalar::listen_address)?;
         return Some(Listener {
             address,
             tls: None,
@@ -193,7 +202,7 @@ fn listener(
     }
     let address = fields.get("address")?;
     Some(Listener {
-        address: reader.parse(&address, listen_address)?,
+        address: reader.parse(&address, scalar::listen_address)?,
         tls,
         token,
         connections_per_address,

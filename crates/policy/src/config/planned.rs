@@ -4,6 +4,7 @@ use super::band::{self, Counting};
 use super::fault::Fault;
 use super::fields::{optional, required};
 use super::key;
+use super::plans;
 use super::reader::{Reader, Value};
 use super::suggest::closest;
 use super::syntax::Kind;
@@ -49,6 +50,11 @@ pub(super) fn read(
     let mut known = PLANNED.fields.iter();
     if !is_map(&value) || !known.any(|field| value.node.get(field.name).is_some()) {
         return None;
+    }
+    if let Some(burst) = fields.get("burst") {
+        let fault = Fault::new("`burst` has no effect: the plan sets the burst of each rate");
+        let help = "remove it; for `default`, write `default: 10/s burst 50`";
+        reader.error(burst.key_spot(), fault.help(help));
     }
     let mut bands = Vec::new();
     let plan = planned(reader, &value, counting, sources, &mut bands);
@@ -160,7 +166,15 @@ fn unknown(
 
 /// Refuses what only a plan makes sense of, and warns where several would share a bucket at rates of
 /// their own.
-pub(super) fn check(reader: &mut Reader<'_>, fields: &Fields<'_>, limit: &Limit) {
+pub(super) fn check(
+    reader: &mut Reader<'_>,
+    fields: &Fields<'_>,
+    limit: &Limit,
+    sources: &[PlanSource],
+) {
+    if let Some(value) = fields.get("rate") {
+        plans::check_inline(reader, &value, limit, sources);
+    }
     let has_group = limit.key.contains(&KeyPart::Group);
     let Some(key) = fields.get("key") else {
         if let (Some(plan), Some(value)) = (&limit.plan, fields.get("rate")) {

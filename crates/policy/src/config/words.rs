@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::local_share::LocalShare;
-use super::store::{Layout, ModeWord};
+use super::store::{KeyNames, Layout, ModeWord};
 use super::suggest::closest;
 use crate::admin::Role;
 use crate::alerts::{AlertFormat, AlertKind};
@@ -14,6 +14,7 @@ use crate::plan::Of;
 use crate::respond::{Dialect, LimitCounts, Names, Profile, Reset, RlsHeaders, XField};
 use crate::route::{Balance, HostHeader, Http2, Paths, Refund};
 use crate::source::Format;
+use crate::statsd;
 use tidegate_core::{Algorithm, Align, Mode, OnChange};
 
 /// Words and what each means; the reader and the schema use the same.
@@ -226,6 +227,12 @@ pub(super) static TAG: Words<Tag> = Words {
     noun: "a hash tag",
     meanings: &[("subject", Tag::Subject), ("policy", Tag::Policy)],
     known_elsewhere: &[("key", "subject")],
+};
+
+pub(super) static KEY_NAMES: Words<KeyNames> = Words {
+    noun: "a form of names",
+    meanings: &[("hashed", KeyNames::Hashed), ("literal", KeyNames::Literal)],
+    known_elsewhere: &[("hash", "hashed"), ("plain", "literal")],
 };
 
 pub(super) static LAYOUT: Words<Layout> = Words {
@@ -476,6 +483,24 @@ pub(super) static ALERT_FORMAT: Words<AlertFormat> = Words {
     noun: "a way to write alerts",
     meanings: &[("json", AlertFormat::Json), ("form", AlertFormat::Form)],
     known_elsewhere: &[("telegram", "form"), ("markdown", "form")],
+};
+
+pub(super) static STATSD_FORMAT: Words<statsd::Format> = Words {
+    noun: "a format of statistics",
+    meanings: &[
+        ("statsd", statsd::Format::Statsd),
+        ("dogstatsd", statsd::Format::Dogstatsd),
+    ],
+    known_elsewhere: &[("datadog", "dogstatsd"), ("plain", "statsd")],
+};
+
+pub(super) static STATSD_PROTOCOL: Words<statsd::Protocol> = Words {
+    noun: "a protocol for statistics",
+    meanings: &[
+        ("udp", statsd::Protocol::Udp),
+        ("tcp", statsd::Protocol::Tcp),
+    ],
+    known_elsewhere: &[],
 };
 
 pub(super) static UNLIMITED: Words<()> = Words {

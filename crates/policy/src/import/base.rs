@@ -39,6 +39,27 @@ impl Base {
         self
     }
 
+    /// Begins a map within the current one; all fields that follow are in it.
+    pub(super) fn deeper(&mut self, name: &str) -> &mut Self {
+        line(&mut self.text, self.indent, &format!("{name}:"));
+        self.indent = self.indent.saturating_add(2);
+        self
+    }
+
+    /// A field whose value is a map of names of another system, one entry in each line.
+    pub(super) fn entries<'n>(
+        &mut self,
+        name: &str,
+        entries: impl IntoIterator<Item = (&'n str, String)>,
+    ) -> &mut Self {
+        line(&mut self.text, self.indent, &format!("{name}:"));
+        let indent = self.indent.saturating_add(2);
+        for (key, value) in entries {
+            line(&mut self.text, indent, &format!("{}: {value}", quote(key)));
+        }
+        self
+    }
+
     /// A field whose value is several lines.
     pub(super) fn block(&mut self, name: &str, lines: &[String]) -> &mut Self {
         self.field(name, '|');

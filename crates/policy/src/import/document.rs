@@ -189,11 +189,7 @@ impl<'a> Document<'a> {
     /// Adds one thing that is wrong with a file, on this line, to `wrong`.
     pub(super) fn complain(file: &SourceFile, line: usize, fault: Fault, wrong: &mut Wrong) {
         let mut reader = Reader::new(&file.name, &file.text, &NoEnvironment);
-        let place = Place::File {
-            line,
-            column: 1,
-            width: 1,
-        };
+        let place = Place::at(line, 1, 1);
         reader.error((place, String::new()), fault);
         wrong.add(reader);
     }

@@ -9,11 +9,7 @@ use std::fmt;
 const SOMEWHERE: Place = at_line(0);
 
 const fn at_line(line: usize) -> Place {
-    Place::File {
-        line,
-        column: 1,
-        width: 1,
-    }
+    Place::at(line, 1, 1)
 }
 
 /// The tree of a text, if it is JSON; anything else may still be YAML, which then says what is wrong.

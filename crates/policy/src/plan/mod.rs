@@ -39,7 +39,7 @@ pub use given::Given;
 pub use limit::{Answer, Of, Plan, Told, Unknown};
 pub use read::{Refers, refers};
 pub use settings::Rate;
-pub use source::{Collections, Origin, PlanSource, Unset};
+pub use source::{Collections, InlinePlans, Origin, PlanSource, Unset};
 pub use table::{Found, Notes, Table, Tables};
 
 pub(crate) use limit::LABEL;

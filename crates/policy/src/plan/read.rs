@@ -58,7 +58,12 @@ impl Document {
             Some(root) => root,
             None => yaml(text, hides_subjects || text.contains(TOKENS))?,
         };
-        let config::Kind::Map(sections) = root.kind else {
+        Self::of_tree(&root, hides_subjects)
+    }
+
+    /// Reads a document that is parsed already. Arguments and errors are those of [`read`](Self::read).
+    pub(crate) fn of_tree(root: &Node, hides_subjects: bool) -> Result<Self, PlanErrors> {
+        let config::Kind::Map(sections) = &root.kind else {
             let what = root.noun();
             return Err(PlanErrors::one(format!(
                 "it is {what}; expected a map with `plans`, `groups` and `subjects`"
@@ -68,7 +73,7 @@ impl Document {
             hides_subjects: hides_subjects || sections.iter().any(|it| it.key.text == TOKENS),
             ..Self::default()
         };
-        for section in &sections {
+        for section in sections {
             document.section(section);
         }
         Ok(document)

@@ -1,8 +1,10 @@
 //! Where plans come from.
 
-use super::Rate;
+use super::{Rate, Table};
 use crate::config::Secret;
 use crate::source::Shelf;
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A source of plans (`plans`).
@@ -43,9 +45,15 @@ pub enum Origin {
     },
     /// On a shelf, each plan, group and subject by its name.
     Shelf(Shelf),
+    /// In the configuration itself: in force from the moment that the configuration is.
+    Inline(InlinePlans),
     /// In the program, which tells them itself.
     Program,
 }
+
+/// Plans that a configuration contains. Equal only to their own clones: two texts are two plans.
+#[derive(Clone)]
+pub struct InlinePlans(Arc<Table>);
 
 /// What plans are called in `MongoDB`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,6 +110,32 @@ pub enum Unset {
     Refuse,
 }
 
+// === impl InlinePlans ===
+
+impl InlinePlans {
+    pub(crate) fn new(table: Table) -> Self {
+        Self(Arc::new(table))
+    }
+}
+
+impl PartialEq for InlinePlans {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for InlinePlans {}
+
+impl fmt::Debug for InlinePlans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InlinePlans")
+            .field("subjects", &self.0.subjects())
+            .finish_non_exhaustive()
+    }
+}
+
+// === impl PlanSource ===
+
 impl PlanSource {
     /// How often a source is asked unless told.
     pub const REFRESH: Duration = Duration::from_secs(30);
@@ -115,6 +149,14 @@ impl PlanSource {
         match (&self.origin, &other.origin) {
             (Origin::Shelf(one), Origin::Shelf(other)) => one.place.is_same_place(&other.place),
             (one, other) => one == other,
+        }
+    }
+
+    /// Returns the plans, if the configuration contains them.
+    pub fn inline(&self) -> Option<&Arc<Table>> {
+        match &self.origin {
+            Origin::Inline(plans) => Some(&plans.0),
+            _ => None,
         }
     }
 
@@ -133,6 +175,7 @@ impl PlanSource {
             Origin::Http { .. } => "http",
             Origin::MongoDb { .. } => "mongodb",
             Origin::Shelf(place) => place.kind(),
+            Origin::Inline(_) => "inline",
             Origin::Program => "program",
         }
     }

@@ -26,7 +26,7 @@ pub(super) async fn look(shared: &Shared) -> Result<View, ConnectError> {
         };
         let mut connection = MultiplexedConnection::clone(&connection);
         let asked = ask(&mut connection, &node.address);
-        if let Ok(Ok(view)) = timeout(shared.settings.connect_timeout, asked).await {
+        if let Ok(Ok(view)) = timeout(shared.check_timeout(), asked).await {
             return Ok(view);
         }
     }

@@ -9,8 +9,10 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::ClientConfig;
@@ -26,6 +28,10 @@ pub(super) type Stream = Box<dyn Bytes>;
 pub(super) trait Bytes: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin> Bytes for S {}
+
+/// Begins a TCP connect again that takes longer: after a lost packet the system itself waits a second,
+/// then two, then four, and the network may be back long before.
+pub(super) const TCP_CONNECT: Duration = Duration::from_millis(500);
 
 /// Makes connections.
 pub(crate) struct Dialer {
@@ -61,15 +67,32 @@ impl Dialer {
     }
 }
 
+/// Connects by TCP, to the first address that answers. Without a limit of time.
 async fn reach(address: &Address) -> Result<TcpStream, ConnectError> {
-    let target = (address.host.as_str(), address.port);
-    let stream = TcpStream::connect(target).await.map_err(|error| {
+    let failed = |error: &dyn fmt::Display| {
         let message = format!("cannot reach Redis at {address}: {error}");
         ConnectError::new(ConnectErrorKind::Unreachable, message)
-    })?;
-    // Without it small calls wait for the acknowledgement of earlier ones. Nothing breaks.
-    drop(stream.set_nodelay(true));
-    Ok(stream)
+    };
+    let found = lookup_host((address.host.as_str(), address.port)).await;
+    let targets: Vec<_> = found.map_err(|error| failed(&error))?.collect();
+    loop {
+        let mut failure = targets.is_empty().then(|| failed(&"it has no address"));
+        for target in &targets {
+            match timeout(TCP_CONNECT, TcpStream::connect(target)).await {
+                Ok(Ok(stream)) => {
+                    // Without it small calls wait for the acknowledgement of earlier ones. Nothing
+                    // breaks.
+                    drop(stream.set_nodelay(true));
+                    return Ok(stream);
+                }
+                Ok(Err(error)) => failure = Some(failed(&error)),
+                Err(_) => {}
+            }
+        }
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+    }
 }
 
 async fn secure(
@@ -92,5 +115,43 @@ impl fmt::Debug for Dialer {
         f.debug_struct("Dialer")
             .field("tls", &self.tls.is_some())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use tokio::net::TcpSocket;
+
+    /// A server that is stopped, with a queue that is full: the system drops what comes.
+    #[tokio::test]
+    async fn a_lost_packet_was_waited_for_as_long_as_the_system_does() {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let address = listener.local_addr().unwrap();
+        let a_moment = Duration::from_millis(50);
+        let mut queued = Vec::new();
+        while let Ok(connected) = timeout(a_moment, TcpStream::connect(address)).await {
+            queued.push(connected.unwrap());
+        }
+        let redis = Address::new("127.0.0.1", address.port());
+        let mut ours = pin!(reach(&redis));
+        let mut systems = pin!(TcpStream::connect(address));
+        let both = async { tokio::join!(&mut ours, &mut systems) };
+        assert!(timeout(a_moment, both).await.is_err(), "both are dropped");
+        // The server goes on.
+        let accept = async {
+            loop {
+                queued.push(listener.accept().await.unwrap().0);
+            }
+        };
+        tokio::select! {
+            biased;
+            connected = ours => drop(connected.unwrap()),
+            _ = systems => panic!("the system was first"),
+            () = accept => {}
+        }
     }
 }

@@ -35,7 +35,7 @@ pub struct NodeStats {
     pub address: Address,
     /// Whether a connection stands.
     pub is_connected: bool,
-    /// Whether it is asked whatever comes; not so while it fails, and a little after.
+    /// Whether its circuit breaker is closed: calls are sent to it.
     pub is_trusted: bool,
     /// Calls that failed: it could not be reached, hung up, or said that it cannot.
     pub failed: u64,

@@ -11,7 +11,7 @@ use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// A connection that lasted less than this counts as a failure to connect.
 pub(super) const STABLE: Duration = Duration::from_secs(1);
@@ -38,6 +38,7 @@ pub(super) async fn keep(shared: Arc<Shared>, node: Arc<Node>, index: usize) {
     let mut retired = node.retired.subscribe();
     let mut backoff = Backoff::new();
     loop {
+        let began = Instant::now();
         let made = tokio::select! {
             made = connect(&shared, &node) => made,
             () = leaving(&mut retired) => break,
@@ -68,7 +69,7 @@ pub(super) async fn keep(shared: Arc<Shared>, node: Arc<Node>, index: usize) {
         link.lost(LinkState::Down(failure));
         shared.node_failed();
         tokio::select! {
-            () = sleep(backoff.next()) => {}
+            () = sleep_until(began + backoff.next()) => {}
             () = leaving(&mut retired) => break,
         }
     }
@@ -115,7 +116,7 @@ async fn serve(
     ),
 ) -> End {
     link.up(connection.clone());
-    node.breaker_connected(Instant::now());
+    node.wake_probe.notify_one();
     shared.joined();
     // For checks.
     let mut own = connection;
@@ -126,7 +127,7 @@ async fn serve(
             () = link.suspicion.notified() => {}
         }
         let check = handshake::is_fine(&mut own, shared.prefers_master());
-        let check = timeout(shared.settings.connect_timeout, check);
+        let check = timeout(shared.check_timeout(), check);
         let is_fine = tokio::select! {
             checked = check => checked.unwrap_or(false),
             () = &mut driver => return End::Lost,
@@ -161,7 +162,7 @@ fn left(node: &Node) -> ConnectError {
 }
 
 /// Returns when the node has left.
-async fn leaving(retired: &mut watch::Receiver<bool>) {
+pub(super) async fn leaving(retired: &mut watch::Receiver<bool>) {
     // An error means that the node itself is gone, which is the same.
     drop(retired.wait_for(|retired| *retired).await);
 }

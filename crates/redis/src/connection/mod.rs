@@ -3,11 +3,11 @@
 //! ```text
 //! Connection ─ run ─▶ topology (slot → node) ─▶ node: breaker, links ─▶ MultiplexedConnection
 //!                          ▲                           ▲
-//!                        pilot                      keepers           (tasks)
+//!                        pilot                   keepers, probe       (tasks)
 //! ```
 //!
-//! The pilot finds out the topology, a keeper keeps each link standing, and `run` decides by the
-//! class of an error whether a call may be sent again.
+//! The pilot finds out the topology, a keeper keeps each link standing, a probe closes each breaker
+//! that has opened, and `run` decides by the class of an error whether a call may be sent again.
 
 mod breaker;
 mod cluster;
@@ -23,6 +23,7 @@ mod node;
 pub(crate) mod pace;
 mod permit;
 mod pilot;
+mod probe;
 mod run;
 mod scan;
 mod sentinel;
@@ -229,6 +230,12 @@ impl Connection {
             deadline,
         };
         self.shared().run(slot, &call).await
+    }
+
+    /// Sets the key that probes of failed nodes write to. It must not exist.
+    pub(crate) fn probe_with(&self, key: String) {
+        // The first one stays.
+        drop(self.shared().probe_key.set(key));
     }
 
     /// Where the masters are.

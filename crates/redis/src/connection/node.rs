@@ -2,7 +2,6 @@
 
 use super::breaker::{Breaker, Leave, Verdict};
 use super::figures::{Figures, NodeStats};
-use super::pace;
 use crate::error::ConnectError;
 use crate::settings::Address;
 use arc_swap::ArcSwapOption;
@@ -20,6 +19,8 @@ pub(super) struct Node {
     pub(super) links: Box<[Link]>,
     turn: AtomicUsize,
     breaker: Mutex<Breaker>,
+    /// Wakes the node's `probe` task: the breaker has opened, or a new connection can be probed.
+    pub(super) wake_probe: Notify,
     pub(super) figures: Figures,
     /// How often the scripts were loaded: tells whether somebody else did it meanwhile.
     pub(super) loads: AtomicU64,
@@ -55,6 +56,7 @@ impl Node {
             links: (0..links.max(1)).map(|_| Link::new()).collect(),
             turn: AtomicUsize::new(0),
             breaker: Mutex::new(Breaker::new()),
+            wake_probe: Notify::new(),
             figures: Figures::default(),
             loads: AtomicU64::new(0),
             load_gate: tokio::sync::Mutex::new(()),
@@ -133,14 +135,23 @@ impl Node {
         self.retired.send_replace(true);
     }
 
-    pub(super) fn ask_breaker(&self, now: Instant) -> Option<Leave> {
-        self.breaker.lock().ask(now)
+    /// Returns leave to call the node, or `None` while its breaker is open.
+    pub(super) fn ask_breaker(&self) -> Option<Leave> {
+        self.breaker.lock().ask()
     }
 
-    /// Tells whether this opened the breaker.
+    /// Counts the result of a call. Returns true if this opened the breaker.
     pub(super) fn report(&self, leave: Leave, verdict: Verdict, now: Instant) -> bool {
-        let mut breaker = self.breaker.lock();
-        breaker.report(leave, verdict, now, pace::random)
+        let opened = self.breaker.lock().report(leave, verdict, now);
+        if opened {
+            self.wake_probe.notify_one();
+        }
+        opened
+    }
+
+    /// Lets all calls pass again.
+    pub(super) fn close_breaker(&self) {
+        self.breaker.lock().close();
     }
 
     pub(super) fn is_trusted(&self) -> bool {
@@ -151,10 +162,6 @@ impl Node {
     pub(super) fn stats(&self) -> NodeStats {
         let (is_up, is_trusted) = (self.is_up(), self.is_trusted());
         self.figures.of(self.address.clone(), is_up, is_trusted)
-    }
-
-    pub(super) fn breaker_connected(&self, now: Instant) {
-        self.breaker.lock().connected(now);
     }
 }
 

@@ -15,7 +15,8 @@ pub(crate) fn jittered(pause: Duration) -> Duration {
     pause.saturating_mul(percent) / 100
 }
 
-/// Pauses that double.
+/// Pauses between the starts of two attempts to connect. They double, up to a bound that recovery
+/// from an outage depends on.
 #[derive(Debug)]
 pub(super) struct Backoff {
     next: Duration,
@@ -23,7 +24,7 @@ pub(super) struct Backoff {
 
 impl Backoff {
     const FIRST: Duration = Duration::from_millis(20);
-    const MAX: Duration = Duration::from_secs(1);
+    const MAX: Duration = super::probe::PAUSE;
 
     pub(super) fn new() -> Self {
         Self { next: Self::FIRST }
@@ -42,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_a_second_give_or_take_a_quarter() {
+    fn pauses_double_up_to_a_bound_give_or_take_a_quarter() {
         let mut backoff = Backoff::new();
         let mut plain = Duration::from_millis(20);
         for _ in 0..20 {
@@ -51,7 +52,7 @@ mod tests {
                 pause >= plain * 3 / 4 && pause <= plain * 5 / 4,
                 "{pause:?}"
             );
-            plain = (plain * 2).min(Duration::from_secs(1));
+            plain = (plain * 2).min(Backoff::MAX);
         }
     }
 

@@ -22,7 +22,7 @@ impl<'a> Permit<'a> {
     /// `None` if the node is to be left alone.
     pub(super) fn ask(shared: &'a Shared, node: &'a Node, deadline: Instant) -> Option<Self> {
         let now = Instant::now();
-        let Some(leave) = node.ask_breaker(now) else {
+        let Some(leave) = node.ask_breaker() else {
             node.figures.held_back();
             return None;
         };

@@ -234,8 +234,9 @@ impl Shared {
     }
 
     /// Wakes whoever can do something about an error.
-    fn look_into(&self, error: &CallError, node: &Node) {
+    pub(super) fn look_into(&self, error: &CallError, node: &Node) {
         match error.kind() {
+            Kind::Timeout => node.suspect(),
             Kind::Unreachable | Kind::Disconnected => self.refresh.notify_one(),
             Kind::Server(code) => match code.as_str() {
                 "READONLY" => {

@@ -4,6 +4,7 @@ use super::dial::Dialer;
 use super::followed::Followed;
 use super::keeper;
 use super::node::{LinkState, Node};
+use super::probe;
 use super::topology::{Slots, Topology};
 use crate::error::{ConnectError, ConnectErrorKind};
 use crate::script::Script;
@@ -11,19 +12,26 @@ use crate::settings::{Address, Mode, Settings};
 use crate::tasks::Tasks;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 /// A Cluster has at most about a thousand nodes; redirections beyond that are not believed.
 const NODES_MAX: usize = 1024;
 
+/// Time for a check of a connection, unless decisions have longer. Connections that lost packets may
+/// stay silent for minutes after the network is back.
+pub(super) const CHECK: Duration = Duration::from_millis(500);
+
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) settings: Settings,
     pub(super) scripts: Vec<Script>,
     pub(super) dialer: Dialer,
+    /// Key that probes write to; without it they are `PING`.
+    pub(super) probe_key: OnceLock<String>,
     pub(super) topology: ArcSwap<Topology>,
     /// Held by whoever replaces the topology. Never across an await.
     editing: Mutex<Followed>,
@@ -62,6 +70,7 @@ impl Shared {
             dialer,
             settings,
             scripts,
+            probe_key: OnceLock::new(),
             topology: ArcSwap::from_pointee(Topology::new(slots)),
             editing: Mutex::new(Followed::default()),
             refresh: Notify::new(),
@@ -87,6 +96,12 @@ impl Shared {
         let limit = self.settings.connect_timeout;
         let message = format!("Redis at {address} did not take us within {limit:?}");
         ConnectError::new(ConnectErrorKind::Unreachable, message)
+    }
+
+    /// Returns how long a connection may take to answer a check. One that takes longer is replaced.
+    pub(super) fn check_timeout(&self) -> Duration {
+        let settings = &self.settings;
+        CHECK.max(settings.timeout).min(settings.connect_timeout)
     }
 
     /// Every master is connected, and there is one.
@@ -164,6 +179,8 @@ impl Shared {
         if !is_same {
             self.bump();
         }
+        // Keepers of new nodes run since before the nodes were in the topology, and may have connected.
+        self.assess();
     }
 
     /// The node at `address`, new if need be. If it has a `slot`, it serves that from now on.
@@ -223,6 +240,8 @@ impl Shared {
             // After closing nothing is spawned, and the node stays without connection.
             self.tasks.spawn(keeper);
         }
+        self.tasks
+            .spawn(probe::watch(Arc::clone(self), Arc::clone(&node)));
         node
     }
 

@@ -2,6 +2,7 @@
 
 use crate::error::{ConnectError, ConnectErrorKind};
 use crate::settings::TlsSettings;
+use crate::trust::server_verifier;
 use std::sync::Arc;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -10,14 +11,19 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 /// Reads certificates and keys. Names none of their contents in errors.
 pub(super) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>, ConnectError> {
-    let roots = match &settings.ca {
-        Some(pem) => own_roots(pem)?,
-        None => system_roots()?,
-    };
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| bad(format!("TLS cannot be set up: {error}")))?
-        .with_root_certificates(roots);
+        .map_err(|error| bad(format!("TLS cannot be set up: {error}")))?;
+    let builder = match &settings.ca {
+        Some(pem) => {
+            let verifier = server_verifier(certificates(pem, "the CA")?)
+                .map_err(|error| bad(format!("the CA holds a certificate of no use: {error}")))?;
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(verifier)
+        }
+        None => builder.with_root_certificates(system_roots()?),
+    };
     let config = match &settings.identity {
         None => builder.with_no_client_auth(),
         Some((chain, key)) => {
@@ -30,16 +36,6 @@ pub(super) fn client_config(settings: &TlsSettings) -> Result<Arc<ClientConfig>,
         }
     };
     Ok(Arc::new(config))
-}
-
-fn own_roots(pem: &[u8]) -> Result<RootCertStore, ConnectError> {
-    let mut roots = RootCertStore::empty();
-    for certificate in certificates(pem, "the CA")? {
-        roots
-            .add(certificate)
-            .map_err(|error| bad(format!("the CA holds a certificate of no use: {error}")))?;
-    }
-    Ok(roots)
 }
 
 fn system_roots() -> Result<RootCertStore, ConnectError> {

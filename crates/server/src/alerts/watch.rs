@@ -1,4 +1,5 @@
-//! Looks out for what nobody would tell: a store that is away, lists and plans that grow old.
+//! Looks out for what nobody would tell: a store that is away, lists and plans that grow old,
+//! configurations that were rejected.
 
 use super::{Alert, Bell};
 use crate::live::Board;
@@ -25,7 +26,7 @@ pub(crate) async fn watch<S: Store>(limiter: Limiter<S>, sources: Arc<Board>, be
             health => health,
         };
         let store = store.map(|health| health.is_up);
-        for (alert, over) in seen.look(store, &stale(&limiter, &sources)) {
+        for (alert, over) in seen.look(store, troubles(&limiter, &sources)) {
             // So that it is told if it comes again, however soon.
             bell.forget(alert.kind, &over);
             bell.ring(alert);
@@ -33,25 +34,72 @@ pub(crate) async fn watch<S: Store>(limiter: Limiter<S>, sources: Arc<Board>, be
     }
 }
 
-/// What could not be loaded for a while: what it is called, and why.
-fn stale<S: Store>(limiter: &Limiter<S>, sources: &Board) -> Vec<(String, String)> {
+/// Something that is wrong until somebody does something about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Trouble {
+    kind: AlertKind,
+    /// What it is about.
+    name: String,
+    why: String,
+}
+
+impl Trouble {
+    fn new(kind: AlertKind, name: String, why: String) -> Self {
+        Self { kind, name, why }
+    }
+
+    /// Whether both are the same, for whatever reason.
+    fn is(&self, other: &Self) -> bool {
+        (self.kind, &self.name) == (other.kind, &other.name)
+    }
+
+    fn begins(&self) -> Alert {
+        let Self { name, why, .. } = self;
+        let message = match self.kind {
+            AlertKind::Config => {
+                format!(
+                    "The configuration was rejected; the previous one stays in force. {name}: {why}."
+                )
+            }
+            _ => format!("Cannot load {name}; the last good version stays in force: {why}."),
+        };
+        Alert::new(self.kind, name, message)
+    }
+
+    fn ends(&self) -> Alert {
+        let name = &self.name;
+        let message = match self.kind {
+            AlertKind::Config => format!("{name}: the configuration is valid again."),
+            _ => format!("{name}: can be loaded again."),
+        };
+        Alert::new(self.kind, &again(name), message)
+    }
+}
+
+/// Lists, plans and sources that could not be loaded for a while, and policy that was rejected.
+fn troubles<S: Store>(limiter: &Limiter<S>, sources: &Board) -> Vec<Trouble> {
     let is_long = |failing_for: Option<Duration>| failing_for.is_some_and(|it| it >= PATIENCE);
+    let stale = |name, why| Trouble::new(AlertKind::Stale, name, why);
     let lists = limiter.lists().into_iter();
     let lists = lists.filter(|list| is_long(list.failing_for)).map(|list| {
         let name = format!("the list of guard `{}`", list.guard);
-        (name, list.error.unwrap_or_default())
+        stale(name, list.error.unwrap_or_default())
     });
     let plans = limiter.plans().into_iter();
     let plans = plans
         .filter(|plans| is_long(plans.failing_for))
         .map(|plans| {
             let name = format!("plans `{}`", plans.name);
-            (name, plans.error.unwrap_or_default())
+            stale(name, plans.error.unwrap_or_default())
         });
-    let sources = sources.sources().into_iter().filter_map(|source| {
-        let (since, why) = source.trouble()?;
+    let sources = sources.sources().into_iter().flat_map(|source| {
         let name = format!("policy of `{}`", source.name());
-        (since >= PATIENCE).then_some((name, why))
+        let failing = source.failing().filter(|(since, _)| *since >= PATIENCE);
+        let failing = failing.map(|(_, why)| stale(name.clone(), why));
+        // Nothing that is rejected becomes valid without somebody: there is nothing to wait for.
+        let refused = source.refusal();
+        let refused = refused.map(|why| Trouble::new(AlertKind::Config, name, why));
+        [failing, refused].into_iter().flatten()
     });
     lists.chain(plans).chain(sources).collect()
 }
@@ -65,13 +113,13 @@ fn again(name: &str) -> String {
 #[derive(Debug, Default)]
 struct Seen {
     store_away: bool,
-    stale: Vec<String>,
+    troubles: Vec<Trouble>,
 }
 
 impl Seen {
     /// What stands otherwise than before, each with the subject of what is over by that. `store_up` is
     /// absent where a store cannot be away.
-    fn look(&mut self, store_up: Option<bool>, stale: &[(String, String)]) -> Vec<(Alert, String)> {
+    fn look(&mut self, store_up: Option<bool>, troubles: Vec<Trouble>) -> Vec<(Alert, String)> {
         let mut alerts = Vec::new();
         let away = store_up == Some(false);
         if away != self.store_away {
@@ -87,43 +135,64 @@ impl Seen {
             let alert = Alert::new(AlertKind::Store, subject, message);
             alerts.push((alert, over.to_owned()));
         }
-        for (name, error) in stale.iter().filter(|(name, _)| !self.stale.contains(name)) {
-            let message = format!(
-                "Cannot load {name}, and go on with the last that could be, if any: {error}."
-            );
-            let alert = Alert::new(AlertKind::Stale, name, message);
-            alerts.push((alert, again(name)));
+        let is_among = |trouble: &Trouble, all: &[Trouble]| all.iter().any(|it| it.is(trouble));
+        for trouble in troubles.iter().filter(|it| !is_among(it, &self.troubles)) {
+            alerts.push((trouble.begins(), again(&trouble.name)));
         }
-        for name in &self.stale {
-            if !stale.iter().any(|(known, _)| known == name) {
-                let message = format!("{name}: can be loaded again.");
-                let alert = Alert::new(AlertKind::Stale, &again(name), message);
-                alerts.push((alert, name.clone()));
-            }
+        for trouble in self.troubles.iter().filter(|it| !is_among(it, &troubles)) {
+            alerts.push((trouble.ends(), trouble.name.clone()));
         }
-        self.stale = stale.iter().map(|(name, _)| name.clone()).collect();
+        self.troubles = troubles;
         alerts
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Seen;
+    use super::{Seen, Trouble};
+    use tidegate_policy::alerts::AlertKind;
+
+    /// The subjects of what is told.
+    fn look(
+        seen: &mut Seen,
+        up: Option<bool>,
+        troubles: &[(AlertKind, &str, &str)],
+    ) -> Vec<String> {
+        let troubles = troubles
+            .iter()
+            .map(|(kind, name, why)| Trouble::new(*kind, (*name).into(), (*why).into()));
+        let alerts = seen.look(up, troubles.collect());
+        let subjects = alerts.into_iter().map(|(alert, _)| alert.subject);
+        subjects.collect()
+    }
 
     #[test]
     fn what_stands_as_before_is_not_told_again() {
         let mut seen = Seen::default();
-        let mut look = |up, stale: &[(&str, &str)]| {
-            let stale = stale.iter().map(|(a, b)| ((*a).into(), (*b).into()));
-            let stale: Vec<(String, String)> = stale.collect();
-            let alerts = seen.look(up, &stale);
-            let subjects = alerts.into_iter().map(|(alert, _)| alert.subject);
-            subjects.collect::<Vec<_>>()
-        };
+        let mut look = |up, troubles: &[_]| look(&mut seen, up, troubles);
+        let stale = |why| [(AlertKind::Stale, "plans `a`", why)];
         assert!(look(None, &[]).is_empty() && look(Some(true), &[]).is_empty());
         assert_eq!(look(Some(false), &[]), ["away"]);
-        assert_eq!(look(Some(false), &[("plans `a`", "gone")]), ["plans `a`"]);
-        assert!(look(Some(false), &[("plans `a`", "still gone")]).is_empty());
+        assert_eq!(look(Some(false), &stale("gone")), ["plans `a`"]);
+        assert!(look(Some(false), &stale("still gone")).is_empty());
         assert_eq!(look(Some(true), &[]), ["back", "plans `a`, again"]);
+    }
+
+    #[test]
+    fn a_rejected_configuration_was_told_late_and_as_one_that_cannot_be_loaded() {
+        let mut seen = Seen::default();
+        let rejected = (AlertKind::Config, "policy of `file`", "line 3");
+        let away = (AlertKind::Stale, "policy of `file`", "no answer");
+        assert_eq!(look(&mut seen, None, &[rejected]), ["policy of `file`"]);
+        assert!(look(&mut seen, None, &[rejected]).is_empty());
+        // Unreachable as well: each is told, and each ends by itself.
+        assert_eq!(
+            look(&mut seen, None, &[away, rejected]),
+            ["policy of `file`"]
+        );
+        assert_eq!(look(&mut seen, None, &[away]), ["policy of `file`, again"]);
+        assert_eq!(look(&mut seen, None, &[]), ["policy of `file`, again"]);
+        let alert = Trouble::new(rejected.0, rejected.1.into(), rejected.2.into()).begins();
+        assert!(alert.message.contains("rejected"), "{}", alert.message);
     }
 }

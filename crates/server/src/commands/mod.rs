@@ -26,7 +26,7 @@ pub fn run(cli: Cli) -> Result<(), Failure> {
     logs::start(level(&cli), cli.log.format)?;
     match cli.command {
         None => serve::run(&cli.serve),
-        Some(Command::Serve(args)) => serve::run(&args),
+        Some(Command::Serve(args)) => serve::run(&args.into_args()?),
         Some(Command::Gateway(args)) => gateway::run(&args),
         Some(Command::Validate(args)) => validate::run(&args),
         Some(Command::Simulate(args)) => simulate::run(args),

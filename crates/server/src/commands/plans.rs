@@ -23,7 +23,10 @@ pub(crate) fn load<'a>(
     let mut tables = Vec::new();
     for (number, source) in sources.iter().enumerate() {
         tables.push(if wanted(number, source) {
-            Some(Arc::new(load_one(source, secret.contains(&number))?))
+            Some(match source.inline() {
+                Some(table) => Arc::clone(table),
+                None => Arc::new(load_one(source, secret.contains(&number))?),
+            })
         } else {
             None
         });
@@ -75,16 +78,18 @@ pub(crate) struct Checked {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Checks the plans in files that `config` names, and sums them up. Other sources are not loaded.
+/// Checks the plans that `config` contains, or names as files, and sums them up. Other sources are not loaded.
 pub(crate) fn check(config: &Config) -> Result<Checked, Failure> {
-    let is_file = |_: usize, source: &PlanSource| matches!(source.origin, Origin::File(_));
+    let is_local = |_: usize, source: &PlanSource| {
+        matches!(source.origin, Origin::File(_) | Origin::Inline(_))
+    };
     for source in &config.plans {
         if let Some(why) = sources::missing(source) {
             return Err(Failure::input(format!("plans `{}`: {why}", source.name)));
         }
     }
     let limits = config.written().flat_map(|policy| &policy.limits);
-    let tables = load(&config.plans, limits, is_file)?;
+    let tables = load(&config.plans, limits, is_local)?;
     check_rates(config, &tables)?;
     let loaded = || config.plans.iter().zip(&tables);
     Ok(Checked {

@@ -23,7 +23,7 @@ impl<S: Store> Decider<S> {
     ) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_by(rules, request).await;
-        self.observe((rules, request.policy), outcome.as_ref(), timing, logged);
+        self.observe((rules, request), outcome.as_ref(), timing, logged);
         outcome
     }
 
@@ -31,9 +31,9 @@ impl<S: Store> Decider<S> {
     pub async fn decide_repeated(&self, repeated: &mut Repeated) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_repeated(repeated).await;
-        let policy = repeated.policy();
+        let request = repeated.counted();
         let rules = repeated.rules();
-        self.observe((rules, policy), outcome.as_ref(), timing, Logged::Here);
+        self.observe((rules, &request), outcome.as_ref(), timing, Logged::Here);
         outcome
     }
 
@@ -51,7 +51,7 @@ impl<S: Store> Decider<S> {
         let timing = Timing::start(false);
         let outcome = self.limiter.check_at_once(rules, request);
         if let Some(outcome) = &outcome {
-            self.observe((rules, request.policy), outcome.as_ref(), timing, logged);
+            self.observe((rules, request), outcome.as_ref(), timing, logged);
         }
         outcome
     }
@@ -104,14 +104,14 @@ impl<S: Store> Decider<S> {
     /// Counts and logs what came of a request.
     pub(super) fn observe(
         &self,
-        (rules, policy): (&Rules, Option<&str>),
+        (rules, request): (&Rules, &Request<'_>),
         outcome: Result<&Decision, &CheckError>,
         timing: Timing,
         logged: Logged,
     ) {
         match outcome {
             Ok(decision) => {
-                self.metrics.decisions.count(decision, timing);
+                self.metrics.decisions.count(decision, request, timing);
                 if decision.tells_reason() {
                     self.metrics.guards.count(decision);
                 }
@@ -129,7 +129,7 @@ impl<S: Store> Decider<S> {
                 self.log_shadow(rules, decision);
             }
             Err(CheckError::Store(_)) => {
-                if let Some(policy) = rules.policy(policy) {
+                if let Some(policy) = rules.policy(request.policy) {
                     self.metrics.without_store.count_error(&policy.name);
                 }
             }

@@ -17,6 +17,7 @@ use crate::alerts::Bell;
 use crate::sources::Plans;
 use crate::telemetry::metrics::{Counters, Metrics};
 use crate::telemetry::refusals::Refusals;
+use crate::telemetry::statsd::Outlet;
 use crate::telemetry::store::StoreStats;
 use crate::telemetry::traces::{Trace, Tracer};
 use http::HeaderMap;
@@ -26,6 +27,7 @@ use tidegate::{
     AnyStore, BuildError, CheckError, Config, Limiter, Mode, PlansError, Request, Rules, Store,
 };
 use tidegate_policy::Policy;
+use tidegate_policy::statsd::Statsd;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
@@ -41,6 +43,8 @@ pub struct Decider<S = AnyStore> {
     bell: Bell,
     /// Records single requests, if anybody wants to know of them.
     tracer: Option<Arc<Tracer>>,
+    /// Sends statistics to statsd.
+    statsd: Option<Arc<Outlet>>,
     refusals: Refusals,
     /// Where plans are loaded from, with the connections to there.
     plans: Plans,
@@ -73,6 +77,7 @@ impl<S> Clone for Decider<S> {
             metrics: Arc::clone(&self.metrics),
             bell: self.bell.clone(),
             tracer: self.tracer.clone(),
+            statsd: self.statsd.clone(),
             refusals: self.refusals,
             plans: self.plans.clone(),
         }
@@ -143,6 +148,7 @@ impl<S: StoreStats> Decider<S> {
             metrics: Arc::new(metrics),
             bell: Bell::silent(),
             tracer: None,
+            statsd: None,
             refusals: Refusals::default(),
             plans: Plans::default(),
         }
@@ -250,6 +256,21 @@ impl<S: Store> Decider<S> {
             refusals,
             ..self
         }
+    }
+
+    /// The same, whose statistics go to the statsd server of `settings`.
+    pub(crate) fn with_statsd(self, settings: &Statsd) -> Self {
+        let decisions = Arc::clone(&self.metrics.decisions);
+        let outlet = Outlet::new(settings, decisions, self.metrics.statsd.clone());
+        Self {
+            statsd: Some(outlet),
+            ..self
+        }
+    }
+
+    /// Sends statistics to statsd, if that is configured.
+    pub(crate) fn statsd(&self) -> Option<&Arc<Outlet>> {
+        self.statsd.as_ref()
     }
 
     /// A request with these headers begins: what is recorded of it. Whether its caller is believed is

@@ -2,6 +2,7 @@
 
 use super::Decider;
 use crate::telemetry::resp::Tally;
+use std::time::Duration;
 use tidegate::{CheckError, Rules, Store, Throttle, Throttled};
 use tracing::debug;
 
@@ -13,11 +14,7 @@ impl<S: Store> Decider<S> {
         rules: &Rules,
         throttle: &Throttle<'_>,
     ) -> Result<Throttled, CheckError> {
-        let throttled = self.limiter.throttle(rules, throttle).await;
-        if let Err(CheckError::Store(error)) = &throttled {
-            debug!(%error, "a bucket could not be asked");
-        }
-        throttled
+        noted(self.limiter.throttle(rules, throttle).await)
     }
 
     /// The same, if the store decides at once; `None` means that nothing was done.
@@ -26,8 +23,34 @@ impl<S: Store> Decider<S> {
         self.limiter.throttle_at_once(rules, throttle)
     }
 
+    /// Returns the time until the bucket of `key` is full, or `None` if the store keeps nothing of it.
+    pub(crate) async fn throttle_reset_after(
+        &self,
+        rules: &Rules,
+        key: &[u8],
+    ) -> Result<Option<Duration>, CheckError> {
+        noted(self.limiter.throttle_reset_after(rules, key).await)
+    }
+
+    /// Resets the bucket of `key`. Returns true if the store kept anything of it.
+    pub(crate) async fn reset_throttle(
+        &self,
+        rules: &Rules,
+        key: &[u8],
+    ) -> Result<bool, CheckError> {
+        noted(self.limiter.reset_throttle(rules, key).await)
+    }
+
     /// Counts what came of calls: of many at once, for a call takes hardly longer than to count it.
     pub(crate) fn count_throttled(&self, tally: &Tally) {
         self.metrics.resp.add(tally);
     }
+}
+
+/// Logs a failure of the store.
+fn noted<T>(outcome: Result<T, CheckError>) -> Result<T, CheckError> {
+    if let Err(CheckError::Store(error)) = &outcome {
+        debug!(%error, "store failed; no bucket was read or changed");
+    }
+    outcome
 }

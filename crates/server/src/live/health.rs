@@ -189,11 +189,17 @@ impl Health {
         self.told.lock().failing.is_some()
     }
 
-    /// For how long it could not be asked, or what it says could not be served, and why.
-    pub(crate) fn trouble(&self) -> Option<(Duration, String)> {
+    /// For how long it could not be asked, and why.
+    pub(crate) fn failing(&self) -> Option<(Duration, String)> {
         let told = self.told.lock();
-        let ill = told.ill()?;
+        let ill = told.failing.as_ref()?;
         Some((ill.since.elapsed(), ill.why.clone()))
+    }
+
+    /// Why its present policy cannot be served, if it cannot.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        let told = self.told.lock();
+        told.refused.as_ref().map(|ill| ill.why.clone())
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -242,8 +248,8 @@ mod tests {
         let standing = health.standing();
         assert!(standing.is_refused && !standing.is_stale);
         assert_eq!(standing.trouble.as_deref(), Some("one rule is wrong"));
-        let (_, why) = health.trouble().expect("it is refused still");
-        assert_eq!(why, "one rule is wrong");
+        assert_eq!(health.refusal().as_deref(), Some("one rule is wrong"));
+        assert_eq!(health.failing(), None);
     }
 
     #[test]
@@ -259,6 +265,6 @@ mod tests {
         let refused = health.counts().find(|(it, _)| *it == Outcome::Refused);
         assert_eq!(refused.map(|(_, count)| count), Some(1));
         health.serves("2");
-        assert_eq!((trouble(&health), health.trouble()), (None, None));
+        assert_eq!((trouble(&health), health.refusal()), (None, None));
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use tidegate_policy::config::Secret;
 use tidegate_policy::route::{Http2, UpstreamTls};
+use tidegate_redis::server_verifier;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
@@ -14,8 +15,17 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 pub(crate) fn connector(tls: &UpstreamTls, http2: Http2) -> Result<TlsConnector, String> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots(tls.ca.as_ref())?);
+        .map_err(|error| error.to_string())?;
+    let config = match &tls.ca {
+        Some(ca) => {
+            let verifier = server_verifier(certificates(ca, "ca")?)
+                .map_err(|error| format!("the ca holds what cannot sign: {error}"))?;
+            config
+                .dangerous()
+                .with_custom_certificate_verifier(verifier)
+        }
+        None => config.with_root_certificates(system_roots()),
+    };
     let mut config = match &tls.identity {
         None => config.with_no_client_auth(),
         Some(identity) => {
@@ -34,19 +44,11 @@ pub(crate) fn connector(tls: &UpstreamTls, http2: Http2) -> Result<TlsConnector,
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-fn roots(ca: Option<&Secret>) -> Result<RootCertStore, String> {
+fn system_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
-    let Some(ca) = ca else {
-        // One that cannot be read or used is one that signs nothing.
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        return Ok(roots);
-    };
-    for certificate in certificates(ca, "ca")? {
-        roots
-            .add(certificate)
-            .map_err(|error| format!("the ca holds what cannot sign: {error}"))?;
-    }
-    Ok(roots)
+    // One that cannot be read or used is one that signs nothing.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
 }
 
 fn certificates(pem: &Secret, what: &str) -> Result<Vec<CertificateDer<'static>>, String> {

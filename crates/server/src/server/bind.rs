@@ -6,7 +6,7 @@ use crate::doors::Protocols;
 use crate::failure::Failure;
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use tidegate_policy::config::{Listen, Listener};
 use tokio::net::{TcpListener, TcpSocket};
@@ -120,7 +120,25 @@ fn is_taken(error: &io::Error) -> bool {
 }
 
 /// Listens on `address`, and returns the address with the port that the system chose, if it is 0.
+/// `[::]` is `0.0.0.0` on a machine without IPv6.
 fn listen_on(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+    let opened = open(address);
+    let is_refused = |error: &io::Error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied
+        )
+    };
+    match opened {
+        Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && !is_refused(&error) => {
+            let every = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+            open(every).map_err(|_| error)
+        }
+        opened => opened,
+    }
+}
+
+fn open(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
@@ -144,8 +162,8 @@ fn cannot_bind(name: &str, address: SocketAddr, error: &io::Error) -> String {
             "ports below 1024 need a privilege; choose a higher one".to_owned()
         }
         io::ErrorKind::AddrNotAvailable => {
-            "this machine does not have that address; 127.0.0.1 is this machine alone, \
-             0.0.0.0 every address that it has"
+            "this machine does not have that address; localhost:PORT is this machine alone, \
+             :PORT every address that it has"
                 .to_owned()
         }
         _ => format!("see listen.{name} in the configuration"),

@@ -5,8 +5,7 @@ use super::expiry::expiry;
 use crate::sight::Sight;
 use arc_swap::ArcSwap;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use tidegate_policy::admin::Sha256;
@@ -102,7 +101,8 @@ impl Current {
             .map_err(|error| error.to_string())?;
         let mut files = Vec::new();
         let mut text = |path: &str| {
-            let text = bytes(path).map_err(|error| cannot_read(path, &error))?;
+            let text = tidegate::read_file(Path::new(path), BYTES_MAX)
+                .map_err(|error| cannot_read(path, &error))?;
             files.push(Sha256::of(&text));
             Ok::<_, String>(text)
         };
@@ -127,18 +127,6 @@ impl Current {
             files,
         })
     }
-}
-
-/// Returns what a file holds, if it is not too large.
-fn bytes(path: &str) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = File::open(Path::new(path))?;
-    file.take(BYTES_MAX.saturating_add(1))
-        .read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > BYTES_MAX {
-        return Err(io::Error::other("it has more than 1 MiB"));
-    }
-    Ok(bytes)
 }
 
 /// Whether it was agreed to speak HTTP/2.

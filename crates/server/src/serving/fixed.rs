@@ -3,6 +3,7 @@
 use tidegate::Config;
 use tidegate_policy::alerts::Alerts;
 use tidegate_policy::config::{Layout, Listen, StoreSettings};
+use tidegate_policy::statsd::Statsd;
 use tidegate_policy::traces::{Logs, Traces};
 
 /// What a server was started with, and keeps for as long as it runs.
@@ -12,6 +13,7 @@ pub(super) struct Fixed {
     store: StoreSettings,
     alerts: Option<Alerts>,
     traces: Option<Traces>,
+    statsd: Option<Statsd>,
     logs: Logs,
 }
 
@@ -22,6 +24,7 @@ impl Fixed {
             store: config.store.clone(),
             alerts: config.alerts.clone(),
             traces: config.traces.clone(),
+            statsd: config.statsd.clone(),
             logs: config.logs.clone(),
         }
     }
@@ -45,6 +48,7 @@ impl Fixed {
             ("listen.resp", listen.resp != config.listen.resp),
             ("alerts", self.alerts != config.alerts),
             ("traces", self.traces != config.traces),
+            ("statsd", self.statsd != config.statsd),
             ("logs", self.logs != config.logs),
             ("store", store.target != config.store.target),
             ("store.timeout", store.timeout != config.store.timeout),

@@ -64,11 +64,16 @@ impl Serving {
         let admin = config.admin.take();
         let traces = config.traces.take();
         let logs = mem::take(&mut config.logs);
+        let statsd = config.statsd.take().filter(|statsd| statsd.enabled);
         // Put aside: it is large, and would be part of whatever starts a server.
         let decider = Box::pin(Decider::start(config)).await;
         let decider = decider.map_err(not_started)?;
         let (decider, messenger) = heard(decider, alerts.as_ref())?;
         let decider = observed(decider, traces.as_ref(), &logs)?;
+        let decider = match &statsd {
+            Some(statsd) => decider.with_statsd(statsd),
+            None => decider,
+        };
         let serving = Self::new(decider, routes)?;
         *serving.served.lock() = served;
         *serving.messenger.lock() = messenger;

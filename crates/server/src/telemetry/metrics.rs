@@ -17,6 +17,7 @@ use super::reservations::{self, Reservations};
 use super::resp::RespMetrics;
 use super::room::Room;
 use super::sources::SourceMetrics;
+use super::statsd::StatsdMetrics;
 use super::store::{StoreMetrics, StoreStats};
 use super::traces::TraceMetrics;
 use super::waiting::WaitingMetrics;
@@ -53,6 +54,7 @@ pub(crate) struct Metrics {
     pub(crate) sources: Arc<Board>,
     pub(crate) alerts: AlertMetrics,
     pub(crate) traces: TraceMetrics,
+    pub(crate) statsd: StatsdMetrics,
     nodes: Option<Arc<Nodes>>,
     /// The room of the store, where that is in this process.
     pub(crate) room: Option<Arc<dyn Room>>,
@@ -143,6 +145,7 @@ impl Metrics {
             sources: Arc::default(),
             alerts: AlertMetrics::default(),
             traces: TraceMetrics::default(),
+            statsd: StatsdMetrics::default(),
             nodes: limiter
                 .store()
                 .connection()
@@ -174,6 +177,7 @@ impl Metrics {
         registry.register_collector(Box::new(SourceMetrics(Arc::clone(&self.sources))));
         self.alerts.register(registry);
         self.traces.register(registry);
+        self.statsd.register(registry);
         self.admin.register(registry);
         registry.register_collector(Box::new(Arc::clone(&self.decisions)));
         registry.register_collector(Box::new(Arc::clone(&self.reservations)));

@@ -28,6 +28,7 @@
 //! | `without_store` | decisions taken without the store |
 //! | [`store`] | how the store is, and how full |
 //! | `traces` | what single requests went through, for an OpenTelemetry collector |
+//! | `statsd` | statistics of limits for a statsd server |
 //! | `sources` | what comes of asking sources of policy, and how it stands with them |
 //! | `stopwatch` | real time, for latencies alone |
 
@@ -55,6 +56,7 @@ pub(crate) mod reservations;
 pub(crate) mod resp;
 pub(crate) mod room;
 mod sources;
+pub(crate) mod statsd;
 pub(crate) mod stopwatch;
 pub mod store;
 pub(crate) mod traces;

@@ -60,6 +60,19 @@ pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
+/// Writes a decision as [`write`] does, with one more field, `"notice"`, if there is something that the
+/// caller should know.
+pub fn write_with_notice(decision: &Decision, notice: Option<&str>, out: &mut Vec<u8>) {
+    write(decision, out);
+    if let Some(notice) = notice {
+        // The end of the object.
+        out.pop();
+        out.extend_from_slice(b",\"notice\":");
+        write_string(notice, out);
+        out.push(b'}');
+    }
+}
+
 #[cold]
 fn write_reason(decision: &Decision, out: &mut Vec<u8>) {
     if decision.is_barred() {

@@ -166,6 +166,40 @@ async fn a_domain_that_nobody_has_passes_and_is_counted() {
 }
 
 #[tokio::test]
+async fn a_call_of_four_hits_over_two_limits_was_counted_as_one_of_one() {
+    let server = Server::start(
+        "
+policies:
+  - name: edge
+    domain: shop/http
+    evaluate: each
+    limits:
+      - { name: per-user, match: { descriptor: [user] }, key: descriptor:user, rate: 5/hour, algorithm: fixed-window }
+      - { name: per-path, match: { descriptor: [path] }, rate: 100/hour, algorithm: fixed-window }
+",
+    )
+    .await;
+    let mut client = server.client().await;
+    let mut request = about(&[ANN, &[("path", "/slow")]]);
+    request.hits_addend = 4;
+    request.descriptors[1].hits_addend = Some(UInt64Value { value: 7 });
+    for _ in 0..2 {
+        ask(&mut client, request.clone()).await;
+    }
+    let page = metrics(&server).await;
+    for (limit, result, hits) in [
+        ("per-user", "allowed", 4),
+        ("per-user", "refused", 4),
+        ("per-path", "allowed", 14),
+    ] {
+        let line = format!(
+            "tidegate_limit_hits_total{{policy=\"edge\",limit=\"{limit}\",mode=\"enforce\",result=\"{result}\"}} {hits}\n"
+        );
+        assert!(page.contains(&line), "{line}: {page}");
+    }
+}
+
+#[tokio::test]
 async fn calls_are_counted_as_at_other_doors() {
     let server = Server::start(EDGE).await;
     let mut client = server.client().await;

@@ -24,6 +24,8 @@ mod auth;
 mod bounds;
 /// `POST /v1/check`: decisions.
 mod check;
+/// Buckets that another system left in Redis.
+mod continued;
 /// Descriptors, at `POST /v1/check` and in a trace.
 mod described;
 /// `tidegate doctor`.

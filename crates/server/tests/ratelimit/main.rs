@@ -18,3 +18,5 @@ mod documented;
 mod random;
 /// Costs that calls state, before a request and after it.
 mod spent;
+/// Statistics for statsd.
+mod statistics;

@@ -25,7 +25,7 @@ assert plain.client_setname("me") and plain.client_getname() in (b"me", "me")
 assert isinstance(plain.client_id(), int)
 assert plain.info()["tidegate_version"]
 assert plain.config_get("save") == {b"save": b""} or plain.config_get("save") == {"save": ""}
-assert plain.command_count() == 13
+assert plain.command_count() == 24
 assert "cl.throttle" in {str(name).strip("b'") for name in plain.command_list()}
 try:
     throttle(plain, key, "x")
@@ -47,6 +47,27 @@ for _ in range(100):
     pipe.execute_command("CL.THROTTLE", key + "-pipe", 49, 1, 3600)
 limited = [reply[0] for reply in pipe.execute()]
 assert limited == [0] * 50 + [1] * 50, limited
+
+pipe = plain.pipeline()
+for _ in range(5):
+    pipe.execute_command("CL.THROTTLE", key + "-multi", 2, 1, 3600)
+assert [reply[0] for reply in pipe.execute()] == [0, 0, 0, 1, 1]
+pipe.execute_command("CL.THROTTLE", key + "-abort", 2, 1, 3600)
+pipe.execute_command("CL.THROTTLE", key + "-abort", "x", 1, 3600)
+try:
+    pipe.execute()
+    raise SystemExit("a transaction with an invalid command ran")
+except redis.ResponseError as error:
+    assert "Couldn't parse as integer: x" in str(error), error
+assert throttle(plain, key + "-abort", 2, 1, 3600, 0)[2] == 3, "the invalid transaction took"
+
+gone = key + "-gone"
+assert (plain.exists(gone), plain.ttl(gone), plain.delete(gone)) == (0, -2, 0)
+throttle(plain, gone, 0, 1, 3600)
+assert plain.exists(gone) == 1 and 3590 <= plain.ttl(gone) <= 3600, plain.ttl(gone)
+assert 3_590_000 <= plain.pttl(gone) <= 3_600_000, plain.pttl(gone)
+assert plain.type(gone) in (b"string", "string")
+assert plain.delete(gone) == 1 and throttle(plain, gone, 0, 1, 3600)[0] == 0
 
 allowed = []
 

@@ -87,3 +87,20 @@ async fn a_question_says_who_decided_it() {
     proxy.reset();
     assert!(client.ask("tg.check other").await.ends_with("local\r\n"));
 }
+
+#[tokio::test]
+async fn commands_about_keys_do_not_guess() {
+    let redis = redis::Server::start();
+    let (server, proxy) = cuttable(&redis, "local").await;
+    let mut client = Client::connect(server.resp).await;
+    client.ask("cl.throttle a 9 1 60").await;
+    proxy.set(Faults::refuse());
+    proxy.reset();
+    for words in ["del a", "ttl a", "exists a"] {
+        let said = client.ask(words).await;
+        assert_eq!(
+            said, "-TRYAGAIN the store did not answer in time\r\n",
+            "{words}"
+        );
+    }
+}

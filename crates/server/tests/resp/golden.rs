@@ -89,6 +89,40 @@ const COMMANDS: &[&str] = &[
     "config get nosuch",
     "config",
     "info nosuch",
+    "del",
+    "del nosuch other",
+    "unlink nosuch",
+    "exists",
+    "exists nosuch nosuch",
+    "type nosuch",
+    "type a b",
+    "ttl nosuch",
+    "ttl",
+    "pttl nosuch",
+];
+
+/// Commands that follow each other.
+const TRANSACTIONS: &[&[&str]] = &[
+    &["multi", "ping", "echo x", "exec", "ping"],
+    &["multi", "exec"],
+    &["multi", "multi", "ping", "exec"],
+    &["multi", "foo a", "ping", "exec", "ping"],
+    &["multi", "echo", "exec"],
+    &["multi", "client foo", "exec"],
+    &["multi", "multi x", "exec"],
+    &["multi", "exec x", "ping", "exec"],
+    &["multi", "discard x", "discard", "exec"],
+    &["multi", "ping a b", "select 99", "ping", "exec"],
+    &["multi", "watch a", "unwatch", "exec"],
+    &["multi", "auth x", "exec"],
+    &["multi", "reset", "exec"],
+    &["multi", "ping", "discard", "exec"],
+    &["multi", "ping", "quit"],
+    &["exec"],
+    &["discard"],
+    &["unwatch"],
+    &["watch"],
+    &["multi x"],
 ];
 
 /// All that a server answers to `bytes` until it has closed. What closes nothing by itself gets a
@@ -119,6 +153,9 @@ async fn bytes_that_a_redis_understands_or_not_are_answered_alike() {
     rows.push(bulk(&["foo", &long[..100], &long[..100], "z"]));
     rows.push(bulk(&["client", "setname", "a b"]));
     rows.push([line("client setname abc"), line("client getname")].concat());
+    for commands in TRANSACTIONS {
+        rows.push(commands.iter().flat_map(|words| line(words)).collect());
+    }
     for bytes in rows {
         let shown = String::from_utf8_lossy(&bytes).into_owned();
         let (theirs, ours) = (said(theirs, &bytes).await, said(ours, &bytes).await);
@@ -160,6 +197,24 @@ async fn who_has_to_log_in_is_told_so_alike() {
     .collect();
     rows.push([line("auth hunter2"), line("ping")].concat());
     rows.push([line("auth hunter2"), line("reset"), line("ping")].concat());
+    rows.push(
+        [
+            line("multi"),
+            line("exec"),
+            line("auth hunter2"),
+            line("exec"),
+        ]
+        .concat(),
+    );
+    rows.push(
+        [
+            line("auth hunter2"),
+            line("multi"),
+            line("auth no"),
+            line("exec"),
+        ]
+        .concat(),
+    );
     rows.push(b"*11\r\n".to_vec());
     rows.push(b"*2\r\n$4\r\nauth\r\n$16385\r\n".to_vec());
     rows.push(b"ping 1 2 3 4 5 6 7 8 9 10 11 12\r\n".to_vec());

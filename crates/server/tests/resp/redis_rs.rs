@@ -33,6 +33,14 @@ async fn commands_and_pipelines_in_both_protocols() {
         let said: Vec<[i64; 5]> = pipeline.query_async(&mut connection).await.unwrap();
         let limited: i64 = said.iter().map(|it| it[0]).sum();
         assert_eq!(limited, 5, "15 were left for 20");
+        let mut transaction = redis::pipe();
+        transaction.atomic();
+        for _ in 0..3 {
+            transaction.add_command(throttle(&format!("{key}-multi"), 1));
+        }
+        let said: Vec<[i64; 5]> = transaction.query_async(&mut connection).await.unwrap();
+        let limited: Vec<i64> = said.iter().map(|it| it[0]).collect();
+        assert_eq!(limited, [0, 0, 1]);
         let error = redis::cmd("CL.THROTTLE")
             .query_async::<()>(&mut connection)
             .await;

@@ -77,6 +77,84 @@ async fn a_look_in_a_pipeline_was_told_of_takes_that_came_after_it() {
 }
 
 #[tokio::test]
+async fn a_transaction_takes_in_order_and_few_calls_and_nothing_before_exec() {
+    let redis = redis::Server::start();
+    let server = Server::start(&over(&redis)).await;
+    let mut client = Client::connect(server.resp).await;
+    client.ask("cl.throttle warm 1 1 1").await;
+    let before = calls(&redis);
+    client.send(&line("multi")).await;
+    client
+        .send(&line("cl.throttle one 1999 1 3600").repeat(2_000))
+        .await;
+    assert_eq!(client.reply().await, "+OK\r\n");
+    for _ in 0..2_000 {
+        assert_eq!(client.reply().await, "+QUEUED\r\n");
+    }
+    let kept = redis.command(&["EXISTS", "tg:{one}~cl/throttle"]).int();
+    assert_eq!(kept, 0, "nothing is taken before EXEC");
+    client.send(&[line("exec"), line("ping")].concat()).await;
+    let said = client.reply().await;
+    let left: Vec<_> = said.split("*5\r\n:0\r\n:2000\r\n:").skip(1).collect();
+    for (nth, left) in left.iter().enumerate() {
+        assert!(
+            left.starts_with(&format!("{}\r\n", 1_999 - nth)),
+            "{nth}: {left}"
+        );
+    }
+    assert_eq!(left.len(), 2_000);
+    assert_eq!(client.reply().await, "+PONG\r\n");
+    let taken = calls(&redis) - before;
+    assert!(taken <= 80, "2,000 decisions took {taken} calls");
+}
+
+/// Resetting goes to Redis by another way than a decision.
+#[tokio::test]
+async fn keys_are_deleted_in_their_turn_in_a_pipeline_in_every_layout() {
+    let redis = redis::Server::start();
+    for layout in ["packed", "open"] {
+        let config =
+            over(&redis).replace("timeout: 10s", &format!("timeout: 10s, layout: {layout}"));
+        let server = Server::start(&config).await;
+        let mut client = Client::connect(server.resp).await;
+        for key in 0..20 {
+            let take = format!("cl.throttle {key} 1 1 3600");
+            let commands = [
+                &*take,
+                &take,
+                &take,
+                &format!("ttl {key}"),
+                &format!("exists {key} {key} nosuch"),
+                &format!("del {key} {key} nosuch"),
+                &take,
+                &format!("type {key}"),
+                &format!("del {key}"),
+                &format!("ttl {key}"),
+            ];
+            let batch: Vec<u8> = commands.iter().flat_map(|words| line(words)).collect();
+            client.send(&batch).await;
+            let (passed, refused) = ("*5\r\n:0\r\n:2\r\n", "*5\r\n:1\r\n:2\r\n");
+            let expected = [
+                passed,
+                passed,
+                refused,
+                ":7200\r\n",
+                ":2\r\n",
+                ":1\r\n",
+                passed,
+                "+string\r\n",
+                ":1\r\n",
+                ":-2\r\n",
+            ];
+            for (nth, expected) in expected.iter().enumerate() {
+                let said = client.reply().await;
+                assert!(said.starts_with(expected), "{layout} {key} {nth}: {said}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn replies_keep_the_protocol_in_which_they_were_asked_for() {
     let redis = redis::Server::start();
     let server = Server::start(&over(&redis)).await;

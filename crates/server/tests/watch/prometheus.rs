@@ -158,6 +158,8 @@ async fn the_rules_ring_when_they_should_and_not_before() {
     run(&promtool, &["check", "rules", "alerts.yml"], "").await;
     run(&promtool, &["check", "config", "prometheus.yml"], "").await;
     run(&promtool, &["test", "rules", "alerts.test.yml"], "").await;
+    run(&promtool, &["check", "rules", "gateway-names.yml"], "").await;
+    run(&promtool, &["test", "rules", "gateway-names.test.yml"], "").await;
     // Every rule has a test.
     let rules = fs::read_to_string(format!("{RULES}/alerts.yml")).unwrap();
     let tests = fs::read_to_string(format!("{RULES}/alerts.test.yml")).unwrap();
@@ -185,7 +187,7 @@ impl Prometheus {
             "prometheus.yml",
             format!(
                 "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\n\
-                 rule_files: ['{RULES}/alerts.yml']\n\
+                 rule_files: ['{RULES}/alerts.yml', '{RULES}/gateway-names.yml']\n\
                  scrape_configs: [{{ job_name: tidegate, static_configs: [{{ targets: [{}] }}] }}]\n",
                 targets.join(", ")
             ),
@@ -241,14 +243,14 @@ impl Prometheus {
     }
 }
 
-/// The two queries of an operator who comes from a gateway of his own: the name of the metric is another,
-/// and nothing else.
-const REFUSED: &str = r#"rate(tidegate_gateway_requests_total{status="429"}[5m])"#;
-const SHARE: &str = r#"rate(tidegate_gateway_requests_total{status="429", route_path="/api/orders"}[5m])
-/ rate(tidegate_gateway_requests_total{route_path="/api/orders"}[5m])"#;
+/// The two queries of an operator who migrates from another gateway, unchanged: recording rules keep its
+/// metric names.
+const REFUSED: &str = r#"rate(gateway_request_total{status="429"}[5m])"#;
+const SHARE: &str = r#"rate(gateway_request_total{status="429", route_path="/api/orders"}[5m])
+/ rate(gateway_request_total{route_path="/api/orders"}[5m])"#;
 /// The share of all requests, which is a sum over the statuses.
-const SHARE_OF_ALL: &str = r#"sum(rate(tidegate_gateway_requests_total{status="429", route_path="/api/orders"}[5m]))
-/ sum(rate(tidegate_gateway_requests_total{route_path="/api/orders"}[5m]))"#;
+const SHARE_OF_ALL: &str = r#"sum(rate(gateway_request_total{status="429", route_path="/api/orders"}[5m]))
+/ sum(rate(gateway_request_total{route_path="/api/orders"}[5m]))"#;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn prometheus_reads_the_page_and_finds_what_its_rules_ask_for() {
@@ -273,7 +275,7 @@ async fn prometheus_reads_the_page_and_finds_what_its_rules_ask_for() {
     })
     .await;
     assert_eq!(refused["route_path"], "/api/orders");
-    assert_eq!(refused["route"], "orders");
+    assert_eq!(refused["route_id"], "orders");
     let share = prometheus.query(SHARE).await;
     assert_eq!(
         share.len(),

@@ -41,6 +41,7 @@ pub fn explain(config: &Config) -> String {
     paragraphs.extend(counted.map(|it| addresses::counting(it, &config.guards, ipv6_prefix)));
     paragraphs.extend(config.alerts.iter().map(addresses::alerts));
     paragraphs.extend(config.traces.iter().map(traces::traces));
+    paragraphs.extend(config.statsd.iter().map(traces::statsd));
     let logs = Some(&config.logs).filter(|logs| !logs.refusals.is_none());
     paragraphs.extend(logs.map(traces::logs));
     paragraphs.extend(config.plans.iter().map(plan::source));

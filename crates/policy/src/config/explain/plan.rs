@@ -27,6 +27,7 @@ pub(super) fn source(source: &PlanSource) -> String {
                 there.collection, there.database
             ),
         },
+        Origin::Inline(_) => "the configuration itself".to_owned(),
         Origin::Program => "the program itself".to_owned(),
     };
     let unset = match source.unset {
@@ -34,11 +35,17 @@ pub(super) fn source(source: &PlanSource) -> String {
         Unset::Refuse => "is refused".to_owned(),
         Unset::Rate(rate) => format!("has {rate}"),
     };
+    let read = match source.inline() {
+        Some(_) => String::new(),
+        None => format!(
+            ", read every {}, with {} to answer; what was read last is kept while it does not",
+            words::time(source.refresh),
+            words::time(source.timeout),
+        ),
+    };
     format!(
-        "Plans `{}` come from {origin}, read every {}, with {} to answer; what was read last is kept while it does not.\n  A subject of which no plan, no group and no word of its own says how much {unset}.",
+        "Plans `{}` come from {origin}{read}.\n  A subject of which no plan, no group and no word of its own says how much {unset}.",
         source.name,
-        words::time(source.refresh),
-        words::time(source.timeout),
     )
 }
 

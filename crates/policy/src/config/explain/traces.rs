@@ -1,6 +1,7 @@
-//! What is told of single requests, in plain words.
+//! Traces, statistics and logs, in plain words.
 
 use super::words::time;
+use crate::statsd::{Format, Protocol, Statsd};
 use crate::traces::{Logs, Traces};
 
 /// Where spans go. Not what their posts say in their heads: that may be a secret.
@@ -15,6 +16,27 @@ pub(super) fn traces(traces: &Traces) -> String {
         "Traces: spans of {sample} of all requests, and of those whose caller wants them, go to \
          {endpoint} as those of {service}, each post within {}.",
         time(traces.timeout)
+    )
+}
+
+/// Describes where statistics go.
+pub(super) fn statsd(statsd: &Statsd) -> String {
+    if !statsd.enabled {
+        return "Statsd: off.".to_owned();
+    }
+    let protocol = match statsd.protocol {
+        Protocol::Udp => "UDP",
+        Protocol::Tcp => "TCP",
+    };
+    let format = match statsd.format {
+        Format::Statsd => "statsd",
+        Format::Dogstatsd => "DogStatsD",
+    };
+    format!(
+        "Statsd: statistics of limits go to {} over {protocol} as {format} every {}, named `{}.…`.",
+        statsd.address,
+        time(statsd.interval),
+        statsd.prefix
     )
 }
 

@@ -3,10 +3,13 @@
 //! | module | what it is |
 //! |---|---|
 //! | this one | reads the list |
+//! | `inline` | plans in the configuration itself |
 //! | `table` | what may be said |
 
+mod inline;
 mod table;
 
+pub(super) use inline::check as check_inline;
 pub(super) use table::PLANS;
 
 use self::table::{ETCD, FROM, HTTP, MONGODB, REDIS};
@@ -60,12 +63,13 @@ fn source(
     let name = fields
         .get("name")
         .and_then(|value| names.read(reader, &value));
-    let from = fields
-        .get("from")
-        .and_then(|value| origin(reader, &value, store));
     let refresh = reader.setting(&fields, "refresh", |text| within(text, &REFRESHES));
     let timeout = reader.setting(&fields, "timeout", |text| within(text, &TIMEOUTS));
     let unset = reader.setting(&fields, "unset", unset);
+    let unset = unset.unwrap_or_default();
+    let from = fields
+        .get("from")
+        .and_then(|value| origin(reader, &value, store, unset));
     let usual = match from {
         Some(Origin::Shelf(_)) => PlanSource::REFRESH_SHELF,
         _ => PlanSource::REFRESH,
@@ -76,12 +80,20 @@ fn source(
         origin: from.unwrap_or(Origin::Program),
         refresh: refresh.unwrap_or(usual),
         timeout: timeout.unwrap_or(PlanSource::TIMEOUT),
-        unset: unset.unwrap_or_default(),
+        unset,
     })
 }
 
-fn origin(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> Option<Origin> {
+fn origin(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    store: &StoreSettings,
+    unset: Unset,
+) -> Option<Origin> {
     let fields = reader.fields(value, &FROM)?;
+    if let Some(value) = fields.get("inline") {
+        return inline::read(reader, &value, unset).map(Origin::Inline);
+    }
     if let Some(value) = fields.get("file") {
         let path = reader.parse(&value, |text| {
             not_empty(text, "a path, for example `plans.yaml`")

@@ -6,7 +6,7 @@ use crate::config::sources::{
     ENDPOINTS, PASSWORD, PASSWORD_FILE, REDIS_URL, REDIS_URL_FILE, TLS, TOKEN, TOKEN_FILE, USER,
     WRITABLE,
 };
-use crate::config::table::Shape::{Either, Map, Text};
+use crate::config::table::Shape::{self, Either, Map, Named, Pairs, Text};
 use crate::config::table::Table;
 
 /// A source of plans.
@@ -21,7 +21,7 @@ pub(in crate::config) static PLANS: Table = Table {
         required(
             "from",
             Map(&FROM),
-            "Where it is: `file`, `http`, `mongodb`, `redis` or `etcd`.",
+            "Where it is: `file`, `http`, `mongodb`, `redis`, `etcd` or `inline`.",
         ),
         optional(
             "refresh",
@@ -67,9 +67,28 @@ pub(super) static FROM: Table = Table {
             Map(&ETCD),
             "Keys of etcd, which can be changed through the admin API.",
         ),
+        optional(
+            "inline",
+            Map(&INLINE),
+            "The plans themselves, as part of this configuration.",
+        ),
     ],
-    exactly_one: &["file", "http", "mongodb", "redis", "etcd"],
+    exactly_one: &["file", "http", "mongodb", "redis", "etcd", "inline"],
 };
+
+/// Plans in the configuration itself.
+pub(super) static INLINE: Table = Table {
+    what: "`inline`",
+    fields: &[
+        optional("plans", ENTRIES, "Plans, by their names."),
+        optional("groups", ENTRIES, "Groups of subjects, by their names."),
+        optional("subjects", ENTRIES, "Subjects, by their names."),
+    ],
+    exactly_one: &[],
+};
+
+/// Entries of a document of plans: each is a rate, or a map with its settings.
+const ENTRIES: Shape = Named(&Either(&[Text("100/min"), Pairs]));
 
 /// A source at a URL.
 pub(super) static HTTP: Table = Table {

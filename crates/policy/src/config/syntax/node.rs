@@ -1,5 +1,7 @@
 //! A configuration as a tree of nodes, each of which knows where it stands.
 
+use std::num::NonZeroUsize;
+
 /// Where something stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
@@ -9,6 +11,8 @@ pub(crate) enum Place {
         column: usize,
         /// How many characters to underline; at least 1.
         width: usize,
+        /// Line of the alias that repeats the value here, if one does.
+        alias: Option<NonZeroUsize>,
     },
     /// In this environment variable, which overrides the file.
     Variable(&'static str),
@@ -53,6 +57,40 @@ pub(crate) struct Key {
 // === impl Place ===
 
 impl Place {
+    /// Returns a place in the file.
+    pub(crate) const fn at(line: usize, column: usize, width: usize) -> Self {
+        Self::File {
+            line,
+            column,
+            width,
+            alias: None,
+        }
+    }
+
+    /// Returns the same place, repeated by an alias that stands at `alias`.
+    pub(crate) fn repeated_at(mut self, alias: Self) -> Self {
+        if let (Self::File { alias: from, .. }, Self::File { line, .. }) = (&mut self, alias) {
+            *from = NonZeroUsize::new(line);
+        }
+        self
+    }
+
+    /// Returns the place without the alias.
+    pub(crate) fn written(mut self) -> Self {
+        if let Self::File { alias, .. } = &mut self {
+            *alias = None;
+        }
+        self
+    }
+
+    /// Returns the line of the alias that repeats the value here, if one does.
+    pub(crate) fn alias(self) -> Option<usize> {
+        match self {
+            Self::File { alias, .. } => alias.map(NonZeroUsize::get),
+            Self::Variable(_) => None,
+        }
+    }
+
     /// So many lines further down the file.
     pub(crate) fn lower(self, by: usize) -> Self {
         self.with_line(|line| line.saturating_add(by))
@@ -63,16 +101,18 @@ impl Place {
         self.with_line(|line| line.saturating_sub(by))
     }
 
-    fn with_line(self, moved: impl FnOnce(usize) -> usize) -> Self {
+    fn with_line(self, moved: impl Fn(usize) -> usize) -> Self {
         match self {
             Self::File {
                 line,
                 column,
                 width,
+                alias,
             } => Self::File {
                 line: moved(line),
                 column,
                 width,
+                alias: alias.and_then(|line| NonZeroUsize::new(moved(line.get()))),
             },
             Self::Variable(_) => self,
         }

@@ -1,19 +1,30 @@
 //! Builds the tree as the parser goes along.
 
+use super::anchors::Anchors;
 use super::{Entry, Key, Kind, Node, Place};
 use crate::config::fault::Fault;
 use std::collections::BTreeMap;
+
+/// How deeply lists and maps may nest: far more than the language ever needs.
+const DEPTH_MAX: usize = 64;
+
+/// The key whose maps are merged into the one that it stands in, if it is not in quotes.
+const MERGE: &str = "<<";
 
 /// A tree under construction: the lists and maps that are still open, outermost first.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     open: Vec<Open>,
     root: Option<Node>,
+    anchors: Anchors,
+    faults: Faults,
 }
 
 #[derive(Debug)]
 struct Open {
     place: Place,
+    /// The number of its anchor; 0 is none.
+    anchor: usize,
     inside: Inside,
 }
 
@@ -24,6 +35,8 @@ enum Inside {
         entries: Vec<Entry>,
         /// The keys so far, and where each was first written.
         seen: BTreeMap<String, Place>,
+        /// Entries that `<<` merges: of two with one key, the first counts.
+        merged: Vec<Entry>,
         /// What the next value belongs to.
         pending: Pending,
     },
@@ -37,94 +50,161 @@ enum Pending {
     Key,
     /// The next thing is the value of this key.
     Value(Key),
+    /// The next thing is merged, because of a `<<` at this place.
+    Merged(Place),
     /// The next thing is the value of a key that has been refused.
     Dropped,
 }
 
+/// Problems, and their places.
 type Faults = Vec<(Place, Fault)>;
+
+/// Fails if nothing more can be read.
+type Result<T = ()> = std::result::Result<T, (Place, Fault)>;
+
+/// Returns the fault of lists and maps that nest too deeply.
+pub(super) fn too_deep() -> Fault {
+    Fault::new(format!("nested more than {DEPTH_MAX} levels deep"))
+}
 
 // === impl Tree ===
 
 impl Tree {
-    /// How many lists and maps are open.
-    pub(super) fn depth(&self) -> usize {
-        self.open.len()
+    /// Returns the finished tree, if there is one, and what is wrong with it.
+    pub(super) fn finish(self) -> (Option<Node>, Faults) {
+        (self.root, self.faults)
     }
 
-    /// The finished tree, if there is one.
-    pub(super) fn into_root(self) -> Option<Node> {
-        self.root
+    /// Notes a problem.
+    pub(super) fn fault(&mut self, place: Place, fault: Fault) {
+        self.faults.push((place, fault));
     }
 
     /// Adds a scalar.
-    pub(super) fn scalar(&mut self, text: String, plain: bool, place: Place, faults: &mut Faults) {
-        if self.wants_key() {
-            self.key(Key { text, place }, faults);
-            return;
-        }
+    pub(super) fn scalar(
+        &mut self,
+        text: String,
+        plain: bool,
+        anchor: usize,
+        place: Place,
+    ) -> Result {
         let says_nothing = plain && matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL");
-        let kind = if says_nothing {
+        let is_key = self.wants_key();
+        let kind = if says_nothing && !is_key {
             Kind::Null
         } else {
             Kind::Text(text)
         };
-        self.add(Node { place, kind });
+        let node = Node { place, kind };
+        self.define(anchor, &node)?;
+        match node.kind {
+            Kind::Text(text) if is_key => self.key(Key { text, place }, plain),
+            _ => self.add(node),
+        }
+        Ok(())
     }
 
-    /// Adds something that has been reported already.
-    pub(super) fn broken(&mut self, place: Place) {
-        if self.wants_key() {
-            self.drop_next_value();
-            return;
-        }
-        self.add(Node {
-            place,
-            kind: Kind::Broken,
+    /// Adds what the anchor with this number stands for.
+    pub(super) fn alias(&mut self, anchor: usize, place: Place) -> Result {
+        let levels = DEPTH_MAX.saturating_sub(self.open.len());
+        let value = self.anchors.repeat(anchor, place, levels);
+        let value = value.map_err(|fault| (place, fault))?;
+        let value = value.unwrap_or_else(|| {
+            let fault = Fault::new("this alias stands in the value that it repeats");
+            self.fault(place, fault.help("write the value out"));
+            let kind = Kind::Broken;
+            Node { place, kind }
         });
+        if !self.wants_key() {
+            self.add(value);
+            return Ok(());
+        }
+        match value.kind {
+            Kind::Text(text) => self.key(Key { text, place }, false),
+            Kind::Broken => self.drop_next_value(),
+            _ => self.refuse_key(place),
+        }
+        Ok(())
     }
 
     /// Begins a list.
-    pub(super) fn begin_list(&mut self, place: Place, faults: &mut Faults) {
-        self.begin(place, Inside::List(Vec::new()), faults);
+    pub(super) fn begin_list(&mut self, anchor: usize, place: Place) -> Result {
+        self.begin(anchor, place, Inside::List(Vec::new()))
     }
 
     /// Begins a map.
-    pub(super) fn begin_map(&mut self, place: Place, faults: &mut Faults) {
+    pub(super) fn begin_map(&mut self, anchor: usize, place: Place) -> Result {
         let inside = Inside::Map {
             entries: Vec::new(),
             seen: BTreeMap::new(),
+            merged: Vec::new(),
             pending: Pending::Key,
         };
-        self.begin(place, inside, faults);
+        self.begin(anchor, place, inside)
     }
 
     /// Ends the innermost list or map.
-    pub(super) fn end(&mut self) {
-        let Some(Open { place, inside }) = self.open.pop() else {
-            return;
+    pub(super) fn end(&mut self) -> Result {
+        let Some(Open {
+            place,
+            anchor,
+            inside,
+        }) = self.open.pop()
+        else {
+            return Ok(());
         };
         let kind = match inside {
             Inside::List(items) => Kind::List(items),
-            Inside::Map { entries, .. } => Kind::Map(entries),
-            Inside::Dropped => return,
+            Inside::Map {
+                mut entries,
+                mut seen,
+                merged,
+                ..
+            } => {
+                for entry in merged {
+                    if !seen.contains_key(&entry.key.text) {
+                        seen.insert(entry.key.text.clone(), entry.key.place);
+                        entries.push(entry);
+                    }
+                }
+                Kind::Map(entries)
+            }
+            Inside::Dropped => Kind::Broken,
         };
-        self.add(Node { place, kind });
+        let node = Node { place, kind };
+        self.define(anchor, &node)?;
+        if !matches!(node.kind, Kind::Broken) {
+            self.add(node);
+        }
+        Ok(())
     }
 
-    fn begin(&mut self, place: Place, inside: Inside, faults: &mut Faults) {
+    fn begin(&mut self, anchor: usize, place: Place, inside: Inside) -> Result {
+        if self.open.len() >= DEPTH_MAX {
+            return Err((place, too_deep()));
+        }
         let inside = if self.wants_key() {
-            faults.push((
-                place,
-                Fault::new("a key must be a single word, not a list or a map"),
-            ));
-            self.drop_next_value();
+            self.refuse_key(place);
             Inside::Dropped
         } else if matches!(self.innermost(), Some(Inside::Dropped)) {
             Inside::Dropped
         } else {
             inside
         };
-        self.open.push(Open { place, inside });
+        self.open.push(Open {
+            place,
+            anchor,
+            inside,
+        });
+        Ok(())
+    }
+
+    fn define(&mut self, anchor: usize, value: &Node) -> Result {
+        if anchor == 0 {
+            return Ok(());
+        }
+        let defined = self.anchors.define(anchor, value);
+        defined.map_err(|fault| (value.place, fault))
     }
 
     fn innermost(&mut self) -> Option<&mut Inside> {
@@ -141,20 +221,34 @@ impl Tree {
         )
     }
 
-    fn key(&mut self, key: Key, faults: &mut Faults) {
+    fn key(&mut self, key: Key, plain: bool) {
         let Some(Inside::Map { seen, pending, .. }) = self.innermost() else {
             return;
         };
+        let merges = plain && key.text == MERGE;
         if let Some(Place::File { line, .. }) = seen.get(&key.text) {
             let name = Fault::quote(&key.text);
-            let fault = Fault::new(format!("{name} is written twice in the same map"))
-                .help(format!("the first is on line {line}; remove one of them"));
-            faults.push((key.place, fault));
+            let fault = Fault::new(format!("{name} is written twice in the same map"));
+            let fault = fault.help(if merges {
+                format!("the first is on line {line}; merge several maps with `<<: [*a, *b]`")
+            } else {
+                format!("the first is on line {line}; remove one of them")
+            });
             *pending = Pending::Dropped;
-        } else {
-            seen.insert(key.text.clone(), key.place);
-            *pending = Pending::Value(key);
+            return self.fault(key.place, fault);
         }
+        seen.insert(key.text.clone(), key.place);
+        *pending = if merges {
+            Pending::Merged(key.place)
+        } else {
+            Pending::Value(key)
+        };
+    }
+
+    fn refuse_key(&mut self, place: Place) {
+        let fault = Fault::new("a key must be a single word, not a list or a map");
+        self.fault(place, fault);
+        self.drop_next_value();
     }
 
     fn drop_next_value(&mut self) {
@@ -168,13 +262,39 @@ impl Tree {
             None => self.root = Some(node),
             Some(Inside::List(items)) => items.push(node),
             Some(Inside::Map {
-                entries, pending, ..
-            }) => {
-                if let Pending::Value(key) = std::mem::replace(pending, Pending::Key) {
-                    entries.push(Entry { key, value: node });
+                entries,
+                merged,
+                pending,
+                ..
+            }) => match std::mem::replace(pending, Pending::Key) {
+                Pending::Value(key) => entries.push(Entry { key, value: node }),
+                Pending::Merged(place) => {
+                    if let Some(fault) = merge(merged, node) {
+                        self.fault(place, fault);
+                    }
                 }
-            }
+                Pending::Key | Pending::Dropped => {}
+            },
             Some(Inside::Dropped) => {}
         }
     }
+}
+
+/// Adds the entries of a map, or of all maps of a list. Anything else is a fault.
+fn merge(merged: &mut Vec<Entry>, node: Node) -> Option<Fault> {
+    let maps = match node.kind {
+        Kind::List(items) => items,
+        _ => vec![node],
+    };
+    let mut fault = None;
+    for map in maps {
+        let found = map.noun();
+        match map.kind {
+            Kind::Map(entries) => merged.extend(entries),
+            Kind::Broken => {}
+            _ => fault = Some(Fault::new(format!("`<<` merges maps, and this is {found}"))),
+        }
+    }
+    let help = "write `<<: *name` or `<<: [*a, *b]`, with anchors of maps";
+    fault.map(|fault| fault.help(help))
 }

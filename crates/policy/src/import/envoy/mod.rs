@@ -205,11 +205,7 @@ fn check_count(from: &str, domains: &[Domain]) -> Result<(), ConfigErrors> {
         name: from.to_owned(),
         text: String::new(),
     };
-    let place = Place::File {
-        line: 1,
-        column: 1,
-        width: 1,
-    };
+    let place = Place::at(1, 1, 1);
     let (mut notes, mut wrong) = (Notes::default(), Wrong::default());
     let (mut document, _) = Document::open(&nowhere, "", fault.clone(), &mut notes);
     if domains.len() > POLICIES_MAX {

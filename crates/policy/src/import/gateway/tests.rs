@@ -182,8 +182,48 @@ fn a_consumer_had_the_name_of_another_that_was_listed_behind_it() {
 fn nobody_was_told_that_counts_begin_anew_with_a_second_policy() {
     let settings = "gateway.ratelimit.redis-key-prefix: ratelimit";
     let second = POLICY.replace("\"1\"", "\"2\"").replace("standard", "gold");
-    assert!(yaml(&[settings, POLICY, &second]).contains("begins anew"));
-    assert!(!yaml(&[settings, POLICY]).contains("begins anew"));
+    let note = "existing buckets are not continued";
+    assert!(yaml(&[settings, POLICY, &second]).contains(note));
+    assert!(!yaml(&[settings, POLICY]).contains(note));
+}
+
+#[test]
+fn a_second_policy_put_the_policy_into_the_documented_key() {
+    let settings = "gateway.ratelimit.redis-key-prefix: rl";
+    let second = POLICY
+        .replace("\"1\"", "\"2\"")
+        .replace("standard", "gold plan")
+        .replace("50", "500");
+    let routes = [
+        route("/api", r#", "rateLimitId": "1""#).replace("\"r/api", "\"long"),
+        route("/api/v2", r#", "rateLimitId": "2""#),
+        route("/free", ""),
+    ];
+    let routes = format!("[{}]", routes.join(", "));
+    let translated = yaml(&[settings, POLICY, &second, &routes]);
+    let config = crate::Config::from_yaml(&translated).unwrap();
+    assert_eq!(config.policies.len(), 1, "{translated}");
+    let limit = &config.policies[0].limits[0];
+    let template = limit.template.as_ref().map(ToString::to_string);
+    assert_eq!(template.as_deref(), Some("rl:{route}:{ip}"));
+    let table = config.plans[0].inline().expect("it is in the file");
+    let carried = |id: &str| {
+        let route = config.routes.iter().find(|route| route.id == id);
+        let crate::plan::Given::Rate(rate) = table.get(&route?.id)?.given else {
+            return None;
+        };
+        Some(table.rates()[usize::try_from(rate).unwrap()].to_string())
+    };
+    assert_eq!(carried("long").as_deref(), Some("10/s burst 50"));
+    // A route whose id is no name here has another, and its plan all the same.
+    let renamed = format!("r-api-v2-{}", short_hash("r/api/v2"));
+    assert_eq!(carried(&renamed).as_deref(), Some("10/s burst 500"));
+    assert!(
+        translated.contains("its buckets start full"),
+        "{translated}"
+    );
+    // A route without a policy has none.
+    assert!(translated.contains("policy: none"), "{translated}");
 }
 
 #[test]

@@ -21,6 +21,9 @@ const CONSUMERS: &str = "consumers";
 /// The limit of a policy; what is reported of it is of this type.
 const ROUTE: &str = "route";
 
+/// The policy, and the source of plans, of all routes, where several policies share the documented keys.
+const ROUTES: &str = "routes";
+
 /// The longest name of a consumer that the gateway takes.
 const CONSUMER_MAX: usize = 64;
 
@@ -33,13 +36,17 @@ pub(super) fn all(found: &Found, whole: &str, notes: &mut Notes) -> (String, Vec
     let wanted = policies.map(|policy| Wanted::given_to(&policy.name, of(policy)));
     let names = names::all(&wanted.collect::<Vec<_>>(), &["none", CONSUMERS]);
     let policies = found.items.policies.iter().zip(names);
-    let called: BTreeMap<&str, String> = policies
+    let called: Called<'_> = policies
         .map(|(policy, name)| (policy.id.as_str(), name))
         .collect();
     let mut drafts: Vec<PolicyDraft> = Vec::new();
-    for policy in &found.items.policies {
-        let name = called.get(policy.id.as_str()).cloned().unwrap_or_default();
-        drafts.push(by_route(policy, name, found, notes));
+    if let Some(settings) = planned(found) {
+        drafts.extend(by_plan(settings, found, notes));
+    } else {
+        for policy in &found.items.policies {
+            let name = called.get(policy.id.as_str()).cloned().unwrap_or_default();
+            drafts.push(by_route(policy, name, found, notes));
+        }
     }
     drafts.extend(consumers(found));
     if drafts.is_empty() {
@@ -50,12 +57,24 @@ pub(super) fn all(found: &Found, whole: &str, notes: &mut Notes) -> (String, Vec
     (base(found, &called, notes), drafts)
 }
 
+/// The names of policies here, by their ids there.
+type Called<'f> = BTreeMap<&'f str, String>;
+
+/// Returns the settings if the policies become plans of one limit, by route. The documented keys have the
+/// route in them and not its policy: several limits would share such keys, and one limit does not. Without
+/// Redis there are no keys to keep, and without routes nothing says which policy a route has.
+fn planned(found: &Found) -> Option<&Settings> {
+    let carries = |route: &Route| route.policy.is_some();
+    let is_planned = found.items.policies.len() > 1 && found.items.routes.iter().any(carries);
+    found.settings.as_ref().filter(|_| is_planned)
+}
+
 /// What a policy is: two may have one name, and never one id.
 fn of(policy: &Policy) -> String {
     format!("{}\n{}", policy.name, policy.id)
 }
 
-fn base(found: &Found, called: &BTreeMap<&str, String>, notes: &mut Notes) -> String {
+fn base(found: &Found, called: &Called<'_>, notes: &mut Notes) -> String {
     let mut base = Base::default();
     let settings = found.settings.as_ref();
     let has_routes = !found.items.routes.is_empty();
@@ -92,19 +111,40 @@ fn base(found: &Found, called: &BTreeMap<&str, String>, notes: &mut Notes) -> St
     }
     base.section("respond").field("profile", "gateway");
     if has_routes {
-        base.section("routes");
         let routes = in_order(&found.items.routes, notes);
         let ids: Vec<Wanted> = routes.iter().map(|it| Wanted::given(&it.id)).collect();
-        for (it, id) in routes.into_iter().zip(names::all(&ids, &[])) {
-            if id != it.id {
-                let text = format!("route {} is called `{id}` here", Fault::quote(&it.id));
+        let routes: Vec<(&Route, String)> = routes.into_iter().zip(names::all(&ids, &[])).collect();
+        if planned(found).is_some() {
+            plans(&mut base, &routes, found, called);
+        }
+        base.section("routes");
+        for (it, id) in &routes {
+            if *id != it.id {
+                let mut text = format!("route {} is called `{id}` here", Fault::quote(&it.id));
+                if settings.is_some() && it.policy.is_some() {
+                    text.push_str(", and so are its keys in Redis: its buckets start full");
+                }
                 notes.add((&it.place.0, it.place.1), text);
             }
-            base.item("id", quote(&id));
+            base.item("id", quote(id));
             route(&mut base, it, found, called);
         }
     }
     base.finish()
+}
+
+/// The policies as plans, and which route has which.
+fn plans(base: &mut Base, routes: &[(&Route, String)], found: &Found, called: &Called<'_>) {
+    let plan = |id: &str| called.get(id).map(String::as_str);
+    let policies = found.items.policies.iter();
+    let rates = policies.filter_map(|it| Some((plan(&it.id)?, it.rate.clone())));
+    let routes = routes.iter().filter_map(|(route, id)| {
+        let plan = plan(route.policy.as_deref()?)?;
+        Some((id.as_str(), format!("{{ plan: {} }}", quote(plan))))
+    });
+    base.section("plans").item("name", ROUTES);
+    base.deeper("from").deeper("inline");
+    base.entries("plans", rates).entries("subjects", routes);
 }
 
 /// Routes as they are asked here, where the first that matches counts: one comes before another that has
@@ -124,7 +164,7 @@ fn in_order<'r>(routes: &'r [Route], notes: &mut Notes) -> Vec<&'r Route> {
 }
 
 /// What stands below the id of a route.
-fn route(base: &mut Base, route: &Route, found: &Found, called: &BTreeMap<&str, String>) {
+fn route(base: &mut Base, route: &Route, found: &Found, called: &Called<'_>) {
     let path = quote(&escaped(&route.path));
     let methods: Vec<String> = route.methods.iter().map(|it| quote(&escaped(it))).collect();
     let methods = if methods.is_empty() {
@@ -135,8 +175,10 @@ fn route(base: &mut Base, route: &Route, found: &Found, called: &BTreeMap<&str, 
     base.field("match", format!("{{ path: {path}{methods} }}"));
     base.named("upstreams", &route.upstream);
     let policy = route.policy.as_deref().and_then(|id| called.get(id));
+    let policy =
+        policy.map(|name| planned(found).map_or_else(|| name.clone(), |_| ROUTES.to_owned()));
     let consumers = (!found.items.consumers.is_empty()).then(|| CONSUMERS.to_owned());
-    let carried: Vec<String> = policy.cloned().into_iter().chain(consumers).collect();
+    let carried: Vec<String> = policy.into_iter().chain(consumers).collect();
     let carried: Vec<String> = carried.iter().map(|name| quote(name)).collect();
     match carried.as_slice() {
         [] => base.field("policy", "none"),
@@ -145,17 +187,40 @@ fn route(base: &mut Base, route: &Route, found: &Found, called: &BTreeMap<&str, 
     };
 }
 
+/// One policy by route and address for all policies: each route has the rate of its plan.
+fn by_plan(settings: &Settings, found: &Found, notes: &mut Notes) -> Option<PolicyDraft> {
+    let first = found.items.policies.first()?;
+    let text = format!(
+        "policies are plans of one limit, by route, so that keys keep their documented names `{}:ROUTE:CLIENT`; metrics and logs name the policy `{ROUTES}`",
+        settings.prefix()
+    );
+    notes.add((&first.place.0, first.place.1), text);
+    let rate_of_plan = format!("{{ plan: {ROUTES}, subject: route, default: skip }}");
+    let limit = LimitDraft {
+        key: route_and_address(),
+        rates: rate(&rate_of_plan),
+        template: Some(documented(settings)),
+        ..LimitDraft::new(ROUTE.to_owned(), Counting::Tokens)
+    };
+    Some(PolicyDraft {
+        name: ROUTES.to_owned(),
+        domain: ROUTES.to_owned(),
+        evaluate: "all",
+        charge: Charge::IfFits,
+        limits: vec![limit],
+    })
+}
+
 /// A policy by route and address.
 fn by_route(policy: &Policy, name: String, found: &Found, notes: &mut Notes) -> PolicyDraft {
     let is_only = found.items.policies.len() == 1;
     let template = found.settings.as_ref().map(|settings| {
-        let prefix = settings.prefix();
         if is_only {
-            return format!("{prefix}:{{route}}:{{ip}}");
+            return documented(settings);
         }
-        let text = "with several policies, names of keys have the policy in them, `PREFIX:POLICY:ROUTE:CLIENT`, so that no two can be the same: where keys were named without it, as with one policy alone, what is counted in them begins anew";
+        let text = "no list of routes says which route has this policy, so keys have the policy in their names, `PREFIX:POLICY:ROUTE:CLIENT`, and existing buckets are not continued: translate the list of routes as well, and keys keep their documented names";
         notes.add((&policy.place.0, policy.place.1), text);
-        format!("{prefix}:{{policy}}:{{route}}:{{ip}}")
+        format!("{}:{{policy}}:{{route}}:{{ip}}", settings.prefix())
     });
     let limit = LimitDraft {
         key: route_and_address(),
@@ -219,7 +284,7 @@ fn is_plain(consumer: &str) -> bool {
 
 /// What a policy looks like, where none is known.
 fn example(settings: Option<&Settings>) -> PolicyDraft {
-    let template = settings.map(|settings| format!("{}:{{route}}:{{ip}}", settings.prefix()));
+    let template = settings.map(documented);
     let limit = LimitDraft {
         key: route_and_address(),
         rates: rate("10/s burst 50"),
@@ -228,12 +293,17 @@ fn example(settings: Option<&Settings>) -> PolicyDraft {
         ..LimitDraft::new(ROUTE.to_owned(), Counting::Tokens)
     };
     PolicyDraft {
-        name: "routes".to_owned(),
-        domain: "routes".to_owned(),
+        name: ROUTES.to_owned(),
+        domain: ROUTES.to_owned(),
         evaluate: "all",
         charge: Charge::IfFits,
         limits: vec![limit],
     }
+}
+
+/// The template of keys as the gateway documents them.
+fn documented(settings: &Settings) -> String {
+    format!("{}:{{route}}:{{ip}}", settings.prefix())
 }
 
 fn route_and_address() -> KeyDraft {

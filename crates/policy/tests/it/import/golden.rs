@@ -56,7 +56,7 @@ fn what_fluxgate_cannot_mean_is_refused_all_at_once() {
 
 #[test]
 fn settings_and_lists_of_a_gateway_are_translated() {
-    good("gateway", |path| gateway(&files(path)), 4);
+    good("gateway", |path| gateway(&files(path)), 5);
 }
 
 #[test]
@@ -72,6 +72,19 @@ fn variables_of_a_collector_are_translated() {
 #[test]
 fn what_a_collector_cannot_mean_is_refused_all_at_once() {
     bad("collector", |path| collector(&read(path)), 3);
+}
+
+#[test]
+fn a_translation_that_reads_from_mongodb_says_so() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import");
+    let uses = |file: &str| {
+        let translated = collector(&read(&folder.join("collector/good").join(file)));
+        translated.unwrap().uses_mongodb()
+    };
+    assert!(uses("whole.env"));
+    assert!(!uses("documented.env"));
+    let gateway = gateway(&files(&folder.join("gateway/good/all")));
+    assert!(!gateway.unwrap().uses_mongodb());
 }
 
 #[test]

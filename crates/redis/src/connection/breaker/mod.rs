@@ -1,13 +1,14 @@
-//! Leaves a node alone that fails, and comes back to it gently.
+//! Stops calls to a node that fails.
 //!
-//! A state machine without clock or I/O: whoever asks brings the time.
+//! A state machine without clock or I/O: callers bring the time.
 //!
 //! ```text
-//! closed ──5 in a row, or over half of ≥ 20 in a second──▶ open ──100 ms · 2^k──▶ half-open
-//!    ▲                                                       ▲                      │ one probe
-//!    └──────100 %── ramp 1, 2, 4 … % every 200 ms ◀──────────┼──────── passes ──────┤
-//!                         └───────────── a failure ──────────┴──────── fails ───────┘
+//! closed ──5 failures in a row, or over half of ≥ 20 calls in a second──▶ open
+//!    ▲                                                                     │
+//!    └─────────────────────── a probe succeeds ◀───────────────────────────┘
 //! ```
+//!
+//! An open breaker admits no call at all. `probe` sends the probes and closes it.
 
 use std::time::Duration;
 use tokio::time::Instant;
@@ -17,21 +18,12 @@ const IN_A_ROW: u32 = 5;
 /// Over half of at least so many calls in one window open it.
 const WINDOW_CALLS_MIN: u32 = 20;
 const WINDOW: Duration = Duration::from_secs(1);
-/// The first time open; doubled each time it opens again.
-const OPEN_FIRST: Duration = Duration::from_millis(100);
-const OPEN_MAX: Duration = Duration::from_secs(5);
-/// How long each step of the ramp takes.
-const RAMP_STEP: Duration = Duration::from_millis(200);
-/// The last step of the ramp below everything: 1 % · 2^6 = 64 %.
-const RAMP_LAST: u32 = 6;
 
 /// The state of one node's breaker.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     state: State,
-    /// How often it opened since it was last closed.
-    openings: u32,
-    /// Counts changes of state: what was admitted before the last one has no say any more.
+    /// Number of state changes. Calls that were admitted before the last one are not counted.
     era: u64,
 }
 
@@ -43,16 +35,7 @@ enum State {
         calls: u32,
         failures: u32,
     },
-    Open {
-        until: Instant,
-    },
-    /// The probe is under way.
-    Probing,
-    Ramp {
-        since: Instant,
-        /// Hundredths of a call that are due.
-        credit: u32,
-    },
+    Open,
 }
 
 const CLOSED: State = State::Closed {
@@ -83,82 +66,40 @@ impl Breaker {
     pub(crate) fn new() -> Self {
         Self {
             state: CLOSED,
-            openings: 0,
             era: 0,
         }
     }
 
-    /// Leave to call the node now, or `None`.
-    pub(crate) fn ask(&mut self, now: Instant) -> Option<Leave> {
-        match &mut self.state {
-            State::Closed { .. } => {}
-            State::Probing => return None,
-            State::Open { until } => {
-                if now < *until {
-                    return None;
-                }
-                self.enter(State::Probing);
-            }
-            State::Ramp { since, credit } => match share(*since, now) {
-                None => {
-                    self.openings = 0;
-                    self.enter(CLOSED);
-                }
-                Some(share) => {
-                    *credit += share;
-                    // Where it is not due yet, what was gained stays.
-                    *credit = credit.checked_sub(100)?;
-                }
-            },
-        }
-        Some(Leave { era: self.era })
+    /// Returns leave to call the node, or `None` while the breaker is open.
+    pub(crate) fn ask(&self) -> Option<Leave> {
+        self.is_closed().then_some(Leave { era: self.era })
     }
 
-    /// Takes in how a call went. `random` is any number: it spreads instances apart. Tells whether
-    /// this opened the breaker.
-    pub(crate) fn report(
-        &mut self,
-        leave: Leave,
-        verdict: Verdict,
-        now: Instant,
-        random: impl FnOnce() -> u64,
-    ) -> bool {
-        if leave.era != self.era {
+    /// Counts the result of a call. Returns true if this opened the breaker.
+    pub(crate) fn report(&mut self, leave: Leave, verdict: Verdict, now: Instant) -> bool {
+        if leave.era != self.era || verdict == Verdict::Unknown {
             return false;
         }
-        let is_too_much = match (&self.state, verdict) {
-            (State::Closed { .. }, Verdict::Good | Verdict::Bad) => self.count(verdict, now),
-            (State::Probing | State::Ramp { .. }, Verdict::Bad) => true,
-            (State::Probing, Verdict::Good) => {
-                self.ramp(now);
-                false
-            }
-            (State::Probing, Verdict::Unknown) => {
-                // The next one who asks is the probe.
-                self.enter(State::Open { until: now });
-                false
-            }
-            _ => false,
-        };
+        let is_too_much = self.count(verdict, now);
         if is_too_much {
-            self.open(now, random());
+            self.enter(State::Open);
         }
         is_too_much
     }
 
-    /// A new connection stands, which is as good as a probe.
-    pub(crate) fn connected(&mut self, now: Instant) {
-        if matches!(self.state, State::Open { .. } | State::Probing) {
-            self.ramp(now);
+    /// Admits all calls again.
+    pub(crate) fn close(&mut self) {
+        if !self.is_closed() {
+            self.enter(CLOSED);
         }
     }
 
-    /// Whether nothing is held back.
+    /// Returns true if calls are admitted.
     pub(crate) fn is_closed(&self) -> bool {
         matches!(self.state, State::Closed { .. })
     }
 
-    /// Counts in the closed state; tells whether it is too much.
+    /// Counts in the closed state. Returns true if there were too many failures.
     fn count(&mut self, verdict: Verdict, now: Instant) -> bool {
         let State::Closed {
             in_a_row,
@@ -186,36 +127,10 @@ impl Breaker {
         *in_a_row >= IN_A_ROW || is_half
     }
 
-    fn open(&mut self, now: Instant, random: u64) {
-        let doubled = OPEN_FIRST.saturating_mul(1 << self.openings.min(16));
-        self.openings = self.openings.saturating_add(1);
-        // 50 % to 150 %.
-        let percent = 50 + u32::try_from(random % 101).unwrap_or(0);
-        let pause = doubled.min(OPEN_MAX) * percent / 100;
-        self.enter(State::Open {
-            until: now + pause.min(OPEN_MAX),
-        });
-    }
-
-    fn ramp(&mut self, now: Instant) {
-        self.enter(State::Ramp {
-            since: now,
-            // The first who asks goes.
-            credit: 99,
-        });
-    }
-
     fn enter(&mut self, state: State) {
         self.state = state;
         self.era += 1;
     }
-}
-
-/// Which percentage of calls the ramp admits; `None` at its end.
-fn share(since: Instant, now: Instant) -> Option<u32> {
-    let steps = now.saturating_duration_since(since).as_millis() / RAMP_STEP.as_millis();
-    let steps = u32::try_from(steps).unwrap_or(u32::MAX);
-    (steps <= RAMP_LAST).then(|| 1 << steps)
 }
 
 #[cfg(test)]

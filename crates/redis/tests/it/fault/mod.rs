@@ -14,6 +14,7 @@
 mod instances;
 pub(crate) mod load;
 mod network;
+mod recovery;
 mod refunds;
 mod restart;
 mod server_says_no;
@@ -47,7 +48,15 @@ const ROWS: [(&str, Proof); 24] = [
             "at_most_its_share_above_the_policy",
         ]),
     ),
-    ("recovery", Tests(&["row_5_no_herd"])),
+    (
+        "recovery",
+        Tests(&[
+            "row_5_no_herd",
+            "row_5_after_the_first_answer",
+            "row_5_no_decision_is_a_probe",
+            "row_5_a_flapping_store",
+        ]),
+    ),
     (
         "primary crash, tail lost",
         Tests(&[
@@ -104,9 +113,12 @@ const ROWS: [(&str, Proof); 24] = [
     ("key cardinality attack", Tests(&["row_19_more_subjects"])),
     (
         "two versions during a rolling deploy",
-        Later("a second version"),
+        Tests(&["row_20_two_versions"]),
     ),
-    ("configuration pushed with an error", Later("live policies")),
+    (
+        "configuration pushed with an error",
+        Tests(&["row_21_a_configuration_that_is_wrong"]),
+    ),
     (
         "live instances miscounted",
         Tests(&["instances_that_were_not_counted"]),
@@ -116,14 +128,16 @@ const ROWS: [(&str, Proof); 24] = [
 ];
 
 /// Where the tests of [`ROWS`] are.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 9] = [
     include_str!("instances.rs"),
     include_str!("network.rs"),
+    include_str!("recovery.rs"),
     include_str!("restart.rs"),
     include_str!("server_says_no.rs"),
     include_str!("topology.rs"),
     include_str!("../exact/mod.rs"),
     include_str!("../../../../limiter/tests/redis/local.rs"),
+    include_str!("../../../../server/tests/it/sources/file.rs"),
 ];
 
 #[test]

@@ -29,6 +29,14 @@ pub(super) fn started(config: &Config, name: &str) {
         store = %config.store.target,
         "tidegate"
     );
+    if let Some(statsd) = config.statsd.as_ref().filter(|it| it.enabled) {
+        info!(
+            address = statsd.address,
+            protocol = ?statsd.protocol,
+            prefix = statsd.prefix,
+            "sending statistics to statsd; `enabled: false` in `statsd` turns this off"
+        );
+    }
 }
 
 /// Tells on whose word a configuration is as it is.
@@ -37,6 +45,17 @@ pub(super) fn variables(variables: &[String]) {
         info!(
             variables = variables.join(", "),
             "environment variables took effect"
+        );
+    }
+}
+
+/// Logs that keys in Redis have secrets in their names, if they do.
+pub(super) fn key_names(config: &Config) {
+    if config.has_literal_keys() {
+        info!(
+            key_names = "literal",
+            "names of keys in Redis contain API keys as they are sent, so that counters of FluxGate \
+             continue; write `store.key_names: hashed` to have hashes instead"
         );
     }
 }

@@ -1,9 +1,10 @@
 //! Commands whose answers are not there yet, and the replies around them, in order.
 
+use super::command::Kind;
 use super::host::Host;
 use super::parse::{Command, OwnedCommand};
 use super::reply::{Protocol, Replies};
-use super::{check, throttle};
+use super::{check, keys, throttle};
 use crate::decider::Decider;
 use futures_util::future::join_all;
 use smallvec::SmallVec;
@@ -34,6 +35,7 @@ struct Pending {
 pub(super) enum Asked {
     Throttle(Box<OwnedThrottle>),
     Check(OwnedCommand),
+    Keys(Kind, OwnedCommand),
 }
 
 #[derive(Debug)]
@@ -51,6 +53,7 @@ pub(super) struct OwnedThrottle {
 enum Answer {
     Throttled(Result<Throttled, CheckError>, u64),
     Checked(check::Decided),
+    Keys(Result<keys::Found, CheckError>),
 }
 
 impl Batch {
@@ -86,6 +89,16 @@ impl Asked {
         Self::Check(command.to_owned())
     }
 
+    pub(super) fn keys(kind: Kind, command: Command<'_>) -> Self {
+        Self::Keys(kind, command.to_owned())
+    }
+
+    /// Returns true if it must not overtake the commands before it, nor be overtaken: it reaches the
+    /// store by another way than decisions.
+    fn is_barrier(&self) -> bool {
+        matches!(self, Self::Keys(..))
+    }
+
     async fn answer<S: Store>(self, decider: &Decider<S>, rules: &Arc<Rules>) -> Answer {
         match self {
             Self::Throttle(owned) => {
@@ -102,6 +115,10 @@ impl Asked {
                 let question = check::read(owned.as_command()).unwrap_or_default();
                 Answer::Checked(check::decide(decider, rules, &question).await)
             }
+            Self::Keys(kind, owned) => {
+                let command = owned.as_command();
+                Answer::Keys(keys::answer(decider, rules, (kind, command)).await)
+            }
         }
     }
 }
@@ -109,8 +126,8 @@ impl Asked {
 impl<S: Store> Host<S> {
     /// Waits for all that waits, and puts the replies into their order.
     ///
-    /// All are begun in order before any is waited for, so that a store across the network hears of
-    /// them together and in that order.
+    /// Decisions are begun in order before any is waited for, so that a store across the network
+    /// hears of them together and in that order. Barriers wait for those before them.
     pub(super) async fn settle(&mut self) {
         let pending = std::mem::take(&mut self.batch.pending);
         let Some(rules) = self.rules.clone() else {
@@ -121,8 +138,18 @@ impl<S: Store> Host<S> {
             .map(|it| (it.asked, (it.at, it.protocol)))
             .unzip();
         let decider = &self.door.decider;
-        let asking = asked.into_iter().map(|it| it.answer(decider, &rules));
-        let answers = join_all(asking).await;
+        let mut answers = Vec::with_capacity(places.len());
+        let mut asked = asked.into_iter().peekable();
+        while asked.peek().is_some() {
+            let mut together = Vec::new();
+            while let Some(decision) = asked.next_if(|it| !it.is_barrier()) {
+                together.push(decision.answer(decider, &rules));
+            }
+            answers.extend(join_all(together).await);
+            if let Some(barrier) = asked.next() {
+                answers.push(barrier.answer(decider, &rules).await);
+            }
+        }
         let mut replies = Replies::of(self.replies.protocol);
         let mut from = 0;
         for ((at, protocol), answer) in places.into_iter().zip(answers) {
@@ -147,6 +174,7 @@ impl<S: Store> Host<S> {
                 check::write_error(error, replies);
             }
             Answer::Checked(decided) => check::write(decided, replies),
+            Answer::Keys(found) => keys::write(found, replies),
         }
     }
 }

@@ -142,6 +142,7 @@ impl<S: Store> Host<S> {
     }
 
     pub(super) fn reset(&mut self) {
+        self.session.transaction = None;
         self.session.name = Box::default();
         self.session.is_known = self.door.token.is_none();
         self.replies.protocol = Protocol::Resp2;

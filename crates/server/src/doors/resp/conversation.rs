@@ -4,6 +4,7 @@ use super::RespDoor;
 use super::batch::Batch;
 use super::host::{Flow, Host};
 use super::intake::{Intake, KEPT_BYTES};
+use super::queue::Queue;
 use super::reply::Replies;
 use super::session::Session;
 use crate::telemetry::resp::Tally;
@@ -33,6 +34,9 @@ pub(super) enum Turn {
 pub(super) struct Conversation<S> {
     pub(super) intake: Intake,
     pub(super) host: Host<S>,
+    /// Commands of a transaction that `EXEC` has started, before any further command is read. They
+    /// take turns and send replies like a pipeline, so a large transaction delays no other client.
+    running: Queue,
     /// Bytes of a command, and of replies that wait to be sent.
     pub(super) bytes_max: usize,
 }
@@ -43,6 +47,7 @@ impl<S: Store> Conversation<S> {
         let is_known = door.token.is_none();
         Self {
             intake: Intake::new(),
+            running: Queue::default(),
             bytes_max: door.threshold.bounds.body_bytes,
             host: Host {
                 session: Session::new(id, peer.to_canonical(), is_known),
@@ -63,19 +68,27 @@ impl<S: Store> Conversation<S> {
                 return Turn::Write;
             }
             let bounds = host.session.bounds(self.bytes_max);
-            match self.intake.next(&bounds) {
-                Ok(None) => return Turn::Read,
-                Ok(Some(command)) if command.is_empty() => {}
-                Ok(Some(command)) => {
-                    if host.execute(command) == Flow::Close {
+            let flow = if let Some(command) = self.running.next() {
+                host.execute_queued(command)
+            } else {
+                match self.intake.next(&bounds) {
+                    Ok(None) => return Turn::Read,
+                    Ok(Some(command)) if command.is_empty() => Flow::GoOn,
+                    Ok(Some(command)) => host.execute(command),
+                    Err(fault) => {
+                        host.door.threshold.metrics.count_bad(400);
+                        host.replies.error(format!("ERR {}", fault.message()));
                         return Turn::Close;
                     }
                 }
-                Err(fault) => {
-                    host.door.threshold.metrics.count_bad(400);
-                    host.replies.error(format!("ERR {}", fault.message()));
-                    return Turn::Close;
+            };
+            match flow {
+                Flow::GoOn => {}
+                Flow::Run => {
+                    let queue = host.session.transaction.take();
+                    self.running = queue.map_or_else(Queue::default, |queue| *queue);
                 }
+                Flow::Close => return Turn::Close,
             }
         }
         Turn::Pause

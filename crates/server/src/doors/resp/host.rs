@@ -7,18 +7,22 @@ use super::parse::Command;
 use super::reply::Replies;
 use super::session::Session;
 use super::throttle::{self, Call};
-use super::{check, connection, introspect};
+use super::{check, connection, introspect, keys};
 use crate::telemetry::resp::Tally;
+use futures_util::FutureExt;
 use std::sync::Arc;
 use tidegate::{Rules, Store, Throttle};
 
 /// How many bytes of a command, and of all its arguments, an error repeats.
 const REPEATED_MAX: usize = 128;
 
-/// Whether the connection goes on after a command.
+/// What follows a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
+    /// The next command.
     GoOn,
+    /// The commands of the transaction, then the next command.
+    Run,
     Close,
 }
 
@@ -42,25 +46,36 @@ impl<S: Store> Host<S> {
             return self.unknown(command);
         };
         self.tally.command(Some(spec.kind));
-        if spec.kind == Kind::Throttle && self.session.is_known {
+        let session = &self.session;
+        if spec.kind == Kind::Throttle && session.is_known && session.transaction.is_none() {
             return self.throttle(command);
         }
         self.execute_unusual(spec, command)
     }
 
+    /// Executes a command of a transaction, which was counted when it was queued.
+    pub(super) fn execute_queued(&mut self, command: Command<'_>) -> Flow {
+        match command::find(command.word(0)) {
+            Some(spec) => self.execute_unusual(spec, command),
+            None => self.unknown(command),
+        }
+    }
+
     fn execute_unusual(&mut self, spec: &Spec, command: Command<'_>) -> Flow {
         if let Err(message) = check_form(spec, command) {
-            self.replies.error(message);
-            return Flow::GoOn;
+            return self.reject(spec.kind, message);
         }
         if !self.session.is_known && !spec.is_public {
             self.door.threshold.metrics.count_bad(401);
-            self.replies.error("NOAUTH Authentication required.");
-            return Flow::GoOn;
+            return self.reject(spec.kind, "NOAUTH Authentication required.");
+        }
+        if self.session.transaction.is_some() && !spec.kind.runs_in_transaction() {
+            return self.enqueue(spec.kind, command);
         }
         match spec.kind {
             Kind::Throttle => return self.throttle(command),
             Kind::Check => return self.check(command),
+            Kind::Exec => return self.exec(),
             Kind::Quit => {
                 self.replies.simple("OK");
                 return Flow::Close;
@@ -72,6 +87,16 @@ impl<S: Store> Host<S> {
             Kind::Auth => self.auth(command),
             Kind::Client => self.client(command),
             Kind::Reset => self.reset(),
+            Kind::Multi => self.multi(),
+            Kind::Discard => self.discard(),
+            Kind::Watch => self.watch(),
+            Kind::Unwatch => self.replies.simple("OK"),
+            kind @ (Kind::Del
+            | Kind::Unlink
+            | Kind::Exists
+            | Kind::Type
+            | Kind::Ttl
+            | Kind::Pttl) => return self.keys(kind, command),
             Kind::Command => introspect::command(command, &mut self.replies),
             Kind::Config => introspect::config(command, &mut self.replies),
             Kind::Info => introspect::info(command, &mut self.replies),
@@ -124,6 +149,23 @@ impl<S: Store> Host<S> {
         Flow::GoOn
     }
 
+    /// Executes a command about keys of `CL.THROTTLE`.
+    fn keys(&mut self, kind: Kind, command: Command<'_>) -> Flow {
+        let Some(rules) = self.door.rules(&mut self.rules) else {
+            return Flow::Close;
+        };
+        let decider = &self.door.decider;
+        if decider.waits() {
+            self.batch.push(Asked::keys(kind, command), &self.replies);
+            return Flow::GoOn;
+        }
+        // A store that does not wait is ready when first polled.
+        if let Some(found) = keys::answer(decider, rules, (kind, command)).now_or_never() {
+            keys::write(&found, &mut self.replies);
+        }
+        Flow::GoOn
+    }
+
     #[cold]
     fn unknown(&mut self, command: Command<'_>) -> Flow {
         self.tally.command(None);
@@ -148,6 +190,7 @@ impl<S: Store> Host<S> {
             // Quotes and the blank count as well.
             room = room.saturating_sub(word.len().saturating_add(3));
         }
+        self.spoil();
         self.replies.error(message);
         Flow::GoOn
     }

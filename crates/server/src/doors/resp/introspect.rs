@@ -69,11 +69,13 @@ fn info_of(spec: &Spec, replies: &mut Replies) {
     replies.bulk(spec.name);
     replies.integer(spec.arity);
     words(spec.flags, replies);
-    for _first_last_step in 0..3 {
-        replies.integer(spec.has_key.into());
+    for first_last_step in spec.keys {
+        replies.integer(first_last_step);
     }
     let category = match spec.group {
         "connection" => &["@connection"][..],
+        "generic" => &["@keyspace"],
+        "transactions" => &["@transaction"],
         _ => &[],
     };
     words(category, replies);

@@ -8,8 +8,10 @@
 //! | `host` | carries them out |
 //! | `throttle`, `quotas` | `CL.THROTTLE` |
 //! | `check` | `TG.CHECK` |
+//! | `keys` | `DEL`, `TTL` and others of the keys of `CL.THROTTLE` |
 //! | `connection`, `session` | `HELLO`, `AUTH`, `CLIENT`, and what is remembered of a connection |
 //! | `introspect` | `COMMAND`, `CONFIG`, `INFO` |
+//! | `transaction`, `queue` | `MULTI`, `EXEC`, and the commands between them |
 //! | `batch` | answers that have to be waited for, and their places between others |
 //! | `intake`, `conversation` | one connection, without its socket |
 //! | `serve` | the same with it |
@@ -27,8 +29,10 @@ mod host;
 mod inline;
 mod intake;
 mod introspect;
+mod keys;
 pub mod laboratory;
 pub mod parse;
+mod queue;
 mod quotas;
 pub mod reply;
 mod serve;
@@ -36,6 +40,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod transaction;
 
 use crate::decider::Decider;
 use crate::server::reception::{Arrival, Held, Reception, Threshold, Wire};

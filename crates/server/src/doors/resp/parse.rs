@@ -82,7 +82,7 @@ const LONG_INLINE: Fault = fault("Protocol error: too big inline request");
 const UNBALANCED: Fault = fault("Protocol error: unbalanced quotes in request");
 
 /// Where a word is.
-type Place = (u32, u32);
+pub(super) type Place = (u32, u32);
 
 /// Reads commands, one at a time, and remembers how far it came with one that is not complete.
 #[derive(Debug, Default)]
@@ -126,6 +126,11 @@ impl OwnedCommand {
 }
 
 impl<'a> Command<'a> {
+    /// A command whose words are at `places` in `text`.
+    pub(super) fn new(text: &'a [u8], places: &'a [Place]) -> Self {
+        Self { text, places }
+    }
+
     /// How many words it has.
     #[inline]
     pub fn len(&self) -> usize {

@@ -190,6 +190,7 @@ where
             intake,
             host,
             bytes_max,
+            ..
         } = &mut self.talk;
         let mut settling = pin!(host.settle());
         let mut has_read = false;

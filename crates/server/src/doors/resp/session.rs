@@ -1,6 +1,7 @@
 //! What is remembered of a connection.
 
 use super::parse::Bounds;
+use super::queue::Queue;
 use super::quotas::Quotas;
 use std::net::IpAddr;
 
@@ -19,6 +20,8 @@ pub(super) struct Session {
     pub(super) library: Box<str>,
     pub(super) library_version: Box<str>,
     pub(super) quotas: Quotas,
+    /// The open transaction, between `MULTI` and `EXEC`.
+    pub(super) transaction: Option<Box<Queue>>,
 }
 
 impl Session {
@@ -31,6 +34,7 @@ impl Session {
             library: Box::default(),
             library_version: Box::default(),
             quotas: Quotas::default(),
+            transaction: None,
         }
     }
 

@@ -2,13 +2,16 @@
 
 use super::by_decider::{ByDecider, Of};
 use super::by_reason::{ByReason, OF_GUARDS, OF_LIMITS};
+use super::hits::{self, Hits};
+use super::pending::Pending;
 use crate::telemetry::durations::Durations;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Decision, Mode, Reason};
+use tidegate::{Decision, Mode, Reason, Request};
+use tidegate_policy::statsd::Statsd;
 use tidegate_policy::{Limit, Policy};
 
 /// The counters of one configuration, by its names.
@@ -27,8 +30,12 @@ struct PolicyCounts {
     /// Those of guards, before any limit was asked: refused, and exempt.
     guarded: Arc<Guarded>,
     limits: BTreeMap<Box<str>, LimitCounts>,
+    /// The limits again, in the order of the policy.
+    ordered: Arc<[(Box<str>, Arc<Outcomes>)]>,
     /// Those of limits that requests brought themselves; few policies ever see one.
     brought: Arc<Outcomes>,
+    /// The name of limits that requests bring, in statistics.
+    brought_key: Arc<str>,
     /// Whether any of its limits is only watched, or was before: most policies have none to look
     /// for.
     has_shadow: bool,
@@ -48,14 +55,18 @@ struct LimitCounts {
     is_shadow: bool,
     is_current: bool,
     outcomes: Arc<Outcomes>,
+    /// Its name in statistics; `None` where it is unlimited, of which there are none.
+    key: Option<Arc<str>>,
 }
 
 /// All of them, whatever the limit's mode is at present: requests under way may know it by another.
 #[derive(Debug, Default)]
-struct Outcomes {
+pub(super) struct Outcomes {
     allowed: ByDecider,
     refused: ByReason<{ OF_LIMITS.len() }>,
     shadow_refused: ByReason<{ OF_LIMITS.len() }>,
+    /// In every decision, also of those that report another limit.
+    pub(super) hits: Hits,
 }
 
 // === impl Layout ===
@@ -78,7 +89,7 @@ impl Layout {
         Self { policies }
     }
 
-    pub(super) fn count(&self, decision: &Decision, took: Option<Duration>) {
+    pub(super) fn count(&self, decision: &Decision, request: &Request<'_>, took: Option<Duration>) {
         // Only what was decided by policies long gone is not here.
         let Some(policy) = self.policies.get(decision.policy()) else {
             return;
@@ -99,6 +110,11 @@ impl Layout {
                 Some(outcomes) => outcomes.refused.add(&OF_LIMITS, decision.reason(), by),
                 None => {}
             },
+        }
+        for hits in decision.limit_hits(request) {
+            if let Some(outcomes) = policy.outcomes_at(hits.limit_index, hits.limit) {
+                outcomes.hits.add(&hits);
+            }
         }
         if policy.has_shadow {
             policy.count_shadows(decision);
@@ -123,6 +139,49 @@ impl Layout {
         Ok(())
     }
 
+    /// Returns the statistics of all limits that have grown since they were sent last.
+    pub(super) fn pending(&self) -> Vec<Pending> {
+        let mut pending = Vec::new();
+        for policy in self.policies.values() {
+            for limit in policy.limits.values() {
+                if let Some(key) = &limit.key {
+                    pending.extend(Pending::all(key, &limit.outcomes));
+                }
+            }
+            pending.extend(Pending::all(&policy.brought_key, &policy.brought));
+        }
+        pending
+    }
+
+    /// Passes the hits of every limit to `encode`.
+    pub(super) fn encode_hits(
+        &self,
+        mut encode: impl FnMut(&Hits, &hits::Of<'_>) -> fmt::Result,
+    ) -> fmt::Result {
+        for (policy, counts) in &self.policies {
+            for (limit, counts) in &counts.limits {
+                let is_shadow = counts.is_shadow;
+                let of = hits::Of {
+                    policy,
+                    limit,
+                    is_shadow,
+                };
+                encode(&counts.outcomes.hits, &of)?;
+            }
+            // Limits that requests bring are shown once there was one.
+            let brought = &counts.brought.hits;
+            if !brought.is_zero() {
+                let of = hits::Of {
+                    policy,
+                    limit: Policy::override_name(),
+                    is_shadow: false,
+                };
+                encode(brought, &of)?;
+            }
+        }
+        Ok(())
+    }
+
     /// How long decisions took, by policy; nothing of one that was never asked.
     pub(super) fn encode_durations(&self, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
         for (policy, counts) in &self.policies {
@@ -139,12 +198,14 @@ impl Layout {
 
 impl PolicyCounts {
     fn new(policy: &Policy, before: Option<&Self>) -> Self {
-        let laid_out = |limit: &Limit| {
+        let laid_out = |(number, limit): (usize, &Limit)| {
             let name = limit.name.as_str();
             let before = before.and_then(|before| before.limits.get(name));
-            (name.into(), LimitCounts::new(limit, before))
+            let key = (!limit.is_unlimited()).then(|| Statsd::key(policy, number).into());
+            (name.into(), LimitCounts::new(limit, key, before))
         };
-        let mut limits: BTreeMap<_, _> = policy.limits.iter().map(laid_out).collect();
+        let limits = policy.limits.iter().enumerate();
+        let mut limits: BTreeMap<_, _> = limits.map(laid_out).collect();
         let mut has_shadow = is_shadow(policy.limit(policy.limits.len()));
         has_shadow |= limits.values().any(|limit| limit.is_shadow);
         for (name, was) in before.iter().flat_map(|before| before.current_limits()) {
@@ -153,12 +214,18 @@ impl PolicyCounts {
                 limits.insert(name.clone(), was.left_over());
             }
         }
+        let ordered = policy.limits.iter().filter_map(|limit| {
+            let (name, counts) = limits.get_key_value(limit.name.as_str())?;
+            Some((name.clone(), Arc::clone(&counts.outcomes)))
+        });
         Self {
+            ordered: ordered.collect(),
             unlimited: before.map_or_else(Arc::default, |before| Arc::clone(&before.unlimited)),
             durations: before.map_or_else(Arc::default, |before| Arc::clone(&before.durations)),
             guarded: before.map_or_else(Arc::default, |before| Arc::clone(&before.guarded)),
             limits,
             brought: before.map_or_else(Arc::default, |before| Arc::clone(&before.brought)),
+            brought_key: Statsd::key(policy, policy.limits.len()).into(),
             has_shadow,
             is_current: true,
         }
@@ -186,12 +253,23 @@ impl PolicyCounts {
         }
     }
 
+    /// Returns the counters of the limit of this name, which has this number in its policy, or had it in
+    /// the one before.
+    #[inline]
+    fn outcomes_at(&self, number: usize, limit: &str) -> Option<&Outcomes> {
+        match self.ordered.get(number) {
+            Some((name, outcomes)) if **name == *limit => Some(outcomes),
+            _ => self.outcomes(limit),
+        }
+    }
+
     /// Only once there was one: elsewhere it would be noise.
     fn encode_brought(&self, encoder: &mut MetricEncoder<'_>, policy: &str) -> fmt::Result {
         let Outcomes {
             allowed,
             refused,
             shadow_refused,
+            hits: _,
         } = &*self.brought;
         let of = of_limit(policy, Policy::override_name());
         if !allowed.is_zero() || !refused.is_zero() {
@@ -240,8 +318,9 @@ impl Guarded {
 // === impl LimitCounts ===
 
 impl LimitCounts {
-    fn new(limit: &Limit, before: Option<&Self>) -> Self {
+    fn new(limit: &Limit, key: Option<Arc<str>>, before: Option<&Self>) -> Self {
         Self {
+            key,
             is_shadow: is_shadow(Some(limit)),
             is_current: true,
             outcomes: before.map_or_else(Arc::default, |before| Arc::clone(&before.outcomes)),
@@ -265,6 +344,7 @@ impl LimitCounts {
             allowed,
             refused,
             shadow_refused,
+            hits: _,
         } = &*self.outcomes;
         let of = of_limit(policy, limit);
         if !self.is_shadow || !allowed.is_zero() {

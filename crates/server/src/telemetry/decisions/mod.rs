@@ -5,17 +5,22 @@
 //! | `layout` | a counter for every name of a configuration |
 //! | `by_decider` | one count, by who decided |
 //! | `by_reason` | one count of refusals, by why they are |
+//! | `hits` | the hits of one limit, by mode and result |
+//! | `pending` | statistics for statsd that were not sent yet |
 //! | `timing` | how long decisions take |
 
 mod by_decider;
 mod by_reason;
+mod hits;
 mod layout;
+mod pending;
 mod timing;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use layout::Layout;
+pub(crate) use pending::Pending;
 pub(crate) use timing::Timing;
 
 use arc_swap::ArcSwap;
@@ -25,7 +30,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::Unit;
 use std::fmt;
 use std::sync::Arc;
-use tidegate::Decision;
+use tidegate::{Decision, Request};
 use tidegate_policy::Policy;
 
 /// Counters for every policy and limit of a configuration, laid out when it takes effect: to count
@@ -59,9 +64,15 @@ impl Decisions {
         self.layout.store(layout);
     }
 
-    /// Counts a decision, and how long it took if it was timed.
-    pub(crate) fn count(&self, decision: &Decision, timing: Timing) {
-        self.layout.load().count(decision, timing.took(decision));
+    /// Returns the statistics of all limits that have grown since they were sent last.
+    pub(crate) fn pending(&self) -> Vec<Pending> {
+        self.layout.load_full().pending()
+    }
+
+    /// Counts the decision of a request, the hits of its limits, and how long it took if it was timed.
+    pub(crate) fn count(&self, decision: &Decision, request: &Request<'_>, timing: Timing) {
+        let layout = self.layout.load();
+        layout.count(decision, request, timing.took(decision));
     }
 }
 
@@ -73,6 +84,15 @@ impl Collector for Decisions {
         let layout = self.layout.load_full();
         let mut family = encoder.encode_descriptor("decisions", help, None, MetricType::Counter)?;
         layout.encode(&mut family)?;
+        let help = "Hits (cost) of every limit that a request matches: allowed; refused; not_charged \
+                    (had room, but another limit refused). mode=shadow: what it would have done.";
+        let mut family =
+            encoder.encode_descriptor("limit_hits", help, None, MetricType::Counter)?;
+        layout.encode_hits(|hits, of| hits.encode(&mut family, of))?;
+        let help = "Allowed hits (cost) that used more than 80 % of the limit; part of limit_hits.";
+        let kind = MetricType::Counter;
+        let mut family = encoder.encode_descriptor("limit_near_hits", help, None, kind)?;
+        layout.encode_hits(|hits, of| hits.encode_near(&mut family, of))?;
         let help = "What it took to decide, without the time that requests were made to wait: each \
                     decision of a store elsewhere is timed, of those in this process one of 64.";
         let (unit, kind) = (Some(&Unit::Seconds), MetricType::Histogram);

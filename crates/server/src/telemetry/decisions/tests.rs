@@ -41,15 +41,18 @@ impl Counted {
         let request = Request::new().policy(policy);
         let decision = self.limiter.check_at_once(rules, &request);
         self.decisions
-            .count(&decision.unwrap().unwrap(), Timing::start(true));
+            .count(&decision.unwrap().unwrap(), &request, Timing::start(true));
+    }
+
+    fn check(&self, request: &Request<'_>) {
+        let decision = self.limiter.check_now(request).unwrap();
+        self.decisions
+            .count(&decision, request, Timing::start(true));
     }
 
     fn describe(&self, descriptors: &[Descriptor<'_>]) {
         let request = Request::new().descriptors(descriptors);
-        self.decisions.count(
-            &self.limiter.check_now(&request).unwrap(),
-            Timing::start(true),
-        );
+        self.check(&request);
     }
 
     /// The count of a series, if it is shown.
@@ -63,14 +66,31 @@ impl Counted {
 
     /// The same, for this reason.
     fn shown_for(&self, policy: &str, limit: &str, outcome: &str, reason: &str) -> Option<u64> {
+        self.series(&format!(
+            "decisions_total{{policy=\"{policy}\",limit=\"{limit}\",outcome=\"{outcome}\",\
+             decided_by=\"store\",reason=\"{reason}\"}}"
+        ))
+    }
+
+    /// The hits of a limit of the policy `api`, if they are shown.
+    fn hits(&self, limit: &str, mode: &str, result: &str) -> Option<u64> {
+        self.series(&format!(
+            "limit_hits_total{{policy=\"api\",limit=\"{limit}\",mode=\"{mode}\",result=\"{result}\"}}"
+        ))
+    }
+
+    /// Those of them that are near the limit.
+    fn near(&self, limit: &str, mode: &str) -> Option<u64> {
+        self.series(&format!(
+            "limit_near_hits_total{{policy=\"api\",limit=\"{limit}\",mode=\"{mode}\"}}"
+        ))
+    }
+
+    fn series(&self, series: &str) -> Option<u64> {
         let mut page = String::new();
         text::encode(&mut page, &self.registry).unwrap();
-        let series = format!(
-            "decisions_total{{policy=\"{policy}\",limit=\"{limit}\",outcome=\"{outcome}\",\
-             decided_by=\"store\",reason=\"{reason}\"}} "
-        );
         let mut lines = page.lines();
-        let count = lines.find_map(|line| line.strip_prefix(series.as_str()))?;
+        let count = lines.find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))?;
         Some(count.parse().unwrap())
     }
 }
@@ -199,12 +219,9 @@ fn a_watched_limit_that_two_descriptors_meet_would_have_refused_twice() {
 fn how_long_decisions_take_is_told_by_policy_and_kept_over_reloads() {
     let counted = Counted::new(&format!("{API}, {OTHER}"));
     let series = |policy: &str| {
-        let mut page = String::new();
-        text::encode(&mut page, &counted.registry).unwrap();
-        let series = format!("decision_duration_seconds_count{{policy=\"{policy}\"}} ");
-        let mut lines = page.lines();
-        let count = lines.find_map(|line| line.strip_prefix(series.as_str()))?;
-        Some(count.parse::<u64>().unwrap())
+        counted.series(&format!(
+            "decision_duration_seconds_count{{policy=\"{policy}\"}}"
+        ))
     };
     assert_eq!(series("api"), None, "nothing of what was never asked");
     counted.decide("api");
@@ -253,8 +270,7 @@ policies:
         Request::new().user("carl").ip(banned),
         Request::new().user("ann"),
     ] {
-        let decision = it.limiter.check_now(&request).unwrap();
-        it.decisions.count(&decision, Timing::start(true));
+        it.check(&request);
     }
     for (limit, outcome, reason, count) in [
         ("named", "allowed", "allowed", 1),
@@ -267,4 +283,62 @@ policies:
         let found = shown(limit, outcome, reason);
         assert_eq!(found, Some(count), "{limit} {outcome} {reason}");
     }
+}
+
+#[test]
+fn every_limit_that_a_request_meets_is_counted_in_hits() {
+    let it = Counted::new(
+        "{ name: api, limits: [{ name: small, rate: 5/h }, { name: large, rate: 9/h }, \
+         { name: soon, rate: 4/h, mode: shadow }] }",
+    );
+    assert_eq!(it.hits("large", "enforce", "refused"), Some(0));
+    assert_eq!(it.hits("large", "enforce", "not_charged"), None);
+    assert_eq!(it.hits("large", "shadow", "allowed"), None);
+    assert_eq!(it.near("soon", "shadow"), Some(0));
+    for cost in [4, 4, 1] {
+        it.check(&Request::new().cost(cost));
+    }
+    for (limit, mode, [allowed, refused, not_charged], near) in [
+        ("small", "enforce", [5, 4, 0], 1),
+        ("large", "enforce", [5, 0, 4], 0),
+        ("soon", "shadow", [4, 5, 0], 1),
+    ] {
+        assert_eq!(it.hits(limit, mode, "allowed"), Some(allowed), "{limit}");
+        assert_eq!(it.hits(limit, mode, "refused"), Some(refused), "{limit}");
+        let shown = it.hits(limit, mode, "not_charged");
+        assert_eq!(shown.unwrap_or(0), not_charged, "{limit}");
+        assert_eq!(it.near(limit, mode), Some(near), "{limit}");
+    }
+    // Decisions are counted as before, each once.
+    assert_eq!(it.shown("api", "small", "allowed"), Some(2));
+    assert_eq!(it.shown("api", "large", "allowed"), Some(0));
+}
+
+#[test]
+fn hits_of_older_policies_are_counted_under_the_names_of_their_limits() {
+    let limit = |name: &str| format!("{{ name: {name}, rate: 9/h }}");
+    let policy = |limits: &[&str]| {
+        let limits: Vec<String> = limits.iter().map(|it| limit(it)).collect();
+        format!("{{ name: api, limits: [{}] }}", limits.join(", "))
+    };
+    let it = Counted::new(&policy(&["one", "two"]));
+    let older = it.limiter.rules().unwrap();
+    it.reload(&policy(&["two", "three"]));
+    it.decide_by(&older, "api");
+    it.decide("api");
+    for (limit, hits) in [("one", 1), ("two", 2), ("three", 1)] {
+        assert_eq!(it.hits(limit, "enforce", "allowed"), Some(hits), "{limit}");
+    }
+}
+
+#[test]
+fn hits_of_limits_that_requests_bring_are_shown_once_there_are_any() {
+    let it = Counted::new(
+        "{ name: api, limits: [{ name: user, match: { descriptor: [user] }, rate: 9/h }] }",
+    );
+    it.describe(&[user(None)]);
+    assert_eq!(it.hits("override", "enforce", "allowed"), None);
+    it.describe(&[user(Some(1)), user(None)]);
+    assert_eq!(it.hits("override", "enforce", "allowed"), Some(1));
+    assert_eq!(it.hits("user", "enforce", "allowed"), Some(2));
 }

@@ -143,7 +143,7 @@ fn encode_states(encoder: &mut DescriptorEncoder<'_>, nodes: &[Node]) -> fmt::Re
         ),
         (
             "redis_node_trusted",
-            "Whether all calls are sent to a node; 0 while it fails too often, and a little after.",
+            "Whether calls are sent to a node; 0 from too many failures until a probe succeeds.",
             |node| node.calls.is_trusted,
         ),
     ];

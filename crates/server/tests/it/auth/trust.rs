@@ -51,6 +51,14 @@ async fn decisions_are_counted_as_decisions_and_only_the_rest_as_bad() {
     let samples = metrics(&server).await;
     let refused = "tidegate_decisions_total{policy=\"api\",limit=\"per-client\",outcome=\"refused\",decided_by=\"store\",reason=\"limited\"}";
     assert_eq!(samples.get(refused), Some(&2.0));
+    let hits = |result: &str| {
+        let labels =
+            format!("policy=\"api\",limit=\"per-client\",mode=\"enforce\",result=\"{result}\"");
+        samples
+            .get(&format!("tidegate_limit_hits_total{{{labels}}}"))
+            .copied()
+    };
+    assert_eq!([hits("allowed"), hits("refused")], [Some(2.0); 2]);
     let bad = |status: u16| {
         let name = format!("tidegate_bad_requests_total{{door=\"http\",status=\"{status}\"}}");
         samples.get(&name).copied()

@@ -158,6 +158,30 @@ async fn people_are_told_of_a_source_that_stays_away_and_that_it_is_back() {
 }
 
 #[tokio::test]
+async fn people_were_told_of_a_rejected_configuration_late_or_not_at_all() {
+    let patience = Duration::from_mins(2);
+    let server = Double::away().await;
+    let mut hook = Hook::listen().await;
+    server.say(Some("\"1\""), &policies("api", "5/s"));
+    let text = format!("{}{}", hook.config(), config(&server));
+    let mut program = Program::start(&text).await;
+    server.say(Some("\"2\""), &policies("api", "fast"));
+    program.process.logs(REFUSED, ("source", "central")).await;
+    let told = hook.next_within(patience).await;
+    assert_eq!(told, own("config", "policy of `central`"));
+    server.say(Some("\"3\""), &policies("api", "6/s"));
+    let told = hook.next_within(patience).await;
+    assert_eq!(told, own("config", "policy of `central`, again"));
+    // The file is told of in the same way.
+    program.write(&format!("{text}\nno_such_field: 1\n"));
+    let told = hook.next_within(patience).await;
+    assert_eq!(told, own("config", "policy of `file`"));
+    program.write(&text);
+    let told = hook.next_within(patience).await;
+    assert_eq!(told, own("config", "policy of `file`, again"));
+}
+
+#[tokio::test]
 async fn a_document_that_said_nothing_any_more_lifted_every_limit_of_its_source() {
     let server = Double::away().await;
     server.say(None, &policies("api", "5/s"));

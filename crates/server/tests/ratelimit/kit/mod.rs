@@ -2,6 +2,8 @@
 
 /// What is left of an answer when the documented differences are taken out.
 mod answer;
+/// A statsd server.
+mod counted;
 /// The two, side by side.
 mod pair;
 
@@ -18,4 +20,5 @@ mod folder;
 mod programs;
 
 pub(crate) use answer::Code;
+pub(crate) use counted::Counted;
 pub(crate) use pair::{Buckets, Call, Pair, within_an_hour};

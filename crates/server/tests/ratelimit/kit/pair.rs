@@ -1,6 +1,7 @@
 //! The two, side by side.
 
 use super::answer::Answer;
+use super::counted::Counted;
 use super::folder::Folder;
 use super::programs::Program;
 use serde_json::json;
@@ -46,6 +47,23 @@ impl Pair {
         (redis, buckets): (&Server, Buckets),
         files: &[(String, String)],
     ) -> Option<Self> {
+        Self::start_sending((redis, buckets), files, None)
+    }
+
+    /// The same with buckets in memory; each of them sends its statistics: theirs, ours.
+    pub(crate) fn start_counted(
+        redis: &Server,
+        files: &[(String, String)],
+        counted: [&Counted; 2],
+    ) -> Option<Self> {
+        Self::start_sending((redis, Buckets::InMemory), files, Some(counted))
+    }
+
+    fn start_sending(
+        (redis, buckets): (&Server, Buckets),
+        files: &[(String, String)],
+        counted: Option<[&Counted; 2]>,
+    ) -> Option<Self> {
         let program = Program::Ratelimit.find()?;
         let folder = Folder::make();
         let config = folder.path().join("ratelimit/config");
@@ -76,7 +94,24 @@ impl Pair {
         // The two that are not asked here listen on this machine alone as well.
         let hosts = ["HOST", "GRPC_HOST", "DEBUG_HOST"];
         command.envs(hosts.map(|name| (name, "127.0.0.1")));
+        let mut statsd = "statsd: { enabled: false }\n".to_owned();
+        if let Some([theirs, ours]) = counted {
+            command.envs([
+                ("USE_STATSD", "true"),
+                ("STATSD_HOST", "127.0.0.1"),
+                ("STATSD_PORT", &theirs.port().to_string()),
+                ("STATS_FLUSH_INTERVAL", "1s"),
+            ]);
+            statsd = format!(
+                "statsd: {{ address: '127.0.0.1:{}', protocol: tcp, interval: 1s, \
+                 prefix: ratelimit.service.rate_limit }}\n",
+                ours.port()
+            );
+        }
+        folder.write("tidegate.yaml", &statsd);
         let mut ours_command = tidegate(&config, &ours);
+        ours_command.arg("--config");
+        ours_command.arg(folder.path().join("tidegate.yaml"));
         if buckets == Buckets::InRedis {
             // It has all the time it wants: a busy machine is no reason to decide otherwise.
             let url = redis.url();

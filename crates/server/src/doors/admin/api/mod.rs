@@ -216,7 +216,7 @@ impl Api {
         caller::identify(admin, &parts.headers, certificate).map_err(|why| match why {
             Stranger::Silent => Refusal::unauthorized(),
             Stranger::Wrong => match self.failures.note(visit.peer()) {
-                Some(wait) => Refusal::too_often(wait.as_secs().saturating_add(1)),
+                Some(wait_s) => Refusal::too_often(wait_s),
                 None => {
                     warn!(peer = %visit.peer(), "a token that is no administrator's was shown");
                     Refusal::unauthorized()

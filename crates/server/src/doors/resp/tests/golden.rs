@@ -127,6 +127,11 @@ fn commands_with_too_few_or_too_many_words_get_the_words_of_redis() {
         ("config", "config"),
         ("config get", "config|get"),
         ("tg.check", "tg.check"),
+        ("del", "del"),
+        ("exists", "exists"),
+        ("ttl", "ttl"),
+        ("pttl a b", "pttl"),
+        ("type a b", "type"),
         ("tg.check api user", "tg.check"),
     ] {
         assert_eq!(answer(&line(words)), wrong(name), "{words}");
@@ -167,7 +172,7 @@ fn commands_about_the_connection_answer_as_those_of_redis() {
         ("client setinfo lib-name redis-py", "+OK\r\n"),
         ("client setinfo LIB-VER 8.1.0", "+OK\r\n"),
         ("client setinfo x y", "-ERR Unrecognized option 'x'\r\n"),
-        ("command count", ":13\r\n"),
+        ("command count", ":24\r\n"),
         ("command list x", "-ERR syntax error\r\n"),
         ("command docs nosuch", "*0\r\n"),
         ("command info nosuch", "*1\r\n$-1\r\n"),

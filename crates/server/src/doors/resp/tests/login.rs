@@ -24,6 +24,9 @@ fn who_has_not_logged_in_gets_nothing_but_the_way_in() {
         "cl.throttle",
         "tg.check api",
         "config get save",
+        "multi",
+        "del a",
+        "ttl a",
     ] {
         assert_eq!(ask(&mut locked(), &line(words)), NO, "{words}");
     }

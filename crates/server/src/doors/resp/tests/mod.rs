@@ -3,8 +3,10 @@
 mod cell;
 mod checks;
 mod golden;
+mod keys;
 mod kit;
 mod life;
 mod login;
 mod properties;
 mod splits;
+mod transactions;

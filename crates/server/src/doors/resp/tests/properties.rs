@@ -53,6 +53,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
             &b"*1\r\n$4\r\nPING\r\n"[..], b"*5\r\n$11\r\nCL.THROTTLE\r\n$1\r\na\r\n$1\r\n1\r\n$1\r\n1\r\n$1\r\n1\r\n",
             b"hello 3\r\n", b"hello 2\r\n", b"tg.check api ip ::1\r\n", b"command docs\r\n", b"info\r\n",
             b"*", b"$", b"\r\n", b"1", b"-", b"\"", b"'", b"\\x4", b" ", b"cl.throttle k 1 2 3\r\n",
+            b"multi\r\n", b"exec\r\n", b"discard\r\n", b"watch k\r\n", b"del k a\r\n", b"pttl k\r\n",
         ]).prop_map(<[u8]>::to_vec),
         1 => proptest::collection::vec(any::<u8>(), 0..20),
     ];

@@ -1,64 +1,6 @@
-//! The commands: one table, by which they are found, counted, and shown to whoever asks for them.
+//! The table of all commands.
 
-/// Which command it is. The order is that of [`ALL`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Throttle,
-    Check,
-    Ping,
-    Echo,
-    Hello,
-    Auth,
-    Client,
-    Command,
-    Config,
-    Info,
-    Select,
-    Reset,
-    Quit,
-}
-
-/// What is known of a command before it is carried out.
-#[derive(Debug)]
-pub(crate) struct Spec {
-    pub(crate) kind: Kind,
-    /// In lower case.
-    pub(crate) name: &'static str,
-    /// How many words, the name included; negative: at least so many.
-    pub(super) arity: i64,
-    pub(super) flags: &'static [&'static str],
-    /// Whether the first argument is a key.
-    pub(super) has_key: bool,
-    /// Whether it is answered to somebody who has not logged in.
-    pub(super) is_public: bool,
-    pub(super) group: &'static str,
-    pub(super) summary: &'static str,
-    pub(super) arguments: &'static [Argument],
-    /// Empty for a command without any.
-    pub(super) subcommands: &'static [Subcommand],
-}
-
-/// An argument, for hints at a prompt.
-#[derive(Debug)]
-pub(super) struct Argument {
-    pub(super) name: &'static str,
-    /// As `COMMAND DOCS` has it.
-    pub(super) kind: &'static str,
-    /// Words that say more: `optional`, `multiple`.
-    pub(super) flags: &'static [&'static str],
-}
-
-/// A command within a command.
-#[derive(Debug)]
-pub(super) struct Subcommand {
-    /// In lower case.
-    pub(super) name: &'static str,
-    /// As with a command; both names count.
-    pub(super) arity: i64,
-    /// What `HELP` shows behind the name.
-    pub(super) usage: &'static str,
-    pub(super) summary: &'static str,
-}
+use super::{Argument, Kind, Spec, Subcommand};
 
 const fn argument(name: &'static str, kind: &'static str) -> Argument {
     Argument {
@@ -144,13 +86,18 @@ const CONFIG: &[Subcommand] = &[
     HELP,
 ];
 
+/// Values of [`Spec::keys`].
+const NO_KEY: [i64; 3] = [0, 0, 0];
+const ONE_KEY: [i64; 3] = [1, 1, 1];
+const ALL_KEYS: [i64; 3] = [1, -1, 1];
+
 /// One that neither reads nor writes anything that others see.
 const BLANK: Spec = Spec {
     kind: Kind::Ping,
     name: "",
     arity: -1,
     flags: &["noscript", "loading", "stale", "fast"],
-    has_key: false,
+    keys: NO_KEY,
     is_public: false,
     group: "connection",
     summary: "",
@@ -159,12 +106,12 @@ const BLANK: Spec = Spec {
 };
 
 /// All commands.
-pub(crate) const ALL: [Spec; 13] = [
+pub(crate) const ALL: [Spec; 24] = [
     Spec {
         kind: Kind::Throttle,
         name: "cl.throttle",
         flags: &["write", "module", "fast"],
-        has_key: true,
+        keys: ONE_KEY,
         group: "module",
         summary: "Takes tokens of a key's bucket, by a quota that the call brings",
         arguments: &[
@@ -322,58 +269,100 @@ pub(crate) const ALL: [Spec; 13] = [
         summary: "Closes the connection",
         ..BLANK
     },
+    Spec {
+        kind: Kind::Multi,
+        name: "multi",
+        summary: "Starts a transaction",
+        ..TRANSACTION
+    },
+    Spec {
+        kind: Kind::Exec,
+        name: "exec",
+        flags: &["noscript", "loading", "stale", "skip_slowlog"],
+        summary: "Runs the commands of a transaction",
+        ..TRANSACTION
+    },
+    Spec {
+        kind: Kind::Discard,
+        name: "discard",
+        summary: "Drops the commands of a transaction",
+        ..TRANSACTION
+    },
+    Spec {
+        kind: Kind::Watch,
+        name: "watch",
+        arity: -2,
+        keys: ALL_KEYS,
+        summary: "Not supported: transactions are not conditional on keys",
+        arguments: &[argument("key", "key")],
+        ..TRANSACTION
+    },
+    Spec {
+        kind: Kind::Unwatch,
+        name: "unwatch",
+        summary: "Accepted; no key is watched",
+        ..TRANSACTION
+    },
+    Spec {
+        kind: Kind::Del,
+        name: "del",
+        arity: -2,
+        flags: &["write"],
+        keys: ALL_KEYS,
+        summary: "Resets the buckets of CL.THROTTLE keys, and counts those that existed",
+        ..KEYED
+    },
+    Spec {
+        kind: Kind::Unlink,
+        name: "unlink",
+        arity: -2,
+        flags: &["write", "fast"],
+        keys: ALL_KEYS,
+        summary: "The same as DEL",
+        ..KEYED
+    },
+    Spec {
+        kind: Kind::Exists,
+        name: "exists",
+        arity: -2,
+        keys: ALL_KEYS,
+        summary: "Counts the CL.THROTTLE keys whose buckets are not full",
+        ..KEYED
+    },
+    Spec {
+        kind: Kind::Type,
+        name: "type",
+        summary: "Replies string for a CL.THROTTLE key whose bucket is not full, or none",
+        ..KEYED
+    },
+    Spec {
+        kind: Kind::Ttl,
+        name: "ttl",
+        summary: "Returns the seconds until the bucket of a CL.THROTTLE key is full",
+        ..KEYED
+    },
+    Spec {
+        kind: Kind::Pttl,
+        name: "pttl",
+        summary: "Returns the milliseconds until the bucket of a CL.THROTTLE key is full",
+        ..KEYED
+    },
 ];
 
-/// The same, where it can be borrowed from for ever.
-pub(super) static TABLE: &[Spec; ALL.len()] = &ALL;
+/// Fields that most commands about keys share.
+const KEYED: Spec = Spec {
+    arity: 2,
+    flags: &["readonly", "fast"],
+    keys: ONE_KEY,
+    group: "generic",
+    arguments: &[argument("key", "key")],
+    ..BLANK
+};
 
-/// The command of this name, in any case.
-#[inline]
-pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
-    // The one that is asked thousands of times a second is the first.
-    TABLE.iter().find(|spec| {
-        spec.name.len() == name.len() && name.eq_ignore_ascii_case(spec.name.as_bytes())
-    })
-}
-
-/// Whether a command of `arity` may have so many words.
-#[inline]
-pub(super) fn fits(arity: i64, words: usize) -> bool {
-    let words = i64::try_from(words).unwrap_or(i64::MAX);
-    if arity < 0 {
-        words >= arity.saturating_neg()
-    } else {
-        words == arity
-    }
-}
-
-impl Spec {
-    /// The subcommand of this name, in any case.
-    pub(super) fn subcommand(&self, name: &[u8]) -> Option<&'static Subcommand> {
-        let mut subcommands = self.subcommands.iter();
-        subcommands.find(|it| name.eq_ignore_ascii_case(it.name.as_bytes()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_command_is_where_its_kind_says_and_is_found_in_any_case() {
-        for (nth, spec) in TABLE.iter().enumerate() {
-            assert_eq!(spec.kind as usize, nth, "{}", spec.name);
-            let found = find(spec.name.to_uppercase().as_bytes()).map(|it| it.kind);
-            assert_eq!(found, Some(spec.kind));
-            assert_eq!(spec.name, spec.name.to_lowercase());
-            assert!(!spec.summary.is_empty());
-        }
-        assert!(find(b"").is_none() && find(b"get").is_none() && find(b"pin").is_none());
-    }
-
-    #[test]
-    fn an_arity_is_exact_or_a_least() {
-        assert!(fits(2, 2) && !fits(2, 1) && !fits(2, 3));
-        assert!(fits(-2, 2) && !fits(-2, 1) && fits(-2, 99));
-    }
-}
+/// Fields that most commands about transactions share.
+const TRANSACTION: Spec = Spec {
+    arity: 1,
+    flags: &["noscript", "loading", "stale", "fast", "allow_busy"],
+    group: "transactions",
+    ..BLANK
+};

@@ -1,0 +1,107 @@
+//! Seconds and instants: how they are rounded, and which clock they follow.
+
+use crate::kit::AT;
+use http::HeaderMap;
+use http::header::RETRY_AFTER;
+use tidegate::{
+    Clock, Decision, Limiter, ManualClock, MemoryStore, Request, SystemClock, Timestamp,
+};
+use tidegate_http::answer::{self, Correlation};
+
+const SECOND_US: u64 = 1_000_000;
+
+fn limiter<C: Clock>(rate: &str, clock: C) -> Limiter<MemoryStore<C>> {
+    let yaml = format!(
+        "respond: {{ headers: [x-ratelimit] }}\n\
+         policies: [{{ name: p, limits: [{{ name: l, rate: {rate} }}] }}]"
+    );
+    let builder = Limiter::builder().yaml(&yaml).unwrap();
+    builder.clock(clock).build().unwrap()
+}
+
+fn headers(decision: &Decision) -> HeaderMap {
+    if decision.is_allowed() {
+        let mut headers = HeaderMap::new();
+        answer::inform(decision, &mut headers);
+        return headers;
+    }
+    let refusal = answer::refuse(decision, &Correlation::made());
+    refusal.headers().clone()
+}
+
+fn number(headers: &HeaderMap, name: &str) -> u64 {
+    headers[name].to_str().unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_wait_of_exactly_a_second_is_told_as_one_and_a_microsecond_more_as_two() {
+    for (rate, passed_us, expected) in [
+        ("1/s", 0, 1),
+        ("1/s", 1, 1),
+        ("1/s", SECOND_US - 1, 1),
+        ("1/2s", 0, 2),
+        ("1/2s", SECOND_US, 1),
+        ("1/2s", SECOND_US - 1, 2),
+        ("3/s burst 1", 0, 1),
+        ("1/min", 0, 60),
+    ] {
+        let clock = ManualClock::at(AT);
+        let limiter = limiter(rate, clock.clone());
+        assert!(limiter.check_now(&Request::new()).unwrap().is_allowed());
+        clock.advance_micros(passed_us);
+        let decision = limiter.check_now(&Request::new()).unwrap();
+        assert!(!decision.is_allowed(), "{rate} after {passed_us} µs");
+        let told = number(&headers(&decision), RETRY_AFTER.as_str());
+        assert_eq!(told, expected, "{rate} after {passed_us} µs");
+        // Who waits as long as told passes.
+        clock.advance_micros(told * SECOND_US);
+        assert!(limiter.check_now(&Request::new()).unwrap().is_allowed());
+    }
+}
+
+/// The machine's clock in a process that was started before somebody set the wall clock.
+#[derive(Clone)]
+struct Stepped {
+    machine: SystemClock,
+    /// How far the wall clock was put ahead.
+    ahead_us: u64,
+}
+
+impl Clock for Stepped {
+    fn now(&self) -> Timestamp {
+        let now = self.machine.now().as_micros();
+        Timestamp::from_micros(now - self.ahead_us)
+    }
+
+    fn is_machine(&self) -> bool {
+        self.machine.is_machine()
+    }
+}
+
+#[test]
+fn reset_was_an_hour_early_after_the_wall_clock_was_set() {
+    let clock = Stepped {
+        machine: SystemClock::new(),
+        ahead_us: 3_600 * SECOND_US,
+    };
+    let limiter = limiter("1/min", clock);
+    for is_allowed in [true, false] {
+        let before = SystemClock::wall();
+        let decision = limiter.check_now(&Request::new()).unwrap();
+        assert_eq!(decision.is_allowed(), is_allowed);
+        let reset = number(&headers(&decision), "x-ratelimit-reset") * SECOND_US;
+        let after = SystemClock::wall();
+        let bucket_us = u64::try_from(decision.binding().unwrap().reset_after().as_micros());
+        let bucket_us = bucket_us.unwrap();
+        assert!(reset >= before.as_micros() + bucket_us);
+        assert!(reset < after.as_micros() + bucket_us + SECOND_US);
+    }
+}
+
+#[test]
+fn a_store_with_a_clock_of_its_own_tells_instants_by_it() {
+    let limiter = limiter("1/min", ManualClock::at(AT));
+    let decision = limiter.check_now(&Request::new()).unwrap();
+    let reset = number(&headers(&decision), "x-ratelimit-reset");
+    assert_eq!(reset, 1_700_000_061, "60 s after 1,700,000,000.25");
+}

@@ -1,0 +1,189 @@
+//! Hits of each limit that a request matched, for statistics.
+
+use super::Decision;
+use super::bands::Entry;
+use crate::purpose::is_forced;
+use tidegate_core::{Mode, Op};
+use tidegate_policy::{Evaluate, Limit, Request};
+
+/// The hits of one limit in one decision: the cost of the request to that limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LimitHits<'a> {
+    /// The limit's name.
+    pub limit: &'a str,
+    /// The number of the limit, counted from 0 in the order of its policy.
+    pub limit_index: usize,
+    /// The number of the descriptor that matched, counted from 0; `None` where the limit matched the
+    /// request as a whole.
+    pub descriptor: Option<usize>,
+    /// Whether the limit is in shadow mode: [`result`](Self::result) is then what it would have been.
+    pub is_shadow: bool,
+    /// The result for all of the hits.
+    pub result: HitResult,
+    /// The cost of the request to this limit; never 0.
+    pub hits: u64,
+    /// The part of the hits that used more than 80 % of the limit's capacity; of several bands, the most.
+    pub near: u64,
+}
+
+/// The result of the hits of one limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HitResult {
+    /// The limit had room, and was charged.
+    Allowed,
+    /// The limit had no room.
+    Refused,
+    /// The limit had room, and was not charged because another limit refused the request.
+    NotCharged,
+}
+
+impl HitResult {
+    /// The word for it in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Refused => "refused",
+            Self::NotCharged => "not_charged",
+        }
+    }
+}
+
+impl Decision {
+    /// Returns the hits of each limit that the request matched, in the order written; once for each
+    /// descriptor that matched. `request` is the request that was decided.
+    ///
+    /// Limits are left out if the request costs them nothing (a cost of 0, a test, a refund), and if they
+    /// were not evaluated: because a guard decided, an identity was missing, or the store did not answer
+    /// and the limit has `on_failure: allow`.
+    ///
+    /// ```
+    /// use tidegate::{HitResult, Limiter, Request};
+    ///
+    /// let limiter = Limiter::from_yaml("
+    /// policies:
+    ///   - name: api
+    ///     limits: [{ name: each, key: user, rate: 5/h }, { name: all, rate: 10/h }]
+    /// ")?;
+    /// let request = Request::new().user("ann").cost(4);
+    /// let hits = |wanted: HitResult| -> Result<Vec<(String, u64)>, tidegate::CheckError> {
+    ///     let decision = limiter.check_now(&request)?;
+    ///     let hits = decision.limit_hits(&request).filter(|it| it.result == wanted);
+    ///     Ok(hits.map(|it| (it.limit.to_owned(), it.hits)).collect())
+    /// };
+    /// assert_eq!(hits(HitResult::Allowed)?, [("each".to_owned(), 4), ("all".to_owned(), 4)]);
+    /// assert_eq!(hits(HitResult::Refused)?, [("each".to_owned(), 4)]);
+    /// assert_eq!(hits(HitResult::NotCharged)?, [("all".to_owned(), 4)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn limit_hits<'a>(
+        &'a self,
+        request: &'a Request<'_>,
+    ) -> impl Iterator<Item = LimitHits<'a>> {
+        let is_same = |one: &Entry, next: &Entry| {
+            (one.limit, one.descriptor) == (next.limit, next.descriptor)
+        };
+        let limits = self.bands.chunk_by(is_same);
+        limits.filter_map(|bands| self.hits_of(bands, request))
+    }
+
+    /// Returns the hits of the limit that all of `bands` belong to.
+    #[inline]
+    fn hits_of(&self, bands: &[Entry], request: &Request<'_>) -> Option<LimitHits<'_>> {
+        let first = bands.iter().find(|band| !band.is_skipped())?;
+        let limit = self.limit_of(first)?;
+        let op = self.op(first, limit, request);
+        let (Op::Take(hits @ 1..) | Op::Force(hits @ 1..) | Op::Debit(hits @ 1..)) = op else {
+            return None;
+        };
+        let result = if bands.iter().any(|band| !band.outcome.is_allowed()) {
+            HitResult::Refused
+        } else if self.allowed || self.charges_refused(limit, op, request) {
+            HitResult::Allowed
+        } else {
+            HitResult::NotCharged
+        };
+        let near = match result {
+            HitResult::Allowed => bands.iter().map(|band| self.near(band, hits)).max(),
+            _ => None,
+        };
+        Some(LimitHits {
+            limit: &limit.name,
+            limit_index: usize::try_from(first.limit).ok()?,
+            descriptor: first.described_by().map(usize::from),
+            is_shadow: limit.mode == Mode::Shadow,
+            result,
+            hits,
+            near: near.unwrap_or(0),
+        })
+    }
+
+    fn op(&self, entry: &Entry, limit: &Limit, request: &Request<'_>) -> Op {
+        self.purpose.op(request, limit, entry.described_by())
+    }
+
+    /// Whether a refused request charges a limit that had room.
+    #[cold]
+    fn charges_refused(&self, limit: &Limit, op: Op, request: &Request<'_>) -> bool {
+        let evaluate = self.policy_rules().map(|policy| policy.evaluate);
+        if evaluate == Some(Evaluate::Each) {
+            return true;
+        }
+        // A forced charge is made unless a charge refuses that is not forced.
+        let is_unforced = |entry: &Entry| {
+            self.limit_of(entry).is_some_and(|limit| {
+                limit.mode == Mode::Enforce && !is_forced(self.op(entry, limit, request))
+            })
+        };
+        let mut refusing = self.bands.iter().filter(|band| !band.outcome.is_allowed());
+        is_forced(op) && limit.mode == Mode::Enforce && !refusing.any(is_unforced)
+    }
+
+    /// Returns the part of `hits`, which were charged, that used more than 80 % of a band.
+    #[inline]
+    fn near(&self, entry: &Entry, hits: u64) -> u64 {
+        let band = usize::try_from(entry.limit).ok();
+        let band = band.and_then(|limit| self.band_of(limit, entry).0);
+        band.map_or(0, |band| {
+            near(band.quota.capacity(), entry.outcome.remaining, hits)
+        })
+    }
+}
+
+/// Returns the part of `hits` that used more than 80 % of `capacity`, where so much remains after them.
+fn near(capacity: u64, remaining: u64, hits: u64) -> u64 {
+    // Capacities are below 2^53.
+    let threshold = capacity.saturating_mul(4) / 5;
+    let used = capacity.saturating_sub(remaining);
+    used.saturating_sub(threshold).min(hits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::near;
+
+    #[test]
+    fn hits_are_near_as_envoyproxy_ratelimit_counts_them() {
+        // Capacity, used before, hits; the part of the hits above 80 %.
+        for (capacity, before, hits, expected) in [
+            (10, 0, 1, 0),
+            (10, 7, 1, 0),
+            (10, 8, 1, 1),
+            (10, 9, 1, 1),
+            (10, 5, 5, 2),
+            (10, 8, 2, 2),
+            (20, 14, 2, 0),
+            (20, 15, 3, 2),
+            // 80 % of 3 is 2 in whole units, of 1 it is 0.
+            (3, 1, 2, 1),
+            (1, 0, 1, 1),
+        ] {
+            let remaining = capacity - before - hits;
+            assert_eq!(
+                near(capacity, remaining, hits),
+                expected,
+                "{before} + {hits}"
+            );
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Reads files that an operator names, within a bound of size and a bound of time.
+//!
+//! Opening a named pipe waits for a writer, and a device or a hung file system may never end. None of
+//! them may stop the start of a program, or its reloads.
+
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Time to open and read one file.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Reads in progress. Each has a thread, and one whose file never answers keeps it.
+const READERS_MAX: usize = 64;
+
+static READERS: AtomicUsize = AtomicUsize::new(0);
+
+/// Reads a regular file of at most `max` bytes. Follows links, as Kubernetes mounts `ConfigMap`s.
+///
+/// A pipe is accepted only by its descriptor (`/dev/stdin`, `/dev/fd/63`), as a shell passes `<(…)`.
+///
+/// # Errors
+///
+/// The path is a folder, a named pipe, a device or a socket; the file is longer, or could not be read
+/// within 30 s.
+pub fn read_file(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let path = PathBuf::from(path);
+    within(DEADLINE, move || {
+        let mut bytes = Vec::new();
+        // One byte more than allowed tells too long from just long enough.
+        let mut file = open(&path)?.take(max.saturating_add(1));
+        let read = file.read_to_end(&mut bytes)?;
+        if u64::try_from(read).is_ok_and(|read| read <= max) {
+            return Ok(bytes);
+        }
+        let max = max >> 20;
+        Err(io::Error::other(format!("it is longer than {max} MiB")))
+    })
+}
+
+/// Reads a text as [`read_file`] does.
+///
+/// # Errors
+///
+/// As [`read_file`], or the file is not UTF-8.
+pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
+    let bytes = read_file(path, max)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// Opens a file and closes it again, to find out early that it cannot be read.
+pub(crate) fn try_file(path: &Path) -> io::Result<()> {
+    let path = PathBuf::from(path);
+    within(DEADLINE, move || open(&path).map(drop))
+}
+
+/// Returns what a path is, if it cannot be read to an end; `None` for regular files.
+pub fn why_unreadable(about: &Metadata) -> Option<&'static str> {
+    let kind = about.file_type();
+    if kind.is_file() {
+        return None;
+    }
+    if kind.is_dir() {
+        return Some("it is a folder");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if kind.is_fifo() {
+            return Some("it is a named pipe, not a regular file");
+        }
+        if kind.is_socket() {
+            return Some("it is a socket, not a regular file");
+        }
+        if kind.is_char_device() || kind.is_block_device() {
+            return Some("it is a device, not a regular file");
+        }
+    }
+    Some("it is not a regular file")
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let about = std::fs::metadata(path)?;
+    match why_unreadable(&about) {
+        Some(why) if !is_passed_pipe(path, &about) => Err(io::Error::other(why)),
+        _ => File::open(path),
+    }
+}
+
+/// Returns true for a pipe that the process was started with: its writer is there, or has finished.
+#[cfg(unix)]
+fn is_passed_pipe(path: &Path, about: &Metadata) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let is_descriptor = path == Path::new("/dev/stdin")
+        || path.starts_with("/dev/fd")
+        || path.starts_with("/proc/self/fd");
+    is_descriptor && about.file_type().is_fifo()
+}
+
+#[cfg(not(unix))]
+fn is_passed_pipe(_path: &Path, _about: &Metadata) -> bool {
+    false
+}
+
+/// Runs `work` in a thread, and stops waiting for it after `deadline`.
+fn within<T: Send + 'static>(
+    deadline: Duration,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let reader = Reader::new()?;
+    let (sender, done) = mpsc::sync_channel(1);
+    let thread = thread::Builder::new().name("read-file".to_owned());
+    thread.spawn(move || {
+        let _reader = reader;
+        // Nobody receives it after the deadline.
+        drop(sender.send(work()));
+    })?;
+    done.recv_timeout(deadline).unwrap_or_else(|_| {
+        let why = format!("it could not be read within {deadline:?}");
+        Err(io::Error::new(ErrorKind::TimedOut, why))
+    })
+}
+
+/// One of the [`READERS`].
+struct Reader(());
+
+impl Reader {
+    fn new() -> io::Result<Self> {
+        let reader = Self(());
+        if READERS.fetch_add(1, Relaxed) < READERS_MAX {
+            return Ok(reader);
+        }
+        let why = format!("{READERS_MAX} other files are being read, and none of them ends");
+        Err(io::Error::new(ErrorKind::ResourceBusy, why))
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        READERS.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+    use std::process::{Command, Stdio};
+
+    /// A folder that goes when this does.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("tidegate-files-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn at(&self, name: &str) -> PathBuf {
+            self.0.join(name)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    /// It waited for a writer, and with it the start of the program, or a reload.
+    #[test]
+    fn a_named_pipe_was_waited_for() {
+        let folder = Folder::new("pipe");
+        let pipe = folder.at("pipe");
+        assert!(
+            Command::new("mkfifo")
+                .arg(&pipe)
+                .status()
+                .unwrap()
+                .success()
+        );
+        let link = folder.at("link");
+        symlink(&pipe, &link).unwrap();
+        for path in [pipe, link] {
+            let why = "it is a named pipe, not a regular file";
+            assert_eq!(read_file(&path, 1).unwrap_err().to_string(), why);
+            assert_eq!(try_file(&path).unwrap_err().to_string(), why);
+        }
+    }
+
+    #[test]
+    fn folders_devices_and_sockets_are_refused() {
+        let folder = Folder::new("kinds");
+        let socket = folder.at("socket");
+        let _listener = UnixListener::bind(&socket).unwrap();
+        for (path, why) in [
+            (Path::new("/dev/zero"), "it is a device, not a regular file"),
+            (&folder.0, "it is a folder"),
+            (&socket, "it is a socket, not a regular file"),
+        ] {
+            assert_eq!(read_file(path, 1).unwrap_err().to_string(), why);
+        }
+    }
+
+    /// Kubernetes mounts a link to a link to a file.
+    #[test]
+    fn a_link_to_a_file_is_followed() {
+        let folder = Folder::new("links");
+        fs::create_dir(folder.at("..data_1")).unwrap();
+        fs::write(folder.at("..data_1/config"), "text").unwrap();
+        symlink("..data_1", folder.at("..data")).unwrap();
+        symlink("..data/config", folder.at("config")).unwrap();
+        assert_eq!(read_text(&folder.at("config"), 4).unwrap(), "text");
+    }
+
+    #[test]
+    fn a_file_of_just_the_bound_is_read_and_one_byte_more_is_not() {
+        let folder = Folder::new("size");
+        let path = folder.at("file");
+        fs::write(&path, vec![b'a'; (1 << 20) + 1]).unwrap();
+        assert_eq!(
+            read_file(&path, (1 << 20) + 1).unwrap().len(),
+            (1 << 20) + 1
+        );
+        let error = read_file(&path, 1 << 20).unwrap_err();
+        assert_eq!(error.to_string(), "it is longer than 1 MiB");
+    }
+
+    #[test]
+    fn a_pipe_that_a_shell_passes_is_read() {
+        let mut writer = Command::new("echo");
+        writer.arg("text").stdout(Stdio::piped());
+        let mut writer = writer.spawn().unwrap();
+        let pipe = writer.stdout.take().unwrap();
+        let path = format!("/dev/fd/{}", pipe.as_raw_fd());
+        assert_eq!(read_text(Path::new(&path), 10).unwrap(), "text\n");
+        writer.wait().unwrap();
+    }
+
+    #[test]
+    fn a_read_that_never_ends_is_given_up_at_its_deadline() {
+        let (release, released) = mpsc::channel::<()>();
+        let work = move || {
+            released.recv().ok();
+            Ok(())
+        };
+        let error = within(Duration::from_millis(1), work).unwrap_err();
+        assert_eq!(error.to_string(), "it could not be read within 1ms");
+        drop(release);
+    }
+}

@@ -1,0 +1,84 @@
+//! Plans in the configuration itself.
+
+use super::table::INLINE;
+use crate::config::fault::Fault;
+use crate::config::reader::{Reader, Value};
+use crate::config::syntax::{Entry, Kind, Node};
+use crate::limit::Limit;
+use crate::plan::{Document, InlinePlans, PlanErrors, PlanSource, Table, Unset};
+
+/// Reads plans, with the variables in them replaced.
+pub(super) fn read(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    unset: Unset,
+) -> Option<InlinePlans> {
+    let fields = reader.fields(value, &INLINE)?;
+    for field in INLINE.fields {
+        let section = fields.get(field.name);
+        if let Some(section) = section.filter(|it| !matches!(it.node.kind, Kind::Map(_))) {
+            reader.refuse_kind(&section, "a map from ids to rates or settings");
+            return None;
+        }
+    }
+    let tree = resolved(reader, value);
+    // Subjects may be API keys. Errors name the line, so they need not name the subject.
+    let document = Document::of_tree(&tree, true);
+    match document.and_then(|document| document.table(unset)) {
+        Ok(table) => Some(InlinePlans::new(table)),
+        Err(errors) => {
+            refuse(reader, value, &errors);
+            None
+        }
+    }
+}
+
+/// Reports each rate of an inline plan that `limit`, which is `value`, cannot count.
+pub(in crate::config) fn check(
+    reader: &mut Reader<'_>,
+    value: &Value<'_>,
+    limit: &Limit,
+    sources: &[PlanSource],
+) {
+    let source = limit.plan.as_ref().and_then(|it| sources.get(it.source));
+    let table = source.and_then(PlanSource::inline);
+    let rates = table.map_or(&[][..], |table| table.rates());
+    for (nth, rate) in rates.iter().enumerate() {
+        let fits = limit.planned_band(*rate).map(drop);
+        if let Err(why) = fits.and_then(|()| limit.planned_block(*rate).map(drop)) {
+            let whose = table.map_or("", |table| Table::whose(table, nth));
+            reader.error(value.spot(), Fault::new(format!("{whose}: {why}")));
+        }
+    }
+}
+
+/// The same tree with its variables replaced. A value whose variable is missing has been reported and
+/// counts as absent.
+fn resolved(reader: &mut Reader<'_>, value: &Value<'_>) -> Node {
+    let kind = match &value.node.kind {
+        Kind::Text(_) => reader.text(value).map_or(Kind::Null, Kind::Text),
+        Kind::Map(entries) => {
+            let entries = entries.iter().map(|entry| Entry {
+                key: entry.key.clone(),
+                value: resolved(reader, &value.child(&entry.key, &entry.value)),
+            });
+            Kind::Map(entries.collect())
+        }
+        other => other.clone(),
+    };
+    Node {
+        place: value.node.place,
+        kind,
+    }
+}
+
+fn refuse(reader: &mut Reader<'_>, value: &Value<'_>, errors: &PlanErrors) {
+    for message in errors.messages() {
+        reader.error(value.spot(), Fault::new(message.clone()));
+    }
+    if let Some(more) = errors.count().checked_sub(errors.messages().len())
+        && more > 0
+    {
+        reader.error(value.spot(), Fault::new(format!("and {more} more")));
+    }
+}

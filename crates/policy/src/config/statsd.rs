@@ -1,0 +1,184 @@
+//! `statsd`: where statistics of limits go.
+
+use super::condition::pairs;
+use super::duration;
+use super::fault::Fault;
+use super::fields::optional;
+use super::reader::{Reader, Value};
+use super::table::Shape::{Flag, Pairs, Text, Word};
+use super::table::Table;
+use super::words::{FLAG, STATSD_FORMAT, STATSD_PROTOCOL};
+use crate::statsd::Statsd;
+use std::time::Duration;
+
+/// The most tags, and the longest part of a name.
+const TAGS_MAX: usize = 32;
+const LENGTH_MAX: usize = 128;
+
+/// `statsd`.
+pub(super) static STATSD: Table = Table {
+    what: "`statsd`",
+    fields: &[
+        optional("enabled", Flag, "`false` sends nothing. Default: `true`."),
+        optional(
+            "address",
+            Text("127.0.0.1:8125"),
+            "Host and port of the statsd server. Default: `127.0.0.1:8125`.",
+        ),
+        optional(
+            "protocol",
+            Word(&STATSD_PROTOCOL),
+            "`udp` or `tcp`. Default: `udp`.",
+        ),
+        optional(
+            "format",
+            Word(&STATSD_FORMAT),
+            "`statsd`, with tags in names as gostats writes them, or `dogstatsd`. Default: `statsd`.",
+        ),
+        optional(
+            "interval",
+            Text("10s"),
+            "Time between two flushes, 1s to 1h. Default: `10s`.",
+        ),
+        optional(
+            "prefix",
+            Text("tidegate.rate_limit"),
+            "Beginning of every name; envoyproxy/ratelimit has `ratelimit.service.rate_limit`. Default: `tidegate.rate_limit`.",
+        ),
+        optional("tags", Pairs, "Tags of every statistic."),
+    ],
+    exactly_one: &[],
+};
+
+/// Reads `statsd`.
+pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Statsd> {
+    let fields = reader.fields(value, &STATSD)?;
+    let defaults = Statsd::default();
+    let enabled = reader.setting(&fields, "enabled", |word| FLAG.parse(word));
+    let address = reader.setting(&fields, "address", Statsd::parse_address);
+    let protocol = reader.setting(&fields, "protocol", |word| STATSD_PROTOCOL.parse(word));
+    let format = reader.setting(&fields, "format", |word| STATSD_FORMAT.parse(word));
+    let interval = reader.setting(&fields, "interval", interval);
+    let prefix = reader.setting(&fields, "prefix", prefix);
+    let tags = pairs(reader, &fields, "tags", tag, |_, text| tag_value(text));
+    if let (true, Some(value)) = (tags.len() > TAGS_MAX, fields.get("tags")) {
+        let fault = Fault::new(format!("there are more than {TAGS_MAX} tags"));
+        reader.error(value.key_spot(), fault);
+    }
+    Some(Statsd {
+        enabled: enabled.unwrap_or(defaults.enabled),
+        address: address.unwrap_or(defaults.address),
+        protocol: protocol.unwrap_or_default(),
+        format: format.unwrap_or_default(),
+        interval: interval.unwrap_or(defaults.interval),
+        prefix: prefix.unwrap_or(defaults.prefix),
+        tags,
+    })
+}
+
+impl Statsd {
+    /// Reads host and port.
+    fn parse_address(text: &str) -> Result<String, Fault> {
+        let parts = text.rsplit_once(':');
+        let is_valid = parts.is_some_and(|(host, port)| {
+            let is_host = (1..=255).contains(&host.len())
+                && host.bytes().all(|byte| byte.is_ascii_graphic())
+                && !host.contains('/');
+            is_host && port.parse::<u16>().is_ok_and(|port| port > 0)
+        });
+        if is_valid {
+            return Ok(text.to_owned());
+        }
+        let fault = Fault::new(format!("{} is not a host and a port", Fault::quote(text)));
+        Err(fault.help("for example `127.0.0.1:8125` or `statsd.monitoring:9125`"))
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, Fault> {
+    let length = Duration::from_micros(duration::parse(text)?);
+    if (Statsd::SHORTEST..=Statsd::LONGEST).contains(&length) {
+        return Ok(length);
+    }
+    let message = format!("{} is not from 1s to 1h", Fault::quote(text));
+    Err(Fault::new(message).help("for example `10s`"))
+}
+
+fn prefix(text: &str) -> Result<String, Fault> {
+    name(text, "prefix")
+}
+
+fn tag(text: &str) -> Result<String, Fault> {
+    name(text, "tag")
+}
+
+fn name(text: &str, what: &str) -> Result<String, Fault> {
+    let belongs = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
+    if (1..=LENGTH_MAX).contains(&text.len()) && text.bytes().all(belongs) {
+        return Ok(text.to_owned());
+    }
+    let message = format!("{} cannot be a {what}", Fault::quote(text));
+    Err(Fault::new(message)
+        .help("use 1 to 128 letters, digits, dots, dashes, slashes and underscores"))
+}
+
+fn tag_value(text: &str) -> Result<String, Fault> {
+    let belongs = |c: char| !c.is_control() && !",#".contains(c);
+    if (1..=LENGTH_MAX).contains(&text.len()) && text.chars().all(belongs) {
+        return Ok(text.to_owned());
+    }
+    let message = format!("{} cannot be the value of a tag", Fault::quote(text));
+    Err(Fault::new(message).help("use 1 to 128 bytes of text without `,` and `#`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Config;
+    use crate::statsd::{Format, Protocol, Statsd};
+    use std::time::Duration;
+
+    fn read(section: &str) -> Result<Option<Statsd>, String> {
+        let policies = "policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]";
+        let config = Config::from_yaml(&format!("{section}\n{policies}"));
+        config
+            .map(|config| config.statsd)
+            .map_err(|errors| errors.to_string())
+    }
+
+    #[test]
+    fn every_setting_has_a_default() {
+        assert_eq!(read(""), Ok(None));
+        assert_eq!(read("statsd: {}"), Ok(Some(Statsd::default())));
+        let all = "statsd: { address: 'a.b:9125', protocol: tcp, format: dogstatsd, interval: 5s, \
+                   prefix: ratelimit, tags: { env: prod, version: '1.2' }, enabled: false }";
+        let expected = Statsd {
+            enabled: false,
+            address: "a.b:9125".to_owned(),
+            protocol: Protocol::Tcp,
+            format: Format::Dogstatsd,
+            interval: Duration::from_secs(5),
+            prefix: "ratelimit".to_owned(),
+            tags: vec![
+                ("env".to_owned(), "prod".to_owned()),
+                ("version".to_owned(), "1.2".to_owned()),
+            ],
+        };
+        assert_eq!(read(all), Ok(Some(expected)));
+    }
+
+    #[test]
+    fn values_that_no_server_could_take_are_errors() {
+        for (section, part) in [
+            ("address: localhost", "is not a host and a port"),
+            ("address: ':8125'", "is not a host and a port"),
+            ("address: 'a:0'", "is not a host and a port"),
+            ("interval: 500ms", "is not from 1s to 1h"),
+            ("prefix: 'a b'", "cannot be a prefix"),
+            ("tags: { 'a|b': c }", "cannot be a tag"),
+            ("tags: { a: 'b,c' }", "cannot be the value of a tag"),
+            ("protocol: sctp", "udp"),
+        ] {
+            let errors = read(&format!("statsd: {{ {section} }}")).unwrap_err();
+            assert!(errors.contains(part), "{section}: {errors}");
+        }
+    }
+}

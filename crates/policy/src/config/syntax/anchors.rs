@@ -1,0 +1,102 @@
+//! Values with an anchor (`&name`), which aliases (`*name`) repeat.
+//!
+//! An alias becomes a copy of the value, so that nothing after this knows of aliases. The values that
+//! are kept for aliases and their copies are bounded in sum: a small file cannot stand for a large one.
+
+use super::tree::too_deep;
+use super::{Entry, Key, Kind, Node, Place};
+use crate::config::fault::Fault;
+use std::collections::BTreeMap;
+
+/// The most values that anchors and aliases may copy.
+const VALUES_MAX: usize = 200_000;
+
+/// The most bytes of text that anchors and aliases may copy.
+const BYTES_MAX: usize = 4 << 20;
+
+/// The values that have an anchor and are complete, by the number that the parser gives to anchors.
+#[derive(Debug, Default)]
+pub(super) struct Anchors {
+    values: BTreeMap<usize, Node>,
+    copied: Copied,
+}
+
+/// Sum of all copies so far.
+#[derive(Debug, Default)]
+struct Copied {
+    values: usize,
+    bytes: usize,
+}
+
+// === impl Anchors ===
+
+impl Anchors {
+    /// Keeps the value of an anchor. Fails if too much has been copied.
+    pub(super) fn define(&mut self, anchor: usize, value: &Node) -> Result<(), Fault> {
+        let value = self.copied.copy(value, None, usize::MAX)?;
+        self.values.insert(anchor, value);
+        Ok(())
+    }
+
+    /// Returns the value of an anchor, repeated by an alias at `alias`; `None` if the value is not
+    /// complete, because it holds the alias itself. Fails if too much has been copied, or if the value
+    /// has more than `levels` levels.
+    pub(super) fn repeat(
+        &mut self,
+        anchor: usize,
+        alias: Place,
+        levels: usize,
+    ) -> Result<Option<Node>, Fault> {
+        let value = self.values.get(&anchor);
+        value
+            .map(|value| self.copied.copy(value, Some(alias), levels))
+            .transpose()
+    }
+}
+
+// === impl Copied ===
+
+impl Copied {
+    /// Copies a value. The recursion is as deep as the value, which is bounded.
+    fn copy(&mut self, from: &Node, alias: Option<Place>, levels: usize) -> Result<Node, Fault> {
+        self.add(from.as_text().unwrap_or_default())?;
+        let repeated = |place: Place| alias.map_or(place, |alias| place.repeated_at(alias));
+        let inside = || levels.checked_sub(1).ok_or_else(too_deep);
+        let kind = match &from.kind {
+            Kind::List(items) => {
+                let levels = inside()?;
+                let items = items.iter().map(|item| self.copy(item, alias, levels));
+                Kind::List(items.collect::<Result<_, _>>()?)
+            }
+            Kind::Map(entries) => {
+                let levels = inside()?;
+                let mut copies = Vec::new();
+                for Entry { key, value } in entries {
+                    self.add(&key.text)?;
+                    let text = key.text.clone();
+                    let place = repeated(key.place);
+                    let key = Key { text, place };
+                    let value = self.copy(value, alias, levels)?;
+                    copies.push(Entry { key, value });
+                }
+                Kind::Map(copies)
+            }
+            Kind::Text(_) | Kind::Null | Kind::Broken => from.kind.clone(),
+        };
+        let place = repeated(from.place);
+        Ok(Node { place, kind })
+    }
+
+    fn add(&mut self, text: &str) -> Result<(), Fault> {
+        self.values = self.values.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.values <= VALUES_MAX && self.bytes <= BYTES_MAX {
+            return Ok(());
+        }
+        let (values, size) = (VALUES_MAX, BYTES_MAX >> 20);
+        let fault = Fault::new(format!(
+            "anchors and aliases copy more than {values} values or {size} MiB of text"
+        ));
+        Err(fault.help("repeat smaller values, or split the file"))
+    }
+}

@@ -1,0 +1,140 @@
+//! The commands: one table, by which they are found, counted, and shown to whoever asks for them.
+
+mod table;
+
+pub(crate) use table::ALL;
+
+/// Which command it is. The order is that of [`ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Throttle,
+    Check,
+    Ping,
+    Echo,
+    Hello,
+    Auth,
+    Client,
+    Command,
+    Config,
+    Info,
+    Select,
+    Reset,
+    Quit,
+    Multi,
+    Exec,
+    Discard,
+    Watch,
+    Unwatch,
+    Del,
+    Unlink,
+    Exists,
+    Type,
+    Ttl,
+    Pttl,
+}
+
+/// What is known of a command before it is carried out.
+#[derive(Debug)]
+pub(crate) struct Spec {
+    pub(crate) kind: Kind,
+    /// In lower case.
+    pub(crate) name: &'static str,
+    /// How many words, the name included; negative: at least so many.
+    pub(super) arity: i64,
+    pub(super) flags: &'static [&'static str],
+    /// Positions of the first and the last key, and the step between keys, as `COMMAND INFO` has them.
+    pub(super) keys: [i64; 3],
+    /// Whether it is answered to somebody who has not logged in.
+    pub(super) is_public: bool,
+    pub(super) group: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) arguments: &'static [Argument],
+    /// Empty for a command without any.
+    pub(super) subcommands: &'static [Subcommand],
+}
+
+/// An argument, for hints at a prompt.
+#[derive(Debug)]
+pub(super) struct Argument {
+    pub(super) name: &'static str,
+    /// As `COMMAND DOCS` has it.
+    pub(super) kind: &'static str,
+    /// Words that say more: `optional`, `multiple`.
+    pub(super) flags: &'static [&'static str],
+}
+
+/// A command within a command.
+#[derive(Debug)]
+pub(super) struct Subcommand {
+    /// In lower case.
+    pub(super) name: &'static str,
+    /// As with a command; both names count.
+    pub(super) arity: i64,
+    /// What `HELP` shows behind the name.
+    pub(super) usage: &'static str,
+    pub(super) summary: &'static str,
+}
+
+/// The same, where it can be borrowed from for ever.
+pub(super) static TABLE: &[Spec; ALL.len()] = &ALL;
+
+/// The command of this name, in any case.
+#[inline]
+pub(super) fn find(name: &[u8]) -> Option<&'static Spec> {
+    // The one that is asked thousands of times a second is the first.
+    TABLE.iter().find(|spec| {
+        spec.name.len() == name.len() && name.eq_ignore_ascii_case(spec.name.as_bytes())
+    })
+}
+
+/// Whether a command of `arity` may have so many words.
+#[inline]
+pub(super) fn fits(arity: i64, words: usize) -> bool {
+    let words = i64::try_from(words).unwrap_or(i64::MAX);
+    if arity < 0 {
+        words >= arity.saturating_neg()
+    } else {
+        words == arity
+    }
+}
+
+impl Kind {
+    /// Returns true for commands that run at once even between `MULTI` and `EXEC`.
+    pub(super) fn runs_in_transaction(self) -> bool {
+        matches!(
+            self,
+            Self::Multi | Self::Exec | Self::Discard | Self::Watch | Self::Reset | Self::Quit
+        )
+    }
+}
+
+impl Spec {
+    /// The subcommand of this name, in any case.
+    pub(super) fn subcommand(&self, name: &[u8]) -> Option<&'static Subcommand> {
+        let mut subcommands = self.subcommands.iter();
+        subcommands.find(|it| name.eq_ignore_ascii_case(it.name.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_where_its_kind_says_and_is_found_in_any_case() {
+        for (nth, spec) in TABLE.iter().enumerate() {
+            assert_eq!(spec.kind as usize, nth, "{}", spec.name);
+            let found = find(spec.name.to_uppercase().as_bytes()).map(|it| it.kind);
+            assert_eq!(found, Some(spec.kind));
+            assert_eq!(spec.name, spec.name.to_lowercase());
+            assert!(!spec.summary.is_empty());
+        }
+        assert!(find(b"").is_none() && find(b"get").is_none() && find(b"pin").is_none());
+    }
+
+    #[test]
+    fn an_arity_is_exact_or_a_least() {
+        assert!(fits(2, 2) && !fits(2, 1) && !fits(2, 3));
+        assert!(fits(-2, 2) && !fits(-2, 1) && fits(-2, 99));
+    }
+}

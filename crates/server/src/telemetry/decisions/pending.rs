@@ -1,0 +1,52 @@
+//! Statistics that were counted and not yet sent.
+
+use super::layout::Outcomes;
+use std::sync::Arc;
+
+/// The statistics of a limit, by the names that envoyproxy/ratelimit has for them.
+pub(super) const STATISTICS: [&str; 5] = [
+    "total_hits",
+    "over_limit",
+    "near_limit",
+    "within_limit",
+    "shadow_mode",
+];
+
+/// One statistic of one limit that has grown since it was sent last.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// The name of the limit in statistics.
+    pub(crate) key: Arc<str>,
+    /// By how much it has grown.
+    pub(crate) count: u64,
+    /// Its place in [`STATISTICS`].
+    number: usize,
+    /// What it has grown to.
+    now: u64,
+    of: Arc<Outcomes>,
+}
+
+impl Pending {
+    /// Returns the statistics of a limit that have grown.
+    pub(super) fn all(key: &Arc<str>, of: &Arc<Outcomes>) -> impl Iterator<Item = Self> {
+        let grown = of.hits.unsent().into_iter().enumerate();
+        let grown = grown.filter(|(_, (sent, now))| now > sent);
+        grown.map(|(number, (sent, now))| Self {
+            key: Arc::clone(key),
+            count: now.saturating_sub(sent),
+            number,
+            now,
+            of: Arc::clone(of),
+        })
+    }
+
+    /// The name of the statistic.
+    pub(crate) fn name(&self) -> &'static str {
+        STATISTICS.get(self.number).copied().unwrap_or_default()
+    }
+
+    /// Takes note that it was sent.
+    pub(crate) fn settle(&self) {
+        self.of.hits.settle(self.number, self.now);
+    }
+}

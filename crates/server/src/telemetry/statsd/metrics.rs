@@ -1,0 +1,34 @@
+//! What became of packets.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+/// Packets to statsd, by outcome.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StatsdMetrics(Family<[(&'static str, &'static str); 1], Counter>);
+
+impl StatsdMetrics {
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "statsd_packets",
+            "Packets of statistics to statsd by outcome: sent; failed, whose counts are sent later",
+            self.0.clone(),
+        );
+    }
+
+    /// Lets them start at zero, so that a rate over their first increase is right.
+    pub(super) fn begin(&self) {
+        for outcome in ["sent", "failed"] {
+            drop(self.0.get_or_create(&[("outcome", outcome)]));
+        }
+    }
+
+    pub(super) fn sent(&self) {
+        self.0.get_or_create(&[("outcome", "sent")]).inc();
+    }
+
+    pub(super) fn failed(&self) {
+        self.0.get_or_create(&[("outcome", "failed")]).inc();
+    }
+}

@@ -1,0 +1,138 @@
+//! The connection to a statsd server.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+use tidegate_policy::statsd::Protocol;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpStream, UdpSocket, lookup_host};
+use tokio::time::timeout;
+
+/// The longest datagram that no Ethernet fragments, with room for headers of tunnels; as gostats has it.
+const DATAGRAM_MAX: usize = 1_432;
+
+/// The most that is written to a connection at once.
+const WRITE_MAX: usize = 16 << 10;
+
+/// The time to connect, and to write a packet.
+const TIME_MAX: Duration = Duration::from_secs(1);
+
+/// A connection that is made when it is needed.
+#[derive(Debug)]
+pub(super) struct Sink {
+    /// Host and port; resolved for every connection.
+    address: String,
+    protocol: Protocol,
+    connection: Option<Connection>,
+}
+
+#[derive(Debug)]
+enum Connection {
+    Udp(UdpSocket),
+    Tcp(TcpStream),
+}
+
+impl Sink {
+    pub(super) fn new(address: &str, protocol: Protocol) -> Self {
+        Self {
+            address: address.to_owned(),
+            protocol,
+            connection: None,
+        }
+    }
+
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Returns the length of the largest packet.
+    pub(super) fn packet_max(&self) -> usize {
+        match self.protocol {
+            Protocol::Udp => DATAGRAM_MAX,
+            Protocol::Tcp => WRITE_MAX,
+        }
+    }
+
+    /// Sends a packet. After an error the next one gets a new connection.
+    pub(super) async fn send(&mut self, packet: &[u8]) -> io::Result<()> {
+        let sent = timeout(TIME_MAX, self.try_send(packet)).await;
+        let sent = sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        if sent.is_err() {
+            self.connection = None;
+        }
+        sent
+    }
+
+    async fn try_send(&mut self, packet: &[u8]) -> io::Result<()> {
+        // A connection that the server has closed would take one more packet, and lose it.
+        let mut connection = match self.connection.take() {
+            Some(connection) if !connection.is_closed() => connection,
+            _ => self.connect().await?,
+        };
+        match &mut connection {
+            Connection::Udp(socket) => {
+                socket.send(packet).await?;
+            }
+            Connection::Tcp(stream) => stream.write_all(packet).await?,
+        }
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    async fn connect(&self) -> io::Result<Connection> {
+        if self.protocol == Protocol::Tcp {
+            let stream = TcpStream::connect(&self.address).await?;
+            return Ok(Connection::Tcp(stream));
+        }
+        let mut addresses: Vec<SocketAddr> = lookup_host(&self.address).await?.collect();
+        // Of both, servers rather listen on IPv4; a datagram cannot find out.
+        addresses.sort_by_key(SocketAddr::is_ipv6);
+        let Some(address) = addresses.first() else {
+            return Err(io::Error::other("the name has no address"));
+        };
+        let socket = match address {
+            SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).await?,
+            SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).await?,
+        };
+        socket.connect(address).await?;
+        Ok(Connection::Udp(socket))
+    }
+}
+
+impl Connection {
+    /// Whether the server has closed it. Statsd servers send nothing.
+    fn is_closed(&self) -> bool {
+        match self {
+            Self::Udp(_) => false,
+            Self::Tcp(stream) => match stream.try_read(&mut [0; 1]) {
+                Ok(read) => read == 0,
+                Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Connection, Sink};
+    use tidegate_policy::statsd::Protocol;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn a_connection_that_the_server_closed_is_made_again_before_a_packet_is_lost() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut sink = Sink::new(&address, Protocol::Tcp);
+        sink.send(b"a:1|c\n").await.unwrap();
+        let (first, _) = listener.accept().await.unwrap();
+        let Some(Connection::Tcp(stream)) = &sink.connection else {
+            panic!("no connection");
+        };
+        let port = stream.local_addr().unwrap();
+        drop(first);
+        stream.readable().await.unwrap();
+        sink.send(b"a:2|c\n").await.unwrap();
+        let (_, second) = listener.accept().await.unwrap();
+        assert_ne!(second, port);
+    }
+}

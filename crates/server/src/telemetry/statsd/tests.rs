@@ -1,0 +1,193 @@
+use super::{Outlet, StatsdMetrics};
+use crate::telemetry::decisions::{Decisions, Timing};
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+use std::sync::Arc;
+use std::time::Duration;
+use tidegate::{Config, Limiter, Request};
+use tidegate_policy::statsd::{Format, Protocol, Statsd};
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::time::timeout;
+
+const API: &str = "policies: [{ name: api, limits: [{ name: small, rate: 5/h }, \
+                   { name: large, rate: 9/h }, { name: soon, rate: 4/h, mode: shadow }, \
+                   { name: free, rate: unlimited }] }]";
+
+/// A limiter whose statistics are sent.
+struct Scene {
+    limiter: Limiter,
+    decisions: Arc<Decisions>,
+    outlet: Arc<Outlet>,
+    registry: Registry,
+}
+
+impl Scene {
+    fn new(config: &str, settings: &Statsd) -> Self {
+        let config = Config::from_yaml(config).unwrap();
+        let decisions = Arc::new(Decisions::new(&config.policies));
+        let metrics = StatsdMetrics::default();
+        let mut registry = Registry::default();
+        metrics.register(&mut registry);
+        Self {
+            outlet: Outlet::new(settings, Arc::clone(&decisions), metrics),
+            limiter: Limiter::builder().config(config).build().unwrap(),
+            decisions,
+            registry,
+        }
+    }
+
+    fn check(&self, cost: u64) {
+        let request = Request::new().cost(cost);
+        let decision = self.limiter.check_now(&request).unwrap();
+        let timing = Timing::start(false);
+        self.decisions.count(&decision, &request, timing);
+    }
+
+    /// Packets so far that were sent, and that failed.
+    fn packets(&self) -> (u64, u64) {
+        let mut page = String::new();
+        text::encode(&mut page, &self.registry).unwrap();
+        let count = |outcome: &str| {
+            let series = format!("statsd_packets_total{{outcome=\"{outcome}\"}} ");
+            let mut lines = page.lines();
+            let count = lines.find_map(|line| line.strip_prefix(&series));
+            count.unwrap().parse().unwrap()
+        };
+        (count("sent"), count("failed"))
+    }
+}
+
+fn settings(address: &str) -> Statsd {
+    Statsd {
+        address: address.to_owned(),
+        prefix: "p".to_owned(),
+        ..Statsd::default()
+    }
+}
+
+async fn datagram(socket: &UdpSocket) -> String {
+    let mut packet = vec![0; 65_536];
+    let received = timeout(Duration::from_secs(30), socket.recv(&mut packet));
+    let length = received.await.unwrap().unwrap();
+    String::from_utf8(packet[..length].to_vec()).unwrap()
+}
+
+async fn udp() -> (UdpSocket, String) {
+    let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+    (socket, address)
+}
+
+#[tokio::test]
+async fn what_has_grown_is_sent_as_deltas_by_the_names_of_envoyproxy_ratelimit() {
+    let (socket, address) = udp().await;
+    let scene = Scene::new(API, &settings(&address));
+    for cost in [4, 4, 1] {
+        scene.check(cost);
+    }
+    scene.outlet.flush().await;
+    let mut lines: Vec<String> = datagram(&socket).await.lines().map(Into::into).collect();
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "p.api.large.total_hits:9|c",
+            "p.api.large.within_limit:9|c",
+            "p.api.small.near_limit:1|c",
+            "p.api.small.over_limit:4|c",
+            "p.api.small.total_hits:9|c",
+            "p.api.small.within_limit:5|c",
+            "p.api.soon.near_limit:1|c",
+            "p.api.soon.over_limit:5|c",
+            "p.api.soon.shadow_mode:5|c",
+            "p.api.soon.total_hits:9|c",
+            "p.api.soon.within_limit:4|c",
+        ]
+    );
+    // Nothing has grown, so nothing is sent: the next packet is the next one that has.
+    scene.outlet.flush().await;
+    scene.check(9);
+    scene.outlet.flush().await;
+    let packet = datagram(&socket).await;
+    assert!(packet.contains("p.api.small.over_limit:9|c\n"), "{packet}");
+    assert!(!packet.contains("near_limit"), "{packet}");
+    assert_eq!(scene.packets(), (2, 0));
+}
+
+#[tokio::test]
+async fn tags_are_written_as_each_format_has_them() {
+    let (socket, address) = udp().await;
+    let tags = [("version", "1.2:3"), ("env", "prod"), ("none", "")];
+    for (format, expected) in [
+        (
+            Format::Statsd,
+            "p.api.large.total_hits.__env=prod.__version=1_2_3:1|c",
+        ),
+        (
+            Format::Dogstatsd,
+            "p.api.large.total_hits:1|c|#env:prod,version:1_2_3",
+        ),
+    ] {
+        let settings = Statsd {
+            format,
+            tags: tags
+                .map(|(name, value)| (name.into(), value.into()))
+                .to_vec(),
+            ..settings(&address)
+        };
+        let scene = Scene::new(API, &settings);
+        scene.check(1);
+        scene.outlet.flush().await;
+        let packet = datagram(&socket).await;
+        assert!(packet.lines().any(|line| line == expected), "{packet}");
+    }
+}
+
+#[tokio::test]
+async fn many_statistics_take_several_datagrams_none_of_them_too_long() {
+    let (socket, address) = udp().await;
+    let limits: Vec<String> = (0..100)
+        .map(|nth| format!("{{ name: a-limit-with-quite-a-long-name-{nth}, rate: 9/h }}"))
+        .collect();
+    let config = format!(
+        "policies: [{{ name: api, limits: [{}] }}]",
+        limits.join(", ")
+    );
+    let scene = Scene::new(&config, &settings(&address));
+    scene.check(1);
+    scene.outlet.flush().await;
+    let (sent, failed) = scene.packets();
+    assert!(sent > 1 && failed == 0, "{sent} {failed}");
+    let mut lines = 0;
+    for _ in 0..sent {
+        let packet = datagram(&socket).await;
+        assert!(packet.len() <= 1_432 && packet.ends_with('\n'), "{packet}");
+        lines += packet.lines().count();
+    }
+    assert_eq!(lines, 200);
+}
+
+#[tokio::test]
+async fn counts_that_could_not_be_sent_come_with_the_next_flush() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let settings = Statsd {
+        protocol: Protocol::Tcp,
+        ..settings(&address)
+    };
+    let scene = Scene::new(API, &settings);
+    scene.check(1);
+    scene.outlet.flush().await;
+    assert_eq!(scene.packets(), (0, 1));
+    let listener = TcpListener::bind(&address).await.unwrap();
+    scene.check(2);
+    scene.outlet.flush().await;
+    assert_eq!(scene.packets(), (1, 1));
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut text = vec![0; 4_096];
+    let length = stream.read(&mut text).await.unwrap();
+    let text = String::from_utf8_lossy(&text[..length]).into_owned();
+    assert!(text.contains("p.api.large.total_hits:3|c\n"), "{text}");
+}
