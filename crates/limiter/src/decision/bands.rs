@@ -80,11 +80,6 @@ impl Entry {
         }
     }
 
-    /// Returns the number of the descriptor that matched the limit.
-    pub(super) fn described_by(&self) -> Option<u16> {
-        (self.descriptor != NO_DESCRIPTOR).then_some(self.descriptor)
-    }
-
     /// A band that was not asked, which lets the request pass.
     fn skipped(met: &Met, band: u16) -> Self {
         Self {
@@ -101,6 +96,11 @@ impl Entry {
     pub(super) fn band_index(&self) -> usize {
         let mark = if self.is_skipped() { SKIPPED } else { 0 };
         usize::from(self.band & !mark)
+    }
+
+    /// Returns the number of the descriptor that matched the limit.
+    pub(super) fn described_by(&self) -> Option<u16> {
+        (self.descriptor != NO_DESCRIPTOR).then_some(self.descriptor)
     }
 
     pub(super) fn is_unlimited(&self) -> bool {

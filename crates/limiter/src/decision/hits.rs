@@ -97,7 +97,7 @@ impl Decision {
         bands: &[Entry],
         request: &Request<'_>,
     ) -> Option<LimitHits<'a>> {
-        let first = bands.first()?;
+        let first = bands.iter().find(|band| !band.is_skipped())?;
         let limit_index = usize::try_from(first.limit).ok()?;
         let limit = policy.limit(limit_index)?;
         let op = self.op(first, limit, request);

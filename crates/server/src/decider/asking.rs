@@ -23,7 +23,7 @@ impl<S: Store> Decider<S> {
     ) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_by(rules, request).await;
-        self.observe(rules, request, outcome.as_ref(), timing, logged);
+        self.observe((rules, request), outcome.as_ref(), timing, logged);
         outcome
     }
 
@@ -32,13 +32,8 @@ impl<S: Store> Decider<S> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_repeated(repeated).await;
         let request = repeated.counted();
-        self.observe(
-            repeated.rules(),
-            &request,
-            outcome.as_ref(),
-            timing,
-            Logged::Here,
-        );
+        let rules = repeated.rules();
+        self.observe((rules, &request), outcome.as_ref(), timing, Logged::Here);
         outcome
     }
 
@@ -56,7 +51,7 @@ impl<S: Store> Decider<S> {
         let timing = Timing::start(false);
         let outcome = self.limiter.check_at_once(rules, request);
         if let Some(outcome) = &outcome {
-            self.observe(rules, request, outcome.as_ref(), timing, logged);
+            self.observe((rules, request), outcome.as_ref(), timing, logged);
         }
         outcome
     }
@@ -109,8 +104,7 @@ impl<S: Store> Decider<S> {
     /// Counts and logs what came of a request.
     pub(super) fn observe(
         &self,
-        rules: &Rules,
-        request: &Request<'_>,
+        (rules, request): (&Rules, &Request<'_>),
         outcome: Result<&Decision, &CheckError>,
         timing: Timing,
         logged: Logged,

@@ -14,7 +14,7 @@ impl<S: Store> Decider<S> {
     ) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.test_by(rules, request).await;
-        self.observe(rules, request, outcome.as_ref(), timing, Logged::Here);
+        self.observe((rules, request), outcome.as_ref(), timing, Logged::Here);
         outcome
     }
 
@@ -26,7 +26,7 @@ impl<S: Store> Decider<S> {
     ) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.report_by(rules, request).await;
-        self.observe(rules, request, outcome.as_ref(), timing, Logged::Here);
+        self.observe((rules, request), outcome.as_ref(), timing, Logged::Here);
         outcome
     }
 }

@@ -41,19 +41,6 @@ pub fn write(decision: &Decision, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Writes a decision as [`write`] does, with one more field, `"notice"`, if there is something that the
-/// caller should know.
-pub fn write_with_notice(decision: &Decision, notice: Option<&str>, out: &mut Vec<u8>) {
-    write(decision, out);
-    if let Some(notice) = notice {
-        // The end of the object.
-        out.pop();
-        out.extend_from_slice(b",\"notice\":");
-        write_string(notice, out);
-        out.push(b'}');
-    }
-}
-
 /// Writes what the policy says of a limit that could not be asked and lets the request pass.
 #[cold]
 fn write_unasked(unasked: &Skipped<'_>, out: &mut Vec<u8>) {
@@ -71,6 +58,19 @@ fn write_unasked(unasked: &Skipped<'_>, out: &mut Vec<u8>) {
 /// Milliseconds, rounded up.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
+}
+
+/// Writes a decision as [`write`] does, with one more field, `"notice"`, if there is something that the
+/// caller should know.
+pub fn write_with_notice(decision: &Decision, notice: Option<&str>, out: &mut Vec<u8>) {
+    write(decision, out);
+    if let Some(notice) = notice {
+        // The end of the object.
+        out.pop();
+        out.extend_from_slice(b",\"notice\":");
+        write_string(notice, out);
+        out.push(b'}');
+    }
 }
 
 #[cold]
