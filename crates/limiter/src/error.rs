@@ -5,7 +5,8 @@ use tidegate_core::StoreError;
 use tidegate_policy::{ConfigErrors, Policy};
 
 /// Why a limiter could not be built.
-#[derive(Debug)]
+///
+/// Its `Debug` is for people, because that is what a program prints whose `main` returns it.
 #[non_exhaustive]
 pub enum BuildError {
     /// The configuration is refused; all its errors are listed.
@@ -91,6 +92,32 @@ fn store_help(url: &str) -> &'static str {
     }
 }
 
+/// Writes an error and its causes: what `Debug` of an error shows that may be returned by `main`.
+pub(crate) fn with_causes(
+    error: &dyn std::error::Error,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    write!(f, "{error}")?;
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        write!(f, ": {error}")?;
+        cause = error.source();
+    }
+    Ok(())
+}
+
+impl fmt::Debug for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        with_causes(self, f)
+    }
+}
+
+impl fmt::Debug for CheckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        with_causes(self, f)
+    }
+}
+
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
@@ -109,7 +136,8 @@ impl From<ConfigErrors> for BuildError {
 }
 
 /// Why a question has no decision. A refusal is not an error: it is a decision.
-#[derive(Debug)]
+///
+/// Its `Debug` is for people, because that is what a program prints whose `main` returns it.
 #[non_exhaustive]
 pub enum CheckError {
     /// The request names a policy that is not there.

@@ -14,7 +14,10 @@ use tidegate_policy::addresses::Addresses;
 use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
 use tidegate_policy::plan::{PlanSource, Table};
-use tidegate_policy::{Client, Config, Guards, Limit, OnFailure, Policy, Request, Tag};
+use tidegate_policy::source::PolicySource;
+use tidegate_policy::{
+    Client, Config, Guards, KeyPart, Limit, Missing, OnFailure, Policy, Request, Tag,
+};
 
 /// What a limiter decides by: the policies of one version of a configuration, and who asks. Never
 /// changes; a reload replaces it whole.
@@ -52,6 +55,8 @@ pub struct Rules {
     pub(crate) keys: KeyRules,
     /// Whether everything is in shadow mode; see [`Config::mode`].
     pub(crate) mode: Mode,
+    /// Whether callers are told of identities that nobody can know; see [`notice`](Self::notice).
+    has_notices: bool,
     /// What a limit does without the store, unless it says otherwise.
     pub(crate) on_failure: OnFailure,
     /// How much of a policy this instance grants without the store.
@@ -96,9 +101,11 @@ impl Rules {
             keys: KeyRules {
                 address: client.address_rules(),
                 secret: store.hash_key(),
+                literal: false,
             },
             client,
             mode: Mode::Enforce,
+            has_notices: false,
             on_failure: store.on_failure,
             local_share: store.local_share,
             owner: 0,
@@ -161,6 +168,38 @@ impl Rules {
     /// Returns the policies that are written, in order: without those that routes join.
     pub fn written(&self) -> impl Iterator<Item = &Policy> {
         self.policies.iter().filter(|policy| !policy.is_joined())
+    }
+
+    /// Returns what to tell the caller of a request without an identity that a limit counts by, if `client`
+    /// has no source for it either: the limit counts the address in its place. Only beside rules of
+    /// `FluxGate`, whose callers expect a header to be read.
+    pub fn notice(&self, request: &Request<'_>) -> Option<String> {
+        if !self.has_notices {
+            return None;
+        }
+        let (_, policy) = self.find(request).ok()?;
+        let counted = |limit: &&Limit| limit.enabled && limit.missing == Missing::Address;
+        policy.limits.iter().filter(counted).find_map(|limit| {
+            let absent = |part: &&KeyPart| is_absent(part, request) && !self.client.knows(part);
+            let (what, field, setting) = match limit.key.iter().find(absent)? {
+                KeyPart::Attr(name) => (
+                    format!("the attribute `{name}`"),
+                    format!("attributes.{name}"),
+                    format!("client.attributes.{name}"),
+                ),
+                _ => (
+                    "user".to_owned(),
+                    "user".to_owned(),
+                    "client.user".to_owned(),
+                ),
+            };
+            Some(format!(
+                "limit `{}` counts by {what}, which is not known: the request has none, and `{setting}` is \
+                 not configured; the client address is counted instead. Send `{field}`, or configure \
+                 `{setting}`",
+                limit.name
+            ))
+        })
     }
 
     /// The policy of this name, or the first; `None` if there is none of this name.
@@ -282,6 +321,15 @@ impl Rules {
     }
 }
 
+/// Whether a request lacks a user or an attribute.
+fn is_absent(part: &KeyPart, request: &Request<'_>) -> bool {
+    match part {
+        KeyPart::User => request.user.is_none_or(str::is_empty),
+        KeyPart::Attr(name) => request.attributes.iter().all(|(known, _)| known != name),
+        _ => false,
+    }
+}
+
 /// Lets the store give back what it has charged. Callers can give back no more than before.
 fn keep_credits(limit: Option<&mut Limit>) {
     if let Some(limit) = limit {
@@ -294,6 +342,7 @@ impl From<Config> for Rules {
         let mut rules = Self {
             mode: config.mode,
             keys: config.key_rules(),
+            has_notices: config.sources.iter().any(PolicySource::is_fluxgate),
             client: config.client,
             plans: config.plans,
             guards: config.guards,

@@ -1,7 +1,7 @@
 //! A limit as compiled: what the configuration means, with nothing left to look up.
 
 use crate::guard::Member;
-use crate::matching::{DescriptorPattern, HostPattern, PathPattern};
+use crate::matching::{DescriptorPattern, HostPattern, PathPattern, is_secret_name};
 use crate::plan::Plan;
 pub use crate::policy::{Evaluate, Policy, Reserving};
 use crate::respond::Refusal;
@@ -206,7 +206,7 @@ pub enum KeyPart {
     Ip,
     /// The user.
     User,
-    /// The API key: a secret, kept only as a hash.
+    /// The API key: a secret, kept as a hash unless `store.key_names` is `literal`.
     ApiKey,
     /// A header's value, by lower-case name.
     Header(String),
@@ -233,6 +233,19 @@ pub enum KeyPart {
     Group,
     /// Nothing: one bucket for all.
     Global,
+}
+
+impl KeyPart {
+    /// Returns true if its value is a secret, such as an API key.
+    pub fn is_secret(&self) -> bool {
+        match self {
+            Self::ApiKey => true,
+            Self::Header(name) | Self::Attr(name) | Self::DescriptorEntry { name, .. } => {
+                is_secret_name(name)
+            }
+            _ => false,
+        }
+    }
 }
 
 /// What to do where the identity that a key needs is absent.

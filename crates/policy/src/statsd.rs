@@ -93,9 +93,10 @@ impl Statsd {
 
     /// Returns the same name with every character as it is written.
     pub fn full_key(policy: &Policy, limit: usize) -> String {
-        let domain = match policy.is_joined() {
-            true => policy.origin(limit),
-            false => policy.domain(),
+        let domain = if policy.is_joined() {
+            policy.origin(limit)
+        } else {
+            policy.domain()
         };
         let path = match policy.limit(limit).map(|it| it.conditions.as_slice()) {
             Some([only]) => only.descriptor.as_ref().and_then(path),

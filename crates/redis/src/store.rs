@@ -45,6 +45,8 @@ pub struct Options {
     layout: Layout,
     deny_cache: usize,
     clock: StoreClock,
+    #[cfg(feature = "test-clock")]
+    scripts: Option<[&'static str; 2]>,
 }
 
 impl Default for Options {
@@ -55,6 +57,8 @@ impl Default for Options {
             layout: Layout::default(),
             deny_cache: DENY_CACHE,
             clock: StoreClock::Server,
+            #[cfg(feature = "test-clock")]
+            scripts: None,
         }
     }
 }
@@ -102,6 +106,30 @@ impl Options {
             ..self
         }
     }
+
+    /// Calls these scripts in place of its own, the simple and the general one: for tests with another
+    /// version of this crate on the same Redis.
+    #[cfg(feature = "test-clock")]
+    pub fn scripts(self, simple: &'static str, general: &'static str) -> Self {
+        Self {
+            scripts: Some([simple, general]),
+            ..self
+        }
+    }
+
+    fn to_scripts(&self) -> Scripts {
+        let own = Scripts::new(self.clock.variant(), &self.layout);
+        #[cfg(feature = "test-clock")]
+        if let Some([simple, general]) = self.scripts {
+            use crate::script::Script;
+            return Scripts {
+                simple: Script::new("simple", simple.to_owned()),
+                general: Script::new("general", general.to_owned()),
+                ..own
+            };
+        }
+        own
+    }
 }
 
 // === impl RedisStore ===
@@ -109,7 +137,7 @@ impl Options {
 impl RedisStore {
     /// Connects, and fails where Redis cannot be reached or will not do.
     pub async fn connect(settings: Settings, options: Options) -> Result<Self, ConnectError> {
-        let scripts = Scripts::new(options.clock.variant(), &options.layout);
+        let scripts = options.to_scripts();
         let timeout = settings.timeout;
         let connection = Connection::open(settings, scripts.to_vec()).await?;
         Ok(Self::new(connection, scripts, options, timeout))
@@ -118,7 +146,7 @@ impl RedisStore {
     /// Connects in the background; until then, every question is answered by an error. Fails only
     /// on settings that can never work.
     pub fn start(settings: Settings, options: Options) -> Result<Self, ConnectError> {
-        let scripts = Scripts::new(options.clock.variant(), &options.layout);
+        let scripts = options.to_scripts();
         let timeout = settings.timeout;
         let connection = Connection::start(settings, scripts.to_vec())?;
         Ok(Self::new(connection, scripts, options, timeout))

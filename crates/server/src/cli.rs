@@ -17,7 +17,7 @@ use clap::{Args, Parser, Subcommand};
     after_help = "\
 Examples:
   tidegate                                      serve a small built-in policy, to try it out
-  tidegate serve --config tidegate.yaml         serve your own
+  tidegate serve tidegate.yaml                  serve your own
   tidegate gateway --upstream http://127.0.0.1:9001 --limit 100/s
   tidegate validate tidegate.yaml               check it first: every error at once
   tidegate simulate --config tidegate.yaml --trace trace.jsonl
@@ -66,14 +66,15 @@ pub struct LogArgs {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve decisions over HTTP (the default)
-    Serve(serve::ServeArgs),
+    Serve(serve::ServeFileArgs),
     /// Pass requests on to upstreams, each client within a limit, without a configuration
     Gateway(gateway::GatewayArgs),
     /// Check a configuration and explain it: every error at once, each with its line
     Validate(validate::ValidateArgs),
     /// Decide a trace in virtual time: a line of JSON in, a decision out
     Simulate(simulate::SimulateArgs),
-    /// Translate the configuration of another limiter: envoyproxy/ratelimit, limitador
+    /// Translate the configuration of another limiter
+    #[command(about = import::about())]
     Import(import::ImportArgs),
     /// Print the JSON Schema of the configuration, for editors
     Schema(schema::SchemaArgs),

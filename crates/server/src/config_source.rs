@@ -42,6 +42,7 @@ pub(crate) struct Told {
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) is_translated: bool,
+    pub(crate) is_separable: bool,
 }
 
 /// Why a source cannot be used.
@@ -151,6 +152,7 @@ impl Texts {
                 text: &told.text,
             },
             is_translated: told.is_translated,
+            is_separable: told.is_separable,
             is_trusted: false,
         });
         let told: Vec<Part<'_>> = told.collect();
@@ -168,14 +170,20 @@ impl Texts {
             all.push(Part {
                 named: Named { name, text },
                 is_translated: true,
+                is_separable: false,
                 is_trusted: true,
             });
         }
+        let before = all.len();
         all.extend(parts);
         let mut composed = Config::compose(self.own(), &all, environment)?;
         if self.translated.is_some() {
             // Dashboards of envoyproxy/ratelimit go on: it sends statistics by default.
             composed.config.statsd.get_or_insert_with(Statsd::envoy);
+        }
+        // Counted among `parts`; those before are none that anything is left out of.
+        for it in &mut composed.left_out {
+            it.part = it.part.saturating_sub(before);
         }
         Ok(composed)
     }

@@ -12,6 +12,8 @@ pub enum Failure {
     Input(String),
     /// What was written is right, and yet it did not work. Exit code 1.
     Runtime(String),
+    /// The command worked, but found nothing. Exit code 3.
+    NotFound(String),
 }
 
 impl Failure {
@@ -25,11 +27,17 @@ impl Failure {
         Self::Runtime(what.to_string())
     }
 
+    /// Nothing was found.
+    pub fn not_found(what: impl fmt::Display) -> Self {
+        Self::NotFound(what.to_string())
+    }
+
     /// The one place where failures become exit codes.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Self::Input(_) => 2,
             Self::Runtime(_) => 1,
+            Self::NotFound(_) => 3,
         })
     }
 }
@@ -37,7 +45,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(what) | Self::Runtime(what) => f.write_str(what),
+            Self::Input(what) | Self::Runtime(what) | Self::NotFound(what) => f.write_str(what),
         }
     }
 }

@@ -11,7 +11,7 @@
 //! | `proxy` | passing requests on to upstreams |
 //! | `alerts` | telling people that something needs them |
 //! | `errand` | a request of our own to somebody else, now and then |
-//! | `shelf` | texts by name, kept in Redis or etcd, that may be written to |
+//! | `shelf` | texts by name, kept in Redis, etcd or MongoDB, that may be written to |
 //! | `sources` | where plans are loaded from |
 //! | `peer` | the environment variables of envoyproxy/ratelimit |
 //! | `live` | policy that changes while it is served: the file and its sources |

@@ -1,5 +1,6 @@
 //! What comes of settling a reservation.
 
+use crate::error::with_causes;
 use std::fmt;
 use tidegate_core::StoreError;
 
@@ -83,7 +84,8 @@ impl Settled {
 }
 
 /// Why a reservation could not be settled.
-#[derive(Debug)]
+///
+/// Its `Debug` is for people, because that is what a program prints whose `main` returns it.
 #[non_exhaustive]
 pub enum SettleError {
     /// There is no such reservation: the id was made up, damaged, or closed by somebody with another
@@ -108,6 +110,12 @@ impl fmt::Display for SettleError {
             Self::Store { .. } => "the store could not tell; the same again settles what is left",
             Self::Closed => "the limiter is closed",
         })
+    }
+}
+
+impl fmt::Debug for SettleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        with_causes(self, f)
     }
 }
 

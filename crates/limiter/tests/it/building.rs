@@ -209,3 +209,19 @@ fn limits_in_code_may_let_the_first_decide() {
     assert_eq!(limit(&Request::new().api_key("k")), "gold");
     assert_eq!(limit(&Request::new()), "rest");
 }
+
+#[test]
+fn an_error_that_main_returned_was_printed_as_a_structure() {
+    let missing = Limiter::from_file("/nowhere/tidegate.yaml").unwrap_err();
+    let printed = format!("{missing:?}");
+    assert!(
+        printed.starts_with("cannot read /nowhere/tidegate.yaml: No such file"),
+        "{printed}"
+    );
+    let mistaken = Limiter::from_yaml("policies: [{ name: p, limits: [{ name: l, rate: 5 }] }]");
+    let printed = format!("{:?}", mistaken.unwrap_err());
+    assert!(
+        printed.contains("help: write 5/s, 5/min or 5/h"),
+        "{printed}"
+    );
+}

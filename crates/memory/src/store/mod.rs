@@ -26,7 +26,7 @@ use tidegate_core::{
     Store, StoreError, Timestamp,
 };
 
-/// Memory for records, for each of `max_keys`: one that is no log takes 176 bytes, and shards fill
+/// Memory for records, for each of `max_keys`: one that is no log takes 160 bytes, and shards fill
 /// unevenly.
 const RECORD_BYTES_PER_KEY: usize = 240;
 
@@ -248,6 +248,11 @@ impl<C: Clock> MemoryStore<C> {
             .overflowed()
             .filter(|(last, _)| now < last.plus(time))
             .map(|(_, overflowed)| overflowed.clone())
+    }
+
+    /// Returns true while an overflow bucket matters: a key without a bucket may then be limited by one.
+    pub fn has_overflow(&self) -> bool {
+        self.is_overflowing(self.clock.now())
     }
 
     /// Whether buckets of `quota` are words in the table. The same for all buckets of a quota at

@@ -74,7 +74,7 @@ fn those_who_were_limited_stay_limited_under_a_flood_of_unique_keys() {
         let stats = store.stats();
         assert!(stats.shared.total() > 0, "the flood was more than fits");
         assert!(
-            stats.record_bytes as u64 <= ROOM * 192 * 2,
+            stats.record_bytes as u64 <= ROOM * 240,
             "{} bytes",
             stats.record_bytes
         );

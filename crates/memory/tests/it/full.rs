@@ -352,3 +352,12 @@ fn giving_back_for_a_key_without_a_place_credits_no_shared_bucket() {
         }
     }
 }
+
+/// Documents promise up to 240 bytes for each of `max_keys`. A record that is no log takes less, because
+/// shards fill unevenly.
+#[test]
+fn a_record_was_said_to_take_more_bytes_than_it_does() {
+    let (store, _clock) = store(1_000);
+    take(&store, "api", 0, &wide(2));
+    assert_eq!(store.stats().record_bytes, 160);
+}

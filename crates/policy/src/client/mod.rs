@@ -171,7 +171,7 @@ impl Client {
     }
 
     /// Whether this part of a key can be learnt from the head of a request.
-    pub(crate) fn knows(&self, part: &KeyPart) -> bool {
+    pub fn knows(&self, part: &KeyPart) -> bool {
         match part {
             KeyPart::User => !self.user.is_empty(),
             KeyPart::ApiKey => !self.api_key.is_empty(),

@@ -6,7 +6,7 @@ use super::problem::ConfigErrors;
 use super::reader::{Reader, Value};
 use super::scalar;
 use super::store::{self, StoreSettings};
-use super::syntax::{self, Entry, Key, Kind, Node, Place};
+use super::syntax::{self, Kind, Node, Place};
 use crate::limit::Condition;
 use crate::matching::{HostPattern, PathPattern};
 
@@ -27,9 +27,12 @@ impl StoreSettings {
         let mut reader = Reader::new("store", text, environment);
         let nothing = Fault::new("there are no settings of a store here");
         let nothing = nothing.help("write at least where it is, for example `url: redis://HOST`");
-        let (tree, faults) = syntax::read(text, nothing);
+        let (mut tree, faults) = syntax::read(text, nothing);
         for (place, fault) in faults {
             reader.error((place, String::new()), fault);
+        }
+        if let Some(tree) = &mut tree {
+            store::spell_out(tree);
         }
         let (settings, _) = store::read(&mut reader, tree.as_ref().map(Value::root).as_ref());
         if let Some(template) = tree.as_ref().and_then(|tree| tree.get("template")) {
@@ -54,18 +57,9 @@ impl StoreSettings {
     pub fn from_url(url: &str) -> Result<Self, ConfigErrors> {
         let mut reader = Reader::new("url", url, &NoEnvironment);
         let place = Place::at(1, 1, url.chars().count().max(1));
-        let key = Key {
-            text: "url".to_owned(),
-            place,
-        };
-        let value = Node {
-            place,
-            kind: Kind::Text(url.to_owned()),
-        };
-        let tree = Node {
-            place,
-            kind: Kind::Map(vec![Entry { key, value }]),
-        };
+        let kind = Kind::Text(url.to_owned());
+        let mut tree = Node { place, kind };
+        store::spell_out(&mut tree);
         let (settings, _) = store::read(&mut reader, Some(&Value::root(&tree)));
         reader.finish()?;
         Ok(settings)

@@ -71,16 +71,22 @@ pub(super) fn read_all(
     fields: &Fields<'_>,
     counting: Counting,
 ) -> Vec<Band> {
+    let burst = burst(reader, fields);
     if let Some(value) = fields.get("rate") {
         let band = match value.node.kind {
             Kind::Map(_) => rate_as_map(reader, &value),
-            _ => from_text(reader, &value, counting),
+            _ => from_parts(reader, &value, burst, None, counting),
         };
         return band.into_iter().collect();
     }
     let Some(value) = fields.get("bands") else {
         return Vec::new();
     };
+    if let Some((_, burst)) = burst {
+        let fault = Fault::new("`burst` goes with `rate`, and this limit has `bands`");
+        let help = "write it into its band, for example `bands: [10/s burst 50, 1000/h]`";
+        reader.error(burst.key_spot(), fault.help(help));
+    }
     let items = reader.list(&value);
     if items.len() > BANDS_MAX {
         let fault = Fault::new(format!("a limit has at most {BANDS_MAX} bands"));
@@ -114,21 +120,34 @@ pub(super) fn from_text(
     value: &Value<'_>,
     counting: Counting,
 ) -> Option<Band> {
-    let (text, rate) = reader.parse(value, |text| Ok((text.to_owned(), rate::parse(text)?)))?;
-    let band = build(text, rate, None, counting);
-    reader.accept(value, band)
+    from_parts(reader, value, None, None, counting)
 }
 
 fn from_map(reader: &mut Reader<'_>, value: &Value<'_>, counting: Counting) -> Option<Band> {
     let fields = reader.fields(value, &BAND)?;
     let label = reader.setting(&fields, "label", name);
-    let burst_value = fields.get("burst");
-    let burst = reader.setting(&fields, "burst", |text| whole(text, &(0..=u64::MAX)));
-    let rate_value = fields.get("rate")?;
-    let (mut text, mut rate) = reader.parse(&rate_value, |text| {
-        Ok((text.to_owned(), rate::parse(text)?))
-    })?;
-    if let (Some(burst), Some(burst_value)) = (burst, burst_value) {
+    let burst = burst(reader, &fields);
+    from_parts(reader, &fields.get("rate")?, burst, label, counting)
+}
+
+/// Reads a burst that is written next to a rate.
+fn burst<'v>(reader: &mut Reader<'_>, fields: &Fields<'v>) -> Option<(u64, Value<'v>)> {
+    let value = fields.get("burst")?;
+    let burst = reader.parse(&value, |text| whole(text, &(0..=u64::MAX)))?;
+    Some((burst, value))
+}
+
+/// Reads a rate, and the burst that is written next to it.
+fn from_parts(
+    reader: &mut Reader<'_>,
+    rate_value: &Value<'_>,
+    burst: Option<(u64, Value<'_>)>,
+    label: Option<String>,
+    counting: Counting,
+) -> Option<Band> {
+    let (mut text, mut rate) =
+        reader.parse(rate_value, |text| Ok((text.to_owned(), rate::parse(text)?)))?;
+    if let Some((burst, burst_value)) = burst {
         if rate.burst.is_some() {
             let fault = Fault::new("the burst is there twice: in `rate` and as `burst`");
             reader.error(burst_value.key_spot(), fault.help("write one of the two"));
@@ -138,7 +157,7 @@ fn from_map(reader: &mut Reader<'_>, value: &Value<'_>, counting: Counting) -> O
         text = format!("{text} burst {burst}");
     }
     let band = build(text, rate, label, counting);
-    reader.accept(&rate_value, band)
+    reader.accept(rate_value, band)
 }
 
 fn build(

@@ -4,6 +4,7 @@ use super::client::networks;
 use super::descriptor;
 use super::fault::Fault;
 use super::fields::{CONDITION, PLACE};
+use super::foreign_path;
 use super::key::attribute_name;
 use super::reader::{Reader, Value};
 use super::scalar::{header_name, method};
@@ -84,9 +85,18 @@ fn path(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<PathPattern> {
     }
     let pattern = reader.parse(&value, |text| {
         PathPattern::parse(text).map_err(|why| {
-            Fault::new(why).help("for example `/api`, `/api/*/users` or `/files/**/raw$`")
+            let instead = foreign_path::instead_of(text);
+            let example = "for example `/api`, `/api/*/users` or `/files/**/raw$`";
+            Fault::new(why).help(instead.as_deref().unwrap_or(example))
         })
     })?;
+    if let Some(instead) = foreign_path::instead_of(pattern.as_str()) {
+        let fault = Fault::new(format!(
+            "{} matches only these characters: a path is no regular expression and has no parameters",
+            Fault::quote(pattern.as_str())
+        ));
+        reader.warn(value.spot(), fault.help(instead));
+    }
     if pattern.matches_only_empty() {
         let fault =
             Fault::new("`$` matches only a request without a path, and no HTTP door has one")

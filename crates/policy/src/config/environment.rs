@@ -101,6 +101,21 @@ pub(super) fn expand(text: &str, environment: &dyn Environment) -> Result<String
     Ok(expanded)
 }
 
+/// Returns the names of the variables that `text` refers to, in their order.
+pub(super) fn variables(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut is_escaped = false;
+    for (nth, part) in text.split("${").enumerate() {
+        if nth > 0 && !is_escaped {
+            let inside = part.split('}').next().unwrap_or_default();
+            let name = inside.split(":-").next().unwrap_or_default();
+            names.push(name.to_owned());
+        }
+        is_escaped = part.ends_with('$');
+    }
+    names
+}
+
 /// The value for what stands between the braces.
 fn look_up(inside: &str, environment: &dyn Environment) -> Result<String, Fault> {
     let (name, default) = match inside.split_once(":-") {
@@ -130,7 +145,7 @@ fn look_up(inside: &str, environment: &dyn Environment) -> Result<String, Fault>
 
 #[cfg(test)]
 mod tests {
-    use super::expand;
+    use super::{expand, variables};
 
     fn run(text: &str) -> Result<String, String> {
         let environment = |name: &str| match name {
@@ -157,6 +172,14 @@ mod tests {
         ] {
             assert_eq!(run(text).as_deref(), Ok(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn variables_are_named() {
+        let named = |text: &str| variables(text).join(" ");
+        assert_eq!(named("plain $5"), "");
+        assert_eq!(named("redis://${HOST}:${PORT:-6379}/$${X}"), "HOST PORT");
+        assert_eq!(named("${A"), "A");
     }
 
     #[test]

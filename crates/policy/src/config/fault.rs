@@ -13,6 +13,9 @@ const QUOTE_MAX: usize = 60;
 /// Longer messages are cut: they may quote what others say.
 const MESSAGE_MAX: usize = 400;
 
+/// Longer help is cut. It may list all fields of a section.
+const HELP_MAX: usize = 1_000;
+
 impl Fault {
     /// A fault that speaks for itself.
     pub(crate) fn new(message: impl AsRef<str>) -> Self {
@@ -25,7 +28,7 @@ impl Fault {
     /// Adds what to do about it.
     pub(crate) fn help(self, help: impl AsRef<str>) -> Self {
         Self {
-            help: Some(presentable(help.as_ref(), MESSAGE_MAX)),
+            help: Some(presentable(help.as_ref(), HELP_MAX)),
             ..self
         }
     }

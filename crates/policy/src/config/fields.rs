@@ -56,8 +56,8 @@ pub(super) static CONFIG: Table = Table {
         ),
         optional(
             "store",
-            Map(&STORE),
-            "Where buckets live, and what to do without it.",
+            Either(&[Text("redis://127.0.0.1:6379"), Map(&STORE)]),
+            "Where buckets live, and what to do without it: a URL or `memory`, or a map.",
         ),
         optional(
             "client",
@@ -150,7 +150,7 @@ pub(super) static LISTENER: Table = Table {
         required(
             "address",
             Text("127.0.0.1:8080"),
-            "An IP address and a port, or a unix socket: `unix:PATH` or `unix:PATH?mode=660`.",
+            "An IP address and a port, or a unix socket, `unix:PATH` or `unix:PATH?mode=660`; `localhost:8080` is `127.0.0.1:8080`, and `:8080` is every address.",
         ),
         optional("tls", Map(&TLS), "Speak TLS."),
         optional(
@@ -312,6 +312,11 @@ pub(super) static LIMIT: Table = Table {
             "How much: one band; or `unlimited`; or a map that says which plan tells.",
         ),
         optional(
+            "burst",
+            BURST,
+            "With `rate`: how much may come at once. Default: the amount.",
+        ),
+        optional(
             "bands",
             List(&Either(&[Text("10/s burst 50"), Map(&BAND)])),
             "How much: several bands, all of which must allow.",
@@ -455,8 +460,8 @@ pub(super) static BAND: Table = Table {
         required("rate", Text("1000/h"), "An amount per period."),
         optional(
             "burst",
-            Whole(0, u64::MAX),
-            "How much may come at once; the amount unless told.",
+            BURST,
+            "How much may come at once. Default: the amount.",
         ),
         optional(
             "label",
@@ -466,6 +471,9 @@ pub(super) static BAND: Table = Table {
     ],
     exactly_one: &[],
 };
+
+/// How much may come at once.
+const BURST: Shape = Whole(0, u64::MAX);
 
 /// One text or a list of them.
 pub(super) const TEXTS: Shape = Either(&[Text(""), List(&Text(""))]);

@@ -40,6 +40,12 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Vec<KeyPart> {
     parts
 }
 
+/// Reads one part of a key as a configuration spells it, such as `ip`, `token` or `header:X-Tenant`.
+/// Returns `None` for any other text.
+pub fn read_part(text: &str) -> Option<KeyPart> {
+    part(text).ok()
+}
+
 /// Reads one part of a key.
 pub(crate) fn part(text: &str) -> Result<KeyPart, Fault> {
     if let Some(part) = KEY.get(text) {

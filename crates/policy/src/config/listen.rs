@@ -5,7 +5,7 @@ use super::duration;
 use super::fault::Fault;
 use super::fields::{CONNECTIONS_MAX, LISTEN, LISTENER, TLS};
 use super::reader::{Reader, Value};
-use super::scalar::{pem_path, whole};
+use super::scalar::{self, pem_path, whole};
 use super::secret::Secret;
 use super::secret_setting::secret;
 use super::syntax::Kind;
@@ -116,6 +116,15 @@ impl Listener {
             age: None,
         }
     }
+}
+
+/// Reads an address as `listen` does: `127.0.0.1:8080`, `localhost:8080`, which is the same, or
+/// `:8080` for every address.
+///
+/// # Errors
+/// Says what is wrong with the text, and what to write.
+pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    scalar::listen_address(text).map_err(Fault::into_sentence)
 }
 
 /// Reads `listen`, which stands beside these `routes`.

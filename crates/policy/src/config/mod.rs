@@ -8,7 +8,7 @@
 //! | `reader` | walks the tree and collects what is wrong |
 //! | `listen`, `doors`, `store`, `addresses`, `admin`, `alerts`, `traces`, `statsd`, `client`, `respond`, `guard`, `route`, `policy`, `domain`, `reserve`, `limit`, `condition`, `descriptor`, `key`, `band`, `planned`, `plans`, `warn`, `unlimited`, `waiting`, `block`, `replaces` | its parts |
 //! | `template`, `naming` | how keys are named in the open layout |
-//! | `rate`, `duration`, `size`, `host`, `address`, `local_share`, `scalar`, `secret` | single values |
+//! | `rate`, `duration`, `size`, `host`, `address`, `foreign_path`, `local_share`, `scalar`, `secret` | single values |
 //! | `problem`, `fault`, `excerpt`, `suggest` | errors for people |
 //! | `alone`, `gateway` | parts of it on their own; the whole from a few flags |
 //! | `explain` | what a configuration means, in plain words |
@@ -34,6 +34,7 @@ mod excerpt;
 mod explain;
 mod fault;
 mod fields;
+mod foreign_path;
 mod gateway;
 mod guard;
 mod host;
@@ -85,7 +86,8 @@ pub use explain::{costs, explain, shadow};
 pub(crate) use fault::Fault;
 pub(crate) use fields::{BANDS_MAX, KEY_PARTS_MAX, LIMITS_MAX, POLICIES_MAX, optional, required};
 pub(crate) use key::part as parse_key_part;
-pub use listen::{ConnectionAge, Listen, Listener, Tls};
+pub use key::read_part as key_part;
+pub use listen::{ConnectionAge, Listen, Listener, Tls, listen_address};
 pub use local_share::LocalShare;
 pub use overrides::overrides;
 pub(crate) use plans::http_url as parse_http_url;
@@ -98,8 +100,8 @@ pub use schema::json_schema;
 pub use secret::Secret;
 pub(crate) use sources::read_from as read_sources;
 pub use store::{
-    Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls, StoreSettings,
-    StoreTarget,
+    KeyNames, Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls,
+    StoreSettings, StoreTarget,
 };
 pub(crate) use suggest::closest;
 pub(crate) use syntax::{
@@ -278,7 +280,19 @@ policies:
         KeyRules {
             address: self.client.address_rules(),
             secret: self.store.hash_key(),
+            literal: self.has_literal_keys(),
         }
+    }
+
+    /// Returns true if API keys and other secrets stand in the names of keys in Redis as they are sent:
+    /// where `store.key_names` is `literal`, or by default in the open layout beside rules of `FluxGate`,
+    /// which names its keys so.
+    pub fn has_literal_keys(&self) -> bool {
+        let redis = self.store.target.redis();
+        let is_open = redis.is_some_and(|redis| redis.layout == Layout::Open);
+        let is_literal = self.store.key_names.map(|names| names == KeyNames::Literal);
+        let by_default = || self.sources.iter().any(PolicySource::is_fluxgate);
+        is_open && is_literal.unwrap_or_else(by_default)
     }
 }
 
@@ -315,10 +329,6 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     if let Some(value) = section("plans") {
         plans::warn_about_unused(reader, &value, &plans, &policies);
     }
-    if let Some(value) = section("policies") {
-        client::warn_about_unsourced(reader, &value, section("guards").as_ref(), &client);
-        client::warn_about_invented(reader, &value, &policies, &client);
-    }
     if listen.grpc.is_some() {
         policies.iter_mut().for_each(Policy::expect_descriptors);
     }
@@ -328,9 +338,10 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
     });
     let sources =
         section("sources").map_or_else(Vec::new, |value| sources::read_all(reader, &value, &store));
-    let alerts = section("alerts").and_then(|value| alerts::read(reader, &value));
-    let traces = section("traces").and_then(|value| traces::read(reader, &value));
-    let statsd = section("statsd").and_then(|value| statsd::read(reader, &value));
+    if let Some(value) = section("policies") {
+        let around = (section("guards"), sources.as_slice());
+        client::warn(reader, (&value, &policies), &client, &around);
+    }
     let logs = section("logs").and_then(|value| traces::read_logs(reader, &value));
     let admin = section("admin").and_then(|value| admin::read(reader, &value, &listen, &store));
     for policy in &mut policies {
@@ -347,9 +358,9 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
         plans,
         addresses,
         sources,
-        alerts,
-        traces,
-        statsd,
+        alerts: section("alerts").and_then(|value| alerts::read(reader, &value)),
+        traces: section("traces").and_then(|value| traces::read(reader, &value)),
+        statsd: section("statsd").and_then(|value| statsd::read(reader, &value)),
         logs: logs.unwrap_or_default(),
         admin,
         warnings: Vec::new(),

@@ -2,6 +2,7 @@
 
 use super::defaults;
 use super::environment::Environment;
+use super::store;
 use super::syntax::{Entry, Key, Kind, Node, Place};
 
 /// A variable and the setting that it overrides.
@@ -17,7 +18,7 @@ struct Override {
 /// Section of fields that stand at the top of the configuration.
 const TOP: &str = "";
 
-const OVERRIDES: [Override; 32] = [
+const OVERRIDES: [Override; 33] = [
     setting("TIDEGATE_MODE", TOP, "mode"),
     setting("TIDEGATE_LISTEN_HTTP", "listen", "http"),
     setting("TIDEGATE_LISTEN_GRPC", "listen", "grpc"),
@@ -72,6 +73,7 @@ const OVERRIDES: [Override; 32] = [
     setting("TIDEGATE_STORE_TAG", "store", "tag"),
     setting("TIDEGATE_STORE_LAYOUT", "store", "layout"),
     setting("TIDEGATE_STORE_TEMPLATE", "store", "template"),
+    setting("TIDEGATE_STORE_KEY_NAMES", "store", "key_names"),
     setting("TIDEGATE_STORE_DENY_CACHE", "store", "deny_cache"),
     Override {
         instead_of: &["key_secret_file"],
@@ -112,6 +114,11 @@ pub fn overrides() -> impl Iterator<Item = (&'static str, String)> {
 /// Puts what variables say into the tree, so that the same rules read it; then the environment's
 /// defaults. A variable that is set to nothing counts as not set.
 pub(super) fn apply(root: &mut Node, environment: &dyn Environment) {
+    if let Kind::Map(sections) = &mut root.kind {
+        for section in sections.iter_mut().filter(|it| it.key.text == "store") {
+            store::spell_out(&mut section.value);
+        }
+    }
     for entry in &OVERRIDES {
         let text = environment.variable(entry.variable);
         let Some(text) = text.filter(|text| !text.is_empty()) else {

@@ -51,6 +51,11 @@ pub(super) fn read(
     if !is_map(&value) || !known.any(|field| value.node.get(field.name).is_some()) {
         return None;
     }
+    if let Some(burst) = fields.get("burst") {
+        let fault = Fault::new("`burst` has no effect: the plan sets the burst of each rate");
+        let help = "remove it; for `default`, write `default: 10/s burst 50`";
+        reader.error(burst.key_spot(), fault.help(help));
+    }
     let mut bands = Vec::new();
     let plan = planned(reader, &value, counting, sources, &mut bands);
     Some((bands, plan))

@@ -17,7 +17,14 @@ pub struct Problem {
     path: String,
     fault: Fault,
     excerpt: Option<Excerpt>,
+    /// The variables that the value refers to.
+    variables: Vec<String>,
+    /// More lines on which the same variables cause the same problem, up to [`LINES_MAX`].
+    more_lines: Vec<usize>,
 }
+
+/// The most lines that are listed of one problem.
+const LINES_MAX: usize = 5;
 
 /// Whether a problem stops the configuration from being used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +36,9 @@ pub enum Severity {
 }
 
 /// Everything that is wrong with a configuration, in the order of the file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Its `Debug` is its `Display`, because that is what a program prints whose `main` returns it.
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConfigErrors {
     file: Arc<str>,
     problems: Vec<Problem>,
@@ -45,7 +54,7 @@ impl Problem {
         severity: Severity,
         (place, path): (Place, String),
         fault: Fault,
-        excerpt: Option<Excerpt>,
+        variables: Vec<String>,
     ) -> Self {
         Self {
             file,
@@ -53,17 +62,55 @@ impl Problem {
             place,
             path,
             fault,
-            excerpt,
+            excerpt: None,
+            variables,
+            more_lines: Vec::new(),
         }
+    }
+
+    /// Adds the line that it points at.
+    pub(super) fn with_excerpt(self, excerpt: Option<Excerpt>) -> Self {
+        Self { excerpt, ..self }
     }
 
     pub(super) fn place(&self) -> Place {
         self.place
     }
 
-    /// Returns true if it is this fault at this place, through whichever alias.
-    pub(super) fn is(&self, file: &str, place: Place, fault: &Fault) -> bool {
-        self.fault == *fault && &*self.file == file && self.place.written() == place.written()
+    /// Returns true if another problem need not be reported, and adds its line to this one if it has
+    /// another. It is the same fault at the same place through another alias, or caused by the same
+    /// variable.
+    pub(super) fn covers(&mut self, other: &Self) -> bool {
+        if self.file != other.file {
+            return false;
+        }
+        if let (Place::Variable(one), Place::Variable(two)) = (self.place, other.place) {
+            let is_same = self.fault == other.fault || !self.is_same_setting(other);
+            return one == two && is_same;
+        }
+        if self.place.written() == other.place.written() {
+            return self.fault == other.fault;
+        }
+        let covers = !self.variables.is_empty()
+            && self.variables == other.variables
+            && self.fault.message == other.fault.message;
+        if let (true, Some(line)) = (covers, other.line())
+            && self.more_lines.len() < LINES_MAX
+            && self.line() != Some(line)
+            && !self.more_lines.contains(&line)
+        {
+            self.more_lines.push(line);
+        }
+        covers
+    }
+
+    /// Returns true for the same setting, and for items of the same list.
+    fn is_same_setting(&self, other: &Self) -> bool {
+        let setting = |path: &str| {
+            path.trim_end_matches(|c: char| "[]".contains(c) || c.is_ascii_digit())
+                .to_owned()
+        };
+        setting(&self.path) == setting(&other.path)
     }
 
     /// The name of the file.
@@ -133,6 +180,13 @@ impl fmt::Display for Problem {
         if let Some(line) = self.place.alias() {
             writeln!(f, "   note: repeated by the alias on line {line}")?;
         }
+        if let [first, more @ ..] = self.more_lines.as_slice() {
+            let lines = if more.is_empty() { "line" } else { "lines" };
+            write!(f, "   note: the same on {lines} {first}")?;
+            more.iter().try_for_each(|line| write!(f, ", {line}"))?;
+            let is_all = self.more_lines.len() < LINES_MAX;
+            writeln!(f, "{}", if is_all { "" } else { " …" })?;
+        }
         if let Some(help) = self.help() {
             writeln!(f, "   help: {help}")?;
         }
@@ -178,6 +232,12 @@ impl fmt::Display for ConfigErrors {
             write!(f, ", of which the first {} are shown", self.problems.len())?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Walks the tree, and collects what is wrong with it.
 
-use super::environment::{Environment, expand};
+use super::environment::{self, Environment, expand};
 use super::excerpt::excerpt;
 use super::fault::Fault;
 use super::problem::{ConfigErrors, Problem, Severity};
 use super::syntax::{Key, Kind, Node, Place};
 use crate::mask;
+use std::collections::BTreeMap;
 use std::mem;
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub(crate) struct Reader<'a> {
     more_errors: usize,
     warnings: Vec<Problem>,
     expanded: usize,
+    /// The variables that values refer to, by the place of the value.
+    variables: BTreeMap<Place, Vec<String>>,
 }
 
 /// Another text, whose lines follow those of the first.
@@ -142,6 +145,7 @@ impl<'a> Reader<'a> {
             more_errors: 0,
             warnings: Vec::new(),
             expanded: 0,
+            variables: BTreeMap::new(),
         }
     }
 
@@ -192,39 +196,40 @@ impl<'a> Reader<'a> {
 
     /// Notes an error.
     pub(crate) fn error(&mut self, spot: (Place, String), fault: Fault) {
-        if self.is_noted(&self.errors, spot.0, &fault) {
-            return;
-        }
-        if self.errors.len() < PROBLEMS_MAX {
-            let problem = self.problem(Severity::Error, spot, fault);
-            self.errors.push(problem);
-        } else {
-            self.more_errors = self.more_errors.saturating_add(1);
-        }
+        self.note(Severity::Error, spot, fault);
     }
 
     /// Notes a warning.
     pub(crate) fn warn(&mut self, spot: (Place, String), fault: Fault) {
-        let is_noted = self.is_noted(&self.warnings, spot.0, &fault);
-        if !is_noted && self.warnings.len() < PROBLEMS_MAX {
-            let problem = self.problem(Severity::Warning, spot, fault);
-            self.warnings.push(problem);
-        }
+        self.note(Severity::Warning, spot, fault);
     }
 
-    /// Returns true if the same is noted of the same characters: an alias repeats the place of its
-    /// value.
-    fn is_noted(&self, noted: &[Problem], place: Place, fault: &Fault) -> bool {
-        let (file, _, place) = self.source(place);
-        noted.iter().any(|it| it.is(file, place, fault))
-    }
-
-    fn problem(&self, severity: Severity, spot: (Place, String), fault: Fault) -> Problem {
+    fn note(&mut self, severity: Severity, spot: (Place, String), fault: Fault) {
+        let variables = self.variables.get(&spot.0.written());
+        let variables = variables.cloned().unwrap_or_default();
         let (file, text, place) = self.source(spot.0);
         // Excerpts hide secrets by the keys on their lines. An alias separates the value from its key.
         let is_hidden = place.alias().is_some() && mask::is_secret_path(&spot.1);
-        let excerpt = excerpt(text, place).filter(|_| !is_hidden);
-        Problem::new(Arc::clone(file), severity, (place, spot.1), fault, excerpt)
+        let problem = Problem::new(
+            Arc::clone(file),
+            severity,
+            (place, spot.1),
+            fault,
+            variables,
+        );
+        let noted = match severity {
+            Severity::Error => &mut self.errors,
+            Severity::Warning => &mut self.warnings,
+        };
+        if noted.iter_mut().any(|it| it.covers(&problem)) {
+            return;
+        }
+        if noted.len() < PROBLEMS_MAX {
+            let excerpt = excerpt(text, place).filter(|_| !is_hidden);
+            noted.push(problem.with_excerpt(excerpt));
+        } else if severity == Severity::Error {
+            self.more_errors = self.more_errors.saturating_add(1);
+        }
     }
 
     /// The text that a place is in, what it is called, and where the place is in it.
@@ -275,6 +280,10 @@ impl<'a> Reader<'a> {
         // What a variable holds is not expanded again.
         if matches!(value.node.place, Place::Variable(_)) {
             return Some(text.clone());
+        }
+        let variables = environment::variables(text);
+        if !variables.is_empty() {
+            self.variables.insert(value.node.place.written(), variables);
         }
         let environment = self.environment_at(value.node.place);
         let expanded = expand(text, environment).and_then(|text| {

@@ -6,7 +6,7 @@ use super::reader::Reader;
 use super::table::Fields;
 use crate::client::canonical;
 use ipnet::IpNet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 
 /// Names are at most this long: they appear in headers, metrics and keys.
@@ -97,21 +97,31 @@ pub(super) fn network(text: &str) -> Result<IpNet, Fault> {
     Ok(canonical(network))
 }
 
-/// Reads an address to listen on.
+/// Reads an address to listen on. `localhost:8080` is `127.0.0.1:8080`; `:8080` is `[::]:8080`, which
+/// is every address, of IPv4 too.
 pub(super) fn listen_address(text: &str) -> Result<SocketAddr, Fault> {
-    let local = text.strip_prefix("localhost:");
-    let text = local.map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
+    let (host, port) = match text.rsplit_once(':') {
+        Some(("localhost", port)) => (Some(IpAddr::V4(Ipv4Addr::LOCALHOST)), port),
+        Some(("", port)) => (Some(IpAddr::V6(Ipv6Addr::UNSPECIFIED)), port),
+        _ => (None, text.trim_start_matches("*:")),
+    };
+    match (host, port.parse::<u16>()) {
+        (Some(host), Ok(port)) => return Ok(SocketAddr::new(host, port)),
+        (None, Ok(port)) => {
+            let message = format!("{} has no address to listen on", Fault::quote(text));
+            let help = format!(
+                "write localhost:{port} for this machine only, or :{port} for every address"
+            );
+            return Err(Fault::new(message).help(help));
+        }
+        _ => {}
+    }
     text.parse().map_err(|_| {
-        let message = format!("{} is not an address to listen on", Fault::quote(&text));
-        let port = text.trim_start_matches(['*', ':']);
-        let help = match port.parse::<u16>() {
-            Ok(port) => format!(
-                "write 127.0.0.1:{port} for this machine only, or 0.0.0.0:{port} for every IPv4 address"
-            ),
-            Err(_) => "expected an IP address and a port, for example `127.0.0.1:8080` or `[::]:8080`"
-                .to_owned(),
-        };
-        Fault::new(message).help(help)
+        let message = format!("{} is not an address to listen on", Fault::quote(text));
+        Fault::new(message).help(
+            "expected an IP address and a port, for example `127.0.0.1:8080` or `[::1]:8080`; \
+             `localhost:8080` for this machine only, or `:8080` for every address",
+        )
     })
 }
 
@@ -162,16 +172,26 @@ mod tests {
 
     #[test]
     fn listening_needs_an_address_and_a_port() {
-        for text in ["127.0.0.1:80", "localhost:80", "[::]:80", "0.0.0.0:0"] {
-            assert!(listen_address(text).is_ok(), "{text}");
+        for (text, read) in [
+            ("127.0.0.1:80", "127.0.0.1:80"),
+            ("localhost:80", "127.0.0.1:80"),
+            (":80", "[::]:80"),
+            ("[::]:80", "[::]:80"),
+            ("0.0.0.0:0", "0.0.0.0:0"),
+        ] {
+            assert_eq!(listen_address(text).unwrap().to_string(), read, "{text}");
         }
         for text in [
             "80",
-            ":80",
             "*:80",
             "example.com:80",
             "127.0.0.1",
             "localhost:http",
+            "localhost",
+            ":",
+            "::80",
+            "::1:80",
+            ":65536",
         ] {
             assert!(listen_address(text).is_err(), "{text}");
         }

@@ -193,10 +193,9 @@ fn unknown_field(table: &Table, value: &Value<'_>, name: &str) -> Fault {
         table.title(value)
     );
     let names: Vec<&str> = table.names().collect();
-    Fault::new(message).help(match closest(name, names.iter().copied()) {
-        Some(meant) => format!("did you mean `{meant}`?"),
-        None => format!("expected {}", one_of(&names)),
-    })
+    let meant = closest(name, names.iter().copied());
+    let meant = meant.map_or_else(String::new, |meant| format!("did you mean `{meant}`? "));
+    Fault::new(message).help(format!("{meant}expected {}", one_of(&names)))
 }
 
 fn missing_field(table: &Table, value: &Value<'_>, field: &Field) -> Fault {

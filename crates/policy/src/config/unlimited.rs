@@ -11,7 +11,8 @@ use tidegate_core::Mode;
 const UNLIMITED: &str = "unlimited";
 
 /// What says how to count, and so says nothing here.
-const NOT_COUNTED: [&str; 11] = [
+const NOT_COUNTED: [&str; 12] = [
+    "burst",
     "algorithm",
     "align",
     "charge",

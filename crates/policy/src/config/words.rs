@@ -2,7 +2,7 @@
 
 use super::fault::Fault;
 use super::local_share::LocalShare;
-use super::store::{Layout, ModeWord};
+use super::store::{KeyNames, Layout, ModeWord};
 use super::suggest::closest;
 use crate::admin::Role;
 use crate::alerts::{AlertFormat, AlertKind};
@@ -227,6 +227,12 @@ pub(super) static TAG: Words<Tag> = Words {
     noun: "a hash tag",
     meanings: &[("subject", Tag::Subject), ("policy", Tag::Policy)],
     known_elsewhere: &[("key", "subject")],
+};
+
+pub(super) static KEY_NAMES: Words<KeyNames> = Words {
+    noun: "a form of names",
+    meanings: &[("hashed", KeyNames::Hashed), ("literal", KeyNames::Literal)],
+    known_elsewhere: &[("hash", "hashed"), ("plain", "literal")],
 };
 
 pub(super) static LAYOUT: Words<Layout> = Words {

@@ -36,7 +36,9 @@ mod yaml;
 pub use crate::source::Named;
 pub use collector::collector;
 pub use envoy::{EnvoyOptions, envoy};
-pub use fluxgate::{RuleSetRecord, fluxgate, fluxgate_rule_sets, fluxgate_rules};
+pub use fluxgate::{
+    RuleSetRecord, fluxgate, fluxgate_collection, fluxgate_rule_sets, fluxgate_rules,
+};
 pub use gateway::gateway;
 pub use limitador::limitador;
 pub use note::Note;
@@ -95,6 +97,13 @@ impl Imported {
             &environment,
         )?;
         Ok(self)
+    }
+
+    /// Returns true if the configuration reads from `MongoDB`, so that the program needs its driver.
+    pub fn uses_mongodb(&self) -> bool {
+        let words = self.base.split([' ', '\n']);
+        // The text is ours: no value begins a word so.
+        words.into_iter().any(|word| word == "mongodb:")
     }
 
     /// What has no counterpart, and what is otherwise here, in the order of the files.

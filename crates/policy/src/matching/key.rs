@@ -13,10 +13,14 @@ use super::secret::{is_secret_name, push_fingerprint, replace_by_fingerprint};
 use crate::limit::AddressRules;
 use crate::{KeyPart, Limit, Missing};
 use std::fmt;
+use std::ops::Range;
 
 /// Values of more bytes than this stand as a hash, so that clients cannot fill the store with
 /// names.
 pub(super) const VALUE_BYTES_MAX: usize = 64;
+
+/// The same where names are kept as other systems know them.
+const LITERAL_BYTES_MAX: usize = 256;
 
 /// The same for all entries of a descriptor together, as they stand in a key.
 const ENTRIES_BYTES_MAX: usize = 128;
@@ -28,6 +32,10 @@ pub struct KeyRules {
     pub address: AddressRules,
     /// Keys the hashes of secrets and of long values (`store.key_secret`).
     pub secret: Option<[u8; 32]>,
+    /// Keeps secrets and values of up to 256 bytes as they are sent, in the names of buckets whose keys
+    /// have a template (`store.key_names`): another system knows them by these names. They are shown as
+    /// hashes all the same.
+    pub literal: bool,
 }
 
 /// The key of one limit, prepared.
@@ -37,6 +45,16 @@ pub(super) struct Key {
     prefix: String,
     parts: Vec<Part>,
     missing: Missing,
+    /// Whether a template names its keys in Redis.
+    is_open: bool,
+}
+
+/// The text that a key was written to: where its pieces are.
+pub(super) struct Written {
+    /// The end of the name of the bucket, which begins where the text was appended.
+    pub(super) end: usize,
+    /// The subject as people are shown it.
+    pub(super) subject: Range<usize>,
 }
 
 #[derive(Debug)]
@@ -84,6 +102,7 @@ impl fmt::Debug for KeyRules {
         f.debug_struct("KeyRules")
             .field("address", &self.address)
             .field("secret", &self.secret.map(|_| "***"))
+            .field("literal", &self.literal)
             .finish()
     }
 }
@@ -111,10 +130,11 @@ impl Key {
             prefix,
             parts,
             missing: limit.missing,
+            is_open: limit.template.is_some(),
         }
     }
 
-    /// Appends the name of the bucket to `text` and tells where the subject begins in it.
+    /// Appends the name of the bucket to `text`, and the subject as it is shown where that differs.
     ///
     /// `None` where an identity is absent and nothing is to stand in for it; what was appended
     /// until then is left to the caller.
@@ -124,21 +144,42 @@ impl Key {
         facts: &Facts<'_>,
         rules: &KeyRules,
         text: &mut String,
-    ) -> Option<usize> {
+    ) -> Option<Written> {
         text.push_str(&self.prefix);
-        let subject = text.len();
+        let start = text.len();
+        let is_literal = rules.literal && self.is_open;
+        self.write_parts(facts, rules, is_literal, text)?;
+        let end = text.len();
+        let subject = if is_literal && self.parts.iter().any(|part| part.is_secret) {
+            self.write_parts(facts, rules, false, text)?;
+            end..text.len()
+        } else {
+            start..end
+        };
+        Some(Written { end, subject })
+    }
+
+    /// Appends all parts. With `is_literal`, secrets and long values stand as they are.
+    #[inline]
+    fn write_parts(
+        &self,
+        facts: &Facts<'_>,
+        rules: &KeyRules,
+        is_literal: bool,
+        text: &mut String,
+    ) -> Option<()> {
         for (i, part) in self.parts.iter().enumerate() {
             if i > 0 {
                 text.push(',');
             }
-            if !part.write(facts, rules, text) {
+            if !part.write(facts, rules, is_literal, text) {
                 if self.missing != Missing::Address {
                     return None;
                 }
                 part.write_missing(facts, rules, text);
             }
         }
-        Some(subject)
+        Some(())
     }
 }
 
@@ -148,12 +189,8 @@ impl Part {
     fn new(part: &KeyPart, limit: &Limit) -> Self {
         let names = entry_names(limit);
         let is_secret = match part {
-            KeyPart::ApiKey => true,
             KeyPart::Descriptor => names.iter().flatten().any(|name| is_secret_name(name)),
-            KeyPart::Header(name) | KeyPart::Attr(name) | KeyPart::DescriptorEntry { name, .. } => {
-                is_secret_name(name)
-            }
-            _ => false,
+            part => part.is_secret(),
         };
         Self {
             of: part.clone(),
@@ -164,7 +201,13 @@ impl Part {
     }
 
     /// Appends the part, or nothing and `false` where what it names is absent.
-    fn write(&self, facts: &Facts<'_>, rules: &KeyRules, text: &mut String) -> bool {
+    fn write(
+        &self,
+        facts: &Facts<'_>,
+        rules: &KeyRules,
+        is_literal: bool,
+        text: &mut String,
+    ) -> bool {
         match (&self.of, facts.ip) {
             (KeyPart::Global, _) => text.push_str(&self.label),
             (KeyPart::Ip, Some(ip)) => {
@@ -181,7 +224,12 @@ impl Part {
                 };
                 text.push_str(&self.label);
                 text.push(':');
-                if self.is_secret || value.len() > VALUE_BYTES_MAX {
+                let longest = if is_literal {
+                    LITERAL_BYTES_MAX
+                } else {
+                    VALUE_BYTES_MAX
+                };
+                if (self.is_secret && !is_literal) || value.len() > longest {
                     push_fingerprint(text, &self.label, value, rules.secret.as_ref());
                 } else if *part == KeyPart::Method && value.contains(char::is_lowercase) {
                     // Conditions take `get` for `GET`, and so do applications.

@@ -203,11 +203,11 @@ impl Search<'_> {
             return Tried::PassedOver;
         };
         let start = self.text.len();
-        if let Some(subject) = key.write(by.facts, self.rules, self.text) {
+        if let Some(written) = key.write(by.facts, self.rules, self.text) {
             self.met.push(Met {
                 limit: number,
-                bucket: start..self.text.len(),
-                subject: subject..self.text.len(),
+                bucket: start..written.end,
+                subject: written.subject,
                 descriptor: by.descriptor,
                 planned: by.planned,
             });

@@ -5,7 +5,6 @@ use crate::Policy;
 use crate::config::{Counting, build_band};
 use crate::limit::{Band, KeyPart, Limit};
 use crate::lookup::Marked;
-use crate::matching::is_secret_name;
 use std::time::Duration;
 
 /// Identifies the band of every plan: the same whatever it says, so that another amount or another
@@ -152,13 +151,7 @@ impl Plan {
 
     /// Whether its subjects are secrets, such as API keys.
     pub fn hides_subject(&self) -> bool {
-        match &self.subject {
-            KeyPart::ApiKey => true,
-            KeyPart::Header(name) | KeyPart::Attr(name) | KeyPart::DescriptorEntry { name, .. } => {
-                is_secret_name(name)
-            }
-            _ => false,
-        }
+        self.subject.is_secret()
     }
 
     fn unknown(&self) -> Answer {

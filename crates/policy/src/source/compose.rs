@@ -3,9 +3,10 @@
 use super::document::{Document, DocumentKind};
 use super::{PolicySource, json};
 use crate::config::{
-    Below, Config, ConfigErrors, Entry, Environment, Fault, Kind, Node, Place, Reader,
-    read_sources, read_syntax,
+    Below, Config, ConfigErrors, Entry, Environment, Fault, Kind, Node, POLICIES_MAX, Place,
+    Reader, read_sources, read_syntax,
 };
+use std::collections::BTreeMap;
 use std::iter;
 
 /// How much of a hash is enough to tell versions apart.
@@ -28,8 +29,22 @@ pub struct Part<'a> {
     /// Whether the text was translated from another language, so that whatever else it says is left
     /// out. Else it is an error.
     pub is_translated: bool,
+    /// Whether its policies stand each for itself: one whose name is taken, or for which there is no room,
+    /// is left out with a warning. Else it is an error.
+    pub is_separable: bool,
     /// Whether it may refer to variables: whoever can write it can then read them.
     pub is_trusted: bool,
+}
+
+/// A policy of a part that is not served, because of what the texts before it say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The number of the part, counted from 0.
+    pub part: usize,
+    /// The policy.
+    pub policy: String,
+    /// Why it is left out, in a sentence without its end.
+    pub why: String,
 }
 
 /// A file and what its sources say, read as one.
@@ -41,6 +56,8 @@ pub struct Composed {
     pub documents: Vec<Document>,
     /// Differs whenever one of the texts does; the same wherever the same is composed.
     pub version: String,
+    /// Policies of separable parts that are not among them.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl Config {
@@ -59,6 +76,7 @@ impl Config {
     ///         text: "policies: [{ name: api, limits: [{ name: all, rate: 5/s }] }]",
     ///     },
     ///     is_translated: false,
+    ///     is_separable: false,
     ///     is_trusted: false,
     /// };
     /// let composed = Config::compose(own, &[part], &NoEnvironment)?;
@@ -82,6 +100,7 @@ impl Config {
         let mut stack = Stack {
             begins: Vec::new(),
             end: after(0, own.text),
+            left_out: Vec::new(),
         };
         for part in parts {
             stack.add(&mut reader, tree.as_mut(), part);
@@ -92,6 +111,7 @@ impl Config {
             config,
             documents: documents.unwrap_or_default(),
             version: version(own, parts),
+            left_out: stack.left_out,
         })
     }
 
@@ -107,6 +127,7 @@ impl Config {
         let part = Part {
             named: policies,
             is_translated: true,
+            is_separable: false,
             is_trusted: true,
         };
         Self::compose(own, &[part], environment).map(|it| it.config)
@@ -208,6 +229,7 @@ struct Stack {
     begins: Vec<usize>,
     /// The line before the first of the next.
     end: usize,
+    left_out: Vec<LeftOut>,
 }
 
 impl Stack {
@@ -243,7 +265,10 @@ impl Stack {
             Some(Kind::Map(own)) => own,
             _ => &mut nowhere,
         };
-        for section in sections {
+        for mut section in sections {
+            if part.is_separable && section.key.text == DocumentKind::Policy.section() {
+                self.leave_out(reader, own, &mut section);
+            }
             let is_known = DocumentKind::ALL
                 .iter()
                 .any(|kind| kind.section() == section.key.text);
@@ -256,6 +281,47 @@ impl Stack {
                 );
             }
         }
+    }
+
+    /// Takes those policies out of `section`, of the part that was added last, that cannot be beside those
+    /// in `own`.
+    fn leave_out(&mut self, reader: &mut Reader<'_>, own: &[Entry], section: &mut Entry) {
+        let name = |item: &Node| {
+            let name = item.get(DocumentKind::Policy.name_field());
+            let name = name.and_then(Node::as_text);
+            name.unwrap_or_default().trim().to_owned()
+        };
+        let own = own.iter().find(|it| it.key.text == section.key.text);
+        let own = match own.map(|it| &it.value.kind) {
+            Some(Kind::List(items)) => items.as_slice(),
+            _ => &[],
+        };
+        let Kind::List(items) = &mut section.value.kind else {
+            return;
+        };
+        let taken: BTreeMap<String, Place> = own.iter().map(|it| (name(it), it.place)).collect();
+        let mut room = POLICIES_MAX.saturating_sub(own.len());
+        let part = self.begins.len().saturating_sub(1);
+        items.retain(|item| {
+            let policy = name(item);
+            let why = match taken.get(&policy) {
+                Some(first) => match reader.line_of(*first) {
+                    Some(line) => format!("there is a policy of that name already, on {line}"),
+                    None => "there is a policy of that name already".to_owned(),
+                },
+                None if room == 0 => {
+                    format!("there are {POLICIES_MAX} policies already, and no more are supported")
+                }
+                None => {
+                    room = room.saturating_sub(1);
+                    return true;
+                }
+            };
+            let message = format!("policy {} is left out: {why}", Fault::quote(&policy));
+            reader.warn((item.place, policy.clone()), Fault::new(message));
+            self.left_out.push(LeftOut { part, policy, why });
+            false
+        });
     }
 
     /// The documents of `tree`, which is made of these texts.

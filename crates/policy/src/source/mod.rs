@@ -15,7 +15,7 @@ mod compose;
 mod document;
 mod json;
 
-pub use compose::{Composed, Named, Part, digest, has_documents};
+pub use compose::{Composed, LeftOut, Named, Part, digest, has_documents};
 pub use document::{Document, DocumentKind};
 
 use crate::config::{Secret, StoreSettings};
@@ -195,6 +195,15 @@ impl PolicySource {
     /// asks, and how often, may differ.
     pub fn is_same_place(&self, other: &Self) -> bool {
         self.name == other.name && self.origin.is_same_place(&other.origin)
+    }
+
+    /// Returns true if it has rules of `FluxGate`.
+    pub fn is_fluxgate(&self) -> bool {
+        match &self.origin {
+            PolicyOrigin::RuleSets(_) | PolicyOrigin::MongoDb(_) => true,
+            PolicyOrigin::Http { format, .. } => *format == Format::Fluxgate,
+            PolicyOrigin::Keeper(_) | PolicyOrigin::Shelf(_) => false,
+        }
     }
 
     /// Whether it may be written to from here.

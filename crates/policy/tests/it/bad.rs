@@ -71,3 +71,11 @@ fn files() -> Vec<PathBuf> {
 fn is_blessing() -> bool {
     std::env::var_os("TIDEGATE_BLESS").is_some()
 }
+
+#[test]
+fn an_error_that_main_returned_was_printed_as_a_structure() {
+    let errors = Config::from_yaml("polices: []").unwrap_err();
+    let printed = format!("{errors:?}");
+    assert_eq!(printed, errors.to_string());
+    assert!(printed.contains("did you mean `policies`?"), "{printed}");
+}

@@ -1,7 +1,7 @@
 //! Variables, files, overrides, secrets.
 
 use crate::good::{EVERYTHING, everything};
-use tidegate_policy::config::{NoEnvironment, overrides};
+use tidegate_policy::config::{NoEnvironment, Problem, overrides};
 use tidegate_policy::{Config, Tag};
 
 const SMALL: &str = "policies: [{ name: p, limits: [{ name: l, rate: \"${RATE:-1/s}\" }] }]";
@@ -158,4 +158,59 @@ fn the_same_secret_makes_the_same_keys() {
     assert_eq!(with("a"), with("a"));
     assert_ne!(with("a"), with("b"));
     assert_eq!(Config::built_in().key_rules().secret, None);
+}
+
+#[test]
+fn a_bad_value_of_a_variable_was_reported_at_every_place_of_use() {
+    let text = "
+policies:
+  - name: p
+    limits:
+      - { name: a, rate: '${RATE}' }
+      - { name: b, rate: '${RATE}' }
+      - { name: c, bands: ['${RATE}', '${OTHER}'] }
+      - { name: d, rate: fast }
+      - { name: e, rate: fast }
+";
+    let variables = [("RATE", "fast"), ("OTHER", "fast")];
+    let errors = Config::parse(text, "x", &set(&variables)).unwrap_err();
+    let lines: Vec<_> = errors.problems().iter().map(Problem::line).collect();
+    // Another variable, and values that are written, are mistakes of their own.
+    assert_eq!(lines, [Some(5), Some(7), Some(8), Some(9)], "{errors}");
+    assert!(
+        errors
+            .to_string()
+            .contains("note: the same on lines 6, 7\n"),
+        "{errors}"
+    );
+
+    let errors = Config::parse(text, "x", &set(&[("OTHER", "1/s")])).unwrap_err();
+    let unset = errors.to_string();
+    assert_eq!(
+        unset.matches("the variable `RATE` is not set").count(),
+        1,
+        "{unset}"
+    );
+}
+
+#[test]
+fn a_bad_value_of_a_variable_with_two_settings_was_reported_twice() {
+    let text = "
+store: { url: 'redis://127.0.0.1' }
+respond: { profile: collector }
+guards: [{ name: blacklist, refuse: ip, redis: { set: Blacklist } }]
+addresses: { ban: { guard: blacklist } }
+policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]
+";
+    for value in ["soon", "5000d"] {
+        let variables = [("BLACKLIST_UPDATE_PERIOD", value)];
+        let errors = Config::parse(text, "x", &set(&variables)).unwrap_err();
+        let named = errors.problems().iter();
+        let named = named.filter(|it| it.variable() == Some("BLACKLIST_UPDATE_PERIOD"));
+        assert_eq!(named.count(), 1, "{errors}");
+    }
+    // Items of one list are mistakes of their own.
+    let variables = [("TIDEGATE_CLIENT_TRUSTED_PROXIES", "a, b")];
+    let errors = Config::parse(SMALL, "x", &set(&variables)).unwrap_err();
+    assert_eq!(errors.count(), 2, "{errors}");
 }

@@ -447,3 +447,43 @@ fn problems_can_be_read_by_programs() {
     assert!(problem.help().unwrap().starts_with("expected `ip`"));
     assert_eq!(errors.file(), "x.yaml");
 }
+
+#[test]
+fn a_burst_next_to_a_rate_is_the_burst_of_the_rate() {
+    let (inside, beside) = (
+        one_limit("rate: 10/s burst 50"),
+        one_limit("rate: 10/s, burst: 50"),
+    );
+    assert_eq!(inside.bands[0].text, beside.bands[0].text);
+    assert_eq!(inside.bands[0].quota, beside.bands[0].quota);
+    assert_eq!(
+        one_limit("rate: 10/s, burst: 1_000").bands[0]
+            .quota
+            .capacity(),
+        1_000
+    );
+}
+
+#[test]
+fn a_store_may_be_a_url_alone() {
+    let policies = "policies: [{ name: p, limits: [{ name: l, rate: 1/s }] }]";
+    let read = |store: &str, variable: Option<(&str, &str)>| {
+        let environment = |name: &str| {
+            let (set, value) = variable?;
+            (set == name).then(|| value.to_owned())
+        };
+        let config = Config::parse(&format!("store: {store}\n{policies}"), "x", &environment);
+        config.unwrap_or_else(|e| panic!("{store}: {e}")).store
+    };
+    assert_eq!(read("memory", None), read("{ url: memory }", None));
+    let url = "redis://:${PASSWORD:-secret}@db:7000/2";
+    let alone = read(url, None);
+    assert_eq!(alone, read(&format!("{{ url: '{url}' }}"), None));
+    assert_eq!(alone.target.to_string(), "redis://:***@db:7000/2");
+    // Variables change single settings of it, as of a map.
+    let timeout = read("redis://db", Some(("TIDEGATE_STORE_TIMEOUT", "5ms")));
+    assert_eq!(timeout.timeout, Duration::from_millis(5));
+    assert_eq!(timeout.target.to_string(), "redis://db:6379");
+    let other = read("redis://db", Some(("TIDEGATE_STORE_URL", "memory")));
+    assert_eq!(other.target.to_string(), "memory");
+}

@@ -21,6 +21,7 @@ fn part<'a>(name: &'a str, text: &'a str) -> Part<'a> {
     Part {
         named: Named { name, text },
         is_translated: false,
+        is_separable: false,
         is_trusted: false,
     }
 }

@@ -161,6 +161,7 @@ fn a_rule_set_that_is_called_as_a_policy_of_the_file_is_told_with_both_places() 
                 text: &rules.to_part(),
             },
             is_translated: true,
+            is_separable: false,
             is_trusted: false,
         };
         Config::compose(own, &[part], &NoEnvironment)

@@ -117,3 +117,41 @@ impl fmt::Debug for Dialer {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use tokio::net::TcpSocket;
+
+    /// A server that is stopped, with a queue that is full: the system drops what comes.
+    #[tokio::test]
+    async fn a_lost_packet_was_waited_for_as_long_as_the_system_does() {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let listener = socket.listen(1).unwrap();
+        let address = listener.local_addr().unwrap();
+        let a_moment = Duration::from_millis(50);
+        let mut queued = Vec::new();
+        while let Ok(connected) = timeout(a_moment, TcpStream::connect(address)).await {
+            queued.push(connected.unwrap());
+        }
+        let redis = Address::new("127.0.0.1", address.port());
+        let mut ours = pin!(reach(&redis));
+        let mut systems = pin!(TcpStream::connect(address));
+        let both = async { tokio::join!(&mut ours, &mut systems) };
+        assert!(timeout(a_moment, both).await.is_err(), "both are dropped");
+        // The server goes on.
+        let accept = async {
+            loop {
+                queued.push(listener.accept().await.unwrap().0);
+            }
+        };
+        tokio::select! {
+            biased;
+            connected = ours => drop(connected.unwrap()),
+            _ = systems => panic!("the system was first"),
+            () = accept => {}
+        }
+    }
+}

@@ -179,6 +179,8 @@ impl Shared {
         if !is_same {
             self.bump();
         }
+        // Keepers of new nodes run since before the nodes were in the topology, and may have connected.
+        self.assess();
     }
 
     /// The node at `address`, new if need be. If it has a `slot`, it serves that from now on.

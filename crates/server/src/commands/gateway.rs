@@ -8,6 +8,7 @@ use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use tidegate::Mode;
 use tidegate_policy::Config;
+use tidegate_policy::config::listen_address;
 
 /// What the first line of a printed configuration says.
 const HEADING: &str = "# As a file: tidegate serve --config tidegate.yaml\n";
@@ -35,10 +36,10 @@ pub struct GatewayArgs {
     #[arg(long, value_name = "RATE", default_value = "100/s")]
     pub limit: String,
     /// Where the gateway listens; 127.0.0.1:8000 unless told, and port 0 takes a free one
-    #[arg(long, alias = "gateway", value_name = "ADDRESS")]
+    #[arg(long, alias = "gateway", value_name = "ADDRESS", value_parser = listen_address)]
     pub listen: Option<SocketAddr>,
     /// Where health and metrics listen. Default: 127.0.0.1:8090, or a free port if that one is taken
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = listen_address)]
     pub admin: Option<SocketAddr>,
     /// Refuse nobody: limits are decided and counted, and every request passes
     #[arg(long)]
@@ -140,7 +141,7 @@ To stop:               Ctrl-C
 }
 
 /// Where somebody on this machine finds a door.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
+pub(super) fn reachable(mut address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
     }

@@ -26,14 +26,14 @@ use crate::telemetry::logs;
 pub fn run(cli: Cli) -> Result<(), Failure> {
     let peer = match &cli.command {
         None => cli.serve.peer()?,
-        Some(Command::Serve(args)) => args.peer()?,
+        Some(Command::Serve(args)) => args.args.peer()?,
         Some(_) => Peer::default(),
     };
     let format = cli.log.format.or(peer.log_format);
     logs::start(level(&cli, &peer), format.unwrap_or_default())?;
     match cli.command {
         None => serve::run(&cli.serve, &peer),
-        Some(Command::Serve(args)) => serve::run(&args, &peer),
+        Some(Command::Serve(args)) => serve::run(&args.into_args()?, &peer),
         Some(Command::Gateway(args)) => gateway::run(&args),
         Some(Command::Validate(args)) => validate::run(&args),
         Some(Command::Simulate(args)) => simulate::run(args),

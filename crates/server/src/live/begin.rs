@@ -195,6 +195,7 @@ async fn settle(ground: &Ground, mut state: State) -> Result<(Composition, State
             for which in state.waiting() {
                 state.promote(&which);
             }
+            state.leave_out(&sound.sound.left_out);
             return Ok((sound, state));
         }
         Err(refused) => refused,
@@ -222,6 +223,7 @@ async fn settle(ground: &Ground, mut state: State) -> Result<(Composition, State
             slot.kept.health.falls_back();
         }
     }
+    state.leave_out(&sound.sound.left_out);
     Ok((sound, state))
 }
 
@@ -287,6 +289,7 @@ pub(crate) fn ask_once(sources: Vec<PolicySource>) -> Result<(Vec<Told>, Vec<Not
                 name,
                 text: part.text.clone(),
                 is_translated: part.is_translated,
+                is_separable: part.is_separable,
             });
         }
         Ok((told, notes))

@@ -45,6 +45,7 @@ impl Documents {
             text,
             version,
             is_translated: false,
+            is_separable: false,
             notes: notes.into_iter().map(Note::warning).collect(),
             documents: Some(documents),
         })

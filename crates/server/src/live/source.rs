@@ -4,6 +4,7 @@ use super::documents::Documents;
 use super::edit::Edit;
 use futures_util::future::BoxFuture;
 use std::fmt::Debug;
+use std::future::pending;
 use tidegate_policy::import::Imported;
 
 pub(crate) use crate::shelf::{Trouble, Version, WriteError};
@@ -18,6 +19,12 @@ pub(crate) trait Source: Debug + Send + Sync {
     /// Comes to an end when it is worth to load again: an interval went by, or somebody said so. What
     /// goes wrong with being told is its own affair: it is asked every interval anyway.
     fn changed(&self) -> BoxFuture<'_, ()>;
+
+    /// Completes when a message says that it has changed; never where there are no messages. A source
+    /// that could not be asked, and waits to be asked again, is asked at once then.
+    fn told(&self) -> BoxFuture<'_, ()> {
+        Box::pin(pending())
+    }
 
     /// What to serve while it has never been reached.
     fn fallback(&self) -> Option<Result<Part, Trouble>> {
@@ -120,6 +127,8 @@ pub(crate) struct Part {
     pub(crate) version: Version,
     /// Whether it was translated from another language: of that, more than policies may be there.
     pub(crate) is_translated: bool,
+    /// Whether a policy of it that clashes with others is left out, and the rest served.
+    pub(crate) is_separable: bool,
     /// What there is to know about the translation.
     pub(crate) notes: Vec<Note>,
     /// What of it was not understood, so that what it said of that before stands in the text.
@@ -135,6 +144,7 @@ impl Part {
             text: String::new(),
             version,
             is_translated: false,
+            is_separable: false,
             notes: Vec::new(),
             flaw: None,
             documents: Some(documents),

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::mem;
 use std::sync::Arc;
 use tidegate_policy::config::Environment;
-use tidegate_policy::source::{Composed, Named, Part as Text, PolicySource};
+use tidegate_policy::source::{Composed, LeftOut, Named, Part as Text, PolicySource};
 use tidegate_policy::{Config, ConfigErrors};
 use tokio::time::timeout;
 
@@ -45,6 +45,8 @@ pub(super) struct Slot {
     pub(super) wrong: Option<Wrong>,
     /// Whether it was told that what waits is refused.
     pub(super) is_told: bool,
+    /// Policies of it that are not served because of what the file or another source says.
+    left_out: Option<String>,
     /// Rises with every change, so that whoever asked before it knows that the answer is old.
     pub(super) epoch: u64,
 }
@@ -57,6 +59,7 @@ impl Slot {
             wanted: None,
             wrong: None,
             is_told: false,
+            left_out: None,
             epoch: 0,
         }
     }
@@ -105,8 +108,18 @@ impl Slot {
     /// What is served is not all that the source says.
     fn tell_flaw(&self) {
         let flaw = self.good.as_ref().and_then(|part| part.flaw.clone());
-        if let Some(flaw) = flaw {
-            self.kept.health.refused(flaw);
+        let flaws: Vec<String> = flaw.into_iter().chain(self.left_out.clone()).collect();
+        if !flaws.is_empty() {
+            self.kept.health.refused(flaws.join("; "));
+        }
+    }
+
+    /// Notes which policies of it are left out of what is served now.
+    fn leave_out(&mut self, left_out: Option<String>) {
+        if self.left_out != left_out {
+            self.left_out = left_out;
+            self.kept.health.serves(&self.version());
+            self.tell_flaw();
         }
     }
 }
@@ -319,6 +332,24 @@ impl State {
         promoted
     }
 
+    /// Notes which policies are left out of what is served now. The log has them as warnings of the
+    /// configuration.
+    pub(super) fn leave_out(&mut self, left_out: &[(Arc<Kept>, LeftOut)]) {
+        for slot in &mut self.pool {
+            let own = left_out
+                .iter()
+                .filter(|(kept, _)| Arc::ptr_eq(kept, &slot.kept));
+            let own: Vec<String> = own
+                .map(|(_, it)| format!("policy `{}` is left out: {}", it.policy, it.why))
+                .collect();
+            let told = own.split_first().map(|(first, more)| match more.len() {
+                0 => first.clone(),
+                more => format!("{first} (and {more} more policies)"),
+            });
+            slot.leave_out(told);
+        }
+    }
+
     /// Forgets sources that neither file names.
     pub(super) fn prune(&mut self) {
         let bases = [Some(&self.served), self.wanted.as_ref()];
@@ -344,6 +375,8 @@ pub(super) struct Whole {
 pub(super) struct Sound {
     pub(super) config: Config,
     pub(super) view: View,
+    /// Policies that are not in it, and whose they are.
+    pub(super) left_out: Vec<(Arc<Kept>, LeftOut)>,
 }
 
 impl Whole {
@@ -365,15 +398,16 @@ impl Whole {
             } else {
                 Cow::from(name)
             };
-            Some((name, part))
+            Some((name, part, kept))
         });
-        let parts: Vec<(Cow<'_, str>, &Arc<Part>)> = parts.collect();
-        let texts = parts.iter().map(|(name, part)| Text {
+        let parts: Vec<(Cow<'_, str>, &Arc<Part>, &Arc<Kept>)> = parts.collect();
+        let texts = parts.iter().map(|(name, part, _)| Text {
             named: Named {
                 name,
                 text: &part.text,
             },
             is_translated: part.is_translated,
+            is_separable: part.is_separable,
             is_trusted: false,
         });
         let texts: Vec<Text<'_>> = texts.collect();
@@ -381,13 +415,23 @@ impl Whole {
             config,
             documents,
             version,
+            left_out,
         } = self.texts.compose(&texts, environment)?;
+        let left_out = left_out.into_iter().filter_map(|it| {
+            let (_, _, kept) = parts.get(it.part)?;
+            Some((Arc::clone(kept), it))
+        });
+        let left_out = left_out.collect();
         let view = View {
             version,
             parts: self.views(),
             documents,
         };
-        Ok(Sound { config, view })
+        Ok(Sound {
+            config,
+            view,
+            left_out,
+        })
     }
 
     /// Its parts, as documents count them.

@@ -148,8 +148,8 @@ fn cannot_bind(name: &str, address: &ListenAddress, error: &io::Error) -> String
             "ports below 1024 need a privilege; choose a higher one".to_owned()
         }
         io::ErrorKind::AddrNotAvailable => {
-            "this machine does not have that address; 127.0.0.1 is this machine alone, \
-             0.0.0.0 every address that it has"
+            "this machine does not have that address; localhost:PORT is this machine alone, \
+             :PORT every address that it has"
                 .to_owned()
         }
         _ => format!("see listen.{name} in the configuration"),

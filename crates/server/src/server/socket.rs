@@ -2,7 +2,7 @@
 
 use std::fs::{self, Permissions};
 use std::io::{self, IoSlice};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -54,16 +54,8 @@ pub(super) async fn listen_on(
 ) -> io::Result<(Socket, ListenAddress)> {
     match address {
         ListenAddress::Tcp(tcp) => {
-            let socket = match tcp {
-                SocketAddr::V4(_) => TcpSocket::new_v4()?,
-                SocketAddr::V6(_) => TcpSocket::new_v6()?,
-            };
-            // A restart must not wait until connections of the process before are forgotten.
-            socket.set_reuseaddr(true)?;
-            socket.bind(*tcp)?;
-            let socket = socket.listen(backlog)?;
-            let bound = socket.local_addr()?.into();
-            Ok((Socket::Tcp(socket), bound))
+            let (socket, bound) = listen_tcp(*tcp, backlog)?;
+            Ok((Socket::Tcp(socket), bound.into()))
         }
         ListenAddress::Unix { path, mode } => {
             remove_stale(path).await?;
@@ -76,6 +68,37 @@ pub(super) async fn listen_on(
             Ok((Socket::Unix(socket, file), address.clone()))
         }
     }
+}
+
+/// Listens on `address`. `[::]` is `0.0.0.0` on a machine without IPv6.
+fn listen_tcp(address: SocketAddr, backlog: u32) -> io::Result<(TcpListener, SocketAddr)> {
+    let opened = open(address, backlog);
+    let is_refused = |error: &io::Error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied
+        )
+    };
+    match opened {
+        Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && !is_refused(&error) => {
+            let every = SocketAddr::from((Ipv4Addr::UNSPECIFIED, address.port()));
+            open(every, backlog).map_err(|_| error)
+        }
+        opened => opened,
+    }
+}
+
+fn open(address: SocketAddr, backlog: u32) -> io::Result<(TcpListener, SocketAddr)> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A restart must not wait until connections of the process before are forgotten.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    let socket = socket.listen(backlog)?;
+    let address = socket.local_addr()?;
+    Ok((socket, address))
 }
 
 /// Removes the socket of a program that has ended. Fails if one listens there, or if the file is not a

@@ -39,7 +39,15 @@ impl Channel {
         timeout(most, self.heard(connection)).await.ok();
     }
 
-    async fn heard(&self, connection: &Connection) {
+    /// Waits until something is said, or could have been without being heard. Completes only then: a
+    /// server that cannot be listened to is tried again.
+    pub(crate) async fn told(&self, connection: &Connection) {
+        while !self.heard(connection).await {}
+    }
+
+    /// Waits until something is said, and returns true; false if it is worth to look although nobody
+    /// can be listened to.
+    async fn heard(&self, connection: &Connection) -> bool {
         let mut listening = self.listening.lock().await;
         loop {
             let Some(channel) = listening.as_mut() else {
@@ -48,19 +56,20 @@ impl Channel {
                         *listening = Some(channel);
                         self.failures.store(0, Relaxed);
                         // What was said before is not known.
-                        return;
+                        return true;
                     }
                     // Whoever was master may have died: to look is how another is found.
                     Err(error) if is_passing(&error) => {
                         let failures = self.failures.fetch_add(1, Relaxed);
-                        return sleep(tidegate::retry_delay(failures)).await;
+                        sleep(tidegate::retry_delay(failures)).await;
+                        return false;
                     }
                     // The interval goes by anyway.
                     Err(_) => return pending().await,
                 }
             };
             if channel.heard().await.is_ok() {
-                return;
+                return true;
             }
             *listening = None;
             sleep(PAUSE).await;

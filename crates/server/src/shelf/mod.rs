@@ -7,7 +7,7 @@
 //! | this one | what a shelf is, and whichever a configuration names |
 //! | `redis` | a hash of Redis with a text in each field |
 //! | `etcd` | keys of etcd with a text in each |
-//! | `mongodb` | a document of `MongoDB` with all texts in it, with the feature of that name |
+//! | `mongodb` | a document of `MongoDB` with all texts in it, with the feature `mongodb` |
 //! | `channel` | a channel of Redis on which changes are told |
 
 mod channel;
@@ -20,6 +20,7 @@ pub(crate) use channel::Channel;
 
 use futures_util::future::BoxFuture;
 use std::fmt::{self, Debug};
+use std::future::pending;
 use std::time::Duration;
 use tidegate_policy::source::{self as settings, ShelfPlace, digest};
 
@@ -41,6 +42,11 @@ pub(crate) trait Shelf: Debug + Send + Sync {
     /// Comes to an end when it is worth to read again: `most` went by, or somebody said so. What goes
     /// wrong with being told is its own affair.
     fn changed(&self, most: Duration) -> BoxFuture<'_, ()>;
+
+    /// Completes when a message says that it has changed; never where there are no messages.
+    fn told(&self) -> BoxFuture<'_, ()> {
+        Box::pin(pending())
+    }
 
     /// Makes all of these changes, or none, unless it has left the version `expected`; and tells which
     /// version that makes.

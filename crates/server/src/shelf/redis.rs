@@ -85,6 +85,10 @@ impl Shelf for RedisShelf {
         Box::pin(self.channel.hear(&self.connection, most))
     }
 
+    fn told(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.channel.told(&self.connection))
+    }
+
     fn write<'a>(
         &'a self,
         expected: &'a Version,

@@ -5,7 +5,7 @@
 //! | this one | whichever a configuration names |
 //! | `http` | a document at a URL, fetched only if it has changed |
 //! | `shelved`, `entries` | plans, groups and subjects on a shelf, each by its name |
-//! | `mongodb` | collections of MongoDB, with the feature of that name |
+//! | `mongodb` | collections of MongoDB, with the feature `mongodb` |
 
 pub(crate) mod entries;
 mod http;
@@ -97,5 +97,5 @@ pub(crate) fn missing(source: &PlanSource) -> Option<&'static str> {
     (is_mongodb && cfg!(not(feature = "mongodb"))).then_some(WITHOUT_MONGODB)
 }
 
-pub(crate) const WITHOUT_MONGODB: &str = "this program was built without MongoDB; build it with \
-                                          `--features mongodb`, or serve the same from a file or over HTTP";
+pub(crate) const WITHOUT_MONGODB: &str = "this program was built without MongoDB (`--no-default-features`); \
+     use a default build, or add `--features mongodb`, or serve the same from a file or over HTTP";

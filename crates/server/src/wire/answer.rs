@@ -36,6 +36,19 @@ pub fn write(decision: &Decision, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
+/// Writes a decision as [`write`] does, with one more field, `"notice"`, if there is something that the
+/// caller should know.
+pub fn write_with_notice(decision: &Decision, notice: Option<&str>, out: &mut Vec<u8>) {
+    write(decision, out);
+    if let Some(notice) = notice {
+        // The end of the object.
+        out.pop();
+        out.extend_from_slice(b",\"notice\":");
+        write_string(notice, out);
+        out.push(b'}');
+    }
+}
+
 #[cold]
 fn write_reason(decision: &Decision, out: &mut Vec<u8>) {
     if decision.is_barred() {

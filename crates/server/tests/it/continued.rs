@@ -22,6 +22,55 @@ fn seconds(server: &Server) -> u64 {
     time[0].parse().unwrap()
 }
 
+const RULES: &str = r#"[{ "id": "per-key", "ruleSetId": "api", "scope": "PER_API_KEY", "bands": [{ "windowSeconds": 3600, "capacity": 100 }] }]"#;
+
+#[tokio::test]
+async fn counters_by_api_key_were_ignored_for_their_names_were_hashes() {
+    let server = Server::start();
+    let folder = Folder::make();
+    let imported = run(tidegate(&[
+        "import",
+        "fluxgate",
+        &folder.write(
+            "application.yml",
+            format!(
+                "fluxgate.redis: {{ enabled: true, uri: '{}' }}",
+                server.url()
+            ),
+        ),
+        &folder.write("rules.json", RULES),
+    ]))
+    .await;
+    assert_eq!(imported.status.code(), Some(0), "{}", imported.stderr);
+    let note = "contain API keys as they are sent";
+    assert!(imported.stderr.contains(note), "{}", imported.stderr);
+    assert!(imported.stderr.contains("`key_names: hashed`"));
+    let text = imported
+        .stdout
+        .replacen("store:", "store:\n  timeout: 10s", 1);
+
+    let nanos = format!("{}000000000", seconds(&server));
+    let key = "fluxgate:api:per-key:k-123:default";
+    let fields = ["tokens", "40", "last_refill_nanos", &nanos];
+    server
+        .command(&[&["HSET", key], &fields[..]].concat())
+        .done();
+    let remaining = async |text: String| {
+        let limiter = Operated::by(text).limiter().await;
+        let request = Request::new().api_key("k-123");
+        let decision = limiter.check(&request).await.unwrap();
+        assert_eq!(decision.decided_by().as_str(), "store");
+        let binding = decision.binding().unwrap();
+        assert!(!binding.key().contains("k-123"), "{}", binding.key());
+        binding.remaining()
+    };
+    // One comes back every 36 seconds.
+    let left = remaining(text.clone()).await;
+    assert!((39..=45).contains(&left), "{left}");
+    let hashed = text.replace("key_names: literal", "key_names: hashed");
+    assert_eq!(remaining(hashed).await, 99);
+}
+
 #[tokio::test]
 async fn a_second_policy_of_a_gateway_lost_all_existing_buckets() {
     let server = Server::start();

@@ -110,6 +110,96 @@ async fn a_secret_is_found_as_decisions_find_it_and_never_shown() {
     assert!(!(ended.stdout + &ended.stderr).contains("hunter2"));
 }
 
+/// The configuration of [`on`] with a limit by token in addition.
+fn by_token(server: &Server) -> Operated {
+    let config = config(&format!("url: '{}'", server.url()));
+    Operated::by(format!(
+        "{config}      - {{ name: per-token, key: token, missing: skip, rate: 5/min, block: 1h }}\n"
+    ))
+}
+
+#[tokio::test]
+async fn a_token_that_stayed_blocked_was_said_to_be_as_good_as_new() {
+    let server = Server::start();
+    let operated = by_token(&server);
+    let attributes = [("token", "hunter2")];
+    let request = || Request::new().attributes(&attributes);
+    let block = async || {
+        // A new one each time: it remembers refusals for a moment.
+        let limiter = operated.limiter().await;
+        take(&limiter, request().cost(5)).await;
+        assert!(!limiter.check(&request()).await.unwrap().is_allowed());
+    };
+    block().await;
+    let seen = operated
+        .json(&["inspect", "--limit", "per-token", "--key", "hunter2"])
+        .await;
+    let bucket = seen["bucket"].as_str().unwrap().to_owned();
+    let hash = bucket.rsplit('#').next().unwrap();
+    for (nth, words) in [
+        vec!["--limit", "per-token", "--key", "token=hunter2"],
+        vec!["api/per-token/attr.token:hunter2"],
+        vec!["tg:{attr.token:hunter2}api/per-token"],
+        vec!["--limit", "per-token", "--key", hash],
+        vec!["--limit", "per-token", "--key", &format!("token=#{hash}")],
+        vec![&*bucket],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        if nth > 0 {
+            block().await;
+        }
+        let seen = operated.json(&[&["inspect"], &words[..]].concat()).await;
+        assert_eq!(
+            (&seen["bucket"], &seen["found"]),
+            (&bucket.as_str().into(), &true.into())
+        );
+        assert!(
+            seen["blocked_for_ms"].as_u64() > Some(0),
+            "{words:?}: {seen}"
+        );
+        let reset = [&["reset"], &words[..]].concat();
+        let ended = operated.run(&reset).await;
+        assert_eq!(ended.status.code(), Some(0), "{words:?}: {}", ended.stderr);
+        let again = operated.run(&reset).await;
+        assert_eq!(again.status.code(), Some(3), "{words:?}: {}", again.stderr);
+        assert!(
+            again.stderr.contains("nothing is stored for"),
+            "{}",
+            again.stderr
+        );
+        for said in [ended.stdout, ended.stderr, again.stdout, again.stderr] {
+            assert!(!said.contains("hunter2"), "{said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_bucket_that_is_not_there_has_an_exit_code_of_its_own() {
+    let server = Server::start();
+    let ended = on(&server)
+        .run(&["inspect", "--limit", "per-user", "--key", "bob"])
+        .await;
+    assert_eq!(ended.status.code(), Some(3), "{}", ended.stderr);
+    let expected = "tidegate: nothing is stored for api/per-user/user:bob: the bucket is full";
+    assert!(ended.stderr.starts_with(expected), "{}", ended.stderr);
+    assert!(
+        ended.stdout.starts_with("bucket api/per-user/user:bob\n"),
+        "{}",
+        ended.stdout
+    );
+    let dry = on(&server)
+        .run(&["reset", "api/per-user/user:bob", "--dry-run"])
+        .await;
+    assert_eq!(
+        (dry.status.code(), &*dry.stdout),
+        (Some(3), ""),
+        "{}",
+        dry.stderr
+    );
+}
+
 #[tokio::test]
 async fn what_is_not_there_is_as_good_as_new() {
     let server = Server::start();

@@ -211,6 +211,85 @@ async fn a_bucket_is_inspected_and_reset_by_the_rate_of_its_plan() {
     assert_eq!(seen["bands"][0]["remaining"], 5, "{seen}");
 }
 
+/// Buckets for which a plan has no rate, and what `inspect` says of it.
+const WITHOUT_RATE: [(&str, &str); 8] = [
+    (
+        "--limit per-project --key p1",
+        "none: this subject is unlimited",
+    ),
+    (
+        "events/per-project/attr.project:p1",
+        "none: this subject is unlimited",
+    ),
+    (
+        "--limit per-project --key p2",
+        "none: the plan has no rate for this subject: requests are refused",
+    ),
+    (
+        "--limit per-project --key nosuch",
+        "none: the plan does not know this subject: requests are refused",
+    ),
+    (
+        "--limit per-workspace --key group=acme",
+        "none: this subject is unlimited",
+    ),
+    (
+        "--limit per-workspace --key group=nosuch",
+        "none: the plan does not know this subject: unlimited",
+    ),
+    (
+        "events/per-key/api-key:#0123456789abcdef0123456789abcdef",
+        "unknown: the plan looks it up by `api-key`, which the bucket's name does not show. Name \
+         the bucket with --limit and --key api-key=…",
+    ),
+    (
+        "--limit per-key --key 0123456789abcdef0123456789abcdef",
+        "unknown: the plan looks it up by `api-key`, which the bucket's name does not show. Name \
+         the bucket with --limit and --key api-key=…",
+    ),
+];
+
+#[tokio::test]
+async fn inspect_showed_an_invented_rate_where_a_plan_has_none() {
+    const PLANS: &str = r#"{
+      "subjects": { "p1": { "unlimited": true }, "p2": {}, "p3": { "N": 7, "T": 60 } },
+      "groups": { "acme": { "quota": { "unlimited": true } } }
+    }"#;
+    let redis = Redis::start();
+    let folder = Folder::make();
+    let plans = folder.write("plans.json", PLANS);
+    let store = format!("store: {{ url: '{}' }}", redis.url());
+    let text = config(&plans, &store).replace("' } }]", "' }, unset: refuse }]")
+        + "      - { name: per-key, key: api-key, missing: skip, rate: { plan: events, subject: api-key, default: 9/min } }\n";
+    let operated = Operated::by(text);
+    let inspect = async |words: &str| {
+        let words: Vec<&str> = ["inspect"].into_iter().chain(words.split(' ')).collect();
+        operated.json(&words).await
+    };
+    for (words, rate) in WITHOUT_RATE {
+        let seen = inspect(words).await;
+        assert_eq!(seen["rate"], rate, "{words}");
+        assert_eq!(seen["bands"], serde_json::json!([]), "{words}");
+    }
+    for (words, capacity) in [
+        ("--limit per-project --key p3", 7),
+        ("--limit per-key --key api-key=hunter2", 9),
+        ("events/per-key/api-key:hunter2", 9),
+    ] {
+        let seen = inspect(words).await;
+        assert_eq!(seen["bands"][0]["capacity"], capacity, "{words}: {seen}");
+        assert!(seen["rate"].is_null(), "{seen}");
+    }
+    std::fs::remove_file(&plans).unwrap();
+    let seen = inspect("--limit per-project --key p3").await;
+    let rate = seen["rate"].as_str().unwrap();
+    assert!(
+        rate.starts_with("unknown: the plans could not be loaded: "),
+        "{rate}"
+    );
+    assert_eq!(seen["bands"], serde_json::json!([]));
+}
+
 /// How often something could not be read says nothing of whether it can be read now.
 #[tokio::test]
 async fn a_list_and_plans_that_are_stale_are_told_to_be_for_as_long_as_they_are() {

@@ -68,6 +68,31 @@ async fn a_bad_configuration_prints_every_error_and_exits_with_2() {
 }
 
 #[tokio::test]
+async fn the_file_may_follow_serve_and_addresses_may_be_short() {
+    let folder = Certificates::make();
+    let file = folder.path("short.yaml");
+    fs::write(&file, PLENTY).unwrap();
+    let mut command = tidegate(&["serve", &file, "--http", ":0", "--admin", "localhost:0"]);
+    command.env("TIDEGATE_CONFIG", "/nowhere/tidegate.yaml");
+    let mut process = Process::start(command);
+    let http = process.address("http").await;
+    assert!(http.ip().is_unspecified(), "{http}");
+    let admin = process.address("admin").await;
+    assert!(admin.ip().is_loopback(), "{admin}");
+    // Every address, of IPv4 too.
+    let local = std::net::SocketAddr::from(([127, 0, 0, 1], http.port()));
+    assert!(post(local, r#"{"ip": "192.0.2.1"}"#).await.is_allowed());
+
+    let ended = run(tidegate(&["serve", &file, "--config", &file])).await;
+    assert_eq!(ended.status.code(), Some(2));
+    assert!(ended.stderr.contains("given twice"), "{}", ended.stderr);
+    let ended = run(tidegate(&["serve", "--http", "8080"])).await;
+    assert_eq!(ended.status.code(), Some(2));
+    let expected = "write localhost:8080 for this machine only, or :8080 for every address";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+}
+
+#[tokio::test]
 async fn a_missing_file_exits_with_2_and_a_taken_port_with_1() {
     let ended = run(tidegate(&["--config", "/nowhere/tidegate.yaml"])).await;
     assert_eq!(ended.status.code(), Some(2));
@@ -252,6 +277,18 @@ async fn help_and_version_are_there() {
     ] {
         assert!(help.stdout.contains(word), "{word}");
     }
+    let import = run(tidegate(&["import", "--help"])).await.stdout;
+    let listed = import.split("Commands:").nth(1).unwrap_or_default();
+    let listed = listed.split("Options:").next().unwrap_or_default();
+    let names = listed.lines().filter_map(|line| line.strip_prefix("  "));
+    let importers = names.filter_map(|line| line.split(' ').next());
+    let importers: Vec<&str> = importers
+        .filter(|name| !matches!(*name, "" | "help"))
+        .collect();
+    assert!(importers.len() >= 6, "{import}");
+    let words: Vec<&str> = help.stdout.split_whitespace().collect();
+    let all = importers.join(", ");
+    assert!(words.join(" ").contains(&all), "{all}: {}", help.stdout);
     let version = run(tidegate(&["--version"])).await;
     assert_eq!(
         version.stdout,

@@ -67,10 +67,9 @@ async fn one_bucket_is_forgotten_and_that_is_written_down() {
     );
 
     let again = operated.run(&words).await;
-    assert_eq!(
-        again.stdout,
-        format!("{bucket} was as good as new already\n")
-    );
+    assert_eq!((again.status.code(), &*again.stdout), (Some(3), ""));
+    let expected = format!("nothing is stored for {bucket}: ");
+    assert!(again.stderr.contains(&expected), "{}", again.stderr);
 }
 
 #[tokio::test]

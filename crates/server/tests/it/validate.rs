@@ -102,3 +102,26 @@ async fn the_schema_is_json() {
         "it is laid out for people"
     );
 }
+
+/// Opening one waits for a writer that may never come.
+#[tokio::test]
+async fn a_named_pipe_in_place_of_a_file_was_waited_for() {
+    let folder = Folder::make();
+    let pipe = &folder.write("pipe", "");
+    std::fs::remove_file(pipe).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(pipe).status();
+    assert!(made.unwrap().success());
+    let why = "it is a named pipe, not a regular file";
+    let ended = run(tidegate(&["validate", pipe])).await;
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains(why), "{}", ended.stderr);
+
+    let text = format!(
+        "store: {{ url: 'redis://a', password_file: {pipe} }}\n\
+         guards: [{{ name: banned, refuse: ip, file: {pipe} }}]{SOUND}"
+    );
+    let file = folder.write("named.yaml", text);
+    let ended = run(tidegate(&["validate", &file])).await;
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches(why).count(), 2, "{}", ended.stderr);
+}

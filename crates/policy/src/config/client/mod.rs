@@ -17,13 +17,29 @@ use super::syntax::{self, Kind};
 use super::table::Fields;
 use super::words::ADDRESS;
 use crate::client::{AddressHeader, Client, Source, Trust};
-pub(super) use invented::warn_about_invented;
+use crate::limit::Policy;
+use crate::source::PolicySource;
+use invented::warn_about_invented;
 use ipnet::IpNet;
 use source::Sources;
 use std::sync::Arc;
 use table::ATTRIBUTES_MAX;
 pub(super) use table::CLIENT;
-pub(super) use unsourced::warn_about_unsourced;
+use unsourced::warn_about_unsourced;
+
+/// Warns where limits count by identities that nothing tells, or that clients can invent. `around` is
+/// `guards`, and the sources of policy.
+pub(super) fn warn(
+    reader: &mut Reader<'_>,
+    (value, policies): (&Value<'_>, &[Policy]),
+    client: &Client,
+    around: &(Option<Value<'_>>, &[PolicySource]),
+) {
+    let (guards, sources) = around;
+    let has_fluxgate = sources.iter().any(PolicySource::is_fluxgate);
+    warn_about_unsourced(reader, value, guards.as_ref(), client, has_fluxgate);
+    warn_about_invented(reader, value, policies, client);
+}
 
 /// Reads what would stand under `client`, on its own.
 pub(crate) fn parse_alone(

@@ -8,14 +8,17 @@ use crate::config::syntax::Kind;
 use crate::limit::KeyPart;
 
 /// Warns where a limit counts by an identity that `client` has no source for, though it has some for
-/// others. Where it has none at all, the identities come with the questions: then all is well.
+/// others. Where it has none at all, the identities come with the questions: then all is well. But where
+/// limits are rules of `FluxGate`, whoever wrote them counts on headers that are read there.
 pub(in crate::config) fn warn_about_unsourced(
     reader: &mut Reader<'_>,
     policies: &Value<'_>,
     guards: Option<&Value<'_>>,
     client: &Client,
+    has_fluxgate: bool,
 ) {
-    if reader.has_errors() || (client.user.is_empty() && client.attributes.is_empty()) {
+    let has_none = client.user.is_empty() && client.attributes.is_empty();
+    if reader.has_errors() || (has_none && !has_fluxgate) {
         return;
     }
     let mut told = Vec::new();

@@ -33,7 +33,7 @@ pub(super) fn explain(config: &Config, policy: &Policy, limit: &Limit) -> String
     lines.extend(respond::refusal(limit));
     // In this process there is nothing that could fail to answer.
     if let Some(redis) = config.store.target.redis() {
-        lines.push(redis::keys(redis, policy, limit));
+        lines.push(redis::keys(config, redis, policy, limit));
         lines.push(failure(config, limit));
     }
     lines.join("\n  ")

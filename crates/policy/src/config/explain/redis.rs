@@ -181,8 +181,17 @@ fn joined_advice(tag: Tag, policy: &Policy, groups: &[Group]) -> String {
 }
 
 /// "Its keys look like …"
-pub(super) fn keys(redis: &RedisSettings, policy: &Policy, limit: &Limit) -> String {
-    let subject = subject_of(&limit.key, |part| sample(part).to_owned());
+pub(super) fn keys(
+    config: &Config,
+    redis: &RedisSettings,
+    policy: &Policy,
+    limit: &Limit,
+) -> String {
+    let is_literal = limit.template.is_some() && config.has_literal_keys();
+    let subject = subject_of(&limit.key, |part| match sample(part) {
+        HASH if is_literal => "value".to_owned(),
+        sample => sample.to_owned(),
+    });
     let (policy, name) = (&policy.name, &limit.name);
     let prefix = &redis.prefix;
     let packed = match redis.tag {
@@ -225,16 +234,19 @@ pub(super) fn keys(redis: &RedisSettings, policy: &Policy, limit: &Limit) -> Str
     }
 }
 
+/// Stands for the hash of a secret.
+const HASH: &str = "#<hash>";
+
 /// A value such as the part may have.
 fn sample(part: &KeyPart) -> &'static str {
     match part {
         KeyPart::Ip => "192.0.2.1",
         KeyPart::User => "ann",
-        KeyPart::ApiKey => "#<hash>",
+        KeyPart::ApiKey => HASH,
         KeyPart::Header(name) | KeyPart::Attr(name) | KeyPart::DescriptorEntry { name, .. }
             if crate::matching::is_secret_name(name) =>
         {
-            "#<hash>"
+            HASH
         }
         KeyPart::Header(_) | KeyPart::Attr(_) | KeyPart::DescriptorEntry { .. } => "value",
         KeyPart::Route => "orders",

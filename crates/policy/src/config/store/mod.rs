@@ -17,7 +17,7 @@ mod url;
 
 pub(super) use options::ModeWord;
 pub use target::{
-    Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls, StoreTarget,
+    KeyNames, Layout, RedisAddress, RedisIdentity, RedisMode, RedisSettings, RedisTls, StoreTarget,
 };
 
 use super::duration;
@@ -27,7 +27,8 @@ use super::reader::{Reader, Value};
 use super::scalar::whole;
 use super::secret::Secret;
 use super::secret_setting::secret;
-use super::words::ON_FAILURE;
+use super::syntax::{Entry, Key, Kind, Node};
+use super::words::{KEY_NAMES, ON_FAILURE};
 use crate::limit::OnFailure;
 use crate::template::Template;
 use std::time::Duration;
@@ -48,6 +49,9 @@ pub struct StoreSettings {
     pub local_share: LocalShare,
     /// Keys the hashes of identities; the same on all instances.
     pub key_secret: Option<Secret>,
+    /// How secrets stand in the names of keys, where that is written; see
+    /// [`Config::has_literal_keys`](crate::Config::has_literal_keys).
+    pub key_names: Option<KeyNames>,
     /// How many buckets the store in this process may hold.
     pub max_keys: u64,
 }
@@ -60,9 +64,25 @@ impl Default for StoreSettings {
             on_failure: OnFailure::Local,
             local_share: LocalShare::default(),
             key_secret: None,
+            key_names: None,
             max_keys: 1_000_000,
         }
     }
+}
+
+/// Replaces a store that is a URL alone by a map with this `url`.
+pub(super) fn spell_out(store: &mut Node) {
+    let place = store.place;
+    if !matches!(store.kind, Kind::Text(_)) {
+        return;
+    }
+    let key = Key {
+        text: "url".to_owned(),
+        place,
+    };
+    let kind = std::mem::replace(&mut store.kind, Kind::Null);
+    let value = Node { place, kind };
+    store.kind = Kind::Map(vec![Entry { key, value }]);
 }
 
 /// Reads `store`, and how it wants keys to be named unless a limit says otherwise.
@@ -79,12 +99,24 @@ pub(super) fn read(
     let on_failure = reader.setting(&fields, "on_failure", |word| ON_FAILURE.parse(word));
     let local_share = reader.setting(&fields, "local_share", local_share::parse);
     let max_keys = reader.setting(&fields, "max_keys", |text| whole(text, &(1..=MAX_KEYS)));
+    let key_names = reader.setting(&fields, "key_names", |word| KEY_NAMES.parse(word));
+    let is_open = |redis: &RedisSettings| redis.layout == Layout::Open;
+    if let (Some(KeyNames::Literal), Some(value), false) = (
+        key_names,
+        fields.get("key_names"),
+        target.redis().is_some_and(is_open),
+    ) {
+        let fault = Fault::new("`key_names` has no effect: only the open layout has such names");
+        let help = "add `layout: open`, or remove it";
+        reader.warn(value.key_spot(), fault.help(help));
+    }
     let settings = StoreSettings {
         target,
         timeout: timeout.unwrap_or(default.timeout),
         on_failure: on_failure.unwrap_or(default.on_failure),
         local_share: local_share.unwrap_or(default.local_share),
         key_secret: secret(reader, &fields, "key_secret", "key_secret_file"),
+        key_names,
         max_keys: max_keys.unwrap_or(default.max_keys),
     };
     (settings, template)

@@ -3,7 +3,7 @@
 use crate::config::fields::{TEMPLATE, optional};
 use crate::config::table::Shape::{Either, Flag, List, Map, Share, Text, Whole, Word};
 use crate::config::table::Table;
-use crate::config::words::{LAYOUT, LOCAL_SHARE, ON_FAILURE, STORE_MODE, TAG};
+use crate::config::words::{KEY_NAMES, LAYOUT, LOCAL_SHARE, ON_FAILURE, STORE_MODE, TAG};
 
 /// `store`.
 pub(in crate::config) static STORE: Table = Table {
@@ -133,6 +133,11 @@ pub(in crate::config) static STORE: Table = Table {
             "template",
             TEMPLATE,
             "How keys are named with `layout: open`.",
+        ),
+        optional(
+            "key_names",
+            Word(&KEY_NAMES),
+            "How API keys and other secrets stand in the names of keys with `layout: open`: as a hash, or as they are sent, where another system knows its keys by these names. Default: `hashed`; `literal` with FluxGate's rules among `sources`.",
         ),
         optional(
             "deny_cache",

@@ -51,6 +51,16 @@ pub struct RedisSettings {
     pub deny_cache: usize,
 }
 
+/// How secrets, such as API keys, and long values stand in the names of keys (`store.key_names`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyNames {
+    /// As a hash.
+    #[default]
+    Hashed,
+    /// As they are sent: only in the open layout, where another system knows its keys by these names.
+    Literal,
+}
+
 /// What stands at the addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RedisMode {

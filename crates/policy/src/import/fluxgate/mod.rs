@@ -72,11 +72,12 @@ pub fn fluxgate(files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
         notes.warn((&whole, 1), text);
         found.rules.push(rule::Rule::none(&whole));
     }
-    finish(found, &whole, notes)
+    let base = translate::base(&found, &mut notes);
+    finish(found, base, &whole, notes)
 }
 
-/// Translates one document of rules, as `MongoDB` or an HTTP server holds it: a list of rules, one rule a
-/// line, or rule sets. Where there are none, nor is there a policy. `name` is what messages call it.
+/// Translates one document of rules, as an HTTP server holds it: a list of rules, one rule a line, or rule
+/// sets. Without rules there is no policy. `name` is what messages call it.
 ///
 /// ```
 /// use tidegate_policy::import::fluxgate_rules;
@@ -92,12 +93,20 @@ pub fn fluxgate_rules(name: &str, text: &str) -> Result<Imported, ConfigErrors> 
         name: name.to_owned(),
         text: text.to_owned(),
     };
+    fluxgate_collection(name, &[file])
+}
+
+/// Translates rules as a collection of `MongoDB` has them: as [`fluxgate_rules`] does, with a file for each
+/// rule set.
+pub fn fluxgate_collection(name: &str, files: &[SourceFile]) -> Result<Imported, ConfigErrors> {
     let mut notes = Notes::default();
     let mut wrong = Wrong::default();
     let mut found = Found::default();
-    read(&file, &mut notes, &mut wrong, &mut found);
+    for file in files {
+        read(file, &mut notes, &mut wrong, &mut found);
+    }
     wrong.finish(name)?;
-    finish(found, name, notes)
+    finish(found, String::new(), name, notes)
 }
 
 /// Translates rule sets as Redis has them, a hash each: one rule with one band, or what its fields `bands`
@@ -125,7 +134,7 @@ pub fn fluxgate_rule_sets(name: &str, records: &[RuleSetRecord]) -> Result<Impor
         record.read(&mut notes, &mut wrong, &mut found);
     }
     wrong.finish(name)?;
-    finish(found, name, notes)
+    finish(found, String::new(), name, notes)
 }
 
 /// Text as YAML that is never taken for anything else, nothing included.
@@ -147,8 +156,12 @@ fn read(file: &SourceFile, notes: &mut Notes, wrong: &mut Wrong, found: &mut Fou
     document.close(wrong);
 }
 
-fn finish(found: Found, whole: &str, mut notes: Notes) -> Result<Imported, ConfigErrors> {
-    let base = translate::base(&found, &mut notes);
+fn finish(
+    found: Found,
+    base: String,
+    whole: &str,
+    mut notes: Notes,
+) -> Result<Imported, ConfigErrors> {
     let policies = translate::policies(found, whole, &mut notes)?;
     Imported {
         from: format!("FluxGate: {whole}"),

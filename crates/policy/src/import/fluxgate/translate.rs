@@ -43,6 +43,8 @@ pub(super) fn base(found: &Found, notes: &mut Notes) -> String {
             base.field("on_failure", on_failure);
         }
         base.field("layout", "open").text("template", TEMPLATE);
+        base.field("key_names", "literal");
+        key_names(found, notes);
     }
     let limits = || {
         found
@@ -51,11 +53,13 @@ pub(super) fn base(found: &Found, notes: &mut Notes) -> String {
             .filter_map(|rule| Some((rule, rule.limit.as_ref()?)))
     };
     let user = limits().find(|(_, limit)| limit.scope == Scope::User);
-    if let Some((rule, _)) = user {
+    // Rules that are asked for where they are may count by user as well.
+    let user = user.map(|(rule, _)| &rule.place).or_else(|| live(found));
+    if let Some(place) = user {
         let text = format!(
             "the user is told by `{USER_HEADER}`, as there; but it counts only where a trusted proxy sends it (`client.trusted_proxies`), for anybody else could say anything"
         );
-        notes.add((&rule.place.0, rule.place.1), text);
+        notes.add((&place.0, place.1), text);
         let source = format!("{{ header: {USER_HEADER} }}");
         base.section("client").field("user", source);
     }
@@ -72,6 +76,26 @@ pub(super) fn base(found: &Found, notes: &mut Notes) -> String {
         sources(&mut base, found, mongodb, notes);
     }
     base.finish()
+}
+
+/// Where the settings name a `MongoDB` that has the rules, as none are among the files.
+fn live(found: &Found) -> Option<&(String, usize)> {
+    let mongodb = found.settings.mongodb.as_ref();
+    let mongodb = mongodb.filter(|_| found.rules.is_empty());
+    mongodb.map(|mongodb| &mongodb.place)
+}
+
+/// Notes that keys have API keys in their names, if a rule may count by them.
+fn key_names(found: &Found, notes: &mut Notes) {
+    let by_api_key = found.rules.iter().find(|rule| {
+        let limit = rule.limit.as_ref();
+        limit.is_some_and(|limit| limit.scope == Scope::ApiKey)
+    });
+    let place = by_api_key.map(|rule| &rule.place).or_else(|| live(found));
+    if let Some(place) = place {
+        let text = "names of keys in Redis contain API keys as they are sent, as there, so that existing counters continue; write `key_names: hashed` in `store` to have hashes instead, and counters that start from zero";
+        notes.add((&place.0, place.1), text);
+    }
 }
 
 /// Rules that are not among the files are asked for where they are.

@@ -12,7 +12,7 @@ fn key(address: IpAddr, ipv6_prefix: u8) -> String {
     }]);
     let rules = KeyRules {
         address: AddressRules { ipv6_prefix },
-        secret: None,
+        ..KeyRules::default()
     };
     let mut scratch = Scratch::default();
     let meeting = policy.meet(&Request::new().ip(address), &rules, &mut scratch);

@@ -1,6 +1,8 @@
-use crate::Request;
+use super::fixtures::{all, limit};
 use crate::matching::KeyRules;
 use crate::matching::is_secret_name;
+use crate::template::Template;
+use crate::{KeyPart, Limit, Request, Scratch};
 
 #[test]
 fn names_that_carry_secrets_are_known() {
@@ -37,4 +39,44 @@ fn debug_shows_no_secret() {
         ..KeyRules::default()
     };
     assert!(!format!("{rules:?}").contains("171"));
+}
+
+/// The bucket of a limit by API key and the subject as it is shown.
+fn named(template: Option<&str>, api_key: &str) -> (String, String) {
+    let policy = all(vec![Limit {
+        key: vec![KeyPart::ApiKey],
+        template: template.map(|it| Template::parse(it).unwrap()),
+        ..limit("l")
+    }]);
+    let rules = KeyRules {
+        literal: true,
+        ..KeyRules::default()
+    };
+    let mut scratch = Scratch::default();
+    let meeting = policy.meet(&Request::new().api_key(api_key), &rules, &mut scratch);
+    let met = &meeting.met[0];
+    let bucket = String::from_utf8(meeting.bucket(met).to_vec()).unwrap();
+    (bucket, meeting.subject(met).to_owned())
+}
+
+#[test]
+fn api_keys_stand_as_they_are_only_in_names_that_another_system_knows() {
+    let template = Some("fluxgate:{policy}:{limit}:{key}:{band}");
+    let (bucket, subject) = named(template, "k-123");
+    assert_eq!(bucket, "p/l/api-key:k-123");
+    assert!(subject.starts_with("api-key:#"), "{subject}");
+    // Nothing in it can end the name or a part of it.
+    assert_eq!(named(template, "a:b,c/d").0, "p/l/api-key:a%3Ab%2Cc%2Fd");
+    // Longer ones would fill the store with names.
+    let longest = "k".repeat(256);
+    assert_eq!(
+        named(template, &longest).0,
+        format!("p/l/api-key:{longest}")
+    );
+    let (bucket, subject) = named(template, &"k".repeat(257));
+    assert_eq!(bucket, format!("p/l/{subject}"));
+    // Keys of ours have hashes.
+    let (bucket, subject) = named(None, "k-123");
+    assert_eq!(bucket, format!("p/l/{subject}"));
+    assert!(!bucket.contains("k-123"));
 }

@@ -75,6 +75,19 @@ fn what_a_collector_cannot_mean_is_refused_all_at_once() {
 }
 
 #[test]
+fn a_translation_that_reads_from_mongodb_says_so() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import");
+    let uses = |file: &str| {
+        let translated = collector(&read(&folder.join("collector/good").join(file)));
+        translated.unwrap().uses_mongodb()
+    };
+    assert!(uses("whole.env"));
+    assert!(!uses("documented.env"));
+    let gateway = gateway(&files(&folder.join("gateway/good/all")));
+    assert!(!gateway.unwrap().uses_mongodb());
+}
+
+#[test]
 fn no_secret_is_in_any_translation_note_or_message() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/import");
     for limiter in ["traefik-plugin", "fluxgate", "gateway", "collector"] {

@@ -67,6 +67,7 @@ fn meant(yaml: &str) -> Config {
                 text,
             },
             is_translated: true,
+            is_separable: false,
             is_trusted: false,
         })
         .collect();

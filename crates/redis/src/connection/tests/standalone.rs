@@ -211,3 +211,20 @@ async fn with_the_last_clone_everything_goes() {
     let list = || server.command(&["CLIENT", "LIST"]).text();
     eventually("the server sees nobody", || !list().contains("name=leaver")).await;
 }
+
+/// Opening a connection never came to an end.
+#[tokio::test]
+async fn a_node_that_was_connected_before_it_was_installed_was_waited_for() {
+    let server = Server::start();
+    let opened = Connection::open(settings(&server), vec![]).await;
+    let connection = opened.unwrap();
+    let shared = connection.shared();
+    // As where both connections stand before the node is in the topology.
+    shared.status.send_replace(Status::Starting);
+    shared.install(shared::View {
+        masters: vec![(address(&server), Vec::new())],
+        replicas: Vec::new(),
+    });
+    let settled = timeout(AGES, connection.settled()).await;
+    settled.expect("it is known to be connected").unwrap();
+}

@@ -1,6 +1,6 @@
 //! What goes wrong with those who ask, and with clocks.
 
-use super::load::{alone, connect, forgetful, tokens};
+use super::load::{Load, alone, connect, forgetful, tokens};
 use crate::world::{self, World};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -247,6 +247,57 @@ fn row_13_steps_of_the_servers_clock_cost_at_most_what_they_refill() {
         clock.0.store(start + SECOND_US, SeqCst);
         assert_eq!(drain(), 10);
     }
+}
+
+/// The scripts of the version before this one, with the server's clock filled in.
+const BEFORE: [&str; 2] = [
+    include_str!("before/simple.lua"),
+    include_str!("before/general.lua"),
+];
+
+/// Row 20: instances of two versions share buckets while a new one is rolled out, and a server forgets
+/// the scripts of both. Each loads its own again, reads what the other has written, and together they
+/// admit what the policy allows.
+#[test]
+fn row_20_two_versions_during_a_rolling_deploy_share_buckets() {
+    let _alone = alone();
+    let server = Server::start();
+    let settings = world::standalone(&server);
+    let [simple, general] = BEFORE;
+    for quota in [
+        tokens(20, 40),
+        tokens(20, 40).with_refundable(true),
+        monthly(400),
+    ] {
+        let load = Load {
+            quotas: vec![quota],
+            subjects: 3,
+            tasks: 2,
+        };
+        let now = Options::default().prefix(world::own_prefix()).deny_cache(0);
+        let before = now.clone().scripts(simple, general);
+        let options = [before.clone(), now.clone(), before, now];
+        let stores = options.map(|options| connect(settings.clone(), options));
+        let (recorded, calls) = load.run(&stores, |progress| {
+            for _ in 0..20 {
+                progress.await_answers(60);
+                server.command(&["SCRIPT", "FLUSH"]).done();
+            }
+            progress.await_answers(200);
+            stores.each_ref().map(|store| store.stats().calls.get())
+        });
+        recorded.report("two versions", &load);
+        assert!(calls.iter().all(|count| *count > 0), "{calls:?}");
+        assert_eq!((recorded.over(&load), recorded.unknown()), (0, 0));
+        // Neither grants what the other has granted before.
+        for history in &recorded.histories {
+            let (first, last) = history.span_us().expect("something passed");
+            let refilled = (last - first) * quota.amount() / quota.period_us();
+            assert!(history.admitted() <= quota.capacity() + refilled + 1);
+            assert!(history.admitted() >= quota.capacity());
+        }
+    }
+    assert_eq!(audit(&mut server.client(), &[]), Vec::<String>::new());
 }
 
 /// Clocks of instances may be hours apart: nothing of them is ever sent. Two instances that ask the

@@ -113,9 +113,12 @@ const ROWS: [(&str, Proof); 24] = [
     ("key cardinality attack", Tests(&["row_19_more_subjects"])),
     (
         "two versions during a rolling deploy",
-        Later("a second version"),
+        Tests(&["row_20_two_versions"]),
     ),
-    ("configuration pushed with an error", Later("live policies")),
+    (
+        "configuration pushed with an error",
+        Tests(&["row_21_a_configuration_that_is_wrong"]),
+    ),
     (
         "live instances miscounted",
         Tests(&["instances_that_were_not_counted"]),
@@ -125,7 +128,7 @@ const ROWS: [(&str, Proof); 24] = [
 ];
 
 /// Where the tests of [`ROWS`] are.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     include_str!("instances.rs"),
     include_str!("network.rs"),
     include_str!("recovery.rs"),
@@ -134,6 +137,7 @@ const SOURCES: [&str; 8] = [
     include_str!("topology.rs"),
     include_str!("../exact/mod.rs"),
     include_str!("../../../../limiter/tests/redis/local.rs"),
+    include_str!("../../../../server/tests/it/sources/file.rs"),
 ];
 
 #[test]

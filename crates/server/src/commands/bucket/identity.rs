@@ -1,38 +1,171 @@
 //! From identities to the bucket that a decision about them would ask.
 
+use super::planned::unescape;
 use crate::failure::Failure;
 use std::net::IpAddr;
 use std::sync::Arc;
+use tidegate_http::unix_seconds;
+use tidegate_policy::client::{Asking, Client};
+use tidegate_policy::config::key_part;
 use tidegate_policy::matching::KeyRules;
 use tidegate_policy::plan::{Document, Tables, Unset};
 use tidegate_policy::{Descriptor, Hits, KeyPart, Limit, Missing, Policy, Request, Scratch};
 
-/// The bucket of the one limit of `policy` for whom `given` describes, and the subject of its plan, if
-/// it has one and that is told. `tables` are what plans say.
+/// Settings that decide how buckets are named.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Naming<'a> {
+    pub(super) rules: KeyRules,
+    pub(super) client: &'a Client,
+    /// The loaded plans.
+    pub(super) tables: &'a Tables,
+}
+
+/// Names that an operator may mean.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// The name that a decision uses.
+    pub(super) bucket: String,
+    /// Other names, in the order in which to try them.
+    pub(super) others: Vec<String>,
+    /// The subject of the limit's plan, if it has one and that is known.
+    pub(super) subject: Option<String>,
+}
+
+/// Returns the names of the bucket of the one limit of `policy` for the identities in `given`.
 pub(super) fn bucket(
     policy: &Policy,
-    rules: &KeyRules,
+    naming: Naming<'_>,
     given: &[String],
-    tables: &Tables,
-) -> Result<(String, Option<String>), Failure> {
+) -> Result<Names, Failure> {
     let Some(limit) = policy.limits.first() else {
         return Err(Failure::runtime("a policy without a limit"));
     };
     let identities = read(limit, given)?;
-    check(limit, &identities)?;
-    let plan = limit.plan.as_ref();
-    let subject = plan.and_then(|plan| value_of(&identities, &plan.subject));
-    let bucket = match value_of(&identities, &KeyPart::Group) {
-        Some(group) => name_in_group(policy, rules, &identities, &group),
-        None => name(policy, rules, &identities, tables),
-    };
-    let bucket = bucket.ok_or_else(|| {
+    check_address(&identities)?;
+    let (identities, refused) = learn(naming.client, identities);
+    check(limit, &identities, refused)?;
+    names(policy, naming, &identities).ok_or_else(|| {
         Failure::input(format!(
             "limit `{}` has no bucket for that: a value is empty or not as it should be",
             limit.name
         ))
-    })?;
-    Ok((bucket, subject))
+    })
+}
+
+/// Returns the names that decisions use for `subject`, which an operator may have spelled otherwise:
+/// with a secret in place of its hash, or an address in place of its network. `None` if `subject` is
+/// not spelled like one of this limit, or has a hash in it already.
+pub(super) fn respelled(policy: &Policy, naming: Naming<'_>, subject: &str) -> Option<Names> {
+    let limit = policy.limits.first()?;
+    let labels = labels(policy)?;
+    let parts: Vec<&str> = match labels.as_slice() {
+        [_] => vec![subject],
+        _ => subject.split(',').collect(),
+    };
+    if parts.len() != limit.key.len() || limit.key.contains(&KeyPart::Descriptor) {
+        return None;
+    }
+    let mut identities: Vec<Identity> = Vec::new();
+    for ((part, label), text) in limit.key.iter().zip(&labels).zip(parts) {
+        let rest = text.strip_prefix(label.as_str())?;
+        if let Some(address) = rest.strip_prefix("~ip:") {
+            identities.push((KeyPart::Ip, address.to_owned()));
+        } else if *part != KeyPart::Global {
+            let value = rest.strip_prefix(':').filter(|it| !it.starts_with('#'))?;
+            let value = unescape(value).unwrap_or_else(|| value.to_owned());
+            identities.push((part.clone(), value));
+        }
+    }
+    check_address(&identities).ok()?;
+    names(policy, naming, &identities)
+}
+
+fn names(policy: &Policy, naming: Naming<'_>, identities: &[Identity]) -> Option<Names> {
+    let limit = policy.limits.first()?;
+    let bucket = match value_of(identities, &KeyPart::Group) {
+        Some(group) => name_in_group(policy, &naming.rules, identities, &group),
+        // Only a group depends on the plan. Without it, subjects have names that the plan does not
+        // know, refuses or does not limit.
+        None if !limit.key.contains(&KeyPart::Group) => {
+            let policy = Policy::new(policy.name.clone(), policy.evaluate, vec![unplanned(limit)]);
+            name(&policy, &naming.rules, identities, &[])
+        }
+        None => name(policy, &naming.rules, identities, naming.tables),
+    }?;
+    let plan = limit.plan.as_ref();
+    Some(Names {
+        others: by_hash(limit, &bucket, identities).into_iter().collect(),
+        bucket,
+        subject: plan.and_then(|plan| value_of(identities, &plan.subject)),
+    })
+}
+
+/// Returns the name with the hashes that were given in place of secrets; `None` if none was.
+fn by_hash(limit: &Limit, bucket: &str, identities: &[Identity]) -> Option<String> {
+    let mut pieces = bucket.splitn(3, '/');
+    let (policy, name, subject) = (pieces.next()?, pieces.next()?, pieces.next()?);
+    let mut is_changed = false;
+    let parts = limit
+        .key
+        .iter()
+        .zip(subject.split(','))
+        .map(|(part, text)| {
+            let given = value_of(identities, part).and_then(|value| hash(&value));
+            match (text.split_once(":#"), given) {
+                (Some((label, _)), Some(hash)) => {
+                    is_changed = true;
+                    format!("{label}:#{hash}")
+                }
+                _ => text.to_owned(),
+            }
+        });
+    let parts: Vec<String> = parts.collect();
+    is_changed.then(|| format!("{policy}/{name}/{}", parts.join(",")))
+}
+
+/// Returns the digits of a hash as it is stored; the `#` may be missing, because shells take it for
+/// the start of a comment.
+pub(super) fn hash(value: &str) -> Option<String> {
+    let digits = value.strip_prefix('#').unwrap_or(value);
+    let is_hash = digits.len() == 32 && digits.bytes().all(|it| it.is_ascii_hexdigit());
+    is_hash.then(|| digits.to_ascii_lowercase())
+}
+
+/// Adds the identities that `client` finds in the headers and the path, as for a request. Returns the
+/// reason too if it does not accept a token among them.
+fn learn(client: &Client, mut identities: Vec<Identity>) -> (Vec<Identity>, Option<&'static str>) {
+    let path = value_of(&identities, &KeyPart::Path);
+    let headers = identities.clone();
+    let headers: Vec<(&str, &str)> = headers
+        .iter()
+        .filter_map(|(part, value)| match part {
+            KeyPart::Header(name) => Some((name.as_str(), value.as_str())),
+            _ => None,
+        })
+        .collect();
+    if !client.learns_from(!headers.is_empty(), path.is_some()) {
+        return (identities, None);
+    }
+    let learnt = client.identify_told(&Asking {
+        peer: None,
+        headers: headers.as_slice(),
+        path: path.as_deref(),
+        now: &unix_seconds,
+    });
+    let attributes = learnt.attributes.into_iter();
+    let attributes = attributes.map(|(name, value)| (KeyPart::Attr(name.to_owned()), Some(value)));
+    let learnt_parts = [
+        (KeyPart::User, learnt.user),
+        (KeyPart::ApiKey, learnt.api_key),
+    ];
+    for (part, value) in learnt_parts.into_iter().chain(attributes) {
+        if let Some(value) = value
+            && value_of(&identities, &part).is_none()
+        {
+            identities.push((part, value.into_owned()));
+        }
+    }
+    (identities, learnt.token_refused)
 }
 
 fn value_of(identities: &[Identity], part: &KeyPart) -> Option<String> {
@@ -125,7 +258,7 @@ fn read(limit: &Limit, given: &[String]) -> Result<Vec<Identity>, Failure> {
     for text in given {
         match text
             .split_once('=')
-            .and_then(|(name, value)| Some((part(name)?, value)))
+            .and_then(|(name, value)| Some((key_part(name)?, value)))
         {
             Some((part, value)) => identities.push((part, value.to_owned())),
             None => alone.push(text),
@@ -147,39 +280,12 @@ fn read(limit: &Limit, given: &[String]) -> Result<Vec<Identity>, Failure> {
     Ok(identities)
 }
 
-/// The part of a key that `name` means.
-fn part(name: &str) -> Option<KeyPart> {
-    let (kind, rest) = name.split_once(':').unwrap_or((name, ""));
-    Some(match (kind, rest) {
-        ("ip", "") => KeyPart::Ip,
-        ("user", "") => KeyPart::User,
-        ("api-key", "") => KeyPart::ApiKey,
-        ("route", "") => KeyPart::Route,
-        ("host", "") => KeyPart::Host,
-        ("method", "") => KeyPart::Method,
-        ("path", "") => KeyPart::Path,
-        ("group", "") => KeyPart::Group,
-        ("descriptor", "") => KeyPart::Descriptor,
-        ("descriptor", name) => entry(name),
-        ("header", name) if !name.is_empty() => KeyPart::Header(name.to_ascii_lowercase()),
-        ("attr", name) if !name.is_empty() => KeyPart::Attr(name.to_owned()),
-        _ => return None,
-    })
-}
-
-/// An entry of a descriptor, or, with `#` and a number, one of several of that name.
-fn entry(name: &str) -> KeyPart {
-    let numbered = name.rsplit_once('#');
-    let numbered = numbered.and_then(|(name, nth)| Some((name, nth.parse().ok()?)));
-    let (name, nth) = numbered.map_or((name, None), |(name, nth)| (name, Some(nth)));
-    KeyPart::DescriptorEntry {
-        name: name.to_owned(),
-        nth,
-    }
-}
-
 /// Everything that the key needs must be there, or what stands in for it.
-fn check(limit: &Limit, identities: &[Identity]) -> Result<(), Failure> {
+fn check(
+    limit: &Limit,
+    identities: &[Identity],
+    refused: Option<&'static str>,
+) -> Result<(), Failure> {
     let has = |part: &KeyPart| identities.iter().any(|(given, _)| given == part);
     let stands_in = limit.missing == Missing::Address && has(&KeyPart::Ip);
     // A plan tells the group of its subject.
@@ -194,13 +300,15 @@ fn check(limit: &Limit, identities: &[Identity]) -> Result<(), Failure> {
     match absent {
         None => Ok(()),
         Some(part) => Err(Failure::input(format!(
-            "limit `{}` counts by {}: whose bucket is meant?\n   help: add --key {}=…",
+            "limit `{}` counts by {}: whose bucket is meant?{}\n   help: add --key {}=…",
             limit.name,
             key_as_written(limit),
+            refused.map_or_else(String::new, |why| format!(
+                " The token is not accepted: {why}."
+            )),
             as_written(part)
         ))),
     }
-    .and_then(|()| check_address(identities))
 }
 
 fn check_address(identities: &[Identity]) -> Result<(), Failure> {

@@ -21,11 +21,13 @@ pub(crate) use pattern::{glob, is_only_of};
 use crate::commands::plans;
 use crate::failure::Failure;
 use clap::Args;
+use identity::{Names, Naming};
 use planned::Planned;
 use std::path::PathBuf;
 use std::sync::Arc;
+use tidegate::{Store, StoreErrorKind};
 use tidegate_policy::plan::Table;
-use tidegate_policy::{Band, Config, Evaluate, Limit, Policy};
+use tidegate_policy::{Band, Config, Evaluate, KeyPart, Limit, Policy};
 
 /// Which bucket.
 #[derive(Args, Debug)]
@@ -47,7 +49,9 @@ pub struct BucketArgs {
     #[arg(long, value_name = "NAME")]
     pub limit: Option<String>,
     /// Whose bucket: a value for each part of the limit's key, `ip=192.0.2.1`, `user=ann`,
-    /// `api-key=…`, `header:x-tenant=acme`, or the values alone, in order
+    /// `api-key=…`, `token=…`, `header:x-tenant=acme`, or the values alone, in order. A secret may be
+    /// given as clients send it or as its hash. `header:NAME=…` also gives what `client` finds in that
+    /// header, such as the user of `header:authorization='Bearer …'`
     #[arg(long, value_name = "PART=VALUE", requires = "limit", num_args = 1..)]
     pub key: Vec<String>,
     /// One band only, by its label or as it is written; `block` for what blocks alone
@@ -62,47 +66,118 @@ pub(crate) struct Named {
     policy: Policy,
     /// `policy/limit/subject`.
     pub(crate) bucket: String,
+    /// Other names under which it may be stored, in the order in which to try them.
+    others: Vec<String>,
     band: Option<String>,
-    /// What a plan tells, in place of what the limit itself has.
+    /// The rate, where it comes from a plan.
     planned: Option<Planned>,
 }
 
 impl Named {
     /// The bucket that `args` mean.
     pub(crate) fn find(config: &mut Config, args: &BucketArgs) -> Result<Self, Failure> {
-        let mut told = None;
-        let (policy, bucket) = match (&args.bucket, &args.limit) {
-            (Some(text), _) => {
-                let mut found = name::read(config, text)?;
-                found.policy = policy_name(config, Some(&found.policy), &found.limit)?;
-                let policy = take(config, &found.policy, &found.limit)?;
-                (policy, found.bucket())
-            }
-            (None, Some(limit)) => {
-                let name = policy_name(config, args.policy.as_deref(), limit)?;
-                let policy = take(config, &name, limit)?;
-                let tables = tables(config, &policy)?;
-                let rules = config.key_rules();
-                let (bucket, subject) = identity::bucket(&policy, &rules, &args.key, &tables)?;
-                told = subject;
-                (policy, bucket)
-            }
+        let read = match (&args.bucket, &args.limit) {
+            (Some(text), _) => Some(name::read(config, text)?),
+            (None, Some(_)) => None,
             // clap asks for one of them.
             (None, None) => return Err(Failure::input("which bucket? Give KEY or --limit")),
+        };
+        let (policy, limit) = match &read {
+            Some(read) => (Some(read.policy.as_str()), read.limit.as_str()),
+            None => (
+                args.policy.as_deref(),
+                args.limit.as_deref().unwrap_or_default(),
+            ),
+        };
+        let (policy, limit) = (policy_name(config, policy, limit)?, limit.to_owned());
+        let policy = take(config, &policy, &limit)?;
+        let (tables, why) = match tables(config, &policy) {
+            Ok(tables) => (tables, String::new()),
+            Err(failure) => (Vec::new(), failure.to_string()),
+        };
+        let naming = Naming {
+            rules: config.key_rules(),
+            client: &config.client,
+            tables: &tables,
+        };
+        let spelled = match read {
+            None => identity::bucket(&policy, naming, &args.key)?,
+            Some(read) => {
+                let literal = format!("{}/{limit}/{}", policy.name, read.subject);
+                match identity::respelled(&policy, naming, &read.subject) {
+                    Some(mut names) if names.bucket != literal => {
+                        names.others.push(literal);
+                        names
+                    }
+                    names => Names {
+                        bucket: literal,
+                        others: Vec::new(),
+                        subject: names.and_then(|names| names.subject),
+                    },
+                }
+            }
         };
         let mut named = Self {
             planned: None,
             policy,
-            bucket,
+            bucket: spelled.bucket,
+            others: spelled.others,
             band: args.band.clone(),
         };
-        let tables = tables(config, &named.policy)?;
-        if let (Some(limit), Some(table)) = (named.limit(), tables.iter().flatten().next()) {
-            let planned = planned::planned(limit, told.as_deref(), named.subject(), table);
-            named.planned = planned;
+        let table = tables.iter().flatten().next().map(|table| &**table);
+        if let Some(limit) = named.limit() {
+            let subject = (spelled.subject.as_deref(), named.subject());
+            named.planned =
+                planned::planned(limit, subject.0, subject.1, table.ok_or(why.as_str()));
         }
         named.check_band()?;
         Ok(named)
+    }
+
+    /// Takes the first of the names that the store keeps anything under, or else leaves the one that
+    /// decisions use.
+    pub(crate) async fn choose(&mut self, store: &impl Store) -> Result<(), Failure> {
+        if self.others.is_empty() || self.is_stored(store, &self.bucket).await? {
+            return Ok(());
+        }
+        for other in std::mem::take(&mut self.others) {
+            if self.is_stored(store, &other).await? {
+                self.bucket = other;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_stored(&self, store: &impl Store, bucket: &str) -> Result<bool, Failure> {
+        for band in self.bands().into_iter().chain(self.block()) {
+            match store.inspect(bucket.as_bytes(), &band.quota).await {
+                Ok(None) => {}
+                Ok(Some(_)) => return Ok(true),
+                // A broken value is there, too.
+                Err(error) if error.kind() == StoreErrorKind::Corrupt => return Ok(true),
+                Err(error) => return Err(Failure::runtime(error)),
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns why there is no rate to show, for a limit whose rate comes from a plan.
+    pub(crate) fn without_rate(&self) -> Option<&str> {
+        match &self.planned {
+            Some(Planned::None(why)) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// Returns the failure for a bucket of which the store keeps nothing.
+    pub(crate) fn not_found(&self) -> Failure {
+        Failure::not_found(format!(
+            "nothing is stored for {}: the bucket is full, or its key is spelled differently\n   \
+             help: give the value as the client sends it, with --limit and --key; `tidegate reset \
+             --limit … --all --dry-run` counts the buckets of a limit",
+            self.bucket
+        ))
     }
 
     pub(crate) fn policy(&self) -> &str {
@@ -118,22 +193,43 @@ impl Named {
         self.bucket.splitn(3, '/').nth(2).unwrap_or_default()
     }
 
-    /// The bands that are meant.
+    /// The bucket as logs may show it, without secrets: with `store.key_names: literal` they stand in its
+    /// name as they are sent.
+    pub(crate) fn shown(&self) -> String {
+        let key = self.limit().map_or(&[][..], |limit| &limit.key);
+        let subject = self.subject();
+        let mut shown = self.bucket.strip_suffix(subject).unwrap_or("").to_owned();
+        for (nth, text) in subject.split(',').enumerate() {
+            if nth > 0 {
+                shown.push(',');
+            }
+            let is_secret = key.get(nth).is_some_and(KeyPart::is_secret);
+            match text.split_once(':') {
+                Some((label, value)) if is_secret && !value.starts_with('#') => {
+                    shown.push_str(label);
+                    shown.push_str(":***");
+                }
+                _ => shown.push_str(text),
+            }
+        }
+        shown
+    }
+
+    /// The bands that are meant. Without a rate they are shaped like those of the plan, so that their
+    /// state is found, but have other numbers.
     pub(crate) fn bands(&self) -> Vec<&Band> {
-        let own = self.limit().map_or(&[][..], Limit::shapes);
-        let bands = self
-            .planned
-            .as_ref()
-            .map_or(own, |planned| std::slice::from_ref(&planned.band))
-            .iter();
-        bands.filter(|band| self.is_meant(band)).collect()
+        let bands = match &self.planned {
+            Some(Planned::Rate { band, .. }) => std::slice::from_ref(band),
+            _ => self.limit().map_or(&[][..], Limit::shapes),
+        };
+        bands.iter().filter(|band| self.is_meant(band)).collect()
     }
 
     /// What a refusal closes the limit by, if it does and that is meant.
     pub(crate) fn block(&self) -> Option<&Band> {
         let block = match &self.planned {
-            Some(planned) => planned.block.as_ref()?,
-            None => self.limit()?.block.as_ref()?,
+            Some(Planned::Rate { block, .. }) => block.as_ref()?,
+            _ => self.limit()?.block.as_ref()?,
         };
         self.is_meant(block).then_some(block)
     }

@@ -21,11 +21,6 @@ impl Name {
         }
     }
 
-    /// `policy/limit/subject`.
-    pub(super) fn bucket(&self) -> String {
-        format!("{}/{}/{}", self.policy, self.limit, self.subject)
-    }
-
     fn is_known(&self, config: &Config) -> bool {
         let of = |policy: &Policy| policy.limits.iter().any(|limit| limit.name == self.limit);
         config.policy(Some(&self.policy)).is_some_and(of)

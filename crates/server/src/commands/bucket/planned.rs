@@ -1,51 +1,112 @@
 //! What a plan has for whom a bucket is.
 
-use tidegate_policy::plan::{Found, Given, Of, Table};
+use super::identity::{as_written, hash};
+use tidegate_policy::plan::{Found, Given, Of, Plan, Table, Unknown};
 use tidegate_policy::{Band, KeyPart, Limit};
 
-/// What a plan says of a bucket.
+/// The rate of a bucket whose limit takes it from a plan.
 #[derive(Debug)]
-pub(super) struct Planned {
-    /// The band by which it is counted.
-    pub(super) band: Band,
-    /// What a refusal closes the limit by, if it does.
-    pub(super) block: Option<Band>,
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a command or a call of the admin API has one"
+)]
+pub(super) enum Planned {
+    Rate {
+        band: Band,
+        /// The block after a refusal, if there is one.
+        block: Option<Band>,
+    },
+    /// The bands of the limit itself, for subjects that the plan does not know.
+    Own,
+    /// No rate, and why.
+    None(String),
 }
 
-/// What its plan says of a bucket of `limit`; `None` where that is what the limit itself says. `told` is
-/// the subject of the plan, where it was told, and `subject` whose bucket it is.
+/// Returns the rate of a bucket of `limit`, or `None` if it does not come from a plan. `known` is the
+/// subject of the plan if it is known, `subject` the one in the bucket's name, and `table` the loaded
+/// plans or the reason why they could not be loaded.
 pub(super) fn planned(
     limit: &Limit,
-    told: Option<&str>,
+    known: Option<&str>,
     subject: &str,
-    table: &Table,
+    table: Result<&Table, &str>,
 ) -> Option<Planned> {
-    let found = find(limit, told, subject, table)?;
-    match found.given {
-        Given::Rate(number) => {
-            let rate = table.rates().get(usize::try_from(number).ok()?)?;
-            Some(Planned {
-                band: limit.planned_band(*rate).ok()?,
-                block: limit.planned_block(*rate).ok()?,
-            })
+    let plan = limit.plan.as_ref()?;
+    Some(match table {
+        Err(why) => Planned::None(format!("unknown: the plans could not be loaded: {why}")),
+        Ok(table) => match find(plan, (limit, known, subject), table) {
+            Ok(Some(found)) => given(limit, found.given, table),
+            Ok(None) => match plan.unknown {
+                Unknown::Band => Planned::Own,
+                Unknown::Unlimited => {
+                    Planned::None("none: the plan does not know this subject: unlimited".to_owned())
+                }
+                Unknown::Refuse => Planned::None(
+                    "none: the plan does not know this subject: requests are refused".to_owned(),
+                ),
+                Unknown::Skip => Planned::None(
+                    "none: the plan does not know this subject: the limit does not apply"
+                        .to_owned(),
+                ),
+            },
+            Err(Hidden) => {
+                let part = as_written(&plan.subject);
+                Planned::None(format!(
+                    "unknown: the plan looks it up by `{part}`, which the bucket's name does not \
+                     show. Name the bucket with --limit and --key {part}=…"
+                ))
+            }
+        },
+    })
+}
+
+fn given(limit: &Limit, given: Given, table: &Table) -> Planned {
+    let rate = match given {
+        Given::Unlimited => return Planned::None("none: this subject is unlimited".to_owned()),
+        Given::Nothing => {
+            let why = "none: the plan has no rate for this subject: requests are refused";
+            return Planned::None(why.to_owned());
         }
-        Given::Unlimited | Given::Nothing => None,
+        Given::Rate(number) => usize::try_from(number).ok(),
+    };
+    let Some(rate) = rate.and_then(|number| table.rates().get(number)) else {
+        return Planned::None("unknown: the plan has no such rate".to_owned());
+    };
+    let planned = limit
+        .planned_band(*rate)
+        .and_then(|band| Ok((band, limit.planned_block(*rate)?)));
+    match planned {
+        Ok((band, block)) => Planned::Rate { band, block },
+        Err(why) => Planned::None(format!(
+            "none: this limit cannot count the plan's rate: {why}"
+        )),
     }
 }
 
+/// The subject of a plan is not known.
+struct Hidden;
+
 fn find<'t>(
-    limit: &Limit,
-    told: Option<&str>,
-    subject: &str,
+    plan: &Plan,
+    (limit, known, subject): (&Limit, Option<&str>, &str),
     table: &'t Table,
-) -> Option<Found<'t>> {
-    let plan = limit.plan.as_ref()?;
+) -> Result<Option<Found<'t>>, Hidden> {
     let own = part(limit, &plan.subject, subject);
-    match (told.map(str::to_owned).or(own), plan.of) {
-        (Some(whose), Of::Subject) => table.get(&whose),
-        (Some(whose), Of::Group) => table.group_of(&whose),
-        (None, Of::Group) => table.group(&part(limit, &KeyPart::Group, subject)?),
-        (None, Of::Subject) => None,
+    match (known.map(str::to_owned).or(own), plan.of) {
+        (Some(whose), of) => {
+            let found = match of {
+                Of::Subject => table.get(&whose),
+                Of::Group => table.group_of(&whose),
+            };
+            // A subject that may be the hash of a secret is not one that the plan does not know.
+            let is_hidden = found.is_none() && plan.hides_subject() && hash(&whose).is_some();
+            if is_hidden { Err(Hidden) } else { Ok(found) }
+        }
+        (None, Of::Group) => {
+            let group = part(limit, &KeyPart::Group, subject).ok_or(Hidden)?;
+            Ok(table.group(&group))
+        }
+        (None, Of::Subject) => Err(Hidden),
     }
 }
 
@@ -60,7 +121,7 @@ fn part(limit: &Limit, wanted: &KeyPart, subject: &str) -> Option<String> {
 }
 
 /// Text as it was before `%` and two digits stood for what would have meant something else.
-fn unescape(text: &str) -> Option<String> {
+pub(super) fn unescape(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((first, after)) = rest.split_first() {

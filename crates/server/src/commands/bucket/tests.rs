@@ -116,6 +116,98 @@ fn secrets_are_hashed_as_decisions_hash_them() {
     assert_ne!(plain, keyed);
 }
 
+/// The names to look under in a configuration with a limit by token, and where identities come from.
+fn names(words: &[&str]) -> Vec<String> {
+    let text = "
+store: { url: 'redis://127.0.0.1' }
+client:
+  user: { header: X-User }
+  token: { header: X-Token }
+policies:
+  - name: api
+    limits:
+      - { name: per-token, key: token, missing: address, rate: 10/s }
+      - { name: per-user, key: [user, route], rate: 10/s }
+      - { name: per-client, key: ip, rate: 10/s }
+";
+    let mut config = Config::parse(text, "x", &NoEnvironment).unwrap();
+    match Named::find(&mut config, &args(words)) {
+        Ok(named) => [vec![named.bucket], named.others].concat(),
+        Err(failure) => vec![format!("error: {failure}")],
+    }
+}
+
+#[test]
+fn a_token_by_the_name_of_its_part_was_taken_for_another_token() {
+    let plain = names(&["--limit", "per-token", "--key", "hunter2"]);
+    assert!(
+        plain[0].starts_with("api/per-token/attr.token:#"),
+        "{plain:?}"
+    );
+    for words in [
+        vec!["--limit", "per-token", "--key", "token=hunter2"],
+        vec!["--limit", "per-token", "--key", "attr:token=hunter2"],
+        vec!["--limit", "per-token", "--key", "header:x-token=hunter2"],
+        vec!["api/per-token/attr.token:hunter2"],
+        vec!["tg:{attr.token:hunter2}api/per-token"],
+    ] {
+        assert_eq!(names(&words)[0], plain[0], "{words:?}");
+    }
+    let hash = plain[0].rsplit('#').next().unwrap();
+    for words in [
+        vec!["--limit", "per-token", "--key", hash],
+        vec!["--limit", "per-token", "--key", &format!("token=#{hash}")],
+        vec![&*plain[0]],
+        vec![&*format!("api/per-token/attr.token:{hash}")],
+        vec![&*format!("tg:{{attr.token:#{hash}}}api/per-token")],
+    ] {
+        assert!(names(&words).contains(&plain[0]), "{words:?}");
+    }
+}
+
+#[test]
+fn names_are_respelled_as_decisions_spell_them() {
+    for (words, expected) in [
+        (
+            vec!["api/per-client/ip:2001:db8::7"],
+            "api/per-client/ip:2001:db8::/64",
+        ),
+        (
+            vec!["api/per-client/ip:2001:db8::/64"],
+            "api/per-client/ip:2001:db8::/64",
+        ),
+        (
+            vec!["api/per-token/attr.token~ip:2001:db8::7"],
+            "api/per-token/attr.token~ip:2001:db8::/64",
+        ),
+        (
+            vec!["--limit", "per-token", "--key", "ip=192.0.2.1"],
+            "api/per-token/attr.token~ip:192.0.2.1",
+        ),
+        (
+            vec!["api/per-user/user:a b,route:r"],
+            "api/per-user/user:a%20b,route:r",
+        ),
+        (
+            vec!["api/per-user/user:a%20b,route:r"],
+            "api/per-user/user:a%20b,route:r",
+        ),
+        (vec!["api/per-user/nonsense"], "api/per-user/nonsense"),
+        (
+            vec![
+                "--limit",
+                "per-user",
+                "--key",
+                "header:x-user=ann",
+                "route=r",
+            ],
+            "api/per-user/user:ann,route:r",
+        ),
+    ] {
+        assert_eq!(names(&words)[0], expected, "{words:?}");
+    }
+}
+
 #[test]
 fn what_is_not_there_is_said_with_what_is() {
     for (words, said) in [

@@ -17,7 +17,8 @@ pub use traefik_plugin::ImportTraefikPluginArgs;
 use super::print;
 use crate::config_file;
 use crate::failure::Failure;
-use clap::{Args, Subcommand};
+use crate::sources::WITHOUT_MONGODB;
+use clap::{Args, Command, Subcommand};
 use std::io::{self, Write};
 use std::path::Path;
 use tidegate_policy::import::{Imported, SourceFile};
@@ -58,6 +59,16 @@ pub enum Limiter {
     Collector(ImportCollectorArgs),
 }
 
+/// Returns what the command does, with the names of all limiters.
+pub fn about() -> String {
+    let limiters = Limiter::augment_subcommands(Command::new("import"));
+    let names: Vec<&str> = limiters.get_subcommands().map(Command::get_name).collect();
+    format!(
+        "Translate the configuration of another limiter: {}",
+        names.join(", ")
+    )
+}
+
 /// Prints the translation, or fails with everything that cannot be translated.
 pub fn run(args: &ImportArgs) -> Result<(), Failure> {
     match &args.limiter {
@@ -87,6 +98,13 @@ fn show(imported: &Imported, passed_over: &[String]) -> Result<(), Failure> {
     }
     for note in imported.notes() {
         writeln!(err, "{note}").ok();
+    }
+    if imported.uses_mongodb() && cfg!(not(feature = "mongodb")) {
+        writeln!(
+            err,
+            "note: this configuration reads from MongoDB: {WITHOUT_MONGODB}"
+        )
+        .ok();
     }
     print::line(imported.to_yaml().trim_end())
 }

@@ -17,6 +17,14 @@ pub(crate) struct Sight {
     pub(crate) policy: String,
     pub(crate) limit: String,
     pub(crate) subject: String,
+    /// False if the store keeps nothing of the bucket: it is full, or another one is meant.
+    pub(crate) found: bool,
+    /// Why there are no bands, where their rate comes from a plan.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<String>,
+    /// Warning about the answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
     /// For how much longer the limit is closed to the subject; absent where it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) blocked_for_ms: Option<u64>,
@@ -72,13 +80,12 @@ pub(crate) async fn look_in_process(store: &impl Store, named: &Named) -> Result
         let seen = seen.map_err(Failure::runtime)?;
         bands.push(band_sight(band, seen, &nowhere));
     }
-    let mut blocked_for_ms = None;
-    if let Some(block) = named.block() {
-        let seen = store.inspect(named.bucket.as_bytes(), &block.quota).await;
-        let sight = band_sight(block, seen.map_err(Failure::runtime)?, &nowhere);
-        blocked_for_ms = sight.retry_after_ms.filter(|left| *left > 0);
+    let mut block = None;
+    if let Some(band) = named.block() {
+        let seen = store.inspect(named.bucket.as_bytes(), &band.quota).await;
+        block = Some(band_sight(band, seen.map_err(Failure::runtime)?, &nowhere));
     }
-    Ok(Sight::of(named, blocked_for_ms, (bands, Vec::new())))
+    Ok(Sight::of(named, block, (bands, Vec::new())))
 }
 
 /// Looks at every band that is meant.
@@ -94,13 +101,12 @@ pub(crate) async fn look(store: &RedisStore, named: &Named) -> Result<Sight, Fai
             keys.push(place.key);
         }
     }
-    let mut blocked_for_ms = None;
-    if let Some(block) = named.block() {
-        let place = place_of(store, named, block);
-        let seen = store.inspect(named.bucket.as_bytes(), &block.quota).await;
+    let mut block = None;
+    if let Some(band) = named.block() {
+        let place = place_of(store, named, band);
+        let seen = store.inspect(named.bucket.as_bytes(), &band.quota).await;
         let seen = seen.map_err(|error| failure(&error, &place.key))?;
-        let sight = band_sight(block, seen, &place);
-        blocked_for_ms = sight.retry_after_ms.filter(|left| *left > 0);
+        block = Some(band_sight(band, seen, &place));
         if !keys.contains(&place.key) {
             keys.push(place.key);
         }
@@ -109,22 +115,36 @@ pub(crate) async fn look(store: &RedisStore, named: &Named) -> Result<Sight, Fai
     for key in &keys {
         key_sights.push(key_sight(store.connection(), key).await?);
     }
-    Ok(Sight::of(named, blocked_for_ms, (bands, key_sights)))
+    Ok(Sight::of(named, block, (bands, key_sights)))
 }
 
 impl Sight {
     fn of(
         named: &Named,
-        blocked_for_ms: Option<u64>,
-        (bands, keys): (Vec<BandSight>, Vec<KeySight>),
+        block: Option<BandSight>,
+        (mut bands, keys): (Vec<BandSight>, Vec<KeySight>),
     ) -> Self {
         let limit = named.limit().map(|limit| limit.name.clone());
+        let is_kept = |band: &BandSight| band.state.is_some();
+        // A hash for many exists regardless of this bucket.
+        let has_key = |key: &KeySight| key.exists && key.value.is_some();
+        let found = bands.iter().chain(&block).any(is_kept) || keys.iter().any(has_key);
+        let rate = named.without_rate().map(str::to_owned);
+        if rate.is_some() {
+            // Their numbers are not the plan's.
+            bands.clear();
+        }
         Self {
             bucket: named.bucket.clone(),
             policy: named.policy().to_owned(),
             limit: limit.unwrap_or_default(),
             subject: named.subject().to_owned(),
-            blocked_for_ms,
+            found,
+            rate,
+            note: None,
+            blocked_for_ms: block
+                .and_then(|block| block.retry_after_ms)
+                .filter(|left| *left > 0),
             bands,
             keys,
         }

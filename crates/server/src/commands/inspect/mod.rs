@@ -13,13 +13,15 @@ use clap::Args;
 /// What to look at.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Nothing is changed by looking. What is not there is as good as new: that is an answer too.
+Inspecting changes nothing. If the store keeps nothing of the bucket, the bucket is full, or another
+one is meant: the exit code is 3.
 
 Examples:
   tidegate inspect --config tidegate.yaml api/per-client/ip:192.0.2.1
   tidegate inspect --config tidegate.yaml 'tg:{ip:192.0.2.1}api/per-client'
   tidegate inspect --config tidegate.yaml --limit per-client --key 192.0.2.1
-  tidegate inspect --config tidegate.yaml --policy api --limit per-key --key api-key=SECRET --json")]
+  tidegate inspect --config tidegate.yaml --policy api --limit per-key --key api-key=SECRET --json
+  tidegate inspect --config tidegate.yaml --limit per-user --key 'header:authorization=Bearer eyJ…'")]
 pub struct InspectArgs {
     /// Which bucket.
     #[command(flatten)]
@@ -35,10 +37,14 @@ pub fn run(args: &InspectArgs) -> Result<(), Failure> {
     redis_store::redis(&config)?;
     // Before the limit is taken out of it.
     let settings = redis_store::settings(&config)?;
-    let named = Named::find(&mut config, &args.bucket)?;
+    let mut named = Named::find(&mut config, &args.bucket)?;
     let sight = redis_store::wait_for(async {
         let store = redis_store::connect(settings, "tidegate-inspect").await?;
-        let sight = look::look(&store, &named).await;
+        let sight = async {
+            named.choose(&store).await?;
+            look::look(&store, &named).await
+        };
+        let sight = sight.await;
         store.connection().close().await;
         sight
     })?;
@@ -47,5 +53,10 @@ pub fn run(args: &InspectArgs) -> Result<(), Failure> {
     } else {
         show::text(&sight)
     };
-    print::line(text.trim_end())
+    print::line(text.trim_end())?;
+    if sight.found {
+        Ok(())
+    } else {
+        Err(named.not_found())
+    }
 }

@@ -10,6 +10,9 @@ pub(super) fn text(sight: &Sight) -> String {
     if let Some(left) = sight.blocked_for_ms {
         let _ = writeln!(text, "blocked for {}", seconds(left));
     }
+    if let Some(why) = &sight.rate {
+        let _ = writeln!(text, "rate {why}");
+    }
     text.push('\n');
     let head = [
         "band",
@@ -23,8 +26,10 @@ pub(super) fn text(sight: &Sight) -> String {
     for band in &sight.bands {
         table.row(row(band));
     }
-    text.push_str(&table.show());
-    text.push('\n');
+    if !sight.bands.is_empty() {
+        text.push_str(&table.show());
+        text.push('\n');
+    }
     for key in &sight.keys {
         text.push_str(&self::key(key));
         for band in sight.bands.iter().filter(|band| band.key == key.key) {

@@ -16,7 +16,8 @@ use clap::Args;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A bucket that is reset is as good as new, and whoever its limit has blocked is blocked no more.
-Instances that remember a refusal of it forget that within a second.
+Instances that remember a refusal of it forget that within a second. If the store keeps nothing of
+the bucket, nothing is reset: the bucket is full, or another one is meant. The exit code is then 3.
 
 Every reset is logged to standard error, at `info`: who asked, for what, and how many buckets or
 keys were forgotten.

@@ -19,35 +19,39 @@ pub(super) fn run(
     let store = redis_store::redis(&config)?.to_string();
     // Before the limit is taken out of it.
     let settings = redis_store::settings(&config)?;
-    let named = Named::find(&mut config, &args.bucket)?;
+    let mut named = Named::find(&mut config, &args.bucket)?;
     let forgotten = redis_store::wait_for(async {
         let store = redis_store::connect(settings, "tidegate-reset").await?;
-        let forgotten = forget(&store, &named, args.dry_run).await;
+        let forgotten = async {
+            named.choose(&store).await?;
+            forget(&store, &named, args.dry_run).await
+        };
+        let forgotten = forgotten.await;
         store.connection().close().await;
         forgotten
     })?;
     let bucket = &named.bucket;
     if args.dry_run {
-        return Ok(match forgotten {
-            0 => format!("{bucket} is as good as new already: nothing would be forgotten"),
-            _ => format!("{bucket} would be forgotten"),
-        });
+        return match forgotten {
+            0 => Err(named.not_found()),
+            _ => Ok(format!("{bucket} would be forgotten")),
+        };
     }
     audit::log(
         &Reset {
             store,
             policy: named.policy(),
             limit: named.limit().map_or("", |limit| &limit.name),
-            key: bucket,
+            key: &named.shown(),
             forgotten,
             is_complete: true,
         },
         environment,
     );
-    Ok(match forgotten {
-        0 => format!("{bucket} was as good as new already"),
-        _ => format!("{bucket} is as good as new"),
-    })
+    match forgotten {
+        0 => Err(named.not_found()),
+        _ => Ok(format!("{bucket} is as good as new")),
+    }
 }
 
 /// Forgets every band that is meant in a store that is no Redis; tells how many there were.

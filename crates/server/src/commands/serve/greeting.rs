@@ -1,9 +1,11 @@
 //! What a person sees who starts the program to try it out.
 
+use crate::commands::gateway::reachable;
 use std::net::SocketAddr;
 
 /// What to type to see a request allowed, and then refused. Matches the built-in policy.
 pub(super) fn text(http: SocketAddr, admin: SocketAddr) -> String {
+    let (http, admin) = (reachable(http), reachable(admin));
     format!(
         "\
 Tidegate is serving a small built-in policy: each address may ask five times at once,
@@ -14,7 +16,7 @@ then once a second. Ask it six times, and see the last one refused:
   done
 
 Health and metrics are at http://{admin}/readyz and http://{admin}/metrics.
-To serve limits of your own:  tidegate serve --config FILE
+To serve limits of your own:  tidegate serve FILE
 To stop:                      Ctrl-C
 "
     )

@@ -16,6 +16,7 @@ use crate::server::{self, End, Listeners};
 use crate::serving::Serving;
 use crate::signals::{Reloads, Signals};
 use clap::Args;
+use std::env;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,17 +27,50 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tracing::info;
 
+/// The variable that names the configuration.
+const CONFIG: &str = "TIDEGATE_CONFIG";
+
+/// Arguments of `tidegate serve`.
+#[derive(Args, Debug)]
+pub struct ServeFileArgs {
+    /// The configuration, as with --config
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// All other arguments, which `tidegate` without a subcommand takes as well.
+    #[command(flatten)]
+    pub args: ServeArgs,
+}
+
+impl ServeFileArgs {
+    /// Returns the arguments with the file as `config`. A file beats the variable; with `--config` it is
+    /// an error.
+    pub fn into_args(self) -> Result<ServeArgs, Failure> {
+        let Self { file, mut args } = self;
+        let Some(file) = file else {
+            return Ok(args);
+        };
+        let config = args.config.replace(file);
+        let is_flag = |config: &PathBuf| env::var_os(CONFIG).as_deref() != Some(config.as_os_str());
+        if config.is_some_and(|config| is_flag(&config)) {
+            return Err(Failure::input(
+                "the configuration is given twice: as FILE and with --config; use one of the two",
+            ));
+        }
+        Ok(args)
+    }
+}
+
 /// What to serve.
 #[derive(Args, Debug)]
 pub struct ServeArgs {
     /// The configuration; without one, a small built-in policy
-    #[arg(long, env = "TIDEGATE_CONFIG", value_name = "FILE")]
+    #[arg(long, env = CONFIG, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// What envoyproxy/ratelimit serves.
     #[command(flatten)]
     pub envoy: EnvoyArgs,
     /// Address and port of the HTTP API, or unix:PATH for a unix socket; overrides the configuration.
-    /// Port 0 takes a free one
+    /// `:8080` is every address, `localhost:8080` this machine only, and port 0 a free port
     #[arg(long, value_name = "ADDRESS")]
     pub http: Option<ListenAddress>,
     /// Address and port of Envoy's rate limit service, or unix:PATH; overrides the configuration
@@ -116,6 +150,7 @@ pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
     let (config, begun) = runtime.block_on(live::begin(ground))?;
     report::started(&config, &name);
     report::variables(begun.variables());
+    report::key_names(&config);
     report::warnings(&config);
     // It shows how a request is refused.
     let greets = is_built_in && config.mode == Mode::Enforce;

@@ -49,6 +49,17 @@ pub(super) fn variables(variables: &[String]) {
     }
 }
 
+/// Logs that keys in Redis have secrets in their names, if they do.
+pub(super) fn key_names(config: &Config) {
+    if config.has_literal_keys() {
+        info!(
+            key_names = "literal",
+            "names of keys in Redis contain API keys as they are sent, so that counters of FluxGate \
+             continue; write `store.key_names: hashed` to have hashes instead"
+        );
+    }
+}
+
 /// Tells what is odd about a configuration.
 pub(super) fn warnings(config: &Config) {
     for warning in config.warnings() {

@@ -36,20 +36,20 @@ impl<S: Store> HttpDoor<S> {
         trace: &Trace,
     ) -> Result<Vec<u8>, CheckError> {
         let rules = self.decider.rules()?;
-        let decision = self.decide_by(&rules, question, trace).await?;
+        let (decision, notice) = self.decide_by(&rules, question, trace).await?;
         let mut json = Vec::with_capacity(DECISION_BYTES);
-        answer::write(&decision, &mut json);
+        answer::write_with_notice(&decision, notice.as_deref(), &mut json);
         Ok(json)
     }
 
     /// Decides a question by what it says, and by what its headers and its path tell where it does
-    /// not say it.
+    /// not say it. Tells what the caller should know beside that, if anything.
     async fn decide_by(
         &self,
         rules: &Arc<Rules>,
         question: &Question<'_>,
         trace: &Trace,
-    ) -> Result<Decision, CheckError> {
+    ) -> Result<(Decision, Option<String>), CheckError> {
         let learnt = question.learn(rules.client(), &unix_seconds);
         let pairs = question.pairs_with(learnt.as_ref());
         let descriptors = question.descriptors(&pairs);
@@ -57,7 +57,7 @@ impl<S: Store> HttpDoor<S> {
         let leg = trace.leg();
         let outcome = self.decider.decide_by(rules, &request).await;
         trace.decided(leg, outcome.as_ref());
-        outcome
+        Ok((outcome?, rules.notice(&request)))
     }
 
     /// Decides a list, each by itself and in order: none waits for the answer of the one before, so
@@ -86,7 +86,8 @@ impl<S: Store> HttpDoor<S> {
             if nth > 0 {
                 json.push(b',');
             }
-            answer::write(&decision.map_err(|error| (error, nth))?, &mut json);
+            let (decision, notice) = decision.map_err(|error| (error, nth))?;
+            answer::write_with_notice(&decision, notice.as_deref(), &mut json);
         }
         json.push(b']');
         Ok(json)

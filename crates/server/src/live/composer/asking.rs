@@ -9,7 +9,7 @@ use crate::live::state::{Kept, Slot, Which};
 use crate::tasks::undisturbed;
 use futures_util::future::join_all;
 use std::sync::Arc;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 impl Composer {
     /// Keeps one source.
@@ -18,7 +18,10 @@ impl Composer {
         let mut failures: u32 = u32::from(kept.health.is_failing());
         loop {
             match failures.checked_sub(1) {
-                Some(earlier) => sleep(tidegate::retry_delay(earlier)).await,
+                Some(earlier) => {
+                    let pause = tidegate::retry_delay(earlier);
+                    timeout(pause, kept.source.told()).await.ok();
+                }
                 None => kept.source.changed().await,
             }
             let was_failing = failures > 0;

@@ -4,11 +4,12 @@ use super::Composer;
 use super::refused::{Refused, lost};
 use crate::live::health::Health;
 use crate::live::report::{self, Oddities};
-use crate::live::state::{Sound, State, Which, Whole};
+use crate::live::state::{Kept, Sound, State, Which, Whole};
 use crate::tasks::blocking;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_policy::Config;
+use tidegate_policy::source::LeftOut;
 use tokio::time::{Instant, timeout_at};
 
 /// How long lists of guards are read ahead, in all, while a change waits to be served, and whoever else
@@ -22,6 +23,8 @@ struct Course {
     until: Instant,
     /// Whether something was wrong where a file could not be read.
     is_lacking: bool,
+    /// What is left out of what was served last.
+    left_out: Option<Vec<(Arc<Kept>, LeftOut)>>,
 }
 
 impl Composer {
@@ -30,6 +33,7 @@ impl Composer {
         let mut course = Course {
             until: Instant::now() + AHEAD,
             is_lacking: false,
+            left_out: None,
         };
         let mut refusals = Vec::new();
         match self.attempt(state.latest(), &mut course).await {
@@ -38,6 +42,9 @@ impl Composer {
                 [only] => refusals.push((only.clone(), refused)),
                 _ => refusals = self.settle_each(state, &mut course).await,
             },
+        }
+        if let Some(left_out) = &course.left_out {
+            state.leave_out(left_out);
         }
         // Nothing may look otherwise once the file can be read.
         let is_lacking = course.is_lacking && !refusals.is_empty();
@@ -52,7 +59,8 @@ impl Composer {
     /// The same, for whoever does not read the file: with a source, a file may be served that waited for
     /// it, and lists others than the one before.
     pub(super) async fn settle_beside(&self, state: &mut State) -> Vec<(Which, Refused)> {
-        let refusals = self.settle(state).await;
+        // Put aside: it is large.
+        let refusals = Box::pin(self.settle(state)).await;
         // Whoever reads the file counts on those that it found, and lets go of them afterwards.
         if let Ok(_reading) = self.inner.reading.try_lock() {
             self.prune(state, false);
@@ -131,7 +139,14 @@ impl Composer {
     async fn attempt(&self, whole: Whole, course: &mut Course) -> Result<(), Refused> {
         let (composed, is_lacking) = self.composed(whole).await;
         course.is_lacking |= is_lacking;
-        let (Sound { config, view }, oddities) = composed?;
+        let (
+            Sound {
+                config,
+                view,
+                left_out,
+            },
+            oddities,
+        ) = composed?;
         let ahead = self.inner.serving.read_ahead(&config);
         // What was not read in time is read by whoever keeps it.
         timeout_at(course.until, ahead).await.ok();
@@ -148,6 +163,7 @@ impl Composer {
         let mut told = self.inner.told.lock();
         oddities.tell_since(&told);
         *told = oddities;
+        course.left_out = Some(left_out);
         Ok(())
     }
 

@@ -42,6 +42,10 @@ impl Source for ShelvedSource {
         self.shelf.changed(self.every)
     }
 
+    fn told(&self) -> BoxFuture<'_, ()> {
+        self.shelf.told()
+    }
+
     fn writer(&self) -> Option<&dyn Writer> {
         self.is_writable.then_some(self)
     }

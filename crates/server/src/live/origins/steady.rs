@@ -71,6 +71,10 @@ impl Source for Steady {
         self.source.changed()
     }
 
+    fn told(&self) -> BoxFuture<'_, ()> {
+        self.source.told()
+    }
+
     fn fallback(&self) -> Option<Result<Part, Trouble>> {
         self.source.fallback()
     }

@@ -26,6 +26,7 @@ async fn a_bucket_is_looked_into_and_reset() {
     assert_eq!(seen["bucket"], "own/per-client/ip:192.0.2.1");
     assert_eq!(seen["bands"][0]["remaining"], 0);
     assert_eq!(seen["keys"][0]["exists"], true);
+    assert_eq!(seen["found"], true);
     let named = json!({ "bucket": "own/per-client/ip:192.0.2.1" });
     assert_eq!(
         buckets(server, "inspect", &named).await.json()["bucket"],
@@ -46,6 +47,15 @@ async fn a_bucket_is_looked_into_and_reset() {
     let reset = buckets(server, "reset", &named).await;
     assert_eq!(reset.status, 200, "{}", reset.body);
     assert_eq!(reset.json()["forgotten"], 1);
+    let again = buckets(server, "reset", &named).await.json();
+    assert_eq!(
+        (&again["found"], &again["forgotten"]),
+        (&false.into(), &0.into())
+    );
+    assert_eq!(
+        buckets(server, "inspect", &named).await.json()["found"],
+        false
+    );
     // A refusal that is remembered is forgotten within a second.
     while !asks(server, "192.0.2.1").await {}
 }
@@ -132,4 +142,37 @@ policies: [{{ name: api, limits: [{{ name: each, key: ip, rate: 1/h burst 2 }}] 
     assert!(asks(&server, "192.0.2.1").await);
     let all = json!({ "limit": "each", "all": true });
     assert_eq!(buckets(&server, "reset", &all).await.status, 422);
+}
+
+#[tokio::test]
+async fn a_client_that_shares_an_overflow_bucket_was_said_to_be_as_good_as_new() {
+    let folder = Folder::make();
+    let config = format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+store: {{ url: memory, max_keys: 16 }}
+policies: [{{ name: api, limits: [{{ name: each, key: ip, rate: 1/h burst 2 }}] }}]
+{}",
+        admin("")
+    );
+    let file = folder.write("tidegate.yaml", &config);
+    let server = Administered::start(&file).await;
+    let mut overflowed = None;
+    for nth in 0..1_000 {
+        let ip = format!("10.{}.{}.1", nth / 200, nth % 200);
+        asks(&server, &ip).await;
+        let whose = json!({ "limit": "each", "key": { "ip": ip } });
+        let seen = buckets(&server, "inspect", &whose).await.json();
+        if seen["found"] == false {
+            overflowed = Some((whose, seen));
+            break;
+        }
+        assert!(seen["note"].is_null(), "{seen}");
+    }
+    let (whose, seen) = overflowed.expect("the store is full at last");
+    let reset = buckets(&server, "reset", &whose).await.json();
+    for said in [seen, reset] {
+        let note = said["note"].as_str().unwrap();
+        assert!(note.contains("overflow buckets"), "{said}");
+    }
 }

@@ -69,11 +69,13 @@ impl Operated {
         run(command).await
     }
 
-    /// Runs it, expects it to succeed, and reads what it prints.
+    /// Runs it, and reads what it prints. Expects it to succeed, or to say that nothing is stored.
     pub(crate) async fn json(&self, words: &[&str]) -> serde_json::Value {
         let ended = self.run(&[words, &["--json"]].concat()).await;
-        assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
-        parsed(&ended)
+        let seen = parsed(&ended);
+        let code = if seen["found"] == true { 0 } else { 3 };
+        assert_eq!(ended.status.code(), Some(code), "{}", ended.stderr);
+        seen
     }
 
     /// A limiter over the same store.

@@ -2,6 +2,9 @@
 
 use super::kit::{Program, REFUSED, nth_rate, policies, under_load};
 use crate::kit::get;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 const RELOADED: &str = "the configuration was reloaded";
 
@@ -77,6 +80,50 @@ async fn under_load_every_question_is_answered_while_the_file_changes() {
     let mut program = Program::start(&policies("api", &nth_rate(0))).await;
     under_load(&mut program, "api", async |program, _, rate| {
         program.write(&policies("api", &rate));
+        program.process.signal("HUP").await;
+        program.process.logs(RELOADED, ("level", "INFO")).await;
+    })
+    .await;
+}
+
+/// Puts something in place of the file at `path` that cannot be served.
+fn break_file(program: &Program, path: &Path, nth: u64, valid: &str) {
+    let cut = |quarters: usize| valid.get(..valid.len() * quarters / 4).unwrap_or_default();
+    match nth % 6 {
+        // Half a file.
+        0 => program.write(cut(1)),
+        1 => program.write(cut(3)),
+        2 => program.write(&valid.replace("/s", "/fortnight")),
+        3 => fs::write(path, [0; 4_096]).unwrap(),
+        4 => {
+            fs::remove_file(path).unwrap();
+            let made = Command::new("mkfifo").arg(path).status();
+            assert!(made.unwrap().success());
+        }
+        _ => {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        }
+    }
+}
+
+/// Row 21 of the table of failures, under load: every request is decided by the last valid
+/// configuration. A named pipe in place of the file held up all reloads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn row_21_a_configuration_that_is_wrong_or_half_written_changes_nothing() {
+    let mut program = Program::start(&policies("api", &nth_rate(0))).await;
+    let beside = program.folder.write("beside", "");
+    let path = Path::new(&beside).with_file_name("tidegate.yaml");
+    under_load(&mut program, "api", async |program, nth, rate| {
+        let valid = policies("api", &rate);
+        break_file(program, &path, nth, &valid);
+        program.process.signal("HUP").await;
+        program.process.logs(REFUSED, ("source", "file")).await;
+        assert_eq!(program.band("api").await, nth_rate(nth - 1));
+        fs::remove_file(&path)
+            .or_else(|_| fs::remove_dir(&path))
+            .unwrap();
+        program.write(&valid);
         program.process.signal("HUP").await;
         program.process.logs(RELOADED, ("level", "INFO")).await;
     })

@@ -5,7 +5,9 @@ use super::kit::{AWAY, Program, policies};
 use crate::kit::certificates::Certificates;
 use crate::kit::folder::Folder;
 use crate::kit::process::{run, tidegate};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use serde_json::json;
+use std::fs;
 
 /// What a keeper says that has one policy.
 fn document(rate: &str) -> String {
@@ -31,6 +33,34 @@ async fn a_keeper_with_a_certificate_of_ones_own_authority_is_believed() {
     assert_eq!(program.band("api").await, "5/s");
     keeper.hang_up();
     program.process.logs(AWAY, ("source", "keeper")).await;
+}
+
+/// A certificate that signed itself and is its own authority, as `openssl req -x509` makes it.
+fn self_signed() -> Certificates {
+    let made = Certificates::make();
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(["localhost".to_owned()]).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let cert = params.self_signed(&key).unwrap().pem();
+    for (name, pem) in [
+        ("cert.pem", &cert),
+        ("ca.pem", &cert),
+        ("key.pem", &key.serialize_pem()),
+    ] {
+        fs::write(made.path(name), pem).unwrap();
+    }
+    made
+}
+
+#[tokio::test]
+async fn a_self_signed_certificate_was_not_accepted_as_its_own_authority() {
+    let certificates = self_signed();
+    let keeper = Double::secure(&certificates).await;
+    keeper.say(None, &document("5/s"));
+    let ca = certificates.path("ca.pem");
+    let tls = format!(", tls: {{ ca: '{ca}', server_name: localhost }}");
+    let program = Program::start(&config(&keeper, &tls)).await;
+    assert_eq!(program.band("api").await, "5/s");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `sets` | what was last understood of each rule set |
 //! | `redis` | rule sets in hashes of Redis |
-//! | `mongodb` | a collection of rules, with the feature of that name |
+//! | `mongodb` | a collection of rules, with the feature `mongodb` |
 //!
 //! Rule sets are one another's strangers: one that nobody understands does not keep the others from
 //! changing. It stays what it was.

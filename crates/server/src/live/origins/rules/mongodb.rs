@@ -3,7 +3,6 @@
 //! Each document is a rule, and a rule set is all those that name it. The collection is read to its end
 //! every so often, and compared with what it was.
 
-use super::SETS_MAX;
 use super::sets::{Now, Sets};
 use crate::live::origins::BYTES_MAX;
 use crate::live::source::{Loaded, Source, Trouble, Version};
@@ -17,7 +16,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_policy::import::{SourceFile, fluxgate};
+use tidegate_policy::import::{SourceFile, fluxgate_collection};
 use tidegate_policy::source::{MongoRules, digest};
 use tokio::sync::OnceCell;
 use tokio::time::{sleep, timeout};
@@ -67,12 +66,12 @@ impl MongoSource {
         let (name, sets, seen) = (self.name.clone(), Arc::clone(&self.sets), seen.cloned());
         let collection = self.rules.collection.clone();
         let loaded = blocking(move || {
-            let now = by_set(&collection, rules)?;
+            let now = by_set(&collection, rules);
             let version = Version(digest(&format!("{now:?}")));
             if seen.as_ref() == Some(&version) {
                 return Ok(Loaded::Unchanged);
             }
-            Ok(sets.load(&name, now, version, |_, files| fluxgate(files)))
+            Ok(sets.load(&name, now, version, fluxgate_collection))
         });
         let loaded = loaded.await;
         loaded.unwrap_or_else(|| Err(Trouble("reading it came to no end".to_owned())))
@@ -126,7 +125,7 @@ impl Source for MongoSource {
 }
 
 /// The rules of each set, one a line, in the order of their ids: a collection has none.
-fn by_set(collection: &str, rules: Vec<Fields>) -> Result<Vec<Now<SourceFile>>, Trouble> {
+fn by_set(collection: &str, rules: Vec<Fields>) -> Vec<Now<SourceFile>> {
     let mut sets: BTreeMap<String, Vec<(String, Value)>> = BTreeMap::new();
     for rule in rules {
         let text = |field: &str| rule.get(field).and_then(Bson::as_str).unwrap_or_default();
@@ -136,12 +135,6 @@ fn by_set(collection: &str, rules: Vec<Fields>) -> Result<Vec<Now<SourceFile>>, 
         };
         let id = text("id").to_owned();
         sets.entry(set).or_default().push((id, document(rule)));
-    }
-    if sets.len() > SETS_MAX {
-        let count = sets.len();
-        return Err(Trouble(format!(
-            "there are {count} rule sets; at most {SETS_MAX} are supported"
-        )));
     }
     let files = sets.into_iter().map(|(set, mut rules)| {
         rules.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -153,7 +146,7 @@ fn by_set(collection: &str, rules: Vec<Fields>) -> Result<Vec<Now<SourceFile>>, 
         let name = format!("{collection}, rule set {set}");
         (set, Ok(SourceFile { name, text }))
     });
-    Ok(files.collect())
+    files.collect()
 }
 
 /// A document as JSON.

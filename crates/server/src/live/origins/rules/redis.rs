@@ -4,7 +4,6 @@
 //! Whoever changes one says so on a channel. Nobody keeps count of changes, so all of it is read every
 //! so often, and compared with what it was: what was said while nobody listened is seen then.
 
-use super::SETS_MAX;
 use super::sets::{Now, Sets};
 use crate::live::origins::BYTES_MAX;
 use crate::live::source::{Loaded, Source, Trouble, Version};
@@ -17,6 +16,9 @@ use std::time::Duration;
 use tidegate::redis::{CallError, Connection};
 use tidegate_policy::import::{RuleSetRecord, fluxgate_rule_sets};
 use tidegate_policy::source::{RuleSets, digest};
+
+/// The most ids that are read. All of them beyond the rule sets that may be served are named as left out.
+const IDS_MAX: usize = 10_000;
 
 /// How many hashes are asked for at once.
 const AT_ONCE: usize = 32;
@@ -99,7 +101,7 @@ impl RuleSetSource {
         // More than there may be are counted, so that it can be said that there are too many.
         let ids = self
             .connection
-            .members(index.as_bytes(), SETS_MAX, self.time_max);
+            .members(index.as_bytes(), IDS_MAX, self.time_max);
         let ids = ids.await.map_err(|error| Trouble(error.to_string()))?;
         let ids = ids.into_iter().map(String::from_utf8);
         let ids: Result<Vec<String>, _> = ids.collect();
@@ -137,6 +139,10 @@ impl RuleSetSource {
 impl Source for RuleSetSource {
     fn load<'a>(&'a self, seen: Option<&'a Version>) -> BoxFuture<'a, Result<Loaded, Trouble>> {
         Box::pin(self.ask(seen))
+    }
+
+    fn told(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.channel.told(&self.connection))
     }
 
     fn changed(&self) -> BoxFuture<'_, ()> {

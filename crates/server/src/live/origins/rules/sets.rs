@@ -1,5 +1,6 @@
 //! What was last understood of each rule set.
 
+use super::SETS_MAX;
 use crate::live::source::{Loaded, Note, Part, Version, Wrong};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -17,9 +18,12 @@ pub(super) type Translate<T> = fn(&str, &[T]) -> Result<Imported, ConfigErrors>;
 /// What was last understood of each rule set, by its id.
 #[derive(Debug)]
 pub(super) struct Sets<T> {
-    good: Mutex<BTreeMap<String, T>>,
+    /// In the order in which they were first seen: where there are too many, the latest is left out.
+    good: Mutex<Vec<(String, T)>>,
     /// What was noted of them last, so that nobody hears the same with every change.
     noted: Mutex<Vec<Note>>,
+    /// Why each that is wrong is, as it was logged.
+    logged: Mutex<BTreeMap<String, String>>,
 }
 
 impl<T> Default for Sets<T> {
@@ -27,13 +31,15 @@ impl<T> Default for Sets<T> {
         Self {
             good: Mutex::default(),
             noted: Mutex::default(),
+            logged: Mutex::default(),
         }
     }
 }
 
 impl<T: Clone> Sets<T> {
     /// What all rule sets of `source` say together. One that is not understood says what it said before,
-    /// or nothing if it never said anything; the log has everything that is wrong with it.
+    /// or nothing if it never said anything; the log has everything that is wrong with it, once. Beyond
+    /// [`SETS_MAX`], those that came last are left out.
     ///
     /// Takes as long as reading them does, and never waits.
     pub(super) fn load(
@@ -44,32 +50,52 @@ impl<T: Clone> Sets<T> {
         translate: Translate<T>,
     ) -> Loaded {
         let before = self.good.lock().clone();
-        let mut good = BTreeMap::new();
+        let places: BTreeMap<&str, usize> = (0..)
+            .zip(&before)
+            .map(|(at, (id, _))| (id.as_str(), at))
+            .collect();
+        let place = |id: &str| places.get(id).copied();
+        let mut now = now;
+        now.sort_by_cached_key(|(id, _)| (place(id).unwrap_or(usize::MAX), id.clone()));
+        let count = now.len();
+        let mut good: Vec<(String, T)> = Vec::new();
         let mut flaws = Vec::new();
+        let mut wrong = BTreeMap::new();
         for (id, said) in now {
-            let understood = said.and_then(|set| match translate(source, slice::from_ref(&set)) {
-                Ok(_) => Ok(set),
-                Err(errors) => Err(errors.to_string()),
-            });
+            let understood = if good.len() == SETS_MAX {
+                Err(format!(
+                    "there are {count} rule sets; at most {SETS_MAX} are supported"
+                ))
+            } else {
+                said.and_then(|set| match translate(source, slice::from_ref(&set)) {
+                    Ok(_) => Ok(set),
+                    Err(errors) => Err(errors.to_string()),
+                })
+            };
             let set = match understood {
                 Ok(set) => Some(set),
                 Err(why) => {
-                    let before = before.get(&id).cloned();
-                    tell(source, &id, &why, before.is_some());
+                    let known = place(&id).and_then(|at| before.get(at));
+                    let set = known.map(|(_, set)| set.clone());
+                    if self.logged.lock().get(&id) != Some(&why) {
+                        tell(source, &id, &why, set.is_some());
+                    }
                     flaws.push(format!("rule set `{id}`: {}", first_line(&why)));
-                    before
+                    wrong.insert(id.clone(), why);
+                    set
                 }
             };
             if let Some(set) = set {
-                good.insert(id, set);
+                good.push((id, set));
             }
         }
+        *self.logged.lock() = wrong;
         if good.is_empty() && !before.is_empty() {
             // Others in place of those that were, and none of them understood.
             let why = in_short(&flaws).unwrap_or_else(|| "all rule sets are gone".to_owned());
             return Loaded::Wrong(Wrong::new(version, why));
         }
-        let sets: Vec<T> = good.values().cloned().collect();
+        let sets: Vec<T> = good.iter().map(|(_, set)| set.clone()).collect();
         *self.good.lock() = good;
         let mut loaded = part(source, &sets, version, translate);
         if let Loaded::Part(part) = &mut loaded {
@@ -106,6 +132,7 @@ fn part<T>(source: &str, sets: &[T], version: Version, translate: Translate<T>) 
         text,
         version,
         is_translated: true,
+        is_separable: true,
         notes,
         flaw: None,
         documents: None,

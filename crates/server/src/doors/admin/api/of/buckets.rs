@@ -28,12 +28,15 @@ pub(in super::super) async fn inspect(api: &Api, call: &Call) -> Result<Done, Re
     let mut wrong = Gathered::default();
     wrong.take(call.only(&["bucket", "policy", "limit", "key", "band"]));
     let args = args(call, wrong)?;
-    let (named, _) = find(api, args).await?;
-    let sight = match api.decider.limiter().store() {
+    let named = find(api, args).await?;
+    let store = api.decider.limiter().store();
+    let sight = match store {
         AnyStore::Redis(shared) => look::look(&shared.store, &named).await,
         store => look::look_in_process(store, &named).await,
     };
-    let sight = serde_json::to_value(sight.map_err(refusal)?);
+    let mut sight = sight.map_err(refusal)?;
+    sight.note = note(store, sight.found);
+    let sight = serde_json::to_value(sight);
     Ok(Done::seen(sight.map_err(|_| Refusal::failed())?))
 }
 
@@ -47,24 +50,37 @@ pub(in super::super) async fn reset(api: &Api, call: &Call) -> Result<Done, Refu
     if is_all {
         return reset_all(api, call, (&args, is_dry)).await;
     }
-    let (named, _) = find(api, args).await?;
+    let named = find(api, args).await?;
     let reset = async {
         let forgotten = match api.decider.limiter().store() {
             AnyStore::Redis(shared) => one::forget(&shared.store, &named, is_dry).await,
             store => one::forget_in_process(store, &named, is_dry).await,
         };
-        let forgotten = forgotten.map_err(|failure| lost(failure, (&named.bucket, is_dry)))?;
-        let change = changed(&named.bucket, forgotten, true);
+        let forgotten = forgotten.map_err(|failure| lost(failure, (&named.shown(), is_dry)))?;
+        let change = changed(&named.shown(), forgotten, true);
         Ok((forgotten, (!is_dry).then_some(change)))
     };
     let forgotten = api.change(call, reset).await?;
+    let is_found = forgotten > 0;
     Ok(Done::seen(json!({
         "bucket": named.bucket,
+        "found": is_found,
         "forgotten": forgotten,
         "left": 0,
         "complete": true,
         "dry_run": is_dry,
+        "note": note(api.decider.limiter().store(), is_found),
     })))
+}
+
+/// Returns a warning where a client may be limited although nothing was found.
+fn note(store: &AnyStore, is_found: bool) -> Option<String> {
+    let AnyStore::Memory(memory) = store else {
+        return None;
+    };
+    let note = "the memory store is full, and clients without a bucket share overflow buckets, which \
+        can be neither inspected nor reset; raise `store.max_keys`";
+    (!is_found && memory.has_overflow()).then(|| note.to_owned())
 }
 
 async fn reset_all(
@@ -110,10 +126,12 @@ async fn reset_all(
     let (forgotten, left, is_complete) = api.change(call, reset).await?;
     Ok(Done::seen(json!({
         "bucket": bucket,
+        "found": forgotten > 0,
         "forgotten": forgotten,
         "left": left,
         "complete": is_complete,
         "dry_run": is_dry,
+        "note": null,
     })))
 }
 
@@ -129,7 +147,6 @@ fn lost(failure: Failure, (bucket, is_dry): (&str, bool)) -> Refusal {
 
 fn changed(bucket: &str, forgotten: u64, is_complete: bool) -> Change {
     Change {
-        // Secrets stand in it as hashes.
         target: format!("bucket/{bucket}"),
         before: json!({ "buckets": forgotten }),
         after: json!({ "complete": is_complete }),
@@ -184,15 +201,15 @@ fn key(call: &Call) -> Result<Vec<String>, Refusal> {
     Ok(key)
 }
 
-async fn find(api: &Api, args: BucketArgs) -> Result<(Named, Config), Refusal> {
+async fn find(api: &Api, args: BucketArgs) -> Result<Named, Refusal> {
     let mut config = config(api).await?;
     // Plans may be asked for it, which takes as long as it takes.
-    let found = tasks::blocking(move || {
-        let named = Named::find(&mut config, &args);
-        named.map(|named| (named, config))
-    });
+    let found = tasks::blocking(move || Named::find(&mut config, &args));
     let found = found.await.ok_or_else(Refusal::failed)?;
-    found.map_err(refusal)
+    let mut named = found.map_err(refusal)?;
+    let store = api.decider.limiter().store();
+    named.choose(store).await.map_err(refusal)?;
+    Ok(named)
 }
 
 /// The configuration that is served.
@@ -212,6 +229,6 @@ pub(super) fn refusal(failure: Failure) -> Refusal {
             let refusal = Refusal::new(422, "what was sent makes no sense");
             refusal.with_help("body", message, help)
         }
-        Failure::Runtime(why) => Refusal::away(why),
+        Failure::Runtime(why) | Failure::NotFound(why) => Refusal::away(why),
     }
 }

@@ -105,8 +105,8 @@ fn answers() -> Map<String, Value> {
         (
             "Forgotten",
             object(json!({
-                "bucket": text(), "forgotten": whole(), "left": whole(), "complete": flag(),
-                "dry_run": flag(),
+                "bucket": text(), "found": flag(), "forgotten": whole(), "left": whole(),
+                "complete": flag(), "dry_run": flag(), "note": or_null(&text()),
             })),
         ),
     ])
@@ -228,7 +228,7 @@ fn sight() -> Value {
         "type": "object",
         "properties": {
             "bucket": text(), "policy": text(), "limit": text(), "subject": text(),
-            "blocked_for_ms": whole(),
+            "found": flag(), "rate": text(), "note": text(), "blocked_for_ms": whole(),
             "bands": {
                 "type": "array",
                 "items": {
@@ -245,7 +245,7 @@ fn sight() -> Value {
             },
             "keys": { "type": "array", "items": { "type": "object" } },
         },
-        "required": ["bucket", "policy", "limit", "subject", "bands", "keys"],
+        "required": ["bucket", "policy", "limit", "subject", "found", "bands", "keys"],
     })
 }
 

@@ -316,16 +316,47 @@ async fn what_is_wrong_with_the_set_of_ids_is_wrong_with_all_of_it() {
         panic!("it is no set");
     };
     assert!(why.contains("fluxgate:rulesets"), "{why}");
-    server.command(&["DEL", "fluxgate:rulesets"]).int();
-    for nth in 0..1_001 {
-        server
-            .command(&["SADD", "fluxgate:rulesets", &nth.to_string()])
-            .int();
+}
+
+#[tokio::test]
+async fn the_1001st_rule_set_stopped_all_others() {
+    let server = Server::start();
+    let source = source(&server.url(), NEVER);
+    for nth in 0..1_000 {
+        let id = format!("set-{nth}");
+        save(&server, &id, &["capacity", "1", "windowSeconds", "60"]);
     }
-    let Err(Trouble(why)) = ask(&source, None).await else {
-        panic!("there are too many");
+    load(&source).await;
+    // By its name it would be the first.
+    save(&server, "a", &["capacity", "1", "windowSeconds", "60"]);
+    save(&server, "set-0", &["capacity", "7"]);
+    let Ok(Loaded::Part(part)) = ask(&source, None).await else {
+        panic!("the others are right");
     };
-    assert!(why.contains("1000"), "{why}");
+    assert!(part.text.contains("rate: 7/min"), "others change");
+    assert!(part.text.contains("- name: set-999\n"), "others stay");
+    assert!(!part.text.contains("- name: a\n"));
+    let flaw = part.flaw.expect("it is named");
+    let expected = "rule set `a`: there are 1001 rule sets; at most 1000 are supported";
+    assert_eq!(flaw, expected);
+}
+
+#[tokio::test]
+async fn a_message_did_not_wake_a_source_that_waited_to_try_again() {
+    let server = Server::start();
+    let source = source(&server.url(), NEVER);
+    // What was said before it listened is not known: that is reason enough.
+    timeout(LONG, source.told()).await.expect("it listens");
+    let told = source.told();
+    let publish = async {
+        // Listening already: nobody needs to hear it twice.
+        server
+            .command(&["PUBLISH", "fluxgate:rule-reload", "*"])
+            .int()
+    };
+    let (told, heard) = tokio::join!(timeout(LONG, told), publish);
+    told.expect("it is told");
+    assert_eq!(heard, 1);
 }
 
 #[tokio::test]
