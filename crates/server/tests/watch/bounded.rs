@@ -44,21 +44,23 @@ policies:
     });
 
     let rules = decider.rules().unwrap();
-    let ask = |nth: u32| {
-        let path = format!("/unheard-of/{nth}");
-        let address = IpAddr::V4(Ipv4Addr::from(0x0b00_0000 + nth));
+    let ask = |client: u32, path: u32| {
+        let path = format!("/unheard-of/{path}");
+        let address = IpAddr::V4(Ipv4Addr::from(0x0b00_0000 + client));
         let request = Request::new().ip(address).path(&path);
         decider
             .decide_at_once(&rules, &request, Logged::Here)
             .unwrap()
             .unwrap()
     };
-    // One that is allowed, and one that is refused.
-    ask(0);
-    ask(0);
+    // One that is allowed, and those that both limits refuse, or one of them.
+    ask(0, 0);
+    ask(0, 0);
+    ask(0, MILLION);
+    ask(MILLION, 0);
     let before = series(&get(admin, "/metrics").await.body);
     for nth in 1..MILLION {
-        ask(nth);
+        ask(nth, nth);
     }
     let page = get(admin, "/metrics").await.body;
     assert_eq!(series(&page), before);
@@ -67,7 +69,7 @@ policies:
         let series = line.strip_prefix("tidegate_decisions_total{")?;
         series.rsplit_once(' ')?.1.parse::<u32>().ok()
     });
-    assert_eq!(counts.sum::<u32>(), MILLION + 1, "each of them is counted");
+    assert_eq!(counts.sum::<u32>(), MILLION + 3, "each of them is counted");
     assert!(page.len() < 50_000, "{} bytes", page.len());
 }
 

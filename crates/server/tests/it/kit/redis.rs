@@ -73,7 +73,7 @@ impl Operated {
     pub(crate) async fn json(&self, words: &[&str]) -> serde_json::Value {
         let ended = self.run(&[words, &["--json"]].concat()).await;
         let seen = parsed(&ended);
-        let code = if seen["found"] == true { 0 } else { 3 };
+        let code = if seen["found"] == false { 3 } else { 0 };
         assert_eq!(ended.status.code(), Some(code), "{}", ended.stderr);
         seen
     }
