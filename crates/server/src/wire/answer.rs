@@ -60,7 +60,7 @@ pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
-/// Writes a decision as [`write`] does, with one more field, `"notice"`, if there is something that the
+/// Writes a decision as [`write()`] does, with one more field, `"notice"`, if there is something that the
 /// caller should know.
 pub fn write_with_notice(decision: &Decision, notice: Option<&str>, out: &mut Vec<u8>) {
     write(decision, out);
