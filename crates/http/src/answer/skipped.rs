@@ -32,10 +32,11 @@ pub(super) fn add(decision: &Decision, unasked: &Skipped<'_>, headers: &mut Head
                     };
                     headers.insert(X_LIMIT, number(limit));
                 }
-                if let Some(reset_us) =
-                    reset_us.filter(|_| x_ratelimit.fields.contains(&XField::Reset))
+                let reset = reset_us.zip(unasked.resets_at());
+                if let Some((reset_us, at)) =
+                    reset.filter(|_| x_ratelimit.fields.contains(&XField::Reset))
                 {
-                    let at = up(decision.at().plus(reset_us).as_micros());
+                    let at = up(at.as_micros());
                     let reset = match x_ratelimit.reset {
                         Reset::Epoch => number(at),
                         Reset::Delta => number(up(reset_us)),

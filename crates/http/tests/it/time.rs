@@ -1,12 +1,13 @@
 //! Seconds and instants: how they are rounded, and which clock they follow.
 
-use crate::kit::AT;
+use crate::kit::{AT, Away};
 use http::HeaderMap;
 use http::header::RETRY_AFTER;
 use tidegate::{
     Clock, Decision, Limiter, ManualClock, MemoryStore, Request, SystemClock, Timestamp,
 };
 use tidegate_http::answer::{self, Correlation};
+use tidegate_testkit::laws::block_on;
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -96,6 +97,26 @@ fn reset_was_an_hour_early_after_the_wall_clock_was_set() {
         assert!(reset >= before.as_micros() + bucket_us);
         assert!(reset < after.as_micros() + bucket_us + SECOND_US);
     }
+}
+
+#[test]
+fn reset_of_a_limit_that_was_skipped_was_an_hour_early_after_the_wall_clock_was_set() {
+    let clock = Stepped {
+        machine: SystemClock::new(),
+        ahead_us: 3_600 * SECOND_US,
+    };
+    let yaml = "respond: { headers: [x-ratelimit] }\n\
+                policies: [{ name: p, limits: [{ name: l, rate: 9/min, \
+                algorithm: fixed-window, align: clock, on_failure: allow }] }]";
+    let builder = Limiter::builder().yaml(yaml).unwrap().clock(clock);
+    let limiter = builder.build_with(Away).unwrap();
+    let decision = block_on(limiter.check(&Request::new())).unwrap();
+    let minute_us = 60 * SECOND_US;
+    let before = SystemClock::wall().as_micros();
+    let reset = number(&headers(&decision), "x-ratelimit-reset") * SECOND_US;
+    let after = SystemClock::wall().as_micros();
+    assert_eq!(reset % minute_us, 0, "windows end with the minute");
+    assert!(reset > before && reset <= after + minute_us);
 }
 
 #[test]

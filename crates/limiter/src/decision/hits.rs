@@ -1,7 +1,7 @@
 //! Hits of each limit that a request matched, for statistics.
 
-use super::Decision;
 use super::bands::Entry;
+use super::{DecidedBy, Decision};
 use crate::purpose::is_forced;
 use tidegate_core::{Mode, Op};
 use tidegate_policy::plan::Answer;
@@ -25,6 +25,7 @@ pub struct LimitHits<'a> {
     /// The cost of the request to this limit; never 0.
     pub hits: u64,
     /// The part of the hits that used more than 80 % of the limit's capacity; of several bands, the most.
+    /// 0 where local buckets decided.
     pub near: u64,
 }
 
@@ -112,7 +113,8 @@ impl Decision {
             HitResult::NotCharged
         };
         let mut near = 0;
-        if result == HitResult::Allowed {
+        // A local bucket holds only a share of the capacity.
+        if result == HitResult::Allowed && self.decided_by != DecidedBy::Local {
             for entry in bands {
                 let capacity = self.capacity(limit, entry);
                 near = near.max(above_threshold(capacity, entry.outcome.remaining, hits));

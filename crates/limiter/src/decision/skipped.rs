@@ -47,6 +47,13 @@ impl<'a> Skipped<'a> {
         let begun_us = self.at.as_micros().checked_rem(period_us)?;
         Some(Duration::from_micros(period_us.saturating_sub(begun_us)))
     }
+
+    /// The instant at which the window ends, by the wall clock; `None` where
+    /// [`reset_after`](Self::reset_after) is.
+    pub fn resets_at(&self) -> Option<Timestamp> {
+        let reset_us = self.reset_after()?.as_micros();
+        Some(self.at.plus(u64::try_from(reset_us).ok()?))
+    }
 }
 
 // === impl Decision ===
@@ -55,11 +62,12 @@ impl Decision {
     /// The bands that were not asked because the store did not answer and their limits have
     /// `on_failure: allow`, in the order written.
     pub fn skipped(&self) -> impl Iterator<Item = Skipped<'_>> {
+        let at = self.wall_time();
         let entries = self.bands.iter().filter(|entry| entry.is_skipped());
-        entries.filter_map(|entry| {
+        entries.filter_map(move |entry| {
             Some(Skipped {
                 applied: self.describe(entry, "")?,
-                at: self.at,
+                at,
             })
         })
     }

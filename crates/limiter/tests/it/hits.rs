@@ -202,6 +202,16 @@ fn hits_are_counted_without_the_store_as_with_it() {
 }
 
 #[test]
+fn hits_of_a_local_share_counted_as_near_though_most_of_the_limit_was_free() {
+    let instance = Instance::new(
+        "{store: {local_share: 0.5}, policies: [{name: a, limits: [{name: x, rate: 20/h}]}]}",
+    );
+    instance.store.cut();
+    let request = Request::new().cost(8);
+    assert_eq!(told(&instance.ask_for(8), &request), ["x allowed 8"]);
+}
+
+#[test]
 fn a_refusal_because_the_store_is_unknown_is_counted() {
     let instance = Instance::new(
         "{policies: [{name: a, limits: [{name: x, rate: 100/h, on_failure: deny}]}]}",

@@ -15,6 +15,12 @@ use std::time::Duration;
 const TAGS_MAX: usize = 32;
 const LENGTH_MAX: usize = 128;
 
+/// The longest prefix with all tags, in bytes: with the name of a limit, a line has to fit in a datagram.
+const LINE_MAX: usize = 1_000;
+
+/// What a tag takes in a line beside its name and its value: `.__` and `=`.
+const TAG_SIGNS: usize = 4;
+
 /// `statsd`.
 pub(super) static STATSD: Table = Table {
     what: "`statsd`",
@@ -65,13 +71,25 @@ pub(super) fn read(reader: &mut Reader<'_>, value: &Value<'_>) -> Option<Statsd>
         let fault = Fault::new(format!("there are more than {TAGS_MAX} tags"));
         reader.error(value.key_spot(), fault);
     }
+    let prefix = prefix.unwrap_or(defaults.prefix);
+    let in_tags = tags
+        .iter()
+        .map(|(name, value)| name.len() + value.len() + TAG_SIGNS);
+    let length = prefix.len() + in_tags.sum::<usize>();
+    if let (true, Some(value)) = (length > LINE_MAX, fields.get("tags")) {
+        let message = format!(
+            "prefix and tags take {length} bytes of every line, which is more than {LINE_MAX}"
+        );
+        let fault = Fault::new(message).help("use fewer tags, or shorter ones");
+        reader.error(value.key_spot(), fault);
+    }
     Some(Statsd {
         enabled: enabled.unwrap_or(defaults.enabled),
         address: address.unwrap_or(defaults.address),
         protocol: protocol.unwrap_or_default(),
         format: format.unwrap_or_default(),
         interval: interval.unwrap_or(defaults.interval),
-        prefix: prefix.unwrap_or(defaults.prefix),
+        prefix,
         tags,
     })
 }
@@ -180,5 +198,22 @@ mod tests {
             let errors = read(&format!("statsd: {{ {section} }}")).unwrap_err();
             assert!(errors.contains(part), "{section}: {errors}");
         }
+    }
+
+    #[test]
+    fn tags_that_leave_no_room_for_names_in_a_datagram_are_an_error() {
+        // A prefix of 3 bytes, seven tags of 2 + 128 + 4 bytes, and one of 2 + 4 bytes and its value.
+        let section = |last: usize| {
+            let long = "v".repeat(128);
+            let tags: Vec<String> = (0..7).map(|nth| format!("t{nth}: {long}")).collect();
+            let last = "v".repeat(last);
+            format!(
+                "statsd: {{ prefix: abc, tags: {{ {}, t7: {last} }} }}",
+                tags.join(", ")
+            )
+        };
+        assert!(read(&section(53)).is_ok());
+        let errors = read(&section(54)).unwrap_err();
+        assert!(errors.contains("take 1001 bytes"), "{errors}");
     }
 }

@@ -271,3 +271,22 @@ fn whether_anything_goes_on_is_for_the_limits_to_say() {
         assert_eq!(instance.limiter.goes_on_without_store(), goes_on);
     }
 }
+
+#[test]
+fn a_warning_named_the_limit_after_the_one_that_warned_if_one_before_was_skipped() {
+    let instance = Instance::new(
+        "
+store: { local_share: 1 }
+policies:
+  - name: api
+    limits:
+      - { name: skipped, rate: 10/h, on_failure: allow }
+      - { name: warns, rate: 10/h, warn: 50% }
+      - { name: innocent, rate: 1000/h }
+",
+    );
+    instance.store.cut();
+    let decision = instance.ask_for(6);
+    let warned: Vec<&str> = decision.warnings().map(|it| it.limit()).collect();
+    assert_eq!(warned, ["warns"]);
+}
