@@ -3,11 +3,12 @@
 //! Opening a named pipe waits for a writer, and a device or a hung file system may never end. None of
 //! them may stop the start of a program, or its reloads.
 
+use parking_lot::Mutex;
 use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// Reads in progress. Each has a thread, and one whose file never answers keeps it.
 const READERS_MAX: usize = 64;
 
-static READERS: AtomicUsize = AtomicUsize::new(0);
+static READERS: Mutex<Vec<Arc<Reading>>> = Mutex::new(Vec::new());
 
 /// Reads a regular file of at most `max` bytes. Follows links, as Kubernetes mounts `ConfigMap`s.
 ///
@@ -26,13 +27,17 @@ static READERS: AtomicUsize = AtomicUsize::new(0);
 /// # Errors
 ///
 /// The path is a folder, a named pipe, a device or a socket; the file is longer, or could not be read
-/// within 30 s.
+/// within 30 s. While a read that missed its deadline still hangs, others of this path fail at once.
 pub fn read_file(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    let path = PathBuf::from(path);
-    within(DEADLINE, move || {
+    read_within(DEADLINE, path, max)
+}
+
+/// Reads a file as [`read_file`] does, within `deadline` if that is shorter.
+pub(crate) fn read_within(deadline: Duration, path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    within(deadline.min(DEADLINE), path, move |path| {
         let mut bytes = Vec::new();
         // One byte more than allowed tells too long from just long enough.
-        let mut file = open(&path)?.take(max.saturating_add(1));
+        let mut file = open(path)?.take(max.saturating_add(1));
         let read = file.read_to_end(&mut bytes)?;
         if u64::try_from(read).is_ok_and(|read| read <= max) {
             return Ok(bytes);
@@ -54,12 +59,11 @@ pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
 
 /// Opens a file and closes it again, to find out early that it cannot be read.
 pub(crate) fn try_file(path: &Path) -> io::Result<()> {
-    let path = PathBuf::from(path);
-    within(DEADLINE, move || open(&path).map(drop))
+    within(DEADLINE, path, |path| open(path).map(drop))
 }
 
 /// Returns what a path is, if it cannot be read to an end; `None` for regular files.
-pub fn why_unreadable(about: &Metadata) -> Option<&'static str> {
+fn why_unreadable(about: &Metadata) -> Option<&'static str> {
     let kind = about.file_type();
     if kind.is_file() {
         return None;
@@ -109,39 +113,62 @@ fn is_passed_pipe(_path: &Path, _about: &Metadata) -> bool {
 /// Runs `work` in a thread, and stops waiting for it after `deadline`.
 fn within<T: Send + 'static>(
     deadline: Duration,
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    path: &Path,
+    work: impl FnOnce(&Path) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    let reader = Reader::new()?;
+    let reader = Reader::new(path)?;
+    let reading = Arc::clone(&reader.0);
     let (sender, done) = mpsc::sync_channel(1);
     let thread = thread::Builder::new().name("read-file".to_owned());
     thread.spawn(move || {
-        let _reader = reader;
+        let result = work(&reader.0.path);
+        // The next read of this path may begin as soon as the result is there.
+        drop(reader);
         // Nobody receives it after the deadline.
-        drop(sender.send(work()));
+        drop(sender.send(result));
     })?;
     done.recv_timeout(deadline).unwrap_or_else(|_| {
+        reading.is_late.store(true, Relaxed);
         let why = format!("it could not be read within {deadline:?}");
         Err(io::Error::new(ErrorKind::TimedOut, why))
     })
 }
 
+/// A read in progress.
+struct Reading {
+    path: PathBuf,
+    /// It missed its deadline, and no caller waits for it any more.
+    is_late: AtomicBool,
+}
+
 /// One of the [`READERS`].
-struct Reader(());
+struct Reader(Arc<Reading>);
 
 impl Reader {
-    fn new() -> io::Result<Self> {
-        let reader = Self(());
-        if READERS.fetch_add(1, Relaxed) < READERS_MAX {
-            return Ok(reader);
+    fn new(path: &Path) -> io::Result<Self> {
+        let mut readers = READERS.lock();
+        let hangs = |it: &Arc<Reading>| it.path == path && it.is_late.load(Relaxed);
+        if readers.iter().any(hangs) {
+            let why = "it is still being read: an earlier attempt hangs";
+            return Err(io::Error::new(ErrorKind::ResourceBusy, why));
         }
-        let why = format!("{READERS_MAX} other files are being read, and none of them ends");
-        Err(io::Error::new(ErrorKind::ResourceBusy, why))
+        if readers.len() >= READERS_MAX {
+            let why = format!("{READERS_MAX} other files are being read, and none of them ends");
+            return Err(io::Error::new(ErrorKind::ResourceBusy, why));
+        }
+        let reading = Arc::new(Reading {
+            path: path.to_owned(),
+            is_late: AtomicBool::new(false),
+        });
+        readers.push(Arc::clone(&reading));
+        Ok(Self(reading))
     }
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        READERS.fetch_sub(1, Relaxed);
+        let mut readers = READERS.lock();
+        readers.retain(|it| !Arc::ptr_eq(it, &self.0));
     }
 }
 
@@ -249,12 +276,38 @@ mod tests {
     #[test]
     fn a_read_that_never_ends_is_given_up_at_its_deadline() {
         let (release, released) = mpsc::channel::<()>();
-        let work = move || {
+        let work = move |_: &Path| {
             released.recv().ok();
             Ok(())
         };
-        let error = within(Duration::from_millis(1), work).unwrap_err();
+        let path = Path::new("never ends");
+        let error = within(Duration::from_millis(1), path, work).unwrap_err();
         assert_eq!(error.to_string(), "it could not be read within 1ms");
         drop(release);
+    }
+
+    #[test]
+    fn every_attempt_at_a_file_that_hangs_took_one_more_thread() {
+        let (release, released) = mpsc::channel::<()>();
+        let (ended, end) = mpsc::channel::<()>();
+        let work = move |_: &Path| {
+            let _ended = ended;
+            released.recv().ok();
+            Ok(())
+        };
+        let path = Path::new("hangs");
+        within(Duration::from_millis(1), path, work).unwrap_err();
+        for _ in 0..2 {
+            let error = within(DEADLINE, path, |_| Ok(())).unwrap_err();
+            let why = "it is still being read: an earlier attempt hangs";
+            assert_eq!(error.to_string(), why);
+        }
+        within(DEADLINE, Path::new("another"), |_| Ok(())).unwrap();
+        drop(release);
+        end.recv().unwrap_err();
+        // Its thread has a few steps left.
+        while within(DEADLINE, path, |_| Ok(())).is_err() {
+            thread::yield_now();
+        }
     }
 }

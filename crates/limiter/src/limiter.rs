@@ -127,6 +127,7 @@ impl<S: Store> Limiter<S> {
         };
         rules.rooms = Rooms::of(&rules.policies, None);
         rules.known = Known::of(&rules.guards, rules.keys.address, &[]);
+        rules.known.read_files(&rules.guards, &[]);
         rules.counting = Counting::of(rules.addresses.take(), rules.keys.address, None);
         Self {
             shared: Arc::new(Shared {
@@ -161,9 +162,10 @@ impl<S: Store> Limiter<S> {
     ///
     /// Lists of guards that keep their name, their subject and where they come from go on as they are.
     /// One that only has another name, or whose guard was turned off or on, begins with what was read
-    /// last. Others that are in files are read at once, and those in Redis by whoever
-    /// [keeps](Self::keep_lists) them, a moment later: to have them from the beginning,
-    /// [read ahead](Self::read_ahead). Of a guard that is off, no list is read.
+    /// last. Others that are in files are read at once, which blocks this thread for up to the timeout of
+    /// each guard, and those in Redis by the task that [keeps](Self::keep_lists) them, a moment later.
+    /// [`read_ahead`](Self::read_ahead) reads both before, without blocking. Of a guard that is off, no
+    /// list is read.
     ///
     /// Of the store's settings in `config` only `on_failure`, `local_share` and `key_secret` are
     /// looked at, and of listeners none. Keys of the open layout are named by its templates.
@@ -191,6 +193,7 @@ impl<S: Store> Limiter<S> {
         let ahead = self.shared.sources.take_ahead();
         let known = [before.known.slots(), &ahead].concat();
         rules.known = Known::of(&rules.guards, rules.keys.address, &known);
+        rules.known.read_files(&rules.guards, &known);
         let counting = before.counting.as_ref();
         rules.counting = Counting::of(rules.addresses.take(), rules.keys.address, counting);
         rules.prepare(&self.shared.store);

@@ -1,8 +1,9 @@
 //! The process that this is: its variables, and the files that it can read.
 
 use crate::error::BuildError;
-use crate::files::{read_file, read_text, try_file};
+use crate::files::{read_text, read_within, try_file};
 use std::path::Path;
+use std::time::Duration;
 use tidegate_policy::Config;
 use tidegate_policy::config::Environment;
 
@@ -59,9 +60,9 @@ impl Environment for ProcessEnvironment {
 /// The most that a list in a file may hold: a dozen million addresses.
 const LIST_BYTES_MAX: u64 = 256 << 20;
 
-/// Reads the file of a list that a guard names.
-pub(crate) fn list_file(path: &str) -> Result<Vec<u8>, String> {
-    let read = read_file(Path::new(path), LIST_BYTES_MAX);
+/// Reads the file of a list that a guard names, within `deadline`.
+pub(crate) fn list_file(path: &str, deadline: Duration) -> Result<Vec<u8>, String> {
+    let read = read_within(deadline, Path::new(path), LIST_BYTES_MAX);
     read.map_err(|error| format!("{path} cannot be read: {error}"))
 }
 
@@ -87,7 +88,7 @@ mod tests {
             ("/dev", "it is a folder"),
         ] {
             assert_eq!(process.has_file(path).unwrap_err(), why);
-            let read = super::list_file(path).unwrap_err();
+            let read = super::list_file(path, super::Duration::MAX).unwrap_err();
             assert_eq!(read, format!("{path} cannot be read: {why}"));
         }
     }

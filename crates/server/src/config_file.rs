@@ -102,11 +102,11 @@ fn is_hidden(path: &Path) -> bool {
     name.is_none_or(|name| name.starts_with('.'))
 }
 
-/// Why something in a folder is not read, if it is not.
+/// Returns the reason to skip an entry of a folder. A `.yaml` name that is a pipe or a device is not
+/// skipped: its limits would be removed without an error.
 fn why_not(path: &Path) -> Option<&'static str> {
-    let about = fs::metadata(path).ok();
-    if let Some(why) = about.as_ref().and_then(tidegate::why_unreadable) {
-        return Some(why);
+    if path.is_dir() {
+        return Some("it is a folder");
     }
     let is_yaml = path
         .extension()
@@ -136,4 +136,27 @@ fn nothing_in(path: &Path) -> Failure {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     Failure::input(format!("cannot read {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// The reload succeeded, without the limits of that file.
+    #[test]
+    fn a_device_with_the_name_of_a_file_was_skipped_with_its_limits() {
+        let name = format!("tidegate-config-file-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(folder.join("folder.yaml")).unwrap();
+        fs::write(folder.join("a.yaml"), "domain: a").unwrap();
+        symlink("/dev/null", folder.join("notes")).unwrap();
+        let read = read_all(&folder).unwrap();
+        assert_eq!((read.files.len(), read.passed_over.len()), (1, 2));
+        symlink("/dev/null", folder.join("b.yaml")).unwrap();
+        let failure = read_all(&folder).unwrap_err().to_string();
+        fs::remove_dir_all(&folder).unwrap();
+        let why = "b.yaml: it is a device, not a regular file";
+        assert!(failure.ends_with(why), "{failure}");
+    }
 }

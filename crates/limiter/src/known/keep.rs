@@ -11,6 +11,7 @@ use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tidegate_core::Store;
+use tidegate_policy::guard::Origin;
 use tidegate_policy::{Config, Guard};
 use tokio::sync::watch;
 use tokio::time::{sleep_until, timeout};
@@ -62,13 +63,19 @@ impl<S: Store> Limiter<S> {
         // One that is there and could not be read so far is tried again by whoever keeps it: no reload
         // waits for it once more.
         let is_new = |slot| !rules.known.slots().iter().any(|it| Arc::ptr_eq(it, slot));
-        let unread = all
-            .filter(|(guard, slot)| is_read(guard) && slot.is_due(guard.refresh) && is_new(*slot));
+        let is_file = |guard: &Guard| matches!(guard.origin, Origin::File(_));
+        let unread = all.filter(|(guard, slot)| {
+            is_read(guard) && is_new(*slot) && (is_file(guard) || slot.is_due(guard.refresh))
+        });
         let read = unread.map(|(guard, slot)| reach.read(guard, slot));
         // What has not come by then is read later, as without this.
         timeout(AHEAD_MAX, join_all(read)).await.ok();
-        let new = known.slots().iter().filter(|slot| slot.was_read());
-        self.sources().keep_ahead(new.cloned().collect());
+        // A file that could not be read is kept as well: a reload would block on it once more.
+        let tried = config.guards.iter().zip(known.slots());
+        let tried =
+            tried.filter(|(guard, slot)| slot.was_read() || (guard.enabled && is_file(guard)));
+        let tried = tried.map(|(_, slot)| Arc::clone(slot));
+        self.sources().keep_ahead(tried.collect());
     }
 
     /// How it stands with the list of each guard, in the order of the configuration.

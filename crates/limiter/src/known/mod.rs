@@ -43,8 +43,7 @@ pub(crate) struct Known {
 
 impl Known {
     /// The lists of `guards`. Those of `earlier` go on where a guard still means the same list; where only
-    /// its name is another, or it was turned off or on, it begins with what was read last. Files of all
-    /// that are asked are read at once, as the configuration was.
+    /// its name is another, or it was turned off or on, it begins with what was read last. Reads nothing.
     pub(crate) fn of(guards: &Guards, rules: AddressRules, earlier: &[Arc<Slot>]) -> Self {
         let slot = |guard| {
             let same = earlier.iter().find(|slot| slot.is_of(guard, rules));
@@ -52,17 +51,24 @@ impl Known {
                 return Arc::clone(same);
             }
             let like = earlier.iter().find(|slot| slot.is_like(guard, rules));
-            let slot = match like {
+            Arc::new(match like {
                 Some(like) => Slot::after(like, guard),
                 None => Slot::new(guard, rules),
-            };
-            if let (Origin::File(path), true) = (&guard.origin, guard.enabled) {
-                slot.note(source::file(path, &slot), guard);
-            }
-            Arc::new(slot)
+            })
         };
         Self {
             lists: guards.iter().map(slot).collect(),
+        }
+    }
+
+    /// Reads the files of enabled guards whose lists are not among `earlier`, each within its guard's
+    /// timeout. Blocks this thread.
+    pub(crate) fn read_files(&self, guards: &Guards, earlier: &[Arc<Slot>]) {
+        for (guard, slot) in guards.iter().zip(&self.lists) {
+            let is_new = !earlier.iter().any(|it| Arc::ptr_eq(it, slot));
+            if let (Origin::File(path), true) = (&guard.origin, guard.enabled && is_new) {
+                slot.note(source::file(path, slot, guard.timeout), guard);
+            }
         }
     }
 

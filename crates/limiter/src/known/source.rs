@@ -5,6 +5,7 @@ use super::slot::{Read, Slot, Unread};
 use crate::process::list_file;
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::time::Duration;
 use tidegate_policy::Guard;
 use tidegate_policy::guard::{Building, Origin};
 use tokio::sync::watch;
@@ -14,7 +15,6 @@ use tokio::time::timeout;
 use {
     super::ends::{Ends, bans},
     std::sync::OnceLock,
-    std::time::Duration,
     tidegate_policy::config::RedisSettings,
     tidegate_policy::guard::List,
     tidegate_redis::{Bans, Connection},
@@ -166,8 +166,9 @@ impl Reach {
             Origin::List(_) => Ok(Read::Same),
             Origin::File(path) => {
                 let (path, slot) = (path.clone(), Arc::clone(slot));
+                let deadline = guard.timeout;
                 // Files have no end of waiting, and a long list takes a while to put together.
-                let read = tokio::task::spawn_blocking(move || file(&path, &slot)).await;
+                let read = tokio::task::spawn_blocking(move || file(&path, &slot, deadline)).await;
                 read.unwrap_or_else(|_| Err(Unread::Outage("reading it was aborted".to_owned())))
             }
             #[cfg(feature = "redis")]
@@ -211,8 +212,8 @@ impl Reach {
 }
 
 /// Reads the list in a file: a member a line, without what follows a `#`, and without blank lines.
-pub(super) fn file(path: &str, slot: &Slot) -> Result<Read, Unread> {
-    let bytes = list_file(path).map_err(Unread::Invalid)?;
+pub(super) fn file(path: &str, slot: &Slot, deadline: Duration) -> Result<Read, Unread> {
+    let bytes = list_file(path, deadline).map_err(Unread::Invalid)?;
     let fingerprint = *blake3::hash(&bytes).as_bytes();
     if slot.fingerprint() == Some(fingerprint) {
         return Ok(Read::Same);

@@ -1,8 +1,11 @@
 //! Guards: asked before any limit, by lists that change without a reload.
 
 use crate::surroundings::Folder;
+use futures_util::FutureExt;
+use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::time::Duration;
-use tidegate::{Config, Limiter, ManualClock, Reason, Request, Timestamp};
+use tidegate::{Config, Limiter, ManualClock, ProcessEnvironment, Reason, Request, Timestamp};
 use tidegate_testkit::laws::block_on;
 
 const LIMITS: &str = "policies: [{ name: api, limits: [{ name: all, rate: 2/h }] }]";
@@ -280,7 +283,7 @@ async fn the_list_of_a_guard_that_is_off_is_not_read_and_not_lost() {
 fn a_file_that_is_not_there_is_a_mistake_in_the_configuration() {
     let text = format!("guards: [{{ name: out, refuse: ip, file: /nowhere/list }}]\n{LIMITS}");
     let built = Limiter::builder()
-        .environment(tidegate::ProcessEnvironment::new())
+        .environment(ProcessEnvironment::new())
         .yaml(&text);
     let error = built.unwrap_err().to_string();
     assert!(error.contains("`/nowhere/list` cannot be read"), "{error}");
@@ -412,4 +415,24 @@ fn a_limit_in_code_is_guarded_by_the_configuration_beside_it() {
         limiter.check_now(&request).unwrap().reason(),
         Reason::Blocked
     );
+}
+
+/// A reload waited for the file on the thread that serves, up to 30 s, and read it a second time.
+#[tokio::test]
+async fn a_list_that_hangs_stopped_the_thread_that_reloads() {
+    let limiter = Limiter::from_yaml(LIMITS).unwrap();
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let path = format!("/dev/fd/{}", reader.as_raw_fd());
+    let text = format!("guards: [{{ name: out, refuse: user, file: {path} }}]\n{LIMITS}");
+    let config = Config::parse(&text, "test", &ProcessEnvironment::new()).unwrap();
+    let mut reading = Box::pin(limiter.read_ahead(&config));
+    assert!(reading.as_mut().now_or_never().is_none());
+    writer.write_all(b"eve\n").unwrap();
+    drop(writer);
+    reading.await;
+    limiter.reload(config).unwrap();
+    // A second read of the pipe would find it empty.
+    let lists = limiter.lists();
+    let found: Vec<_> = lists.iter().map(|it| (it.members, it.failures)).collect();
+    assert_eq!(found, [(1, 0)]);
 }

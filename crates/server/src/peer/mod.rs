@@ -18,11 +18,13 @@ mod values;
 
 use crate::failure::Failure;
 use crate::telemetry::logs::LogFormat;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use table::{Effect, TABLE};
 use tidegate::ProcessEnvironment;
 use tidegate_policy::config::{Environment, Setting};
+use tidegate_policy::traces::Traces;
 use tracing::warn;
 use values::Variables;
 
@@ -58,9 +60,13 @@ fn runtime_folder(environment: &dyn Environment) -> PathBuf {
     let variables = Variables::new(environment);
     let or = |name, default: &str| variables.get(name).unwrap_or_else(|| default.to_owned());
     let root = or("RUNTIME_ROOT", "/srv/runtime_data/current");
-    Path::new(&root)
-        .join(or("RUNTIME_SUBDIRECTORY", ""))
-        .join(or("RUNTIME_APPDIRECTORY", "config"))
+    let below = [
+        or("RUNTIME_SUBDIRECTORY", ""),
+        or("RUNTIME_APPDIRECTORY", "config"),
+    ];
+    // Joining an absolute path would discard the root.
+    let below = below.iter().map(|part| part.trim_start_matches('/'));
+    below.fold(PathBuf::from(root), |path, part| path.join(part))
 }
 
 impl Peer {
@@ -115,6 +121,24 @@ impl Peer {
             "environment variables of envoyproxy/ratelimit have no effect"
         );
     }
+
+    /// Logs the variables that are set and not among `taken`, those that took effect.
+    pub(crate) fn warn_of_overridden(&self, taken: &[String]) {
+        let process = ProcessEnvironment::new();
+        let variables = Variables::new(&process);
+        let names = self.settings.iter().flat_map(|it| &it.variables);
+        let overridden: BTreeSet<&str> = names
+            .copied()
+            .filter(|name| !taken.iter().any(|it| it == name) && variables.get(name).is_some())
+            .collect();
+        if !overridden.is_empty() {
+            let overridden: Vec<&str> = overridden.into_iter().collect();
+            warn!(
+                variables = overridden.join(", "),
+                "environment variables have no effect; the config or a flag has its own value, or the listener is not open"
+            );
+        }
+    }
 }
 
 fn setting(variables: &[&'static str], path: &'static str, text: &str) -> Setting {
@@ -155,7 +179,7 @@ fn add_listeners(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
         }
         let values = names.map(|name| variables.get(name));
         let names = names.into_iter().zip(&values);
-        let names: Vec<_> = names
+        let mut names: Vec<_> = names
             .filter_map(|(name, value)| value.as_ref().map(|_| name))
             .collect();
         if names.is_empty() {
@@ -164,6 +188,10 @@ fn add_listeners(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
         let [given, host] = values;
         let host = host.unwrap_or_else(|| "0.0.0.0".to_owned());
         let port = given.unwrap_or_else(|| port.to_owned());
+        // Errors name the first: a port that is a number is not at fault.
+        if port.parse::<u16>().is_ok() {
+            names.reverse();
+        }
         let address = if host.contains(':') {
             format!("[{host}]:{port}")
         } else {
@@ -238,6 +266,15 @@ fn add_traces(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
         .iter()
         .find_map(|name| Some((*name, variables.get(name)?)));
     let on = "TRACING_ENABLED";
+    let [whole, _] = names;
+    // OpenTelemetry uses this one unchanged, and Tidegate adds the path where it is missing.
+    if let Some((name, url)) = &endpoint
+        && *name == whole
+        && !url.ends_with(Traces::PATH)
+    {
+        let help = "write the whole URL, as in http://HOST:4318/v1/traces, or use OTEL_EXPORTER_OTLP_ENDPOINT";
+        variables.refuse(whole, "does not end in /v1/traces", help);
+    }
     let (name, endpoint) = endpoint.unwrap_or_else(|| (on, "http://localhost:4318".to_owned()));
     settings.push(setting(&[name, on], "traces.endpoint", &endpoint));
     let service = variables.get("TRACING_SERVICE_NAME");
@@ -250,6 +287,11 @@ fn add_traces(variables: &mut Variables<'_>, settings: &mut Vec<Setting>) {
     settings.push(setting(&[name], "traces.sample", sample));
     let headers = "OTEL_EXPORTER_OTLP_HEADERS";
     for (name, value) in variables.pairs(headers, '=') {
+        let Some(value) = values::unescaped(&value) else {
+            let help = "write % as %25, and other characters as they are or as %XX of their UTF-8";
+            variables.refuse(headers, "has a wrong percent-encoding", help);
+            continue;
+        };
         settings.push(Setting {
             key: Some(name),
             ..setting(&[headers], "traces.headers", &value)

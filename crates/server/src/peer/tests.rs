@@ -214,16 +214,37 @@ fn traces_begin_with_the_defaults_of_the_other_program() {
             ("TRACING_SERVICE_NAME", "edge"),
             ("TRACING_SAMPLING_RATE", "0.5"),
             ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://otel:4318"),
-            ("OTEL_EXPORTER_OTLP_HEADERS", "x-team=edge, x-key=secret"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "x-team=edge, x-key=se%20cret"),
         ]),
         [
             "traces.endpoint=http://otel:4318",
             "traces.service=edge",
             "traces.sample=50.0000%",
             "traces.headers.x-team=edge",
-            "traces.headers.x-key=secret"
+            "traces.headers.x-key=se cret"
         ]
     );
+}
+
+/// Spans went to another path than the one in the variable.
+#[test]
+fn an_endpoint_for_traces_alone_got_another_path() {
+    let of = |url| {
+        let name = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+        Peer::read(&environment(&[("TRACING_ENABLED", "true"), (name, url)])).map(drop)
+    };
+    assert!(of("http://otel:4318/a/v1/traces").is_ok());
+    let failure = of("http://otel:4318/spans").unwrap_err().to_string();
+    assert!(failure.contains("does not end in /v1/traces"), "{failure}");
+}
+
+#[test]
+fn a_bad_host_was_reported_as_a_bad_port() {
+    for (port, first) in [("80", "HOST"), ("eighty", "PORT")] {
+        let peer = read(&[("PORT", port), ("HOST", "some where")]);
+        let names = peer.settings.first().map(|it| it.variables.clone());
+        assert_eq!(names.unwrap().first(), Some(&first));
+    }
 }
 
 #[test]
@@ -344,6 +365,14 @@ fn the_folder_is_the_one_that_the_other_program_reads() {
                 ("RUNTIME_APPDIRECTORY", "limits"),
             ],
             "/data/limits",
+        ),
+        // It discarded the root.
+        (
+            &[
+                ("RUNTIME_ROOT", "/data"),
+                ("RUNTIME_SUBDIRECTORY", "/ratelimit"),
+            ],
+            "/data/ratelimit/config",
         ),
     ] {
         assert_eq!(runtime_folder(&environment(set)), Path::new(expected));

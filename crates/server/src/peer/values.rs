@@ -123,6 +123,20 @@ fn billionths(text: &str) -> Option<u128> {
     (digits.len() <= 30).then(|| digits.parse().ok()).flatten()
 }
 
+/// Decodes percent-encoding, as OpenTelemetry does for the values of headers; `+` stays.
+pub(super) fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        bytes.push(match byte {
+            b'%' => u8::try_from(digit()? * 16 + digit()?).ok()?,
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// Writes a share from 0 to 1 as a percentage.
 fn percentage(text: &str) -> Option<String> {
     let billionths = billionths(text).filter(|it| *it <= 1_000_000_000 && it % 1_000 == 0)?;
@@ -161,6 +175,21 @@ mod tests {
             ("99999999999999999999999999999999h", None),
         ] {
             assert_eq!(micros(text), read, "{text}");
+        }
+    }
+
+    #[test]
+    fn escapes_in_headers_were_sent_as_they_are() {
+        for (text, read) in [
+            ("Basic%20YTpi%3D", Some("Basic YTpi=")),
+            ("a+b", Some("a+b")),
+            ("%c3%A9", Some("é")),
+            ("%", None),
+            ("%2", None),
+            ("%+1", None),
+            ("%ff", None),
+        ] {
+            assert_eq!(unescaped(text).as_deref(), read, "{text}");
         }
     }
 

@@ -126,6 +126,13 @@ store: { url: memory }
     assert!(ask(http, "ann").await);
     let took = logged(&process, "environment variables took effect").unwrap();
     assert_eq!(took["variables"], "GRPC_MAX_CONNECTION_AGE");
+    // They were dropped without a word.
+    let dropped = "environment variables have no effect; the config or a flag has its own value, or the listener is not open";
+    let dropped = logged(&process, dropped).unwrap();
+    assert_eq!(
+        dropped["variables"],
+        "DEBUG_HOST, GRPC_HOST, HOST, REDIS_URL"
+    );
 }
 
 #[tokio::test]

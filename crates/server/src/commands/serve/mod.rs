@@ -150,6 +150,7 @@ pub(super) fn run(args: &ServeArgs, peer: &Peer) -> Result<(), Failure> {
     let (config, begun) = runtime.block_on(live::begin(ground))?;
     report::started(&config, &name);
     report::variables(begun.variables());
+    peer.warn_of_overridden(begun.variables());
     report::key_names(&config);
     report::warnings(&config);
     // It shows how a request is refused.
