@@ -188,7 +188,7 @@ impl<'a> Question<'a> {
             let op = purpose.op(request, limit, met.descriptor);
             let ask = |quota: &'a Quota, op: Op| Ask {
                 bucket: scene.meeting.bucket(met),
-                scope: met.subject.start.saturating_sub(met.bucket.start),
+                scope: met.scope,
                 quota,
                 op,
                 limit: u16::try_from(nth).unwrap_or(u16::MAX),

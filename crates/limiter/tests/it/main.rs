@@ -26,6 +26,8 @@ mod hits;
 mod imported;
 /// How little it matters how many limits there are.
 mod many;
+/// Keys that find no room share buckets.
+mod overflow;
 /// Rates that come from plans.
 mod plans;
 /// What the builder was told, when another configuration comes.

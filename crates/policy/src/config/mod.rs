@@ -333,8 +333,10 @@ fn read(reader: &mut Reader<'_>, root: &Value<'_>) -> Config {
         policies.iter_mut().for_each(Policy::expect_descriptors);
     }
     let routes = routes.map_or_else(Routes::default, |value| {
-        route::read_all(reader, &value, section("policies").as_ref(), &mut policies)
-            .with_paths(listen.paths)
+        let written = section("policies");
+        let routes = route::read_all(reader, &value, written.as_ref(), &mut policies);
+        plans::warn_about_routes(reader, (&value, &routes), &plans, &policies);
+        routes.with_paths(listen.paths)
     });
     let sources =
         section("sources").map_or_else(Vec::new, |value| sources::read_all(reader, &value, &store));

@@ -53,6 +53,8 @@ pub(super) struct Key {
 pub(super) struct Written {
     /// The end of the name of the bucket, which begins where the text was appended.
     pub(super) end: usize,
+    /// The length of the part of that name which all subjects of the limit share.
+    pub(super) scope: usize,
     /// The subject as people are shown it.
     pub(super) subject: Range<usize>,
 }
@@ -156,7 +158,11 @@ impl Key {
         } else {
             start..end
         };
-        Some(Written { end, subject })
+        Some(Written {
+            end,
+            scope: self.prefix.len(),
+            subject,
+        })
     }
 
     /// Appends all parts. With `is_literal`, secrets and long values stand as they are.

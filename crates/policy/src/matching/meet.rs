@@ -35,7 +35,10 @@ pub struct Met {
     pub limit: usize,
     /// Where the name of its bucket stands; see [`Meeting::bucket`].
     pub bucket: Range<usize>,
-    /// Where its key stands; see [`Meeting::subject`].
+    /// How many leading bytes of that name all subjects of the limit share: `policy/limit/`.
+    pub scope: usize,
+    /// Where its key stands as people are shown it, which may be outside the name of the bucket; see
+    /// [`Meeting::subject`].
     pub subject: Range<usize>,
     /// The descriptor by which it is met, by its number in [`Request::descriptors`]; `None` where the
     /// request as a whole meets it.

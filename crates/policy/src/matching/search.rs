@@ -207,6 +207,7 @@ impl Search<'_> {
             self.met.push(Met {
                 limit: number,
                 bucket: start..written.end,
+                scope: written.scope,
                 subject: written.subject,
                 descriptor: by.descriptor,
                 planned: by.planned,

@@ -24,8 +24,9 @@ use super::sources::shelf::{self, DOCUMENTS};
 use super::store::StoreSettings;
 use super::syntax::Kind;
 use super::table::Fields;
-use crate::limit::Policy;
-use crate::plan::{Collections, Origin, PlanSource, Rate, Unset};
+use crate::limit::{KeyPart, Limit, Policy};
+use crate::plan::{Collections, Origin, PlanSource, Rate, Unknown, Unset};
+use crate::route::Routes;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -278,4 +279,53 @@ pub(super) fn warn_about_unused(
             reader.warn(item.spot(), Fault::new(message).help(help));
         }
     }
+}
+
+/// Warns of routes that an inline plan by route does not name, if the limit has no rate for those.
+pub(super) fn warn_about_routes(
+    reader: &mut Reader<'_>,
+    (value, routes): (&Value<'_>, &Routes),
+    sources: &[PlanSource],
+    policies: &[Policy],
+) {
+    if reader.has_errors() {
+        return;
+    }
+    let items = reader.list(value);
+    for (route, item) in routes.iter().zip(&items) {
+        let policy = route.policy.as_ref().and_then(|it| policies.get(it.index));
+        let limits = policy.map_or(&[][..], |policy| &policy.limits);
+        // Conditions may leave the route out.
+        let asked = limits.iter().filter(|limit| limit.conditions.is_empty());
+        for (limit, source, then) in asked.filter_map(|it| without_rate(it, &route.id, sources)) {
+            let message = format!(
+                "the plans `{source}` do not name route {}, and limit `{limit}` {then}",
+                Fault::quote(&route.id)
+            );
+            let help = format!("add the route to `subjects` of the plans `{source}`");
+            reader.warn(item.spot(), Fault::new(message).help(help));
+        }
+    }
+}
+
+/// Returns the names of a limit and of its inline plan if that does not name `route`, and what the limit
+/// then does.
+fn without_rate<'a>(
+    limit: &'a Limit,
+    route: &str,
+    sources: &'a [PlanSource],
+) -> Option<(&'a str, &'a str, &'static str)> {
+    let plan = limit.plan.as_ref().filter(|_| limit.enabled)?;
+    let source = sources.get(plan.source)?;
+    let is_known = source.inline()?.get(route).is_some();
+    if plan.subject != KeyPart::Route || is_known {
+        return None;
+    }
+    let then = match plan.unknown {
+        Unknown::Refuse => "refuses all its requests",
+        Unknown::Skip => "does not apply to it",
+        Unknown::Unlimited => "does not limit it",
+        Unknown::Band => return None,
+    };
+    Some((&limit.name, &source.name, then))
 }

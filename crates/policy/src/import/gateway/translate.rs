@@ -195,7 +195,7 @@ fn by_plan(settings: &Settings, found: &Found, notes: &mut Notes) -> Option<Poli
         settings.prefix()
     );
     notes.add((&first.place.0, first.place.1), text);
-    let rate_of_plan = format!("{{ plan: {ROUTES}, subject: route, default: skip }}");
+    let rate_of_plan = format!("{{ plan: {ROUTES}, subject: route, default: refuse }}");
     let limit = LimitDraft {
         key: route_and_address(),
         rates: rate(&rate_of_plan),
