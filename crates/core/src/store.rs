@@ -59,7 +59,8 @@ pub trait Store: Send + Sync {
     /// Decides `asks` in one step.
     fn decide(&self, asks: &[Ask<'_>]) -> impl Future<Output = Result<Reply, StoreError>> + Send;
 
-    /// What is kept of one bucket under `quota`, or `None` where nothing is (it is as good as new).
+    /// Returns the state of one bucket under `quota`, or `None` if none is kept (the bucket is full).
+    /// Changes nothing, even if the bucket is used with other numbers than those of `quota`.
     fn inspect(
         &self,
         bucket: &[u8],

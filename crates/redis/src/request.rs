@@ -32,4 +32,7 @@ pub(crate) enum RequestOp {
     Engine(Op),
     /// Forgets the bucket, whatever is in it. Never in one request with anything else.
     Drop,
+    /// Reads the bucket and writes nothing, not even a state that is too far ahead for the quota. Never
+    /// in one call with anything else.
+    Inspect,
 }

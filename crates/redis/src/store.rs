@@ -19,7 +19,7 @@ use crate::tasks;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use tidegate_core::{
-    Ask, Inspection, Mode, Op, Outcome, Outcomes, Quota, Reply, Store, StoreError, Timestamp,
+    Ask, Inspection, Mode, Outcome, Outcomes, Quota, Reply, Store, StoreError, Timestamp,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -275,7 +275,7 @@ impl Store for RedisStore {
         bucket: &[u8],
         quota: &Quota,
     ) -> Result<Option<Inspection>, StoreError> {
-        let request = self.single(bucket, quota, RequestOp::Engine(Op::Look));
+        let request = self.single(bucket, quota, RequestOp::Inspect);
         self.shared.look(&request).await
     }
 

@@ -284,7 +284,7 @@ impl<'a> Replay<'a> {
             .iter()
             .map(|ask| match ask.op {
                 RequestOp::Engine(op) => ask_of(ask, op),
-                RequestOp::Drop => ask_of(ask, Op::Look),
+                RequestOp::Drop | RequestOp::Inspect => ask_of(ask, Op::Look),
             })
             .collect();
         let places_of_asks = asks.iter().zip(places).enumerate();

@@ -30,6 +30,7 @@ const DROP: u8 = 4;
 const SWITCH: u8 = 5;
 const RETURN: u8 = 6;
 const BLOCK: u8 = 7;
+const INSPECT: u8 = 8;
 
 /// Appends a quota.
 pub(super) fn push_quota(program: &mut Vec<u8>, quota: &Quota) {
@@ -186,8 +187,10 @@ impl Row {
 }
 
 fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
-    let RequestOp::Engine(op) = ask.op else {
-        return Row::of(DROP);
+    let op = match ask.op {
+        RequestOp::Engine(op) => op,
+        RequestOp::Drop => return Row::of(DROP),
+        RequestOp::Inspect => return Row::of(INSPECT),
     };
     let quota = &ask.quota;
     let price = quota.drain_and_price().1;

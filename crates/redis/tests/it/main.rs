@@ -7,6 +7,7 @@ mod documents;
 mod exact;
 mod fault;
 mod heartbeat;
+mod inspecting;
 mod laws;
 mod lists;
 mod open_bytes;

@@ -222,3 +222,47 @@ async fn a_client_that_goes_while_it_waits_leaves_nothing_behind() {
             .starts_with("*5\r\n:0\r\n:1001\r\n")
     );
 }
+
+/// `TTL` and its like know no quota of the key that they read.
+#[tokio::test]
+async fn ttl_pttl_exists_and_type_refilled_the_bucket() {
+    let redis = redis::Server::start();
+    for layout in ["packed", "open"] {
+        let config = over(&redis).replace(
+            "timeout: 10s",
+            &format!("timeout: 10s, deny_cache: 0, layout: {layout}"),
+        );
+        let server = Server::start(&config).await;
+        let mut client = Client::connect(server.resp).await;
+        for (command, said) in [
+            ("ttl", ":14400\r\n"),
+            ("pttl", ":14"),
+            ("exists", ":1\r\n"),
+            ("type", "+string\r\n"),
+        ] {
+            let take = format!("cl.throttle {command} 3 1 3600");
+            for _ in 0..4 {
+                assert!(client.ask(&take).await.starts_with("*5\r\n:0\r\n"));
+            }
+            let pattern = format!("*{command}*");
+            let keys = redis.command(&["KEYS", &pattern]).texts();
+            let [key] = keys.as_slice() else {
+                panic!("one key of {command}: {keys:?}")
+            };
+            let stored = || {
+                let value = redis.command(&["DUMP", key]).good();
+                let expires = redis.command(&["PEXPIRETIME", key]).good();
+                (value.bytes().to_vec(), expires.int())
+            };
+            let before = stored();
+            for _ in 0..2 {
+                let answer = client.ask(&format!("{command} {command}")).await;
+                assert!(answer.starts_with(said), "{layout}: {answer}");
+                assert_eq!(stored(), before, "{layout} {command}");
+            }
+            let answer = client.ask(&take).await;
+            assert!(answer.starts_with("*5\r\n:1\r\n"), "{layout}: {answer}");
+            assert_eq!(client.ask(&format!("del {command}")).await, ":1\r\n");
+        }
+    }
+}

@@ -93,9 +93,11 @@ end
 -- with a block is known by (0 where a refusal charges none), 9 what else a receipt says: until when they were owed, what had been credited then, what of it lies behind; and
 -- until when they come back, where they do so in their turn and not in any case.
 local LOOK, TAKE, FORCE, GIVE_BACK, DROP, SWITCH, RETURN, BLOCK = 0, 1, 2, 3, 4, 5, 6, 7
+-- Alone in its call, which then writes nothing.
+local INSPECT = 8
 
 local shapes = {}
-local has_switch = false
+local has_switch, inspects = false, false
 for s = 1, shape_count do
   local keys, simple, asks
   keys, simple, asks, pos = unpack('<I2BI2', program, pos)
@@ -104,6 +106,7 @@ for s = 1, shape_count do
     local key, op, offset, q, shadow, need, units, at
     key, op, offset, q, shadow, need, units, at, pos = unpack('<BBI2I2I3I7I7I7', program, pos)
     if op == SWITCH then has_switch = true end
+    if op == INSPECT then inspects = true end
     local receipt
     if op == GIVE_BACK then
       local till, mark, behind
