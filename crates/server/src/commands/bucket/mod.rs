@@ -71,6 +71,8 @@ pub(crate) struct Named {
     band: Option<String>,
     /// The rate, where it comes from a plan.
     planned: Option<Planned>,
+    /// Whether its name has a secret as clients send it, so that no hash finds it.
+    is_literal: bool,
 }
 
 impl Named {
@@ -117,8 +119,14 @@ impl Named {
                 }
             }
         };
+        let is_literal = naming.rules.literal
+            && policy
+                .limits
+                .iter()
+                .any(|limit| limit.template.is_some() && limit.key.iter().any(KeyPart::is_secret));
         let mut named = Self {
             planned: None,
+            is_literal,
             policy,
             bucket: spelled.bucket,
             others: spelled.others,
@@ -172,10 +180,15 @@ impl Named {
 
     /// Returns the failure for a bucket of which the store keeps nothing.
     pub(crate) fn not_found(&self) -> Failure {
+        let literal = if self.is_literal {
+            "; with `key_names: literal`, its hash does not find it"
+        } else {
+            ""
+        };
         Failure::not_found(format!(
             "nothing is stored for {}: the bucket is full, or its key is spelled differently\n   \
-             help: give the value as the client sends it, with --limit and --key; `tidegate reset \
-             --limit … --all --dry-run` counts the buckets of a limit",
+             help: give the value as the client sends it, with --limit and --key{literal}; `tidegate \
+             reset --limit … --all --dry-run` counts the buckets of a limit",
             self.bucket
         ))
     }

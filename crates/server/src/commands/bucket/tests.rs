@@ -390,3 +390,18 @@ fn a_key_is_its_limits_alone_even_if_a_route_joins_the_limit_with_others() {
     assert_eq!([by("per-client"), by("per-user")], ["api", "web"]);
     assert_eq!(policy_name(&joined(""), None, "per-client").unwrap(), "api");
 }
+
+#[test]
+fn a_hash_was_said_to_find_a_bucket_whose_name_has_the_secret_itself() {
+    let not_found = |store: &str, limit: &str| {
+        let hash = "0123456789abcdef0123456789abcdef";
+        let words = ["--limit", limit, "--key", hash];
+        let named = Named::find(&mut config(store), &args(&words)).unwrap();
+        named.not_found().to_string()
+    };
+    let literal = "layout: open, key_names: literal";
+    let hint = "with `key_names: literal`, its hash does not find it";
+    assert!(not_found(literal, "per-key").contains(hint));
+    assert!(!not_found(literal, "per-user").contains(hint));
+    assert!(!not_found("layout: open", "per-key").contains(hint));
+}
