@@ -12,14 +12,14 @@ impl StatsdMetrics {
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register(
             "statsd_packets",
-            "Packets of statistics to statsd by outcome: sent; failed, whose counts are sent later",
+            "Packets of statistics to statsd by outcome: sent; failed, whose counts are sent later; dropped, a line longer than a packet",
             self.0.clone(),
         );
     }
 
     /// Lets them start at zero, so that a rate over their first increase is right.
     pub(super) fn begin(&self) {
-        for outcome in ["sent", "failed"] {
+        for outcome in ["sent", "failed", "dropped"] {
             drop(self.0.get_or_create(&[("outcome", outcome)]));
         }
     }
@@ -30,5 +30,9 @@ impl StatsdMetrics {
 
     pub(super) fn failed(&self) {
         self.0.get_or_create(&[("outcome", "failed")]).inc();
+    }
+
+    pub(super) fn dropped(&self) {
+        self.0.get_or_create(&[("outcome", "dropped")]).inc();
     }
 }

@@ -29,6 +29,10 @@ use tracing::{info, warn};
 /// The time that the last flush may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// Flushes in a row without an error until the server counts as reachable again. Of two datagrams to a
+/// closed port, the first is sent without an error, and the second gets the error of the first.
+const RECOVERED_AFTER: u32 = 3;
+
 /// Sends statistics. Nothing of it is on the path of a request.
 #[derive(Debug)]
 pub(crate) struct Outlet {
@@ -43,15 +47,33 @@ struct Sender {
     lines: Lines,
     sink: Sink,
     metrics: StatsdMetrics,
-    /// Whether the last flush failed: the log has it once.
-    is_failing: bool,
+    /// After a failure: the flushes since, each of which sent something without an error.
+    failing: Option<u32>,
+    /// Whether a line was too long: the log has the first.
+    has_dropped: bool,
 }
 
 /// A packet, and the statistics in it.
+///
+/// Dropped, it settles those that the system has accepted, even in part: the server may have them. So a
+/// flush that fails or is cancelled sends none of them twice, and all others stay pending.
 #[derive(Debug, Default)]
 struct Packet {
     text: String,
-    statistics: Vec<Pending>,
+    /// Each with the place where its line begins.
+    statistics: Vec<(usize, Pending)>,
+    /// The bytes that the system has accepted.
+    taken: usize,
+}
+
+impl Drop for Packet {
+    fn drop(&mut self) {
+        for (begins_at, statistic) in &self.statistics {
+            if *begins_at < self.taken {
+                statistic.settle();
+            }
+        }
+    }
 }
 
 impl Outlet {
@@ -68,7 +90,8 @@ impl Outlet {
                 lines: Lines::new(settings),
                 sink: Sink::new(&settings.address, settings.protocol),
                 metrics,
-                is_failing: false,
+                failing: None,
+                has_dropped: false,
             }),
         })
     }
@@ -87,21 +110,21 @@ impl Outlet {
     }
 
     async fn flush(&self) {
-        let pending = self.decisions.pending();
-        self.sender.lock().await.flush(pending).await;
+        // Read under the lock: another flush may be sending the same counts.
+        let mut sender = self.sender.lock().await;
+        sender.flush(self.decisions.pending()).await;
     }
 }
 
 impl Sender {
     /// Sends `pending`. Statistics that cannot be sent stay pending: the next flush has them.
     async fn flush(&mut self, pending: Vec<Pending>) {
-        for packet in self.packets(pending) {
-            match self.sink.send(packet.text.as_bytes()).await {
-                Ok(()) => {
-                    packet.statistics.iter().for_each(Pending::settle);
-                    self.metrics.sent();
-                    self.recovered();
-                }
+        let packets = self.packets(pending);
+        let is_empty = packets.is_empty();
+        for mut packet in packets {
+            let Packet { text, taken, .. } = &mut packet;
+            match self.sink.send(text.as_bytes(), taken).await {
+                Ok(()) => self.metrics.sent(),
                 Err(error) => {
                     self.metrics.failed();
                     self.failed(&error);
@@ -109,41 +132,60 @@ impl Sender {
                 }
             }
         }
+        if !is_empty {
+            self.succeeded();
+        }
     }
 
     /// Writes statistics into as few packets as they fit in.
-    fn packets(&self, pending: Vec<Pending>) -> Vec<Packet> {
-        let mut packets = vec![Packet::default()];
+    fn packets(&mut self, pending: Vec<Pending>) -> Vec<Packet> {
+        let mut packets: Vec<Packet> = Vec::new();
         let mut line = String::new();
         for statistic in pending {
             line.clear();
             self.lines.write(&mut line, &statistic);
-            let fits = packets.last().is_some_and(|packet| {
-                let length = packet.text.len().saturating_add(line.len());
-                packet.text.is_empty() || length <= self.sink.packet_max()
-            });
-            if !fits {
-                packets.push(Packet::default());
-            }
-            if let Some(packet) = packets.last_mut() {
-                packet.text.push_str(&line);
-                packet.statistics.push(statistic);
-            }
+            let room = self.sink.packet_max().checked_sub(line.len());
+            let Some(room) = room else {
+                self.drop_line(&statistic, line.len());
+                continue;
+            };
+            let packet = match packets.last_mut() {
+                Some(packet) if packet.text.len() <= room => packet,
+                _ => packets.push_mut(Packet::default()),
+            };
+            packet.statistics.push((packet.text.len(), statistic));
+            packet.text.push_str(&line);
         }
-        packets.retain(|packet| !packet.text.is_empty());
         packets
     }
 
-    fn recovered(&mut self) {
-        if self.is_failing {
-            self.is_failing = false;
+    /// Drops a statistic that no packet has room for. Cut, its line would be that of another one.
+    fn drop_line(&mut self, statistic: &Pending, bytes: usize) {
+        statistic.settle();
+        self.metrics.dropped();
+        if !std::mem::replace(&mut self.has_dropped, true) {
+            warn!(
+                name = &*statistic.key,
+                bytes,
+                bytes_max = self.sink.packet_max(),
+                "the line of a statistic is too long for statsd; dropping it and any other that is"
+            );
+        }
+    }
+
+    fn succeeded(&mut self) {
+        let Some(flushes) = &mut self.failing else {
+            return;
+        };
+        *flushes = flushes.saturating_add(1);
+        if *flushes >= RECOVERED_AFTER {
+            self.failing = None;
             info!(address = self.sink.address(), "statsd reachable again");
         }
     }
 
     fn failed(&mut self, error: &std::io::Error) {
-        if !self.is_failing {
-            self.is_failing = true;
+        if self.failing.replace(0).is_none() {
             warn!(
                 address = self.sink.address(),
                 %error,

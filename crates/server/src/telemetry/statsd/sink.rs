@@ -53,9 +53,10 @@ impl Sink {
         }
     }
 
-    /// Sends a packet. After an error the next one gets a new connection.
-    pub(super) async fn send(&mut self, packet: &[u8]) -> io::Result<()> {
-        let sent = timeout(TIME_MAX, self.try_send(packet)).await;
+    /// Sends a packet, and keeps in `taken` how much of it the system has accepted, even if the call fails
+    /// or is cancelled. After an error the next packet gets a new connection.
+    pub(super) async fn send(&mut self, packet: &[u8], taken: &mut usize) -> io::Result<()> {
+        let sent = timeout(TIME_MAX, self.try_send(packet, taken)).await;
         let sent = sent.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         if sent.is_err() {
             self.connection = None;
@@ -63,7 +64,7 @@ impl Sink {
         sent
     }
 
-    async fn try_send(&mut self, packet: &[u8]) -> io::Result<()> {
+    async fn try_send(&mut self, packet: &[u8], taken: &mut usize) -> io::Result<()> {
         // A connection that the server has closed would take one more packet, and lose it.
         let mut connection = match self.connection.take() {
             Some(connection) if !connection.is_closed() => connection,
@@ -71,9 +72,17 @@ impl Sink {
         };
         match &mut connection {
             Connection::Udp(socket) => {
-                socket.send(packet).await?;
+                *taken = socket.send(packet).await?;
             }
-            Connection::Tcp(stream) => stream.write_all(packet).await?,
+            Connection::Tcp(stream) => {
+                while let Some(rest) = packet.get(*taken..).filter(|rest| !rest.is_empty()) {
+                    let written = stream.write(rest).await?;
+                    if written == 0 {
+                        return Err(io::ErrorKind::WriteZero.into());
+                    }
+                    *taken = taken.saturating_add(written);
+                }
+            }
         }
         self.connection = Some(connection);
         Ok(())
@@ -123,7 +132,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let mut sink = Sink::new(&address, Protocol::Tcp);
-        sink.send(b"a:1|c\n").await.unwrap();
+        sink.send(b"a:1|c\n", &mut 0).await.unwrap();
         let (first, _) = listener.accept().await.unwrap();
         let Some(Connection::Tcp(stream)) = &sink.connection else {
             panic!("no connection");
@@ -131,8 +140,22 @@ mod tests {
         let port = stream.local_addr().unwrap();
         drop(first);
         stream.readable().await.unwrap();
-        sink.send(b"a:2|c\n").await.unwrap();
+        sink.send(b"a:2|c\n", &mut 0).await.unwrap();
         let (_, second) = listener.accept().await.unwrap();
         assert_ne!(second, port);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_packet_that_was_sent_in_part_tells_how_much_of_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut sink = Sink::new(&address, Protocol::Tcp);
+        // More than the buffers of both ends: the server reads nothing.
+        let packet = vec![b'x'; 64 << 20];
+        let mut taken = 0;
+        let error = sink.send(&packet, &mut taken).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+        assert!(0 < taken && taken < packet.len(), "{taken}");
+        assert!(sink.connection.is_none());
     }
 }

@@ -1,10 +1,13 @@
-use super::{Outlet, StatsdMetrics};
+use super::{Outlet, Packet, RECOVERED_AFTER, StatsdMetrics};
 use crate::telemetry::decisions::{Decisions, Timing};
+use futures_util::future::join;
+use futures_util::poll;
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Config, Limiter, Request};
+use tidegate::{Config, Descriptor, Hits, Limiter, Request};
 use tidegate_policy::statsd::{Format, Protocol, Statsd};
 use tokio::io::AsyncReadExt;
 use tokio::net::{TcpListener, UdpSocket};
@@ -46,15 +49,20 @@ impl Scene {
 
     /// Packets so far that were sent, and that failed.
     fn packets(&self) -> (u64, u64) {
+        (self.count("sent"), self.count("failed"))
+    }
+
+    fn count(&self, outcome: &str) -> u64 {
         let mut page = String::new();
         text::encode(&mut page, &self.registry).unwrap();
-        let count = |outcome: &str| {
-            let series = format!("statsd_packets_total{{outcome=\"{outcome}\"}} ");
-            let mut lines = page.lines();
-            let count = lines.find_map(|line| line.strip_prefix(&series));
-            count.unwrap().parse().unwrap()
-        };
-        (count("sent"), count("failed"))
+        let series = format!("statsd_packets_total{{outcome=\"{outcome}\"}} ");
+        let mut lines = page.lines();
+        let count = lines.find_map(|line| line.strip_prefix(&series));
+        count.unwrap().parse().unwrap()
+    }
+
+    async fn is_failing(&self) -> bool {
+        self.outlet.sender.lock().await.failing.is_some()
     }
 }
 
@@ -190,4 +198,103 @@ async fn counts_that_could_not_be_sent_come_with_the_next_flush() {
     let length = stream.read(&mut text).await.unwrap();
     let text = String::from_utf8_lossy(&text[..length]).into_owned();
     assert!(text.contains("p.api.large.total_hits:3|c\n"), "{text}");
+}
+
+#[tokio::test]
+async fn a_closed_port_of_udp_is_one_failure_however_often_a_datagram_is_accepted() {
+    let (socket, address) = udp().await;
+    drop(socket);
+    let scene = Scene::new(API, &settings(&address));
+    // Sent, and refused; the next flush gets the error.
+    let flush = async || {
+        scene.check(1);
+        scene.outlet.flush().await;
+    };
+    for _ in 0..2 {
+        flush().await;
+    }
+    assert!(scene.is_failing().await);
+    for _ in 0..6 {
+        flush().await;
+        assert!(scene.is_failing().await, "{:?}", scene.packets());
+    }
+    let (sent, failed) = scene.packets();
+    assert!(sent > 1 && failed > 1, "{sent} {failed}");
+    let _socket = UdpSocket::bind(&address).await.unwrap();
+    // The last datagram may have been refused before.
+    flush().await;
+    let (_, failed) = scene.packets();
+    for _ in 0..RECOVERED_AFTER {
+        flush().await;
+    }
+    assert_eq!(scene.packets().1, failed);
+    assert!(!scene.is_failing().await);
+}
+
+#[tokio::test]
+async fn a_flush_that_waits_for_another_does_not_send_the_same_counts_again() {
+    let (socket, address) = udp().await;
+    let scene = Scene::new(API, &settings(&address));
+    scene.check(1);
+    let lock = scene.outlet.sender.lock().await;
+    let mut periodic = pin!(scene.outlet.flush());
+    let mut last = pin!(scene.outlet.finish());
+    assert!(poll!(&mut periodic).is_pending() && poll!(&mut last).is_pending());
+    drop(lock);
+    join(periodic, last).await;
+    assert_eq!(scene.packets(), (1, 0));
+    assert!(datagram(&socket).await.contains("large.total_hits:1|c\n"));
+}
+
+#[tokio::test]
+async fn a_packet_that_was_sent_in_part_is_not_sent_again_up_to_the_line_it_broke_off_in() {
+    let (_socket, address) = udp().await;
+    let scene = Scene::new(API, &settings(&address));
+    scene.check(1);
+    let mut sender = scene.outlet.sender.lock().await;
+    let lines = |packets: &[Packet]| -> Vec<String> {
+        let texts = packets.iter().map(|packet| packet.text.as_str());
+        texts.flat_map(str::lines).map(Into::into).collect()
+    };
+    let mut packets = sender.packets(scene.decisions.pending());
+    let before = lines(&packets);
+    // The first line, and one byte of the second.
+    packets[0].taken = before[0].len() + 2;
+    drop(packets);
+    let packets = sender.packets(scene.decisions.pending());
+    assert_eq!(lines(&packets), before[2..]);
+}
+
+#[tokio::test]
+async fn a_line_that_no_datagram_holds_is_dropped_and_holds_up_no_other() {
+    let (socket, address) = udp().await;
+    let long = "x".repeat(1_000);
+    let config = format!(
+        "policies: [{{ name: api, limits: [\
+         {{ name: short, match: {{ descriptor: [c] }}, rate: 9/h }},\
+         {{ name: long, match: {{ descriptor: [a: {long}, b: {long}] }}, rate: 9/h }}] }}]"
+    );
+    let scene = Scene::new(&config, &settings(&address));
+    for _ in 0..2 {
+        let descriptor = |entries| Descriptor {
+            entries,
+            hits: Hits::AsRequest,
+            limit: None,
+        };
+        let entries = [("a", long.as_str()), ("b", long.as_str())];
+        let described = [descriptor(&entries), descriptor(&[("c", "1")])];
+        let request = Request::new().descriptors(&described);
+        let decision = scene.limiter.check_now(&request).unwrap();
+        let timing = Timing::start(false);
+        scene.decisions.count(&decision, &request, timing);
+        scene.outlet.flush().await;
+        let packet = datagram(&socket).await;
+        assert!(!packet.contains('x'), "{packet}");
+        assert!(packet.contains("p.api.c.total_hits:1|c\n"), "{packet}");
+    }
+    assert_eq!(scene.packets(), (2, 0));
+    // Two statistics of each request.
+    assert_eq!(scene.count("dropped"), 4);
+    scene.outlet.flush().await;
+    assert_eq!(scene.count("dropped"), 4);
 }
