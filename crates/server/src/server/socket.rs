@@ -1,5 +1,6 @@
 //! TCP and unix sockets, as one type: to listen on, and of one connection.
 
+use rustix::net::sockopt::set_ipv6_v6only;
 use std::fs::{self, Permissions};
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -93,10 +94,19 @@ fn open(address: SocketAddr, backlog: u32) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4()?,
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
-    // A restart must not wait until connections of the process before are forgotten.
-    socket.set_reuseaddr(true)?;
+    prepare(&socket, address)?;
     socket.bind(address)?;
     socket.listen(backlog)
+}
+
+/// Sets the options of a socket that is going to listen on `address`.
+fn prepare(socket: &TcpSocket, address: SocketAddr) -> io::Result<()> {
+    if address.ip() == Ipv6Addr::UNSPECIFIED {
+        // Every address is those of IPv4 too, whatever `net.ipv6.bindv6only` is on this machine.
+        set_ipv6_v6only(socket, false)?;
+    }
+    // A restart must not wait until connections of the process before are forgotten.
+    socket.set_reuseaddr(true)
 }
 
 /// Removes the socket of a program that has ended. Fails if one listens there, or if the file is not a
@@ -260,5 +270,43 @@ impl AsyncWrite for Stream {
             Self::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(context),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::sockopt::ipv6_v6only;
+
+    #[test]
+    fn every_address_was_ipv6_alone_where_the_system_says_so() {
+        // As `net.ipv6.bindv6only` does.
+        let socket = |address: &str| {
+            let socket = TcpSocket::new_v6().ok()?;
+            set_ipv6_v6only(&socket, true).unwrap();
+            prepare(&socket, address.parse().unwrap()).unwrap();
+            Some(ipv6_v6only(&socket).unwrap())
+        };
+        let Some(every) = socket("[::]:0") else {
+            eprintln!("skipped: this machine has no IPv6");
+            return;
+        };
+        assert!(!every);
+        // Other addresses are left as they are.
+        assert_eq!(socket("[::1]:0"), Some(true));
+    }
+
+    #[tokio::test]
+    async fn a_client_of_ipv4_reaches_a_listener_on_every_address() {
+        let every = ":0".parse().unwrap();
+        let (socket, bound) = listen_on(&every, 1).await.unwrap();
+        let ListenAddress::Tcp(bound) = bound else {
+            panic!("{bound:?}");
+        };
+        let client = TcpStream::connect((Ipv4Addr::LOCALHOST, bound.port()));
+        let (client, accepted) = tokio::join!(client, socket.accept());
+        client.unwrap();
+        let (_, peer) = accepted.unwrap();
+        assert_eq!(peer.to_canonical(), LOCAL);
     }
 }
