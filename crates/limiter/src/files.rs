@@ -1,10 +1,11 @@
-//! Reads files that an operator names, within a bound of size and a bound of time.
+//! Reads files that an operator names, within a bound of size and a bound of time, and opens those that
+//! lines are added to.
 //!
 //! Opening a named pipe waits for a writer, and a device or a hung file system may never end. None of
 //! them may stop the start of a program, or its reloads.
 
 use parking_lot::Mutex;
-use std::fs::{File, Metadata};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -60,6 +61,30 @@ pub fn read_text(path: &Path, max: u64) -> io::Result<String> {
 /// Opens a file and closes it again, to find out early that it cannot be read.
 pub(crate) fn try_file(path: &Path) -> io::Result<()> {
     within(DEADLINE, path, |path| open(path).map(drop))
+}
+
+/// Opens a regular file to append to it, and creates it if it is missing. Follows links.
+///
+/// # Errors
+///
+/// The path is a folder, a named pipe, a device or a socket, which might not take what is written; or the
+/// file could not be opened within 30 s.
+pub fn append_file(path: &Path) -> io::Result<File> {
+    within(DEADLINE, path, |path| {
+        refuse_irregular(path)?;
+        OpenOptions::new().append(true).create(true).open(path)
+    })
+}
+
+/// Fails if [`append_file`] would because of what the path is. Creates nothing.
+pub(crate) fn try_append(path: &Path) -> io::Result<()> {
+    within(DEADLINE, path, refuse_irregular)
+}
+
+fn refuse_irregular(path: &Path) -> io::Result<()> {
+    let about = std::fs::metadata(path).ok();
+    let why = about.as_ref().and_then(why_unreadable);
+    why.map_or(Ok(()), |why| Err(io::Error::other(why)))
 }
 
 /// Returns what a path is, if it cannot be read to an end; `None` for regular files.
@@ -176,6 +201,7 @@ impl Drop for Reader {
 mod tests {
     use super::*;
     use std::fs;
+    use std::io::Write;
     use std::os::fd::AsRawFd;
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
@@ -221,6 +247,8 @@ mod tests {
             let why = "it is a named pipe, not a regular file";
             assert_eq!(read_file(&path, 1).unwrap_err().to_string(), why);
             assert_eq!(try_file(&path).unwrap_err().to_string(), why);
+            assert_eq!(try_append(&path).unwrap_err().to_string(), why);
+            assert_eq!(append_file(&path).unwrap_err().to_string(), why);
         }
     }
 
@@ -235,7 +263,24 @@ mod tests {
             (&socket, "it is a socket, not a regular file"),
         ] {
             assert_eq!(read_file(path, 1).unwrap_err().to_string(), why);
+            assert_eq!(append_file(path).unwrap_err().to_string(), why);
         }
+    }
+
+    #[test]
+    fn a_file_to_append_to_is_created_when_it_is_needed() {
+        let folder = Folder::new("append");
+        let path = folder.at("file");
+        try_append(&path).unwrap();
+        assert!(!path.exists());
+        for line in ["one ", "two"] {
+            append_file(&path)
+                .unwrap()
+                .write_all(line.as_bytes())
+                .unwrap();
+        }
+        try_append(&path).unwrap();
+        assert_eq!(read_text(&path, 7).unwrap(), "one two");
     }
 
     /// Kubernetes mounts a link to a link to a file.

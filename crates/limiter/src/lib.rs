@@ -68,7 +68,7 @@ pub use decision::{Applied, DecidedBy, Decision, HitResult, LimitHits, Skipped};
 pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
 #[doc(hidden)]
-pub use files::{read_file, read_text};
+pub use files::{append_file, read_file, read_text};
 pub use known::ListStatus;
 #[doc(hidden)]
 pub use known::delay as retry_delay;

@@ -1,7 +1,7 @@
 //! The process that this is: its variables, and the files that it can read.
 
 use crate::error::BuildError;
-use crate::files::{read_text, read_within, try_file};
+use crate::files::{read_text, read_within, try_append, try_file};
 use std::path::Path;
 use std::time::Duration;
 use tidegate_policy::Config;
@@ -54,6 +54,10 @@ impl Environment for ProcessEnvironment {
 
     fn has_file(&self, path: &str) -> Result<(), String> {
         try_file(Path::new(path)).map_err(|error| error.to_string())
+    }
+
+    fn can_append(&self, path: &str) -> Result<(), String> {
+        try_append(Path::new(path)).map_err(|error| error.to_string())
     }
 }
 

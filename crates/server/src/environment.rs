@@ -81,6 +81,10 @@ impl Environment for ProcessEnvironment {
         self.process.has_file(path)
     }
 
+    fn can_append(&self, path: &str) -> Result<(), String> {
+        self.process.can_append(path)
+    }
+
     fn defaults(&self) -> &[Setting] {
         &self.defaults
     }

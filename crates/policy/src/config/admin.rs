@@ -218,7 +218,15 @@ fn sha256(text: &str) -> Result<Sha256, Fault> {
 
 fn audit(reader: &mut Reader<'_>, value: &Value<'_>, store: &StoreSettings) -> Option<Audit> {
     let fields = reader.fields(value, &AUDIT)?;
-    let file = fields.get("file").and_then(|value| reader.text(&value));
+    let file = fields.get("file").and_then(|value| {
+        let path = reader.text(&value)?;
+        let fits = reader.environment_at(value.node.place).can_append(&path);
+        let fits = fits.map_err(|why| {
+            let message = format!("{} cannot be appended to: {why}", Fault::quote(&path));
+            Fault::new(message).help("write the path of a regular file")
+        });
+        reader.accept(&value, fits.map(|()| path))
+    });
     let stream = fields.get("stream");
     if let Some(value) = &stream
         && store.target.redis().is_none()

@@ -27,6 +27,13 @@ pub trait Environment {
         self.file(path).map(drop)
     }
 
+    /// Returns the reason why lines cannot be appended at a path, if something other than a regular file
+    /// is there. A missing file is fine: it is created when it is needed.
+    fn can_append(&self, path: &str) -> Result<(), String> {
+        let _ = path;
+        Ok(())
+    }
+
     /// Returns settings for where the configuration has none.
     fn defaults(&self) -> &[Setting] {
         &[]

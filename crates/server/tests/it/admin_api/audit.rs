@@ -1,5 +1,6 @@
 use super::kit::{ADMIN, Administered, OPERATE, Writable, admin};
 use crate::kit::folder::Folder;
+use crate::kit::process::{run, tidegate};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -105,4 +106,33 @@ policies: [{{ name: api, limits: [{{ name: all, key: ip, rate: 1/h }}] }}]
     let refused = server.call("POST", "/reload").by(OPERATE).send().await;
     assert_eq!(refused.status, 503, "{}", refused.body);
     assert_eq!(server.get("/status").await.status, 200);
+}
+
+/// A named pipe without a reader held up the call, and every other change after it.
+#[tokio::test]
+async fn a_named_pipe_held_up_every_change() {
+    let folder = Folder::make();
+    let audit = folder.write("audit.jsonl", "");
+    let config = format!(
+        "
+listen: {{ http: '127.0.0.1:0', admin: '127.0.0.1:0' }}
+policies: [{{ name: api, limits: [{{ name: all, key: ip, rate: 1/h }}] }}]
+{}",
+        admin(&format!("file: '{audit}'"))
+    );
+    let file = folder.write("tidegate.yaml", &config);
+    let mut server = Administered::start(&file).await;
+    std::fs::remove_file(&audit).unwrap();
+    let mkfifo = std::process::Command::new("mkfifo").arg(&audit).status();
+    assert!(mkfifo.unwrap().success());
+
+    let refused = server.call("POST", "/reload").by(OPERATE).send().await;
+    assert_eq!(refused.status, 503, "{}", refused.body);
+    let why = "it is a named pipe, not a regular file";
+    let message = "the audit cannot be written, so nothing is changed";
+    server.process.logs(message, ("error", why)).await;
+
+    let ended = run(tidegate(&["serve", "--config", &file])).await;
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains(why), "{}", ended.stderr);
 }

@@ -6,10 +6,11 @@ use super::respond::Refusal;
 use crate::decider::Decider;
 use crate::tasks;
 use serde_json::{Value, json};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::net::IpAddr;
-use tidegate::{AnyStore, Clock, SystemClock};
+use std::path::Path;
+use tidegate::{AnyStore, Clock, SystemClock, append_file};
 use tidegate_policy::admin::Audit;
 use tidegate_policy::mask;
 use tidegate_redis::{Route, protocol};
@@ -73,8 +74,7 @@ impl Book {
             return Ok(Page { file: None });
         };
         let name = path.clone();
-        let opened =
-            tasks::blocking(move || OpenOptions::new().append(true).create(true).open(path));
+        let opened = tasks::blocking(move || append_file(Path::new(&path)));
         match opened.await {
             Some(Ok(file)) => Ok(Page { file: Some(file) }),
             Some(Err(error)) => {
