@@ -212,7 +212,7 @@ async fn a_bucket_is_inspected_and_reset_by_the_rate_of_its_plan() {
 }
 
 /// Buckets for which a plan has no rate, and what `inspect` says of it.
-const WITHOUT_RATE: [(&str, &str); 8] = [
+const WITHOUT_RATE: [(&str, &str); 9] = [
     (
         "--limit per-project --key p1",
         "none: this subject is unlimited",
@@ -223,6 +223,10 @@ const WITHOUT_RATE: [(&str, &str); 8] = [
     ),
     (
         "--limit per-project --key p2",
+        "none: the plan has no rate for this subject: requests are refused",
+    ),
+    (
+        "--limit per-project --key p4",
         "none: the plan has no rate for this subject: requests are refused",
     ),
     (
@@ -252,7 +256,10 @@ const WITHOUT_RATE: [(&str, &str); 8] = [
 #[tokio::test]
 async fn inspect_showed_an_invented_rate_where_a_plan_has_none() {
     const PLANS: &str = r#"{
-      "subjects": { "p1": { "unlimited": true }, "p2": {}, "p3": { "N": 7, "T": 60 } },
+      "plans": { "bare": {} },
+      "subjects": {
+        "p1": { "unlimited": true }, "p2": {}, "p3": { "N": 7, "T": 60 }, "p4": { "plan": "bare" }
+      },
       "groups": { "acme": { "quota": { "unlimited": true } } }
     }"#;
     let redis = Redis::start();
@@ -288,6 +295,50 @@ async fn inspect_showed_an_invented_rate_where_a_plan_has_none() {
         "{rate}"
     );
     assert_eq!(seen["bands"], serde_json::json!([]));
+}
+
+#[tokio::test]
+async fn inspect_called_a_bucket_without_a_rate_full() {
+    const PLANS: &str = r#"{ "plans": { "bare": {} }, "subjects": { "p1": { "plan": "bare" } } }"#;
+    let redis = Redis::start();
+    let folder = Folder::make();
+    let plans = folder.write("plans.json", PLANS);
+    let store = format!("store: {{ url: '{}' }}", redis.url());
+    let text = config(&plans, &store);
+    let unlimited = text.replace("default: refuse", "default: unlimited");
+    let refusing = text.replace("' } }]", "' }, unset: refuse }]");
+    for (text, key, rate) in [
+        (&text, "p1", "none: this subject is unlimited"),
+        (
+            &refusing,
+            "p1",
+            "none: the plan has no rate for this subject: requests are refused",
+        ),
+        (
+            &text,
+            "p2",
+            "none: the plan does not know this subject: requests are refused",
+        ),
+        (
+            &unlimited,
+            "p2",
+            "none: the plan does not know this subject: unlimited",
+        ),
+    ] {
+        let operated = Operated::by(text.clone());
+        let ended = operated
+            .run(&["inspect", "--limit", "per-project", "--key", key])
+            .await;
+        assert_eq!(ended.status.code(), Some(3), "{}", ended.stderr);
+        assert!(
+            ended.stdout.contains(&format!("\nrate {rate}\n")),
+            "{}",
+            ended.stdout
+        );
+        assert!(!ended.stdout.contains("remaining"), "{}", ended.stdout);
+        assert!(ended.stderr.contains(rate), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("full"), "{}", ended.stderr);
+    }
 }
 
 /// How often something could not be read says nothing of whether it can be read now.

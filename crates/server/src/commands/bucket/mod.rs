@@ -185,8 +185,12 @@ impl Named {
         } else {
             ""
         };
+        let why = match self.without_rate() {
+            None => "the bucket is full, or its key is spelled differently".to_owned(),
+            Some(why) => format!("rate {why}"),
+        };
         Failure::not_found(format!(
-            "nothing is stored for {}: the bucket is full, or its key is spelled differently\n   \
+            "nothing is stored for {}: {why}\n   \
              help: give the value as the client sends it, with --limit and --key{literal}; `tidegate \
              reset --limit … --all --dry-run` counts the buckets of a limit",
             self.bucket
