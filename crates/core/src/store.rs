@@ -4,6 +4,7 @@ use crate::{Ask, Bucket, Outcome, Quota, Reply, Timestamp};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::time::Duration;
 
 /// Keeps buckets and decides requests against them.
 ///
@@ -73,6 +74,11 @@ pub trait Store: Send + Sync {
         bucket: &[u8],
         quota: &Quota,
     ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Returns the longest time that a decision takes; then it is an error. `None` if decisions do not wait.
+    fn timeout(&self) -> Option<Duration> {
+        None
+    }
 
     /// Whether it may ever be unable to tell. One that says it cannot, never returns an error, and
     /// nobody prepares for what to do without it.

@@ -1,5 +1,6 @@
 //! Whichever store a configuration names.
 
+use std::time::Duration;
 use tidegate_core::{Ask, Clock, Inspection, Quota, Reply, Store, StoreError};
 use tidegate_memory::{MemoryStore, SystemClock};
 
@@ -64,6 +65,14 @@ impl<C: Clock> Store for AnyStore<C> {
             Self::Memory(store) => store.reset(bucket, quota).await,
             #[cfg(feature = "redis")]
             Self::Redis(shared) => shared.store.reset(bucket, quota).await,
+        }
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Memory(store) => store.timeout(),
+            #[cfg(feature = "redis")]
+            Self::Redis(shared) => shared.store.timeout(),
         }
     }
 

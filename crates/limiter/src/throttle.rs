@@ -9,7 +9,10 @@ use crate::limiter::Limiter;
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::time::Duration;
-use tidegate_core::{Ask, Meter, Mode, Op, Outcome, Quota, QuotaError, Store, StoreError};
+use tidegate_core::{
+    Ask, Meter, Mode, Op, Outcome, Quota, QuotaError, Store, StoreError, StoreErrorKind,
+};
+use tokio::time::timeout;
 
 /// What the names of all these buckets begin with.
 const SCOPE: &[u8] = b"~cl/throttle/";
@@ -178,8 +181,8 @@ impl<S: Store> Limiter<S> {
         key: &[u8],
     ) -> Result<Option<Duration>, CheckError> {
         let quota = any_quota()?;
-        let kept = self.store().inspect(&name(rules, key), &quota).await;
-        let kept = kept.map_err(CheckError::Store)?;
+        let name = name(rules, key);
+        let kept = self.in_time(self.store().inspect(&name, &quota)).await?;
         Ok(kept.map(|kept| Duration::from_micros(kept.bucket.fresh_at(&quota).since(kept.at))))
     }
 
@@ -187,7 +190,23 @@ impl<S: Store> Limiter<S> {
     /// anything of it.
     pub async fn reset_throttle(&self, rules: &Rules, key: &[u8]) -> Result<bool, CheckError> {
         let quota = any_quota()?;
-        let reset = self.store().reset(&name(rules, key), &quota).await;
-        reset.map_err(CheckError::Store)
+        let name = name(rules, key);
+        self.in_time(self.store().reset(&name, &quota)).await
+    }
+
+    /// Waits for the store as long as for a decision. By itself it takes longer to inspect or reset a
+    /// bucket: for people, who would rather wait than not know.
+    async fn in_time<T>(
+        &self,
+        call: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, CheckError> {
+        let answered = match self.store().timeout() {
+            None => call.await,
+            Some(time) => timeout(time, call).await.unwrap_or_else(|_| {
+                let message = format!("the store did not answer within {time:?}");
+                Err(StoreError::transient(message).with_kind(StoreErrorKind::Timeout))
+            }),
+        };
+        answered.map_err(CheckError::Store)
     }
 }

@@ -236,6 +236,10 @@ impl RedisStore {
 }
 
 impl Store for RedisStore {
+    fn timeout(&self) -> Option<std::time::Duration> {
+        Some(self.shared.timeout)
+    }
+
     fn takes_steps(&self) -> bool {
         *self.shared.connection.mode() == settings::Mode::Cluster
     }

@@ -1,13 +1,19 @@
 //! What is answered when the store is not.
 
 use crate::kit::{CONFIG, Client, Server};
+use std::time::Duration;
 use tidegate_testkit::redis::{self, FaultProxy, Faults};
+use tokio::time::timeout;
 
 /// A server whose store can be cut off, and does then as `on_failure` says.
 async fn cuttable(redis: &redis::Server, on_failure: &str) -> (Server, FaultProxy) {
+    patient(redis, on_failure, "2s").await
+}
+
+async fn patient(redis: &redis::Server, on_failure: &str, time: &str) -> (Server, FaultProxy) {
     let proxy = FaultProxy::start(redis.port());
     let store = format!(
-        "store: {{ url: '{}', timeout: 2s, on_failure: {on_failure} }}",
+        "store: {{ url: '{}', timeout: {time}, on_failure: {on_failure} }}",
         redis.url_at(proxy.port())
     );
     (Server::start(&format!("{store}\n{CONFIG}")).await, proxy)
@@ -102,5 +108,27 @@ async fn commands_about_keys_do_not_guess() {
             said, "-TRYAGAIN the store did not answer in time\r\n",
             "{words}"
         );
+    }
+}
+
+#[tokio::test]
+async fn commands_about_keys_waited_for_a_second_whatever_the_timeout_of_the_store() {
+    let redis = redis::Server::start();
+    for words in [
+        "ttl a",
+        "pttl a",
+        "del a",
+        "unlink a",
+        "exists a b",
+        "type a",
+    ] {
+        // Each has its own server: one failure may be enough for the next command to be held back.
+        let (server, proxy) = patient(&redis, "error", "100ms").await;
+        let mut client = Client::connect(server.resp).await;
+        client.ask("cl.throttle a 9 1 60").await;
+        proxy.set(Faults::drop_replies());
+        let said = timeout(Duration::from_millis(900), client.ask(words)).await;
+        let expected = "-TRYAGAIN the store did not answer in time\r\n";
+        assert_eq!(said.as_deref(), Ok(expected), "{words}");
     }
 }
