@@ -8,8 +8,8 @@
 use arbitrary::Arbitrary;
 use tidegate_core::quota::QuotaNumbers;
 use tidegate_core::{
-    Algorithm, Align, Ask, Bucket, Meter, Mode, OnChange, Op, Outcome, Quota, Receipt, Timestamp,
-    step,
+    Algorithm, Align, Ask, Bucket, Meter, Mode, OnChange, Op, Outcome, Quota, Receipt, Reply,
+    Timestamp, step,
 };
 
 /// Far enough from both ends of `u64` that no instant saturates.
@@ -267,7 +267,7 @@ fn request(quota: &Quota, buckets: &mut [Bucket; 2], costs: [u8; 3], shadow: boo
         ask(b"b", costs[2], 2, last),
     ];
     let before = buckets.clone();
-    let (passed, outcomes) = step::decide(&asks, &[0, 1, 1], buckets, at);
+    let Reply { passed, outcomes, .. } = step::decide(&asks, &[0, 1, 1], buckets, at);
     assert_eq!(outcomes.len(), asks.len());
     for (outcome, place) in outcomes.iter().zip([0, 1, 1]) {
         bounded(quota, &buckets[place], *outcome);

@@ -56,7 +56,6 @@ impl<'a> Ask<'a> {
 
 /// What to do with a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Op {
     /// Reads what remains. Always allowed, changes nothing.
     Look,
@@ -92,6 +91,17 @@ pub enum Op {
     /// whoever asked for as long as the quota ([`Quota::block`]) says, and those that follow do not
     /// prolong it. A cost that can never pass blocks nobody; neither does a shadow.
     Block,
+}
+
+impl Op {
+    /// Returns the units that it charges if it is carried out in full.
+    #[inline]
+    pub const fn cost(self) -> u64 {
+        match self {
+            Self::Take(cost) | Self::Force(cost) | Self::Debit(cost) => cost,
+            Self::Look | Self::Test(_) | Self::GiveBack(_) | Self::Return { .. } | Self::Block => 0,
+        }
+    }
 }
 
 /// What giving back needs to know of a charge. [`Reply::receipt`](crate::Reply::receipt) makes one.

@@ -1,4 +1,4 @@
-//! The answer: what each bucket said, and when.
+//! The answer of each bucket.
 
 use crate::{Reading, Receipt, Timestamp, Wait};
 
@@ -48,76 +48,6 @@ impl Outcome {
     }
 }
 
-/// The answer to a request.
-#[derive(Clone, Debug)]
-pub struct Reply {
-    /// The store's instant at which everything was decided; the last, if it took several steps.
-    pub at: Timestamp,
-    /// Whether the request passes: every enforced bucket had room.
-    pub passed: bool,
-    /// One outcome for each ask, in order.
-    pub outcomes: Outcomes,
-    /// When each ask was decided, if it took several steps.
-    each_at: Option<Box<[Timestamp]>>,
-}
-
-impl Reply {
-    /// An answer that was found in one step.
-    #[inline]
-    pub fn new(at: Timestamp, passed: bool, outcomes: Outcomes) -> Self {
-        Self {
-            at,
-            passed,
-            outcomes,
-            each_at: None,
-        }
-    }
-
-    /// An answer that took several steps: what each ask was answered, in order, and when.
-    pub fn of_steps(
-        passed: bool,
-        answered: impl IntoIterator<Item = (Timestamp, Outcome)>,
-    ) -> Self {
-        let (each_at, outcomes): (Vec<Timestamp>, Vec<Outcome>) = answered.into_iter().unzip();
-        Self {
-            at: each_at.iter().copied().max().unwrap_or_default(),
-            passed,
-            outcomes: outcomes.into_iter().collect(),
-            each_at: Some(each_at.into_boxed_slice()),
-        }
-    }
-
-    /// The same with other outcomes, one for each ask as before.
-    #[must_use]
-    pub fn with_outcomes(&self, outcomes: Outcomes) -> Self {
-        Self {
-            outcomes,
-            each_at: self.each_at.clone(),
-            ..*self
-        }
-    }
-
-    /// The instant from which on everything that it charged counts: that of its first step.
-    pub fn charged_at(&self) -> Timestamp {
-        let first = self.each_at.iter().flatten().min();
-        first.copied().unwrap_or(self.at)
-    }
-
-    /// What a later [`Op::GiveBack`](crate::Op::GiveBack) needs of the `cost` units that the ask
-    /// numbered `ask` was charged.
-    ///
-    /// It is dated by the step that charged it. A later date would give back what has been paid off
-    /// since, and an earlier one nothing at all where the charge found no debt.
-    pub fn receipt(&self, ask: usize, cost: u64) -> Receipt {
-        let each_at = self.each_at.as_ref().and_then(|each| each.get(ask));
-        let at = each_at.copied().unwrap_or(self.at);
-        match self.outcomes.get(ask) {
-            Some(outcome) => outcome.receipt(at, cost),
-            None => Receipt::by_the_clock(self.charged_at(), cost),
-        }
-    }
-}
-
 /// The most outcomes that are kept without an allocation.
 const INLINE: usize = 4;
 
@@ -128,6 +58,16 @@ pub(crate) const BLANK: Outcome = Outcome {
     reset_us: 0,
     mark: 0,
 };
+
+/// One answer, and the whole units that were charged for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChargedOutcome {
+    /// The bucket's answer.
+    pub outcome: Outcome,
+    /// The units charged. Less than the cost of a forced charge that the overdraft cut short; 0 if
+    /// nothing was charged.
+    pub units: u64,
+}
 
 /// A list of outcomes; up to four live in place, so that the usual decision allocates nothing.
 #[derive(Clone)]
@@ -225,27 +165,10 @@ impl FromIterator<Outcome> for Outcomes {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLANK, Outcome, Outcomes, Reply};
-    use crate::{Receipt, Timestamp};
+    use super::{BLANK, Outcome, Outcomes};
 
     fn outcome(remaining: u64) -> Outcome {
         Outcome { remaining, ..BLANK }
-    }
-
-    #[test]
-    fn each_charge_is_dated_by_the_step_that_made_it() {
-        let [early, late] = [7, 9].map(Timestamp::from_micros);
-        let steps = [(late, outcome(1)), (early, outcome(2)), (late, outcome(3))];
-        let reply = Reply::of_steps(true, steps);
-        assert_eq!((reply.at, reply.charged_at()), (late, early));
-        let dates = |reply: &Reply| [0, 1, 2, 3].map(|ask| reply.receipt(ask, 1).at);
-        assert_eq!(dates(&reply), [late, early, late, early]);
-        let other = reply.with_outcomes([outcome(4); 3].into_iter().collect());
-        assert_eq!(dates(&other), dates(&reply));
-        assert_eq!(other.outcomes[0].remaining, 4);
-        let once = Reply::new(early, true, Outcomes::new());
-        assert_eq!(once.charged_at(), early);
-        assert_eq!(once.receipt(0, 5), Receipt::by_the_clock(early, 5));
     }
 
     #[test]

@@ -5,7 +5,9 @@
 
 use crate::outcome::BLANK;
 use crate::quota::LOG_COST_MAX;
-use crate::{Ask, Bucket, Meter, Mode, Op, Outcome, Outcomes, Quota, Receipt, Timestamp, Wait};
+use crate::{
+    Ask, Bucket, ChargedOutcome, Meter, Mode, Op, Outcome, Quota, Receipt, Reply, Timestamp, Wait,
+};
 
 /// Decides one enforced operation on one bucket.
 ///
@@ -13,89 +15,82 @@ use crate::{Ask, Bucket, Meter, Mode, Op, Outcome, Outcomes, Quota, Receipt, Tim
 /// [`Op::Debit`].
 #[inline]
 pub fn decide_one<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) -> Outcome {
+    charge_one(quota, bucket, op, now).outcome
+}
+
+/// [`decide_one`], which also returns the units charged.
+#[inline]
+pub fn charge_one<M: Meter>(
+    quota: &Quota,
+    bucket: &mut M,
+    op: Op,
+    now: Timestamp,
+) -> ChargedOutcome {
     match op {
-        Op::Take(cost) if cost > 0 => bucket.take(quota, cost, now),
+        Op::Take(cost) if cost > 0 => {
+            let outcome = bucket.take(quota, cost, now);
+            let units = if outcome.is_allowed() { cost } else { 0 };
+            ChargedOutcome { outcome, units }
+        }
         _ => decide_plainly(quota, bucket, op, now),
     }
 }
 
-/// [`decide_one`], one question at a time.
+/// [`charge_one`], one question at a time.
 pub(crate) fn decide_plainly<M: Meter>(
     quota: &Quota,
     bucket: &mut M,
     op: Op,
     now: Timestamp,
-) -> Outcome {
+) -> ChargedOutcome {
     if let Some(receipt) = credited(op, now) {
         let mark = bucket.give_back(quota, receipt, now);
-        return Outcome {
+        let outcome = Outcome {
             mark,
             ..Outcome::of(Wait::NONE, bucket.reading(quota, now))
         };
+        return ChargedOutcome { outcome, units: 0 };
     }
     let mut needed = wait(quota, bucket, op, 0, now);
+    let mut units = 0;
     if needed.is_none() {
-        apply(quota, bucket, op, now);
+        units = apply(quota, bucket, op, now);
     } else if is_forced(op) {
-        apply(quota, bucket, op, now);
+        units = apply(quota, bucket, op, now);
         // It was charged though it refused, so the wait has grown.
         needed = wait(quota, bucket, op, 0, now);
     }
-    Outcome::of(needed, bucket.reading(quota, now))
+    let outcome = Outcome::of(needed, bucket.reading(quota, now));
+    ChargedOutcome { outcome, units }
 }
 
-/// What a step came to.
-#[derive(Clone, Debug)]
-pub struct Stepped {
-    /// Whether the request passes: every enforced ask had room.
-    pub passed: bool,
-    /// Whether at least all that are not forced had, so that forced charges were made.
-    pub taken: bool,
-    /// What each ask's bucket answered.
-    pub outcomes: Outcomes,
-}
-
-/// Decides a request: `places[i]` says which of `buckets` the i-th ask means.
+/// Decides a request: `places[i]` is the index in `buckets` of the i-th ask's bucket.
 ///
-/// Tells whether the request passes, and what each ask's bucket answered. What is given back is
-/// given back first, and in any case. Where the request does not pass, no bucket has changed but
-/// for that, for forced charges that refused themselves, and for blocks of limits that refused. Asks without a place, or with one that
-/// is not there, are passed over; that is a bug of the store.
-pub fn decide(
-    asks: &[Ask<'_>],
-    places: &[usize],
-    buckets: &mut [Bucket],
-    now: Timestamp,
-) -> (bool, Outcomes) {
-    let stepped = decide_telling(asks, places, buckets, now);
-    (stepped.passed, stepped.outcomes)
-}
-
-/// [`decide`], which also tells what was charged of a request that does not pass.
-pub fn decide_telling(
-    asks: &[Ask<'_>],
-    places: &[usize],
-    buckets: &mut [Bucket],
-    now: Timestamp,
-) -> Stepped {
+/// What is given back is given back first, and in any case. Where the request does not pass, no bucket
+/// has changed but for that, for forced charges that refused themselves, and for blocks of limits that
+/// refused; [`Reply::applied`] has the asks that did change one. Asks without a place, or with one that
+/// is not there, are skipped; that is a bug of the store.
+pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: Timestamp) -> Reply {
     debug_assert_eq!(asks.len(), places.len(), "every ask has a place");
-    let mut outcomes = Outcomes::new();
-    for (ask, place) in asks.iter().zip(places) {
+    let mut reply = Reply::new(now, true);
+    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
         let mark = match (ask.op, buckets.get_mut(*place)) {
-            (Op::GiveBack(receipt), Some(bucket)) => bucket.give_back(ask.quota, receipt, now),
+            (Op::GiveBack(receipt), Some(bucket)) => {
+                reply.applied.add(i);
+                bucket.give_back(ask.quota, receipt, now)
+            }
             _ => 0,
         };
-        outcomes.push(Outcome { mark, ..BLANK });
+        reply.outcomes.push(Outcome { mark, ..BLANK });
     }
-    let mut passed = true;
     let mut taken = true;
     for (i, ask) in asks.iter().enumerate() {
         let wait = wait_of(asks, places, buckets, i, now);
         if ask.mode == Mode::Enforce && !wait.is_none() {
-            passed = false;
+            reply.passed = false;
             taken &= is_forced(ask.op);
         }
-        if let Some(outcome) = outcomes.get_mut(i) {
+        if let Some(outcome) = reply.outcomes.get_mut(i) {
             outcome.wait = wait;
         }
     }
@@ -103,26 +98,28 @@ pub fn decide_telling(
         for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
             if ask.mode == mode
                 && let Some(bucket) = buckets.get_mut(*place)
-                && is_charged(asks, &outcomes, i, passed, taken)
+                && is_charged(asks, &reply.outcomes, i, reply.passed, taken)
             {
-                apply(ask.quota, bucket, ask.op, now);
+                let units = apply(ask.quota, bucket, ask.op, now);
+                reply.applied.charge(i, ask.op, units);
             }
         }
     }
-    for ((ask, place), outcome) in asks.iter().zip(places).zip(outcomes.iter_mut()) {
+    for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
         if let (Op::Return { .. }, Some(receipt)) = (ask.op, credited(ask.op, now))
             && let Some(bucket) = buckets.get_mut(*place).filter(|_| taken)
+            && let Some(outcome) = reply.outcomes.get_mut(i)
         {
             outcome.mark = bucket.give_back(ask.quota, receipt, now);
+            reply.applied.add(i);
         }
     }
-    if !passed {
-        block(asks, places, (buckets, &mut outcomes), now);
+    if !reply.passed {
+        block(asks, places, buckets, &mut reply);
     }
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
-        if let (Some(bucket), Some(outcome)) = (buckets.get(*place), outcomes.get_mut(i)) {
-            let is_charged = is_forced(ask.op) && taken && ask.mode == Mode::Enforce;
-            let wait = if is_charged && !outcome.is_allowed() {
+        if let (Some(bucket), Some(outcome)) = (buckets.get(*place), reply.outcomes.get_mut(i)) {
+            let wait = if is_forced(ask.op) && !outcome.is_allowed() && reply.applied.contains(i) {
                 // It was charged though it refused, so the wait has grown.
                 wait_of(asks, places, buckets, i, now)
             } else {
@@ -135,11 +132,7 @@ pub fn decide_telling(
             }
         }
     }
-    Stepped {
-        passed,
-        taken,
-        outcomes,
-    }
+    reply
 }
 
 /// Returns how long the i-th ask of a request must wait as its bucket is now, if the request is decided
@@ -162,22 +155,18 @@ pub fn wait_of(
 }
 
 /// Charges the blocks of those limits that refuse, unless they are in force already.
-fn block(
-    asks: &[Ask<'_>],
-    places: &[usize],
-    (buckets, outcomes): (&mut [Bucket], &mut Outcomes),
-    now: Timestamp,
-) {
+fn block(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], reply: &mut Reply) {
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
         if let (Op::Block, Mode::Enforce, Some(bucket)) =
             (ask.op, ask.mode, buckets.get_mut(*place))
-            && is_refused(asks, outcomes, ask.limit)
-            && let Some(outcome) = outcomes.get_mut(i)
+            && is_refused(asks, &reply.outcomes, ask.limit)
+            && let Some(outcome) = reply.outcomes.get_mut(i)
         {
-            if bucket.wait(ask.quota, 1, now).is_none() {
-                bucket.charge(ask.quota, 1, now);
+            if bucket.wait(ask.quota, 1, reply.at).is_none() {
+                bucket.charge(ask.quota, 1, reply.at);
+                reply.applied.add(i);
             }
-            outcome.wait = bucket.wait(ask.quota, 1, now);
+            outcome.wait = bucket.wait(ask.quota, 1, reply.at);
         }
     }
 }
@@ -199,10 +188,10 @@ fn is_refused(asks: &[Ask<'_>], outcomes: &[Outcome], limit: u16) -> bool {
 fn is_charged(asks: &[Ask<'_>], outcomes: &[Outcome], i: usize, passed: bool, taken: bool) -> bool {
     let Some(ask) = asks.get(i) else { return false };
     match (ask.op, ask.mode) {
-        // What is given back has been already, or is in its turn.
-        (Op::GiveBack(_) | Op::Return { .. } | Op::Look | Op::Test(_) | Op::Block, _) => false,
+        // What is given back has been already, or is in its turn; a block is charged by a refusal.
+        _ if ask.op.cost() == 0 => false,
         (Op::Force(_) | Op::Debit(_), Mode::Enforce) => taken,
-        (Op::Take(_), Mode::Enforce) => passed,
+        (_, Mode::Enforce) => passed,
         (_, Mode::Shadow) => {
             let same = |other: &&Ask<'_>| other.limit == ask.limit;
             let all_allow = asks
@@ -231,10 +220,7 @@ fn cost_beside(asks: &[Ask<'_>], places: &[usize], i: usize) -> u64 {
         .zip(places)
         .enumerate()
         .filter(|(j, (ask, other))| Some(*other) == place && comes_first(*j, ask.mode))
-        .fold(0, |sum, (_, (ask, _))| match ask.op {
-            Op::Take(cost) | Op::Force(cost) | Op::Debit(cost) => cost.saturating_add(sum),
-            Op::Look | Op::Test(_) | Op::GiveBack(_) | Op::Return { .. } | Op::Block => sum,
-        })
+        .fold(0, |sum, (_, (ask, _))| ask.op.cost().saturating_add(sum))
 }
 
 #[inline]
@@ -269,19 +255,16 @@ fn credited(op: Op, now: Timestamp) -> Option<Receipt> {
     }
 }
 
+/// Charges `op`, and returns the whole units charged.
 #[inline]
-fn apply<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) {
+fn apply<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) -> u64 {
     match op {
+        Op::Force(cost) | Op::Debit(cost) if cost > 0 => bucket.force(quota, cost, now),
+        Op::Take(cost) if cost > 0 => {
+            bucket.charge(quota, cost, now);
+            cost
+        }
         // What is given back has been already, or is in its turn; a block is charged by a refusal.
-        Op::Look
-        | Op::Test(_)
-        | Op::GiveBack(_)
-        | Op::Return { .. }
-        | Op::Block
-        | Op::Take(0)
-        | Op::Force(0)
-        | Op::Debit(0) => {}
-        Op::Take(cost) => bucket.charge(quota, cost, now),
-        Op::Force(cost) | Op::Debit(cost) => bucket.force(quota, cost, now),
+        _ => 0,
     }
 }

@@ -1,6 +1,6 @@
 //! Where buckets live: one trait, and the laws that every implementation obeys.
 
-use crate::{Ask, Bucket, Outcome, Quota, Reply, Timestamp};
+use crate::{Ask, Bucket, ChargedOutcome, Quota, Receipt, Reply, Timestamp};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -86,17 +86,16 @@ pub trait Store: Send + Sync {
         true
     }
 
-    /// Whether a request may take it several steps, so that it gives back by itself what one step
-    /// has charged and another refused. Charges then have to be such that they can be given back.
-    fn takes_steps(&self) -> bool {
-        false
+    /// Returns how much of a request it decides in one atomic step.
+    fn atomicity(&self) -> Atomicity {
+        Atomicity::WholeRequest
     }
 
-    /// Whether that can happen even among buckets of one policy, which are those whose names are the
-    /// same up to the first `/`. Where it cannot, only requests that meet buckets of several policies
-    /// take several steps.
-    fn takes_steps_within_a_policy(&self) -> bool {
-        self.takes_steps()
+    /// Gives back in the background, each at most once, what `asks` ([`Op::GiveBack`](crate::Op::GiveBack))
+    /// name: charges that a [partial answer](StoreError::answers) reported for a request that does not
+    /// pass. Only a store whose errors carry such answers needs it.
+    fn refund(&self, asks: &[Ask<'_>]) {
+        let _ = asks;
     }
 
     /// Returns true if its time is that of a [machine's clock](crate::Clock::is_machine) in this process.
@@ -123,6 +122,19 @@ pub trait Store: Send + Sync {
     }
 }
 
+/// How much of a request a [`Store`] decides in one atomic step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Atomicity {
+    /// The whole request (law 1).
+    #[default]
+    WholeRequest,
+    /// All buckets of one policy. A request over several policies reserves in each and refunds on
+    /// refusal, so its charges must be [refundable](crate::Quota::with_refundable).
+    PerPolicy,
+    /// All buckets of one subject, else as [`PerPolicy`](Self::PerPolicy).
+    PerSubject,
+}
+
 /// What a store keeps of one bucket.
 #[derive(Clone, Debug)]
 pub struct Inspection {
@@ -142,48 +154,25 @@ pub struct StoreError {
     transient: bool,
     kind: StoreErrorKind,
     source: Option<Box<dyn Error + Send + Sync>>,
-    answers: Box<[Option<Answered>]>,
-    hold: Option<Hold>,
+    answers: Box<[Option<PartialAnswer>]>,
 }
 
-/// Charges that stand although their request was not answered as a whole. Dropped, they are given
-/// back, once and in the background, as far as that is safe; [kept](StoreError::keep), they stay.
-pub struct Hold(Option<Box<dyn FnOnce() + Send + Sync>>);
-
-impl Hold {
-    /// Charges that `give_back` gives back. It must not block.
-    pub fn new(give_back: impl FnOnce() + Send + Sync + 'static) -> Self {
-        Self(Some(Box::new(give_back)))
-    }
-
-    fn keep(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Hold {
-    fn drop(&mut self) {
-        if let Some(give_back) = self.0.take() {
-            give_back();
-        }
-    }
-}
-
-impl fmt::Debug for Hold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Hold").finish_non_exhaustive()
-    }
-}
-
-/// What one ask was answered, although the request as a whole was not.
+/// The answer to one ask of a request that was not answered as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// The store's instant at which it was decided.
+pub struct PartialAnswer {
+    /// The store's instant at which the ask was decided.
     pub at: Timestamp,
-    /// What the bucket answered.
-    pub outcome: Outcome,
-    /// Whether the bucket was charged, and still is.
-    pub charged: bool,
+    /// The bucket's answer, and the units it was charged, which stay charged until they are
+    /// [refunded](Store::refund).
+    pub answer: ChargedOutcome,
+}
+
+impl PartialAnswer {
+    /// Returns the receipt of the charge; `None` if nothing was charged.
+    pub fn receipt(&self) -> Option<Receipt> {
+        let ChargedOutcome { outcome, units } = self.answer;
+        (units > 0).then(|| outcome.receipt(self.at, units))
+    }
 }
 
 /// What kind of failure it was: few enough to count each.
@@ -242,7 +231,6 @@ impl StoreError {
             kind: StoreErrorKind::Other,
             source: None,
             answers: Box::default(),
-            hold: None,
         }
     }
 
@@ -267,22 +255,11 @@ impl StoreError {
         self
     }
 
-    /// Adds what was answered all the same: one for each ask, in order, `None` where it is not
-    /// known; and what it charged, which is given back when this error is dropped.
+    /// Adds the answers of the asks that were decided all the same: one for each ask, in order, `None`
+    /// where the result is unknown. Their charges stay until the caller [refunds](Store::refund) them.
     #[must_use]
-    pub fn with_answers(self, answers: Box<[Option<Answered>]>, hold: Option<Hold>) -> Self {
-        Self {
-            answers,
-            hold,
-            ..self
-        }
-    }
-
-    /// Lets stand what [`answers`](Self::answers) says was charged: the request passes all the same.
-    pub fn keep(&mut self) {
-        if let Some(hold) = self.hold.take() {
-            hold.keep();
-        }
+    pub fn with_answers(self, answers: Box<[Option<PartialAnswer>]>) -> Self {
+        Self { answers, ..self }
     }
 
     /// Whether the same call may succeed later without anybody doing anything.
@@ -295,8 +272,9 @@ impl StoreError {
         self.kind
     }
 
-    /// What was answered all the same, one for each ask; empty where nothing was.
-    pub fn answers(&self) -> &[Option<Answered>] {
+    /// Returns the answers of asks that were decided all the same, one for each ask; empty where none
+    /// was.
+    pub fn answers(&self) -> &[Option<PartialAnswer>] {
         &self.answers
     }
 }
@@ -316,59 +294,33 @@ impl Error for StoreError {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answered, Hold, StoreError, StoreErrorKind};
-    use crate::{Outcome, Timestamp, Wait};
+    use super::{PartialAnswer, StoreError, StoreErrorKind};
+    use crate::{ChargedOutcome, Outcome, Timestamp, Wait};
     use std::error::Error;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     #[test]
     fn an_error_carries_what_was_answered_all_the_same() {
-        let answered = Answered {
+        let answered = PartialAnswer {
             at: Timestamp::from_micros(7),
-            outcome: Outcome {
-                remaining: 3,
-                wait: Wait::NONE,
-                reset_us: 1,
-                mark: 0,
+            answer: ChargedOutcome {
+                outcome: Outcome {
+                    remaining: 3,
+                    wait: Wait::NONE,
+                    reset_us: 1,
+                    mark: 0,
+                },
+                units: 2,
             },
-            charged: true,
         };
         let error = StoreError::permanent("a group did not answer")
             .with_kind(StoreErrorKind::Timeout)
-            .with_answers(Box::new([Some(answered), None]), None)
+            .with_answers(Box::new([Some(answered), None]))
             .caused_by("the wire is cut");
         assert_eq!(error.answers(), [Some(answered), None]);
         assert_eq!(error.kind().as_str(), "timeout");
         assert!(!error.is_transient() && error.source().is_some());
         assert_eq!(error.to_string(), "a group did not answer");
         assert_eq!(StoreError::transient("gone").answers(), []);
-    }
-
-    #[test]
-    fn what_is_held_is_given_back_once_unless_it_is_kept() {
-        let given_back = Arc::new(AtomicUsize::new(0));
-        let held = || {
-            let given_back = Arc::clone(&given_back);
-            let hold = Hold::new(move || {
-                given_back.fetch_add(1, Relaxed);
-            });
-            StoreError::transient("gone").with_answers(Box::default(), Some(hold))
-        };
-        let mut kept = held();
-        kept.keep();
-        kept.keep();
-        drop(kept);
-        assert_eq!(given_back.load(Relaxed), 0);
-        let dropped = held().with_kind(StoreErrorKind::Timeout).caused_by("x");
-        assert_eq!(given_back.load(Relaxed), 0, "not while it is there");
-        drop(dropped);
-        assert_eq!(given_back.load(Relaxed), 1);
-        // Other answers take the place of these.
-        let replaced = held().with_answers(Box::default(), None);
-        assert_eq!(given_back.load(Relaxed), 2);
-        drop(replaced);
-        assert_eq!(given_back.load(Relaxed), 2);
     }
 
     #[test]

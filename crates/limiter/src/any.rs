@@ -1,7 +1,7 @@
 //! Whichever store a configuration names.
 
 use std::time::Duration;
-use tidegate_core::{Ask, Clock, Inspection, Quota, Reply, Store, StoreError};
+use tidegate_core::{Ask, Atomicity, Clock, Inspection, Quota, Reply, Store, StoreError};
 use tidegate_memory::{MemoryStore, SystemClock};
 
 /// Whichever store a configuration names, told apart while running.
@@ -92,23 +92,22 @@ impl<C: Clock> Store for AnyStore<C> {
         }
     }
 
-    fn takes_steps(&self) -> bool {
+    fn atomicity(&self) -> Atomicity {
         match self {
-            Self::Memory(store) => store.takes_steps(),
+            Self::Memory(store) => store.atomicity(),
             #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.takes_steps(),
+            Self::Redis(shared) => shared.store.atomicity(),
         }
     }
 
-    fn takes_steps_within_a_policy(&self) -> bool {
+    fn refund(&self, asks: &[Ask<'_>]) {
         match self {
-            Self::Memory(store) => store.takes_steps_within_a_policy(),
+            Self::Memory(store) => store.refund(asks),
             #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.takes_steps_within_a_policy(),
+            Self::Redis(shared) => shared.store.refund(asks),
         }
     }
 
-    #[inline]
     fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
         match self {
             Self::Memory(store) => store.decide_at_once(asks),

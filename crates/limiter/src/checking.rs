@@ -268,19 +268,8 @@ impl<S: Store> Limiter<S> {
 
     /// Asks the store, as somebody who does not wait for limits.
     pub(crate) async fn ask(&self, question: &Question<'_>) -> Result<Decision, CheckError> {
-        match (self.store().decide(&question.asks).await, self.failover()) {
-            (Ok(reply), failover) => {
-                if let Some(failover) = failover {
-                    failover.note(&question.asks, &reply);
-                }
-                Ok(question.answer(&reply))
-            }
-            (Err(error), Some(failover)) => {
-                let answers = error.answers().to_vec();
-                failover.decide(question, error, &answers)
-            }
-            (Err(error), None) => Err(CheckError::Store(error)),
-        }
+        let answers = self.ask_store(question.terms(), &question.asks).await?;
+        Ok(question.decide_refundable(&answers))
     }
 
     /// Whether `request` can be decided as it is: the policy that it names is there, limits that it

@@ -5,29 +5,27 @@
 //! every limit met is a step of its own, in the order met. The request passes if every enforced limit
 //! allows; but of those with `mode: quota` one that allows is enough.
 
-use crate::decision::{DecidedBy, Decision, Pieces};
+use crate::answers::Answers;
+use crate::decision::{DecidedBy, Decision};
 use crate::error::CheckError;
-use crate::failure::{Known, Settled};
 use crate::limiter::Limiter;
 use crate::question::Question;
+use futures_util::future::join_all;
 use smallvec::SmallVec;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::task::Poll;
-use tidegate_core::{Ask, Mode, Outcome, Receipt, Reply, Store, StoreError, Timestamp, Wait};
+use tidegate_core::{Ask, Mode, Reply, Store, StoreError, Timestamp, Wait};
 
 /// Decides by a store that does so at once; `None`, from any other, means that nothing was done.
 pub(crate) fn decide_at_once<S: Store>(
     limiter: &Limiter<S>,
     question: &Question<'_>,
 ) -> Option<Decision> {
-    let mut heard = Heard::new(question);
+    let mut tally = StepTally::new(question);
     for asks in steps(question) {
         let reply = limiter.store().decide_at_once(asks)?;
-        heard.add(asks, Ok(Step::of(&reply)));
+        tally.add(asks, Ok(Answers::of(asks, &reply)));
     }
     // A store that decides at once does not fail.
-    heard.conclude().ok()
+    tally.conclude().ok()
 }
 
 /// Decides by any store. All steps are under way together, so that they take no longer than one, but for
@@ -38,14 +36,14 @@ pub(crate) async fn decide<S: Store>(
 ) -> Result<Decision, CheckError> {
     let asked = lines(question).into_iter();
     let asked = asked.map(|line| decide_in_turn(limiter.store(), line));
-    let replies = join(asked).await;
+    let replies = join_all(asked).await;
     let mut replies: Vec<_> = replies.into_iter().flatten().collect();
     replies.sort_by_key(|(nth, _)| *nth);
-    let mut heard = Heard::new(question);
+    let mut tally = StepTally::new(question);
     for (asks, (_, reply)) in steps(question).zip(replies) {
-        heard.add(asks, settle(limiter, question, asks, reply));
+        tally.add(asks, limiter.answers(question.terms(), asks, reply));
     }
-    heard.conclude()
+    tally.conclude()
 }
 
 /// Steps that mean the same bucket, in order, each with its number in the request.
@@ -96,92 +94,11 @@ fn steps<'q>(question: &'q Question<'_>) -> impl Iterator<Item = &'q [Ask<'q>]> 
     question.asks.chunk_by(|one, next| one.limit == next.limit)
 }
 
-/// What comes of one step, with the store or without it.
-fn settle<S: Store>(
-    limiter: &Limiter<S>,
-    question: &Question<'_>,
-    asks: &[Ask<'_>],
-    reply: Result<Reply, StoreError>,
-) -> Result<Step, CheckError> {
-    match (reply, limiter.failover()) {
-        (Ok(reply), failover) => {
-            if let Some(failover) = failover {
-                failover.note(asks, &reply);
-            }
-            Ok(Step::of(&reply))
-        }
-        (Err(error), Some(failover)) => {
-            let answers = error.answers().to_vec();
-            let settled = failover.settle(question, asks, error, &answers)?;
-            Ok(Step {
-                settled,
-                is_charged: false,
-            })
-        }
-        (Err(error), None) => Err(CheckError::Store(error)),
-    }
-}
-
-/// Waits for all of them, and answers in their order.
-async fn join<F: Future>(all: impl Iterator<Item = F>) -> Vec<F::Output> {
-    let mut under_way: Vec<Pin<Box<F>>> = all.map(Box::pin).collect();
-    let mut outputs: Vec<Option<F::Output>> = under_way.iter().map(|_| None).collect();
-    // Few enough to look at each whenever one of them stirs.
-    poll_fn(|context| {
-        let mut left = Poll::Ready(());
-        for (one, output) in under_way.iter_mut().zip(&mut outputs) {
-            if output.is_none() {
-                match one.as_mut().poll(context) {
-                    Poll::Ready(ready) => *output = Some(ready),
-                    Poll::Pending => left = Poll::Pending,
-                }
-            }
-        }
-        left
-    })
-    .await;
-    outputs.into_iter().flatten().collect()
-}
-
-/// What one step came to.
-struct Step {
-    settled: Settled,
-    /// Whether the store has charged it, so that it could be given back.
-    is_charged: bool,
-}
-
-impl Step {
-    fn of(reply: &Reply) -> Self {
-        Self {
-            // One that is only watched may refuse, and the step passes.
-            is_charged: reply.passed && reply.outcomes.iter().all(Outcome::is_allowed),
-            settled: Settled {
-                at: reply.at,
-                allowed: reply.passed,
-                decided_by: DecidedBy::Store,
-                outcomes: reply.outcomes.iter().copied().map(Some).collect(),
-                denied: SmallVec::new(),
-            },
-        }
-    }
-
-    /// How long until it would pass, by what it says itself.
-    fn wait(&self) -> Wait {
-        let outcomes = self.settled.outcomes.iter().flatten();
-        let waits = outcomes.map(|outcome| outcome.wait);
-        waits.max().unwrap_or(Wait::NONE)
-    }
-}
-
 /// What the steps came to so far.
-struct Heard<'q, 'a> {
+struct StepTally<'q, 'a> {
     question: &'q Question<'a>,
-    at: Timestamp,
-    outcomes: Known,
-    /// Of each ask when it was charged, if it can be given back.
-    charged: SmallVec<[Option<Timestamp>; 4]>,
-    /// Who decided, where all goes well.
-    by: DecidedBy,
+    /// Of all steps; who decided is known where all goes well.
+    answers: Answers,
     /// Limits each of which must allow.
     strict: Said,
     /// Limits of which one is enough.
@@ -214,14 +131,11 @@ struct Said {
     error: Option<CheckError>,
 }
 
-impl<'q, 'a> Heard<'q, 'a> {
+impl<'q, 'a> StepTally<'q, 'a> {
     fn new(question: &'q Question<'a>) -> Self {
         Self {
             question,
-            at: Timestamp::default(),
-            outcomes: Known::new(),
-            charged: SmallVec::new(),
-            by: DecidedBy::Store,
+            answers: Answers::new(Timestamp::default(), true, DecidedBy::Store),
             strict: Said::default(),
             quotas: Said::default(),
             shadows: Shadows {
@@ -233,7 +147,7 @@ impl<'q, 'a> Heard<'q, 'a> {
     }
 
     /// Adds what a step came to.
-    fn add(&mut self, asks: &[Ask<'_>], step: Result<Step, CheckError>) {
+    fn add(&mut self, asks: &[Ask<'_>], step: Result<Answers, CheckError>) {
         let Some(first) = asks.first() else {
             return;
         };
@@ -250,48 +164,51 @@ impl<'q, 'a> Heard<'q, 'a> {
             Ok(step) => step,
             Err(error) => {
                 said.error.get_or_insert(error);
-                self.outcomes.extend(asks.iter().map(|_| None));
-                self.charged.extend(asks.iter().map(|_| None));
+                self.answers.list.extend(asks.iter().map(|_| None));
                 return;
             }
         };
-        let wait = step.wait();
-        let Settled {
-            at,
-            allowed,
-            decided_by,
-            outcomes,
-            denied,
-        } = step.settled;
-        self.at = self.at.max(at);
-        let charged = step.is_charged.then_some(at);
-        self.charged.extend(asks.iter().map(|_| charged));
-        self.outcomes.extend(outcomes);
+        let by = step.decided_by;
+        // Only what the store has let pass as a whole can be given back.
+        let is_returnable = step.passed && !step.is_fallback();
+        // How long until it would pass, by what it says itself.
+        let wait = step.outcomes().flatten().map(|outcome| outcome.wait).max();
+        let wait = wait.unwrap_or(Wait::NONE);
+        self.answers.at = self.answers.at.max(step.at);
+        self.answers
+            .list
+            .extend(step.list.into_iter().map(|answer| {
+                let mut answer = answer?;
+                answer.receipt = answer.receipt.filter(|_| is_returnable);
+                Some(answer)
+            }));
         if first.mode != Mode::Enforce {
-            self.shadows.by = later(self.shadows.by, decided_by);
-            self.shadows.denied.extend(denied);
+            self.shadows.by = later(self.shadows.by, by);
+            self.shadows.denied.extend(step.denied);
             return;
         }
-        self.by = later(self.by, decided_by);
-        if allowed {
+        self.answers.decided_by = later(self.answers.decided_by, by);
+        if step.passed {
             said.has_room = true;
-        } else if denied.is_empty() {
-            said.refused.get_or_insert(decided_by);
+        } else if step.denied.is_empty() {
+            said.refused.get_or_insert(by);
             if is_quota && self.spokesman.is_none_or(|(shortest, _)| wait < shortest) {
                 self.spokesman = Some((wait, nth));
             }
         }
-        said.denied.extend(denied);
+        said.denied.extend(step.denied);
     }
 
     /// What all of it comes to. A limit that is known to refuse decides; else one that is not known and
     /// wants an error, or a refusal.
     fn conclude(self) -> Result<Decision, CheckError> {
         let Self {
+            question,
+            answers,
             strict,
             quotas,
             shadows,
-            ..
+            spokesman,
         } = self;
         let are_short = quotas.are_any && !quotas.has_room;
         // Quotas refuse if none of them might still allow.
@@ -300,33 +217,24 @@ impl<'q, 'a> Heard<'q, 'a> {
         let refused = strict.refused.or(short);
         let error = strict.error.or(quotas.error.filter(|_| are_short));
         let is_denied = !strict.denied.is_empty() || (are_short && !quotas.denied.is_empty());
-        let (allowed, decided_by) = match (refused, error) {
+        let (passed, decided_by) = match (refused, error) {
             (Some(by), _) => (false, by),
             (None, Some(error)) => return Err(error),
             (None, None) if is_denied => (false, DecidedBy::Failure),
-            (None, None) if strict.are_any || quotas.are_any => (true, self.by),
+            (None, None) if strict.are_any || quotas.are_any => (true, answers.decided_by),
             (None, None) => (true, shadows.by),
         };
         let mut denied = strict.denied;
         denied.extend(quotas.denied);
         denied.extend(shadows.denied);
-        let spokesman = self.spokesman.filter(|_| are_short);
-        let decision = self.question.piece(&Pieces {
-            at: self.at,
-            allowed,
+        let spokesman = spokesman.filter(|_| are_short);
+        Ok(question.decide_refundable(&Answers {
+            passed,
             decided_by,
-            outcomes: &self.outcomes,
-            denied: &denied,
+            denied,
             spokesman: spokesman.map(|(_, nth)| nth),
-        });
-        if !allowed || !self.question.is_refundable() {
-            return Ok(decision);
-        }
-        let receipt = |nth: usize, _: &Ask<'_>, cost| -> Option<Receipt> {
-            let at = (*self.charged.get(nth)?)?;
-            Some((*self.outcomes.get(nth)?)?.receipt(at, cost))
-        };
-        Ok(decision.with_charges(self.question.charges_by(receipt)))
+            ..answers
+        }))
     }
 }
 

@@ -31,6 +31,7 @@
 //! Limits can be written in code as well: see [`LimitSpec`]. Buckets live in this process, or in Redis:
 //! see [`Builder::start`].
 
+mod answers;
 mod any;
 mod build;
 mod checking;

@@ -1,6 +1,7 @@
 //! From a request to what is asked of the store, and from its reply to a decision.
 
-use crate::decision::{Brought, Charged, Decision, Pieces, Scene};
+use crate::answers::{Answers, FallbackTerms};
+use crate::decision::{Brought, Charged, Decision, Scene};
 use crate::error::CheckError;
 use crate::giving::{Charge, Charges};
 use crate::guarding::GuardBuffers;
@@ -10,12 +11,11 @@ use crate::rules::Rules;
 use crate::waiting::Room;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use tidegate_core::{Ask, Op, Outcome, Quota, Receipt, Reply};
-use tidegate_policy::config::LocalShare;
+use tidegate_core::{Ask, Op, Quota, Receipt, Reply};
 use tidegate_policy::guard::Outcome as Guarded;
 use tidegate_policy::matching::{Met, Scratch};
 use tidegate_policy::plan::Told;
-use tidegate_policy::{Evaluate, Limit, OnFailure, Request};
+use tidegate_policy::{Evaluate, Limit, Request};
 
 /// A request that a store has to decide.
 pub(crate) struct Question<'a> {
@@ -232,24 +232,17 @@ impl<'a> Question<'a> {
 
     /// What a reply that passes has charged and may be given back.
     pub(crate) fn charges(&self, reply: &Reply) -> Arc<Charges> {
-        self.charges_by(|nth, ask, cost| {
-            let is_charged = self.is_charged(ask, &reply.outcomes);
-            is_charged.then(|| reply.receipt(nth, cost))
-        })
+        self.charges_by(|nth, ask| reply.receipt(nth, ask.op))
     }
 
-    /// The same of several replies: `receipt` has one of each take, by its number and its cost, that
-    /// was charged.
-    pub(crate) fn charges_by(
-        &self,
-        receipt: impl Fn(usize, &Ask<'_>, u64) -> Option<Receipt>,
-    ) -> Arc<Charges> {
+    /// The same by `receipt`, which has one of each ask that was charged.
+    fn charges_by(&self, receipt: impl Fn(usize, &Ask<'_>) -> Option<Receipt>) -> Arc<Charges> {
         let mut charges = SmallVec::new();
         for ((i, ask), (met, limit, band)) in self.asks.iter().enumerate().zip(self.numbers()) {
             // What is charged always has been used already.
-            if let Op::Take(cost) | Op::Debit(cost) = ask.op
+            if let Op::Take(_) | Op::Debit(_) = ask.op
                 && limit.refundable
-                && let Some(receipt) = receipt(i, ask, cost)
+                && let Some(receipt) = receipt(i, ask)
             {
                 charges.push(Charge {
                     ask: i,
@@ -281,15 +274,6 @@ impl<'a> Question<'a> {
     #[inline]
     pub(crate) fn is_apart(&self) -> bool {
         self.scene.policy.evaluate == Evaluate::Each
-    }
-
-    /// Whether a bucket was charged by a reply that passes: if all of its limit would have allowed,
-    /// which one that is only watched need not, nor one that is asked apart from others.
-    fn is_charged(&self, ask: &Ask<'_>, outcomes: &[Outcome]) -> bool {
-        let of_limit = |(other, outcome): (&Ask<'_>, &Outcome)| {
-            other.limit != ask.limit || outcome.is_allowed()
-        };
-        self.asks.iter().zip(outcomes).all(of_limit)
     }
 
     /// For each ask, the limit met, the limit itself, and the number of its band; that of a block comes
@@ -330,11 +314,28 @@ impl<'a> Question<'a> {
         self.scene.rules.rooms.get(self.scene.number, met.limit)
     }
 
-    /// The decision where the store did not answer, or only in part.
-    pub(crate) fn piece(&self, pieces: &Pieces<'_>) -> Decision {
-        let mut decision = Decision::pieced(&self.scene, pieces);
+    /// The decision that `answers` amount to.
+    pub(crate) fn decide(&self, answers: &Answers) -> Decision {
+        let mut decision = Decision::of_answers(&self.scene, answers);
         self.warn(&mut decision);
         decision
+    }
+
+    /// The same, from which the caller can give back what the store charged.
+    pub(crate) fn decide_refundable(&self, answers: &Answers) -> Decision {
+        let mut decision = self.decide(answers);
+        if answers.passed && self.is_refundable() && (self.is_apart() || !answers.is_fallback()) {
+            decision.charge(self.charges_by(|nth, _| (*answers.list.get(nth)?)?.receipt));
+        }
+        decision
+    }
+
+    /// What the asks fall back on.
+    pub(crate) fn terms(&self) -> FallbackTerms<'_> {
+        FallbackTerms {
+            rules: self.scene.rules,
+            scene: Some(&self.scene),
+        }
     }
 
     /// Lets a decision tell the bands that its charges have brought to what their limits warn of.
@@ -356,23 +357,6 @@ impl<'a> Question<'a> {
             })
         });
         decision.warn(charged);
-    }
-
-    /// Whether the limit met of this number was met by a descriptor, which is told of it by itself.
-    pub(crate) fn is_described(&self, nth: usize) -> bool {
-        let met = self.scene.meeting.met.get(nth);
-        met.is_some_and(|met| met.descriptor.is_some())
-    }
-
-    /// What the limit that `ask` belongs to does without the store.
-    pub(crate) fn on_failure(&self, ask: &Ask<'_>) -> OnFailure {
-        let limit = self.scene.nth(usize::from(ask.limit));
-        self.scene.rules.on_failure(limit)
-    }
-
-    /// How much of the policy is granted without the store.
-    pub(crate) fn local_share(&self) -> LocalShare {
-        self.scene.rules.local_share
     }
 }
 

@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use tidegate_core::{Mode, Store};
+use tidegate_core::{Atomicity, Mode, Store};
 use tidegate_policy::addresses::Addresses;
 use tidegate_policy::config::{LocalShare, StoreSettings};
 use tidegate_policy::matching::KeyRules;
@@ -268,14 +268,10 @@ impl Rules {
     /// Prepares for `store`: if it may need several steps for a request, what requests charge that
     /// meet buckets apart from each other can be given back.
     pub(crate) fn prepare(&mut self, store: &impl Store) {
-        if !store.takes_steps() {
-            return;
-        }
-        // Buckets are held together by their policy, or by their subject at most.
-        let tag = if store.takes_steps_within_a_policy() {
-            Tag::Subject
-        } else {
-            Tag::Policy
+        let tag = match store.atomicity() {
+            Atomicity::WholeRequest => return,
+            Atomicity::PerSubject => Tag::Subject,
+            Atomicity::PerPolicy => Tag::Policy,
         };
         // By origin: what a route joins may lie apart where each of the joined does not, and whoever
         // shares a bucket must count in it the same way.

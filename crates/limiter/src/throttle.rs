@@ -3,14 +3,16 @@
 //! For doors whose protocols work that way. Such buckets are named `~cl/throttle/KEY`; names of
 //! policies begin with a letter or a digit, so that no policy ever meets one of them.
 
+use crate::answers::FallbackTerms;
 use crate::decision::DecidedBy;
 use crate::error::CheckError;
+use crate::failure::COME_BACK_US;
 use crate::limiter::Limiter;
 use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::time::Duration;
 use tidegate_core::{
-    Ask, Meter, Mode, Op, Outcome, Quota, QuotaError, Store, StoreError, StoreErrorKind,
+    Ask, Meter, Mode, Op, Outcome, Quota, QuotaError, Store, StoreError, StoreErrorKind, Wait,
 };
 use tokio::time::timeout;
 
@@ -108,6 +110,26 @@ fn any_quota() -> Result<Quota, CheckError> {
     quota.map_err(|error| CheckError::Store(StoreError::permanent(error.to_string())))
 }
 
+/// The answer of a bucket that nobody has touched.
+fn untouched(ask: &Ask<'_>) -> Outcome {
+    Outcome {
+        remaining: ask.quota.capacity(),
+        wait: Wait::NONE,
+        reset_us: 0,
+        mark: 0,
+    }
+}
+
+/// The answer where the result is unknown and nothing is to pass: by then the store may be back.
+fn refused() -> Outcome {
+    Outcome {
+        remaining: 0,
+        wait: Wait::from_micros(COME_BACK_US),
+        reset_us: COME_BACK_US,
+        mark: 0,
+    }
+}
+
 impl Throttled {
     #[inline]
     pub(crate) fn new(outcome: Outcome, decided_by: DecidedBy, rules: &Rules) -> Self {
@@ -141,22 +163,14 @@ impl<S: Store> Limiter<S> {
         }
         let name = throttle.name(rules);
         let ask = throttle.ask(&name, rules.mode);
-        match (self.store().decide(&[ask]).await, self.failover()) {
-            (Ok(reply), failover) => {
-                if let Some(failover) = failover {
-                    failover.note(&[ask], &reply);
-                }
-                let [outcome, ..] = *reply.outcomes else {
-                    // Law 11 of stores: one outcome for each ask.
-                    return Err(CheckError::Store(StoreError::permanent(
-                        "the store answered nothing",
-                    )));
-                };
-                Ok(Throttled::new(outcome, DecidedBy::Store, rules))
-            }
-            (Err(error), Some(failover)) => failover.decide_alone(rules, &ask, error),
-            (Err(error), None) => Err(CheckError::Store(error)),
-        }
+        let terms = FallbackTerms { rules, scene: None };
+        let answers = self.ask_store(terms, &[ask]).await?;
+        let outcome = match answers.list.first() {
+            Some(Some(answer)) => answer.outcome,
+            _ if answers.denied.is_empty() => untouched(&ask),
+            _ => refused(),
+        };
+        Ok(Throttled::new(outcome, answers.decided_by, rules))
     }
 
     /// The same, if the store decides at once; `None` means that nothing was done.

@@ -71,6 +71,7 @@ pub(crate) async fn charge(
             && let Some(outcome) = reply.outcomes.get_mut(*i)
         {
             *outcome = closed(taken);
+            reply.applied.add(*i);
         }
     }
     Ok(())

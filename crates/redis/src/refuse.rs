@@ -94,7 +94,7 @@ pub(crate) fn refuse(deny: &DenyCache, request: &Request, now: Instant) -> Optio
     }
     let known = Knowledge::of(deny, request, now).filter(Knowledge::is_free_refusal)?;
     let outcomes = known.outcomes.into_iter().collect();
-    Some(Reply::new(known.at, false, outcomes))
+    Some(Reply::unchanged(known.at, false, outcomes))
 }
 
 /// A block that is not in force.

@@ -10,15 +10,16 @@
 //! a step thereafter (see [`apart`](crate::apart)).
 
 use crate::apart;
-use crate::general::cost_beside;
 use crate::lane::Answer;
 use crate::plan::{Group, Groups};
 use crate::request::{OwnedAsk, Request, RequestOp};
 use crate::shared::{AskOptions, Shared};
-use crate::tasks::{self, Spawner};
+use crate::tasks;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use tidegate_core::{Answered, Hold, Mode, Op, Outcome, Reply, StoreError, Timestamp};
+use tidegate_core::{
+    ChargedOutcome, Mode, Op, PartialAnswer, Receipt, Reply, StoreError, Timestamp,
+};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -28,8 +29,14 @@ pub(crate) async fn reserve(shared: &Arc<Shared>, groups: Groups) -> Result<Repl
     let (told, answer) = oneshot::channel();
     let to_its_end = Arc::clone(shared);
     tasks::spawn_short(async move {
-        let reply = decide(&to_its_end, groups).await;
-        told.send(reply).ok();
+        let (reply, refunds) = match decide(&to_its_end, groups).await {
+            Ok(reply) => (Ok(reply), Vec::new()),
+            Err((error, refunds)) => (Err(error), refunds),
+        };
+        // A caller that is there decides what becomes of a partial answer.
+        if told.send(reply).is_err() {
+            start(refunds, &to_its_end);
+        }
     });
     answer.await.unwrap_or_else(|_| Err(shared.too_late()))
 }
@@ -40,7 +47,9 @@ pub(crate) struct Part {
     pub(crate) answer: Result<Answer, StoreError>,
 }
 
-async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, StoreError> {
+/// Decides a request. An error carries the answers of the groups that did answer; beside it are the
+/// refunds of everything that they have charged.
+async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, (StoreError, Vec<Refund>)> {
     let now = Instant::now();
     let options = AskOptions {
         now,
@@ -64,17 +73,18 @@ async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, StoreErro
         };
         parts.push(Part { group, answer });
     }
-    if let Some(error) = take_error(&mut parts) {
-        return Err(error.with_answers(answers(&parts), hold(shared, &parts)));
-    }
-    if let Err(error) = apart::charge(shared, &mut parts, &apart, options).await {
-        return Err(error.with_answers(answers(&parts), hold(shared, &parts)));
+    let error = match take_error(&mut parts) {
+        Some(error) => Some(error),
+        None => apart::charge(shared, &mut parts, &apart, options)
+            .await
+            .err(),
+    };
+    if let Some(error) = error {
+        let refunds = Verdict::nothing_passes().refunds(&parts);
+        return Err((error.with_answers(answers(&parts)), refunds));
     }
     let verdict = Verdict::of(&parts);
-    let spawner = Spawner::here();
-    for refund in parts.iter().filter_map(|part| refund(part, &verdict)) {
-        refund.start(shared, &spawner);
-    }
+    start(verdict.refunds(&parts), shared);
     Ok(verdict.reply(&parts))
 }
 
@@ -99,6 +109,15 @@ struct Verdict {
 }
 
 impl Verdict {
+    /// Nothing that was charged may stay.
+    fn nothing_passes() -> Self {
+        Self {
+            passed: false,
+            taken: false,
+            shadows_refusing: SmallVec::new(),
+        }
+    }
+
     fn of(parts: &[Part]) -> Self {
         let mut verdict = Self {
             passed: true,
@@ -134,36 +153,56 @@ impl Verdict {
         }
     }
 
-    /// Whether the group has charged its `nth` ask, may not keep that, and all of it can be refunded.
-    fn refunds(&self, ask: &OwnedAsk, answer: &Answer, part: &Part, nth: usize) -> bool {
-        is_charged(ask, answer, part, nth)
-            && !self.keeps(ask)
-            && is_known_whole(ask, answer, part, nth)
+    /// Returns the receipt of a charge that the group has made and may not keep.
+    fn refund(&self, ask: &OwnedAsk, answer: &Answer, nth: usize) -> Option<Receipt> {
+        let RequestOp::Engine(op) = ask.op else {
+            return None;
+        };
+        answer.reply.receipt(nth, op).filter(|_| !self.keeps(ask))
+    }
+
+    /// Returns what gives back all that the groups have charged and may not keep.
+    fn refunds(&self, parts: &[Part]) -> Vec<Refund> {
+        let refund = |part: &Part| {
+            let mut request = Request::default();
+            for (ask, answer, nth) in part.asks() {
+                request
+                    .asks
+                    .extend(self.refund(ask, answer, nth).map(|receipt| OwnedAsk {
+                        op: RequestOp::Engine(Op::GiveBack(receipt)),
+                        ..*ask
+                    }));
+            }
+            request.keys.clone_from(&part.group.request.keys);
+            let slot = part.group.slot;
+            (!request.asks.is_empty()).then_some(Refund { slot, request })
+        };
+        parts.iter().filter_map(refund).collect()
     }
 
     /// One reply in the order of the caller's asks. A charge that is refunded reads as if it had never
     /// been made; one that cannot be refunded reads as it was left.
     fn reply(&self, parts: &[Part]) -> Reply {
-        let mut placed: SmallVec<[(u16, (Timestamp, Outcome)); 8]> = SmallVec::new();
+        let mut placed: SmallVec<[(u16, (Timestamp, ChargedOutcome)); 8]> = SmallVec::new();
         for part in parts {
             for (ask, answer, nth) in part.asks() {
-                let after = answer.reply.outcomes.get(nth);
-                let before = answer.before.as_ref().and_then(|before| before.get(nth));
-                let shown = if self.refunds(ask, answer, part, nth) {
-                    before.or(after)
-                } else {
-                    after
+                let (Some(mut charged), Some(place)) =
+                    (charged(ask, answer, nth), part.group.places.get(nth))
+                else {
+                    continue;
                 };
-                if let (Some(outcome), Some(place)) = (shown, part.group.places.get(nth)) {
-                    placed.push((*place, (answer.reply.at, *outcome)));
+                if self.refund(ask, answer, nth).is_some() {
+                    let before = answer.before.as_ref().and_then(|before| before.get(nth));
+                    charged = ChargedOutcome {
+                        outcome: before.copied().unwrap_or(charged.outcome),
+                        units: 0,
+                    };
                 }
+                placed.push((*place, (answer.reply.at, charged)));
             }
         }
         placed.sort_by_key(|(place, _)| *place);
-        Reply::of_steps(
-            self.passed,
-            placed.into_iter().map(|(_, answered)| answered),
-        )
+        Reply::of_instants(self.passed, placed.into_iter().map(|(_, answer)| answer))
     }
 }
 
@@ -174,8 +213,17 @@ pub(crate) fn is_forced(ask: &OwnedAsk) -> bool {
 
 /// Whether an ask that refuses is a block that was not in force before.
 fn is_just_blocked(ask: &OwnedAsk, answer: &Answer, nth: usize) -> bool {
-    let before = answer.before.as_ref().and_then(|before| before.get(nth));
-    ask.op == RequestOp::Engine(Op::Block) && before.is_some_and(|before| before.remaining > 0)
+    ask.op == RequestOp::Engine(Op::Block) && answer.reply.applied.contains(nth)
+}
+
+/// Returns the group's answer to its `nth` ask, and the units that it charged.
+fn charged(ask: &OwnedAsk, answer: &Answer, nth: usize) -> Option<ChargedOutcome> {
+    let units = match ask.op {
+        RequestOp::Engine(op) => answer.reply.applied.units(nth, op),
+        RequestOp::Drop | RequestOp::Inspect => 0,
+    };
+    let outcome = *answer.reply.outcomes.get(nth)?;
+    Some(ChargedOutcome { outcome, units })
 }
 
 impl Part {
@@ -188,84 +236,25 @@ impl Part {
     }
 }
 
-/// Whether the group charged its `nth` ask, as far as the group alone could tell.
-fn is_charged(ask: &OwnedAsk, answer: &Answer, part: &Part, nth: usize) -> bool {
-    let outcomes = &answer.reply.outcomes;
-    let asks = &part.group.request.asks;
-    let allows = |nth: usize| outcomes.get(nth).is_some_and(Outcome::is_allowed);
-    match (ask.op, ask.mode) {
-        (RequestOp::Engine(Op::Take(cost)), Mode::Enforce) => cost > 0 && answer.reply.passed,
-        (RequestOp::Engine(Op::Force(cost) | Op::Debit(cost)), Mode::Enforce) => {
-            let mut refusing = asks.iter().enumerate().filter(|(nth, other)| {
-                let is_free = is_forced(other) || is_just_blocked(other, answer, *nth);
-                other.mode == Mode::Enforce && !is_free && !allows(*nth)
-            });
-            cost > 0 && refusing.next().is_none()
-        }
-        (RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)), Mode::Shadow) => {
-            let mut limit = asks
-                .iter()
-                .enumerate()
-                .filter(|(_, other)| other.limit == ask.limit && other.mode == Mode::Shadow);
-            cost > 0 && answer.reply.passed && limit.all(|(nth, _)| allows(nth)) && allows(nth)
-        }
-        _ => false,
-    }
+/// Charges in one slot that are to be given back.
+pub(crate) struct Refund {
+    pub(crate) slot: u16,
+    pub(crate) request: Request,
 }
 
-/// What gives back what a group has charged and may not keep, if it has.
-fn refund(part: &Part, verdict: &Verdict) -> Option<Refund> {
-    let mut request = Request::default();
-    for (ask, answer, nth) in part.asks() {
-        if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) = ask.op
-            && verdict.refunds(ask, answer, part, nth)
-        {
-            let receipt = answer.reply.receipt(nth, cost);
-            request.asks.push(OwnedAsk {
-                op: RequestOp::Engine(Op::GiveBack(receipt)),
-                ..*ask
-            });
-        }
+/// Gives back in the background, each once.
+pub(crate) fn start(refunds: impl IntoIterator<Item = Refund>, shared: &Arc<Shared>) {
+    for refund in refunds {
+        refund.start(shared);
     }
-    if request.asks.is_empty() {
-        return None;
-    }
-    request.keys.clone_from(&part.group.request.keys);
-    let slot = part.group.slot;
-    Some(Refund { slot, request })
-}
-
-/// Whether it is certain that the whole cost was charged. A forced charge may have been cut short by the
-/// overdraft, and refunding more than was taken would let other requests pass.
-///
-/// While a unit is left, nothing of the overdraft is used. With none left it may be, and the reading does
-/// not show how much. Earlier asks of the same bucket have taken their cost first.
-fn is_known_whole(ask: &OwnedAsk, answer: &Answer, part: &Part, nth: usize) -> bool {
-    let before = answer.before.as_ref().and_then(|before| before.get(nth));
-    match ask.op {
-        RequestOp::Engine(Op::Force(cost) | Op::Debit(cost)) => {
-            let room = match before.map_or(0, |before| before.remaining) {
-                0 => 0,
-                left => left.saturating_add(ask.quota.overdraft()),
-            };
-            cost.saturating_add(cost_beside(&part.group.request, nth)) <= room
-        }
-        _ => true,
-    }
-}
-
-/// A charge that is to be given back.
-struct Refund {
-    slot: u16,
-    request: Request,
 }
 
 impl Refund {
     /// Gives back in the background, once.
-    fn start(self, shared: &Arc<Shared>, spawner: &Spawner) {
+    fn start(self, shared: &Arc<Shared>) {
         shared.stats.refunds_due.add(1);
         let shared = Arc::clone(shared);
-        spawner.spawn_short(async move {
+        tasks::spawn_short(async move {
             let given = shared.give_back(self.slot, &self.request).await;
             let stats = &shared.stats;
             if given {
@@ -278,39 +267,18 @@ impl Refund {
     }
 }
 
-/// Everything that the groups have charged, to be given back unless somebody keeps it.
-fn hold(shared: &Arc<Shared>, parts: &[Part]) -> Option<Hold> {
-    let nothing = Verdict {
-        passed: false,
-        taken: false,
-        shadows_refusing: SmallVec::new(),
-    };
-    let refunds = parts.iter().filter_map(|part| refund(part, &nothing));
-    let refunds: Vec<Refund> = refunds.collect();
-    // Whoever drops it may be anywhere.
-    let (shared, spawner) = (Arc::clone(shared), Spawner::here());
-    (!refunds.is_empty()).then(|| {
-        Hold::new(move || {
-            for refund in refunds {
-                refund.start(&shared, &spawner);
-            }
-        })
-    })
-}
-
 /// What is known of each of the caller's asks although a group did not answer.
-fn answers(parts: &[Part]) -> Box<[Option<Answered>]> {
+fn answers(parts: &[Part]) -> Box<[Option<PartialAnswer>]> {
     let asks = parts.iter().map(|part| part.group.places.len()).sum();
     let mut answers = vec![None; asks];
     for part in parts {
         for (ask, answer, nth) in part.asks() {
             let place = part.group.places.get(nth).map(|place| usize::from(*place));
             let slot = place.and_then(|place| answers.get_mut(place));
-            if let (Some(slot), Some(outcome)) = (slot, answer.reply.outcomes.get(nth)) {
-                *slot = Some(Answered {
+            if let (Some(slot), Some(charged)) = (slot, charged(ask, answer, nth)) {
+                *slot = Some(PartialAnswer {
                     at: answer.reply.at,
-                    outcome: *outcome,
-                    charged: is_charged(ask, answer, part, nth),
+                    answer: charged,
                 });
             }
         }

@@ -9,7 +9,7 @@ use crate::layout::{Form, Layout, OpenLayout};
 use crate::plan::{self, Group, Groups};
 use crate::refuse::{Knowledge, disturb, refuse};
 use crate::request::{OwnedAsk, Request, RequestOp};
-use crate::reserve::reserve;
+use crate::reserve::{self, Refund, reserve};
 use crate::scripts::Scripts;
 use crate::secret;
 use crate::settings::{self, Settings};
@@ -19,7 +19,7 @@ use crate::tasks;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use tidegate_core::{
-    Ask, Inspection, Mode, Outcome, Outcomes, Quota, Reply, Store, StoreError, Timestamp,
+    Ask, Atomicity, Inspection, Mode, Outcome, Quota, Reply, Store, StoreError, Timestamp,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -240,13 +240,24 @@ impl Store for RedisStore {
         Some(self.shared.timeout)
     }
 
-    fn takes_steps(&self) -> bool {
-        *self.shared.connection.mode() == settings::Mode::Cluster
+    fn atomicity(&self) -> Atomicity {
+        if *self.shared.connection.mode() != settings::Mode::Cluster {
+            return Atomicity::WholeRequest;
+        }
+        if self.shared.scripts.is_open || self.shared.naming.tag() == Tag::Subject {
+            return Atomicity::PerSubject;
+        }
+        Atomicity::PerPolicy
     }
 
-    fn takes_steps_within_a_policy(&self) -> bool {
-        let is_apart = self.shared.scripts.is_open || self.shared.naming.tag() == Tag::Subject;
-        self.takes_steps() && is_apart
+    fn refund(&self, asks: &[Ask<'_>]) {
+        let Ok(groups) = plan::groups(&self.shared, asks) else {
+            return;
+        };
+        let refunds = groups
+            .into_iter()
+            .map(|Group { slot, request, .. }| Refund { slot, request });
+        reserve::start(refunds, &self.shared);
     }
 
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
@@ -263,7 +274,7 @@ impl Store for RedisStore {
         }
         let Some(group) = groups.pop() else {
             // Nothing was asked.
-            return Ok(Reply::new(Timestamp::default(), true, Outcomes::new()));
+            return Ok(Reply::new(Timestamp::default(), true));
         };
         let options = AskOptions {
             now,
@@ -320,6 +331,6 @@ fn refuse_groups(deny: &DenyCache, groups: &[Group], now: Instant) -> Option<Rep
     placed.sort_by_key(|(place, _)| *place);
     all.is_free_refusal().then(|| {
         let outcomes = placed.into_iter().map(|(_, outcome)| outcome);
-        Reply::new(all.at, false, outcomes.collect())
+        Reply::unchanged(all.at, false, outcomes.collect())
     })
 }

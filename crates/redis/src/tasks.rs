@@ -83,19 +83,3 @@ fn report(ended: Result<(), JoinError>) {
 pub(crate) fn spawn_short(future: impl Future<Output = ()> + Send + 'static) {
     drop(tokio::spawn(future));
 }
-
-/// Where tasks run, for those who may have to spawn one from elsewhere.
-#[derive(Clone, Debug)]
-pub(crate) struct Spawner(tokio::runtime::Handle);
-
-impl Spawner {
-    /// Where this runs.
-    pub(crate) fn here() -> Self {
-        Self(tokio::runtime::Handle::current())
-    }
-
-    /// [`spawn_short`], there.
-    pub(crate) fn spawn_short(&self, future: impl Future<Output = ()> + Send + 'static) {
-        drop(self.0.spawn(future));
-    }
-}

@@ -92,10 +92,12 @@ impl Meter for FixedWindow {
         self.used = self.used.saturating_add(cost);
     }
 
-    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) {
+    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) -> u64 {
         *self = self.at(quota, now);
         let most = quota.amount.saturating_add(quota.overdraft).max(self.used);
-        self.used = self.used.saturating_add(cost).min(most);
+        let before = self.used;
+        self.used = before.saturating_add(cost).min(most);
+        self.used.saturating_sub(before)
     }
 
     /// Only where the window that was charged is still open.

@@ -179,12 +179,13 @@ impl Meter for Lent {
         self.tokens.charge(quota, cost, now);
     }
 
-    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) {
+    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) -> u64 {
         let (before, low) = (self.tokens, self.low(quota, now));
-        self.tokens.force(quota, cost, now);
+        let units = self.tokens.force(quota, cost, now);
         if self.tokens != before {
             self.lows.note(low);
         }
+        units
     }
 
     /// Credits what a token bucket would, or more where the lows know better.

@@ -188,13 +188,14 @@ impl Meter for Log {
         self.add(quota, cost, now);
     }
 
-    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) {
+    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) -> u64 {
         let most = quota.amount.saturating_add(quota.overdraft);
         let room = most.saturating_sub(self.used(quota, now));
         let units = cost.min(room);
         if units > 0 {
             self.add(quota, units, now);
         }
+        units
     }
 
     /// Exactly: the units carry their stamp.

@@ -34,8 +34,8 @@ pub trait Meter {
     fn charge(&mut self, quota: &Quota, cost: u64, now: Timestamp);
 
     /// Takes `cost` units whether they fit or not, down to the quota's overdraft. A state deeper
-    /// than that already stays as it is.
-    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp);
+    /// than that already stays as it is. Returns the whole units that were taken.
+    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) -> u64;
 
     /// Gives back what `receipt` says was taken, so far as that is safe. Tells what that adds to the
     /// count of credits, where there is one; see [`Outcome::mark`].
@@ -62,7 +62,7 @@ pub trait Meter {
     where
         Self: Sized,
     {
-        step::decide_plainly(quota, self, Op::Take(cost), now)
+        step::decide_plainly(quota, self, Op::Take(cost), now).outcome
     }
 
     /// What remains, and when the bucket is as good as new.
@@ -145,8 +145,8 @@ impl Meter for Bucket {
         each!(self, state => state.charge(quota, cost, now));
     }
 
-    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) {
-        each!(self, state => state.force(quota, cost, now));
+    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) -> u64 {
+        each!(self, state => state.force(quota, cost, now))
     }
 
     fn give_back(&mut self, quota: &Quota, receipt: Receipt, now: Timestamp) -> u64 {

@@ -112,13 +112,15 @@ impl Meter for SlidingWindow {
         self.current = self.current.saturating_add(cost);
     }
 
-    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) {
+    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) -> u64 {
         *self = self.at(quota, now).window;
         let most = quota
             .amount
             .saturating_add(quota.overdraft)
             .max(self.current);
-        self.current = self.current.saturating_add(cost).min(most);
+        let before = self.current;
+        self.current = before.saturating_add(cost).min(most);
+        self.current.saturating_sub(before)
     }
 
     /// From whichever of the two windows was charged; what was taken last was taken from this one.

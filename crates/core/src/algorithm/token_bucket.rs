@@ -234,13 +234,14 @@ impl Meter for TokenBucket {
         self.add(quota, cost.saturating_mul(quota.price.get()), now);
     }
 
-    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) {
+    fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) -> u64 {
         let owed = self.debt(quota, tick_after(quota, now)).units;
         let room = quota.floor.saturating_sub(owed);
         let units = cost.saturating_mul(quota.price.get()).min(room);
         if units > 0 {
             self.add(quota, units, now);
         }
+        divide(units, quota.price)
     }
 
     /// Credits at most the debt that is there only because of the charge.
@@ -295,7 +296,7 @@ impl Meter for TokenBucket {
                 *self = next;
                 outcome
             }
-            None => step::decide_plainly(quota, self, Op::Take(cost), now),
+            None => step::decide_plainly(quota, self, Op::Take(cost), now).outcome,
         }
     }
 

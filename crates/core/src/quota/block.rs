@@ -23,7 +23,7 @@ impl Quota {
     /// let mut buckets = [Bucket::new(&quota), Bucket::new(&block)];
     /// let mut passes = |ms: u64| {
     ///     let now = Timestamp::from_millis(1_700_000_000_000 + ms);
-    ///     step::decide(&asks, &[0, 1], &mut buckets, now).0
+    ///     step::decide(&asks, &[0, 1], &mut buckets, now).passed
     /// };
     /// assert!(passes(0));
     /// assert!(!passes(1), "too soon, and blocked from now on");

@@ -3,7 +3,7 @@
 use crate::world::{Spec, algorithm, as_model, fine_spec_of, start_us};
 use proptest::prelude::*;
 use tidegate_core::{
-    Algorithm, Align, Ask, Bucket, Mode, Op, Outcomes, Quota, Receipt, Timestamp, Wait, step,
+    Algorithm, Align, Ask, Bucket, Mode, Op, Outcomes, Quota, Receipt, Reply, Timestamp, Wait, step,
 };
 use tidegate_testkit::model::{ModelAlgorithm, ModelBucket, ModelLimit, ModelQuota, decide_limits};
 
@@ -27,7 +27,8 @@ fn ask(quota: &Quota, op: Op, limit: u16) -> Ask<'_> {
 }
 
 fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket]) -> (bool, Outcomes) {
-    step::decide(asks, places, buckets, START)
+    let reply = step::decide(asks, places, buckets, START);
+    (reply.passed, reply.outcomes)
 }
 
 fn used(bucket: &Bucket) -> u64 {
@@ -211,7 +212,7 @@ proptest! {
                 ask(quota, op, *limit)
             }).collect();
             let now = Timestamp::from_micros(now_us);
-            let (passed, outcomes) = step::decide(&asks, &places, &mut buckets, now);
+            let Reply { passed, outcomes, .. } = step::decide(&asks, &places, &mut buckets, now);
             let mut all: Vec<ModelLimit<'_>> = models.iter_mut().map(|(bands, block)| ModelLimit {
                 bands: bands.iter_mut().collect(),
                 block: block.as_mut(),

@@ -3,7 +3,7 @@
 use crate::world::{Spec, Walk, algorithm, as_model, cost, fine_spec_of, pause, start_us};
 use proptest::prelude::*;
 use tidegate_core::{
-    Algorithm, Ask, Bucket, Meter, Mode, Op, Outcome, Quota, Receipt, Timestamp, Wait, step,
+    Algorithm, Ask, Bucket, Meter, Mode, Op, Outcome, Quota, Receipt, Reply, Timestamp, Wait, step,
 };
 use tidegate_testkit::model::{ModelBucket, decide_all};
 
@@ -45,7 +45,9 @@ fn decide(asks: &[Ask<'_>], places: &[usize], used: &[u64]) -> (bool, Vec<Outcom
             })
         })
         .collect();
-    let (passed, outcomes) = step::decide(asks, places, &mut buckets, START);
+    let Reply {
+        passed, outcomes, ..
+    } = step::decide(asks, places, &mut buckets, START);
     let used = buckets.iter().map(|bucket| match bucket {
         Bucket::Fixed(window) => window.used,
         other => panic!("only fixed windows were put in: {other:?}"),
@@ -91,7 +93,7 @@ proptest! {
             }));
             let asks: Vec<_> = quotas.iter().map(|quota| Ask::take(b"", quota, cost)).collect();
             let now = Timestamp::from_micros(now_us);
-            let (passed, outcomes) = step::decide(&asks, &places, &mut buckets, now);
+            let Reply { passed, outcomes, .. } = step::decide(&asks, &places, &mut buckets, now);
             let mut all: Vec<_> = models.iter_mut().collect();
             let (expected, answers) = decide_all(&mut all, now_us, cost);
             prop_assert_eq!(passed, expected);
@@ -193,11 +195,15 @@ fn two_costs_on_one_log_are_measured_one_by_one() {
     let quota = Spec::of(Algorithm::SlidingLog, 100, 1_000).build().unwrap();
     let asks = [40, 40].map(|cost| Ask::take(b"", &quota, cost));
     let mut buckets = [Bucket::new(&quota)];
-    let (passed, outcomes) = step::decide(&asks, &[0, 0], &mut buckets, START);
+    let Reply {
+        passed, outcomes, ..
+    } = step::decide(&asks, &[0, 0], &mut buckets, START);
     assert!(passed);
     assert_eq!(outcomes[1].remaining, 20);
     let asks = [65, 1].map(|cost| Ask::take(b"", &quota, cost));
-    let (passed, outcomes) = step::decide(&asks, &[0, 0], &mut buckets, START);
+    let Reply {
+        passed, outcomes, ..
+    } = step::decide(&asks, &[0, 0], &mut buckets, START);
     assert!(!passed);
     assert_eq!(outcomes[0].wait, Wait::NEVER);
     let alone = step::decide_one(&quota, &mut buckets[0], Op::Take(65), START);
@@ -297,7 +303,9 @@ fn a_refused_force_waits_for_its_own_charge_too() {
     let outcome = step::decide_one(&quota, &mut alone, Op::Force(3), START);
     assert_eq!(outcome.wait.as_micros(), Some(4_000));
     let mut one = [bucket.clone()];
-    let (passed, outcomes) = step::decide(&[ask(&quota, Op::Force(3))], &[0], &mut one, START);
+    let Reply {
+        passed, outcomes, ..
+    } = step::decide(&[ask(&quota, Op::Force(3))], &[0], &mut one, START);
     assert!(!passed);
     assert_eq!(outcomes[0], outcome);
     assert_eq!(one[0], alone);
@@ -305,7 +313,7 @@ fn a_refused_force_waits_for_its_own_charge_too() {
     let full = Quota::new(1, 1_000).build().unwrap();
     let asks = [ask(&quota, Op::Force(3)), Ask::take(b"", &full, 2)];
     let mut two = [bucket.clone(), Bucket::new(&full)];
-    let (_, outcomes) = step::decide(&asks, &[0, 1], &mut two, START);
+    let Reply { outcomes, .. } = step::decide(&asks, &[0, 1], &mut two, START);
     assert_eq!(outcomes[0].wait.as_micros(), Some(1_000));
     assert_eq!(two[0], bucket);
 }
@@ -323,16 +331,16 @@ fn the_second_of_two_debits_does_not_forget_the_first_in_its_wait() {
         step::decide(&asks, &[0, 0], std::slice::from_mut(bucket), now)
     };
     let ten = tokens(10);
-    let (_, outcomes) = twice(&ten, &mut Bucket::new(&ten), START);
+    let Reply { outcomes, .. } = twice(&ten, &mut Bucket::new(&ten), START);
     assert_eq!(allowed(&outcomes), "+-");
     assert!(outcomes[1].wait.is_never(), "twelve never fit into ten");
 
     let twelve = tokens(12);
     let mut bucket = Bucket::new(&twelve);
     step::decide_one(&twelve, &mut bucket, Op::Take(1), START);
-    let (_, outcomes) = twice(&twelve, &mut bucket, START);
+    let Reply { outcomes, .. } = twice(&twelve, &mut bucket, START);
     assert_eq!(outcomes[1].wait, Wait::from_micros(13_000_000));
-    let passes_at = |us| twice(&twelve, &mut bucket.clone(), START.plus(us)).0;
+    let passes_at = |us| twice(&twelve, &mut bucket.clone(), START.plus(us)).passed;
     assert!(passes_at(13_000_000) && !passes_at(12_999_999));
 }
 
@@ -356,7 +364,9 @@ fn what_is_given_back_comes_before_everything_else() {
 
 #[test]
 fn an_empty_request_passes() {
-    let (passed, outcomes) = step::decide(&[], &[], &mut [], START);
+    let Reply {
+        passed, outcomes, ..
+    } = step::decide(&[], &[], &mut [], START);
     assert!(passed && outcomes.is_empty());
 }
 
@@ -369,7 +379,9 @@ fn every_outcome_reads_the_bucket_as_it_is_left() {
         .collect();
     let places: Vec<usize> = (0..9).map(|i| i % 2).collect();
     let mut buckets: Vec<Bucket> = quotas.iter().map(Bucket::new).collect();
-    let (passed, outcomes) = step::decide(&asks, &places, &mut buckets, START);
+    let Reply {
+        passed, outcomes, ..
+    } = step::decide(&asks, &places, &mut buckets, START);
     assert!(passed);
     assert_eq!(outcomes.len(), 9);
     for (outcome, place) in outcomes.iter().zip(places) {

@@ -31,6 +31,7 @@ pub(crate) use scene::Scene;
 pub use skipped::Skipped;
 pub(crate) use warnings::Charged;
 
+use crate::answers::Answers;
 use crate::failure::COME_BACK_US;
 use crate::giving::Charges;
 use crate::planning::Planned;
@@ -116,21 +117,6 @@ impl DecidedBy {
     }
 }
 
-/// What a decision is put together from where the store answered in part or not at all.
-pub(crate) struct Pieces<'a> {
-    pub(crate) at: Timestamp,
-    pub(crate) allowed: bool,
-    pub(crate) decided_by: DecidedBy,
-    /// One for each ask, in order; `None` where nobody was asked.
-    pub(crate) outcomes: &'a [Option<Outcome>],
-    /// Which of the limits met refuse because they are not known. Where that decides, the first of
-    /// them is reported.
-    pub(crate) denied: &'a [usize],
-    /// Of the limits met of which one that allows is enough, the one that speaks for those that
-    /// refuse; `None` where one does allow.
-    pub(crate) spokesman: Option<usize>,
-}
-
 // === impl Decision ===
 
 impl Decision {
@@ -163,28 +149,27 @@ impl Decision {
         }
     }
 
-    /// The decision that `pieces` amount to. Bands that nobody was asked about are left out, but those
+    /// The decision that `answers` amount to. Bands that nobody was asked about are left out, but those
     /// whose limits let the request pass for that reason.
-    pub(crate) fn pieced(scene: &Scene<'_>, pieces: &Pieces<'_>) -> Self {
+    pub(crate) fn of_answers(scene: &Scene<'_>, answers: &Answers) -> Self {
         let mut bands = Bands::default();
-        let denial_decides = !pieces.allowed && pieces.decided_by == DecidedBy::Failure;
-        for nth in pieces.denied {
+        let denial_decides = !answers.passed && answers.decided_by == DecidedBy::Failure;
+        for nth in &answers.denied {
             if let Some(met) = scene.meeting.met.get(*nth) {
                 bands.deny(met, Wait::from_micros(COME_BACK_US), denial_decides);
             }
         }
-        let outcomes = pieces.outcomes.iter().copied();
         let counts = |nth, limit: &Limit, outcome: &Outcome| {
-            !limit.quota_mode || outcome.is_allowed() || pieces.spokesman == Some(nth)
+            !limit.quota_mode || outcome.is_allowed() || answers.spokesman == Some(nth)
         };
-        bands.add(scene, pieces.allowed, outcomes, counts);
+        bands.add(scene, answers.passed, answers.outcomes(), counts);
         Self {
-            at: pieces.at,
-            allowed: pieces.allowed,
-            decided_by: pieces.decided_by,
+            at: answers.at,
+            allowed: answers.passed,
+            decided_by: answers.decided_by,
             binding: bands.binding(),
             key: bands.key(&scene.meeting),
-            held_us: if pieces.allowed { 0 } else { bands.blocked_us },
+            held_us: if answers.passed { 0 } else { bands.blocked_us },
             bands: bands.entries,
             ..Self::blank(scene)
         }
@@ -233,12 +218,6 @@ impl Decision {
             warned: 0,
             held_us: 0,
         }
-    }
-
-    /// The same decision, which has charged `charges`.
-    pub(crate) fn with_charges(mut self, charges: Arc<Charges>) -> Self {
-        self.charge(charges);
-        self
     }
 
     /// Takes note of what it has charged.

@@ -7,17 +7,15 @@
 //! | `share` | how large that share is |
 //! | `known` | what was last heard of each bucket |
 //! | `health` | whether the store answers, and who is told |
-//! | `alone` | one bucket that belongs to no limit |
-//! | `reserving` | reserving, and settling what was charged here |
+//! | `settling` | settling reservations that were charged here |
 //! | `standing` | the same, for those who ask the limiter |
 //!
 //! None of this exists for a store that cannot fail.
 
-mod alone;
 mod health;
 mod known;
 mod local;
-mod reserving;
+mod settling;
 mod share;
 mod standing;
 mod verdict;
@@ -25,37 +23,22 @@ mod verdict;
 pub use health::StoreHealth;
 pub use local::COME_BACK;
 pub(crate) use local::COME_BACK_US;
-pub(crate) use share::Instances;
+pub(crate) use share::{Instances, Share};
 
-use crate::decision::{DecidedBy, Decision, Pieces};
-use crate::error::CheckError;
-use crate::question::Question;
+use crate::answers::{Answer, Answers, FallbackTerms, each_of};
+use crate::decision::DecidedBy;
+use crate::reserving::Home;
 use health::Health;
 use local::Local;
-use share::Share;
 use smallvec::SmallVec;
 use std::fmt;
 use std::sync::Arc;
-use tidegate_core::{Answered, Ask, Clock, Outcome, Reply, StoreError, Timestamp};
+use tidegate_core::{Ask, Clock, PartialAnswer, Reply, StoreError, Timestamp};
 use tidegate_policy::OnFailure;
 use verdict::Verdict;
 
-/// One for each ask; `None` where nobody answered.
-pub(crate) type Known = SmallVec<[Option<Outcome>; 4]>;
-
 /// Limits that refuse because they are not known, by their numbers among those met.
 type Denied = SmallVec<[usize; 1]>;
-
-/// What is made of asks that the store did not answer, or only in part.
-pub(crate) struct Settled {
-    pub(crate) at: Timestamp,
-    pub(crate) allowed: bool,
-    pub(crate) decided_by: DecidedBy,
-    /// One for each ask; `None` where nobody was asked.
-    pub(crate) outcomes: Known,
-    /// The limits that refuse because they are not known; after them those in shadow mode that would.
-    pub(crate) denied: Denied,
-}
 
 /// Decides without the store, and knows how it is.
 #[derive(Debug)]
@@ -137,108 +120,85 @@ impl Failover {
         self.succeeded();
     }
 
-    /// Decides a question that the store answered with `error`.
-    ///
-    /// What it did charge stays charged if the request passes; else the store gives it back, in the
-    /// background, as `error` goes. `answers` are those of `error`, in the terms of the question.
+    /// Decides `asks`, which the store answered with `error`: by the answers it gave all the same, and by
+    /// the `on_failure` of the limits whose buckets are unknown. `None` if one of them wants the error.
     pub(crate) fn decide(
         &self,
-        question: &Question<'_>,
-        error: StoreError,
-        answers: &[Option<Answered>],
-    ) -> Result<Decision, CheckError> {
-        let settled = self.settle(question, &question.asks, error, answers)?;
-        Ok(question.piece(&Pieces {
-            at: settled.at,
-            allowed: settled.allowed,
-            decided_by: settled.decided_by,
-            outcomes: &settled.outcomes,
-            denied: &settled.denied,
-            spokesman: None,
-        }))
-    }
-
-    /// What is to be made of `asks`, which are those of `question` or some of them, where the store
-    /// answered them with `error`.
-    pub(crate) fn settle(
-        &self,
-        question: &Question<'_>,
+        terms: FallbackTerms<'_>,
         asks: &[Ask<'_>],
-        mut error: StoreError,
-        answers: &[Option<Answered>],
-    ) -> Result<Settled, CheckError> {
-        self.failed(&error);
-        let mut known = self.heard(asks, answers);
-        let mut at = answers.iter().flatten().map(|it| it.at).max();
-        let mut denied = Denied::new();
-        let (allowed, decided_by) = match Verdict::of(question, asks, &known) {
-            Verdict::Error => {
-                // Given back now, however long the caller keeps the error.
-                return Err(CheckError::Store(error.with_answers(Box::default(), None)));
-            }
-            Verdict::Refused => (false, DecidedBy::Store),
+        error: &StoreError,
+    ) -> Option<Answers> {
+        self.failed(error);
+        let partial = error.answers();
+        let at = partial.iter().flatten().map(|it| it.at).max();
+        let mut answers = Answers {
+            list: self.heard(asks, partial),
+            ..Answers::new(
+                at.unwrap_or_else(|| self.clock.now()),
+                false,
+                DecidedBy::Store,
+            )
+        };
+        match Verdict::of(terms, asks, &answers.list) {
+            Verdict::Error => return None,
+            Verdict::Refused => {}
             Verdict::Deny => {
-                denied = verdict::denied(question, asks, &known);
-                (false, DecidedBy::Failure)
+                answers.denied = verdict::denied(terms, asks, &answers.list);
+                answers.decided_by = DecidedBy::Failure;
             }
             Verdict::GoOn { by } => {
-                let reply = self.decide_locally(question, asks, &mut known);
-                at = reply.as_ref().map(|reply| reply.at).or(at);
-                (reply.is_none_or(|reply| reply.passed), by)
+                answers.passed = true;
+                answers.decided_by = by;
+                self.decide_locally(terms, asks, &mut answers);
             }
-        };
-        if allowed {
-            error.keep();
         }
-        denied.extend(verdict::would_deny(question, asks, &known));
-        Ok(Settled {
-            at: at.unwrap_or_else(|| self.clock.now()),
-            allowed,
-            decided_by,
-            outcomes: known,
-            denied,
-        })
+        let shadows = verdict::would_deny(terms, asks, &answers.list);
+        let shadows: Denied = shadows.collect();
+        answers.denied.extend(shadows);
+        Some(answers)
     }
 
-    /// What was answered, remembered and made as long as what was asked.
-    fn heard(&self, asks: &[Ask<'_>], answers: &[Option<Answered>]) -> Known {
-        let now = self.clock.now();
-        let answers = answers.iter().chain(std::iter::repeat(&None));
-        let heard = |(ask, answered): (&Ask<'_>, &Option<Answered>)| {
-            let outcome = answered.as_ref()?.outcome;
-            self.local.known().note(ask, &outcome, now);
-            Some(outcome)
-        };
-        asks.iter().zip(answers).map(heard).collect()
-    }
-
-    /// Decides together, all or nothing, what is not known and is to be decided here.
-    fn decide_locally(
+    /// The store's answers, remembered and made as long as `asks`.
+    fn heard(
         &self,
-        question: &Question<'_>,
         asks: &[Ask<'_>],
-        known: &mut Known,
-    ) -> Option<Reply> {
-        let is_local = |(ask, outcome): (&Ask<'_>, &Option<Outcome>)| {
-            outcome.is_none() && question.on_failure(ask) == OnFailure::Local
+        partial: &[Option<PartialAnswer>],
+    ) -> SmallVec<[Option<Answer>; 4]> {
+        let now = self.clock.now();
+        let partial = partial.iter().chain(std::iter::repeat(&None));
+        let heard = |(ask, partial): (&Ask<'_>, &Option<PartialAnswer>)| {
+            let partial = partial.as_ref()?;
+            let outcome = partial.answer.outcome;
+            self.local.known().note(ask, &outcome, now);
+            Some(Answer {
+                receipt: partial.receipt(),
+                ..Answer::free(outcome)
+            })
         };
-        let unknown: SmallVec<[Ask<'_>; 4]> = asks
-            .iter()
-            .zip(known.iter())
-            .filter(|it| is_local(*it))
-            .map(|(ask, _)| *ask)
-            .collect();
+        asks.iter().zip(partial).map(heard).collect()
+    }
+
+    /// Decides together, all or nothing, the asks that are unknown and whose limits have
+    /// `on_failure: local`.
+    fn decide_locally(&self, terms: FallbackTerms<'_>, asks: &[Ask<'_>], answers: &mut Answers) {
+        let is_local = |(ask, answer): (&Ask<'_>, &Option<Answer>)| {
+            answer.is_none() && terms.on_failure(ask) == OnFailure::Local
+        };
+        let unknown = asks.iter().zip(&answers.list).filter(|it| is_local(*it));
+        let unknown: SmallVec<[Ask<'_>; 4]> = unknown.map(|(ask, _)| *ask).collect();
         if unknown.is_empty() {
-            return None;
+            return;
         }
-        let share = Share::of(question.local_share(), &self.instances);
+        let share = Share::of(terms.rules.local_share, &self.instances);
         let reply = self.local.decide(&unknown, share);
-        let mut outcomes = reply.outcomes.iter();
-        for (ask, outcome) in asks.iter().zip(known.iter_mut()) {
-            if is_local((ask, outcome)) {
-                *outcome = outcomes.next().copied();
+        let mut local = each_of(&unknown, &reply, Home::Here);
+        for (ask, answer) in asks.iter().zip(&mut answers.list) {
+            if is_local((ask, answer)) {
+                *answer = local.next();
             }
         }
-        Some(reply)
+        answers.at = reply.at;
+        answers.passed = reply.passed;
+        answers.share = Some(share);
     }
 }

@@ -12,9 +12,9 @@ pub(crate) struct Instances(pub(crate) Arc<AtomicU32>);
 
 /// A part of a policy; more than the whole counts as the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Share {
-    pub(super) numerator: NonZeroU32,
-    pub(super) denominator: NonZeroU32,
+pub(crate) struct Share {
+    pub(crate) numerator: NonZeroU32,
+    pub(crate) denominator: NonZeroU32,
 }
 
 impl Share {

@@ -1,9 +1,9 @@
 //! What the limits that are not known amount to, together with those that are.
 
 use super::Denied;
+use crate::answers::{Answer, FallbackTerms};
 use crate::decision::DecidedBy;
-use crate::question::Question;
-use tidegate_core::{Ask, Mode, Op, Outcome};
+use tidegate_core::{Ask, Mode, Op};
 use tidegate_policy::OnFailure;
 
 /// What to do about asks that the store did not answer, or only in part.
@@ -24,20 +24,20 @@ pub(super) enum Verdict {
 
 impl Verdict {
     /// Only enforced limits have a say; where there is none, those in shadow mode tell who decided.
-    pub(super) fn of(question: &Question<'_>, asks: &[Ask<'_>], known: &[Option<Outcome>]) -> Self {
+    pub(super) fn of(terms: FallbackTerms<'_>, asks: &[Ask<'_>], known: &[Option<Answer>]) -> Self {
         let (mut error, mut deny, mut by) = (false, false, DecidedBy::Store);
         if asks.iter().all(|ask| ask.mode == Mode::Shadow) {
-            let by = who_decided(question, asks, known);
+            let by = who_decided(terms, asks, known);
             return Self::GoOn { by };
         }
         let asks = asks.iter().zip(known);
-        for (ask, outcome) in asks.filter(|(ask, _)| ask.mode == Mode::Enforce) {
-            match outcome {
-                Some(outcome) if outcome.is_allowed() => continue,
+        for (ask, answer) in asks.filter(|(ask, _)| ask.mode == Mode::Enforce) {
+            match answer {
+                Some(answer) if answer.outcome.is_allowed() => continue,
                 Some(_) => return Self::Refused,
                 None => {}
             }
-            match question.on_failure(ask) {
+            match terms.on_failure(ask) {
                 OnFailure::Error => error = true,
                 OnFailure::Deny if is_deniable(ask) => deny = true,
                 OnFailure::Local => by = DecidedBy::Local,
@@ -56,9 +56,9 @@ impl Verdict {
 }
 
 /// Who decided asks that are all in shadow mode.
-fn who_decided(question: &Question<'_>, asks: &[Ask<'_>], known: &[Option<Outcome>]) -> DecidedBy {
+fn who_decided(terms: FallbackTerms<'_>, asks: &[Ask<'_>], known: &[Option<Answer>]) -> DecidedBy {
     let unknown = asks.iter().zip(known).filter(|(_, it)| it.is_none());
-    let by = unknown.map(|(ask, _)| match question.on_failure(ask) {
+    let by = unknown.map(|(ask, _)| match terms.on_failure(ask) {
         OnFailure::Local => DecidedBy::Local,
         _ => DecidedBy::Failure,
     });
@@ -71,12 +71,12 @@ fn who_decided(question: &Question<'_>, asks: &[Ask<'_>], known: &[Option<Outcom
 
 /// The limits in shadow mode that are not known, and would refuse or fail for that reason.
 pub(super) fn would_deny<'a>(
-    question: &'a Question<'_>,
+    terms: FallbackTerms<'a>,
     asks: &'a [Ask<'_>],
-    known: &'a [Option<Outcome>],
+    known: &'a [Option<Answer>],
 ) -> impl Iterator<Item = usize> + 'a {
-    let unknown = asks.iter().zip(known).filter(|(ask, outcome)| {
-        let denies = matches!(question.on_failure(ask), OnFailure::Deny | OnFailure::Error);
+    let unknown = asks.iter().zip(known).filter(move |(ask, outcome)| {
+        let denies = matches!(terms.on_failure(ask), OnFailure::Deny | OnFailure::Error);
         ask.mode == Mode::Shadow && outcome.is_none() && is_deniable(ask) && denies
     });
     let mut last = None;
@@ -89,9 +89,9 @@ pub(super) fn would_deny<'a>(
 /// The limits that refuse because they are not known: the first of them, and every other that was met
 /// by a descriptor, which is told of it.
 pub(super) fn denied(
-    question: &Question<'_>,
+    terms: FallbackTerms<'_>,
     asks: &[Ask<'_>],
-    known: &[Option<Outcome>],
+    known: &[Option<Answer>],
 ) -> Denied {
     let mut denied = Denied::new();
     for (ask, outcome) in asks.iter().zip(known) {
@@ -99,9 +99,9 @@ pub(super) fn denied(
         if ask.mode == Mode::Enforce
             && outcome.is_none()
             && is_deniable(ask)
-            && question.on_failure(ask) == OnFailure::Deny
+            && terms.on_failure(ask) == OnFailure::Deny
             && denied.last() != Some(&nth)
-            && (denied.is_empty() || question.is_described(nth))
+            && (denied.is_empty() || terms.is_described(nth))
         {
             denied.push(nth);
         }

@@ -30,7 +30,6 @@ mod seal;
 mod settle;
 mod settled;
 
-pub(crate) use parts::{Part, cost_of, is_charged};
 pub(crate) use payload::Home;
 pub use reservation::Reservation;
 pub use settled::{SettleError, SettleState, Settled};

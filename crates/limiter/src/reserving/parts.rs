@@ -1,54 +1,50 @@
 //! What was charged of a question, and where.
 
 use super::payload::{Charged, Home, Lent};
+use crate::answers::{Answer, Answers};
+use crate::failure::Share;
 use smallvec::SmallVec;
-use tidegate_core::{Ask, Mode, Op, Outcome, Quota, Receipt, Reply};
+use tidegate_core::{Ask, Quota, Receipt};
 
 /// One ask that was charged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(super) struct Part {
     /// Its number.
-    pub(crate) ask: usize,
+    pub(super) ask: usize,
     /// Where its bucket is, and by which quota it was charged.
-    pub(crate) home: Home,
-    pub(crate) quota: Quota,
-    pub(crate) receipt: Receipt,
+    pub(super) home: Home,
+    pub(super) quota: Quota,
+    pub(super) receipt: Receipt,
 }
 
 pub(super) type Parts = SmallVec<[Part; 4]>;
 
-/// How much an ask takes, if it takes anything.
-pub(crate) fn cost_of(op: Op) -> Option<u64> {
-    match op {
-        Op::Take(cost @ 1..) => Some(cost),
-        _ => None,
-    }
-}
-
-/// Whether an ask was charged by a reply that passes: one that is only watched, if all of its limit
-/// would have allowed.
-pub(crate) fn is_charged(ask: &Ask<'_>, asks: &[Ask<'_>], outcomes: &[Outcome]) -> bool {
-    let of_limit = |(other, outcome): (&Ask<'_>, &Outcome)| {
-        other.limit != ask.limit || other.mode != ask.mode || outcome.is_allowed()
-    };
-    ask.mode == Mode::Enforce || asks.iter().zip(outcomes).all(of_limit)
-}
-
-/// What the store has charged.
-pub(super) fn of_reply(asks: &[Ask<'_>], reply: &Reply) -> Parts {
-    if !reply.passed {
+/// What was charged of a request that passes, in the store or in this process.
+pub(super) fn of(asks: &[Ask<'_>], answers: &Answers) -> Parts {
+    if !answers.passed {
         return Parts::new();
     }
-    let part = |(i, ask): (usize, &Ask<'_>)| {
-        let cost = cost_of(ask.op)?;
-        is_charged(ask, asks, &reply.outcomes).then(|| Part {
-            ask: i,
-            home: Home::Store,
-            quota: *ask.quota,
-            receipt: reply.receipt(i, cost),
+    let numbered = asks.iter().zip(&answers.list).enumerate();
+    let part = |(nth, (ask, answer)): (usize, (&Ask<'_>, &Option<Answer>))| {
+        let answer = answer.as_ref()?;
+        let quota = match (answer.home, answers.share) {
+            (Home::Here, Some(share)) => {
+                let Share {
+                    numerator,
+                    denominator,
+                } = share;
+                ask.quota.at_share(numerator, denominator)
+            }
+            _ => *ask.quota,
+        };
+        Some(Part {
+            ask: nth,
+            home: answer.home,
+            quota,
+            receipt: answer.receipt?,
         })
     };
-    asks.iter().enumerate().filter_map(part).collect()
+    numbered.filter_map(part).collect()
 }
 
 /// The buckets that were charged, each with its bands.

@@ -4,6 +4,7 @@ use super::parts::{self, Parts};
 use super::payload::{Home, Payload};
 use super::reservation::Reservation;
 use super::seal::Seal;
+use crate::answers::Answers;
 use crate::decision::Decision;
 use crate::error::CheckError;
 use crate::limiter::Limiter;
@@ -13,7 +14,7 @@ use crate::rules::Rules;
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate_core::{Ask, Op, Reply, Store};
+use tidegate_core::{Ask, Op, Store};
 use tidegate_policy::{Policy, Request};
 
 impl<S: Store> Limiter<S> {
@@ -125,8 +126,7 @@ impl<S: Store> Limiter<S> {
         };
         let reply = self.store().decide_at_once(&question.asks);
         let reply = reply.expect("a store that does not wait decides at once");
-        let parts = parts::of_reply(&question.asks, &reply);
-        terms.conclude(decision(&question, &reply), &question.asks, &parts, by)
+        terms.conclude_by(&question, &Answers::of(&question.asks, &reply), by)
     }
 
     async fn reserve_waiting(
@@ -147,8 +147,8 @@ impl<S: Store> Limiter<S> {
                 return terms.conclude(decision, &[], &Parts::new(), by);
             }
         };
-        let (decision, parts) = self.charge(&question).await?;
-        terms.conclude(decision, &question.asks, &parts, by)
+        let answers = self.ask_store(question.terms(), &question.asks).await?;
+        terms.conclude_by(&question, &answers, by)
     }
 
     fn closer(&self, seal: Seal) -> Closer {
@@ -157,32 +157,6 @@ impl<S: Store> Limiter<S> {
             instance: self.reserving().instance,
         }
     }
-
-    /// Asks the store, and does without it as the limits say.
-    async fn charge(&self, question: &Question<'_>) -> Result<(Decision, Parts), CheckError> {
-        match (self.store().decide(&question.asks).await, self.failover()) {
-            (Ok(reply), failover) => {
-                if let Some(failover) = failover {
-                    failover.note(&question.asks, &reply);
-                }
-                let parts = parts::of_reply(&question.asks, &reply);
-                Ok((decision(question, &reply), parts))
-            }
-            (Err(error), Some(failover)) => {
-                let answers = error.answers().to_vec();
-                failover.reserve(question, error, &answers)
-            }
-            (Err(error), None) => Err(CheckError::Store(error)),
-        }
-    }
-}
-
-/// The decision that a reply amounts to. What it has charged is given back by the reservation's id,
-/// and by nothing else: whoever had two ways would have it twice.
-fn decision(question: &Question<'_>, reply: &Reply) -> Decision {
-    let mut decision = Decision::new(&question.scene, reply);
-    question.warn(&mut decision);
-    decision
 }
 
 /// Who closes an id.
@@ -252,7 +226,19 @@ impl<'r> Terms<'r> {
         Ok(question)
     }
 
-    /// What comes of it, once it is decided and `parts` of `asks` are charged.
+    /// What comes of it, once it is decided. What was charged is given back by the reservation's id, and
+    /// by nothing else: whoever had two ways would have it twice.
+    fn conclude_by(
+        &self,
+        question: &Question<'_>,
+        answers: &Answers,
+        by: Closer,
+    ) -> Result<Reservation, CheckError> {
+        let parts = parts::of(&question.asks, answers);
+        self.conclude(question.decide(answers), &question.asks, &parts, by)
+    }
+
+    /// The same once `parts` of `asks` are charged.
     fn conclude(
         &self,
         decision: Decision,

@@ -1,7 +1,7 @@
 //! Asking for places, and what comes of it.
 
 use super::places::Places;
-use crate::decision::Decision;
+use crate::answers::Answers;
 use crate::error::CheckError;
 use crate::giving::{Charges, Ledger, Watch};
 use crate::limiter::Limiter;
@@ -14,17 +14,15 @@ use tidegate_core::{Reply, Store};
     clippy::large_enum_variant,
     reason = "taken apart as soon as it is made"
 )]
-pub(super) enum Asked {
-    /// It passes, now or later.
-    Passed(Places, Reply, Taken),
-    /// It does not.
-    Refused(Reply),
-    /// It was decided without the store.
-    Elsewhere(Decision),
+pub(super) enum TurnReply {
+    /// It has places, now or later.
+    Placed(Places, Reply, TurnCharges),
+    /// It has none: it is refused, or was decided without the store.
+    Decided(Answers),
 }
 
-/// What a request was charged that passes.
-pub(super) struct Taken {
+/// The charges of a request that has places.
+pub(super) struct TurnCharges {
     pub(super) charges: Arc<Charges>,
     /// Absent if its turn is now.
     pub(super) watch: Option<Watch>,
@@ -34,37 +32,33 @@ pub(super) struct Taken {
 pub(super) async fn ask<S: Store>(
     limiter: &Limiter<S>,
     question: &Question<'_>,
-) -> Result<Asked, CheckError> {
+) -> Result<TurnReply, CheckError> {
     let places = Places::of(question);
-    let decided = match ask_here(limiter, question, &places) {
-        Some(decided) => Ok(decided),
+    let (reply, charges) = match ask_here(limiter, question, &places) {
+        Some((reply, charges)) => (Ok(reply), charges),
         None => {
             let reply = limiter.store().decide(&places.asks(question)).await;
-            reply.map(|reply| {
-                let taken = taken(question, &places, &reply, limiter.giving().credits.hold());
-                (reply, taken)
-            })
-        }
-    };
-    let error = match decided {
-        Ok((reply, taken)) => {
-            let plain = places.plain(question, &reply);
-            if let Some(failover) = limiter.failover() {
-                failover.note(&question.asks, &plain);
-            }
-            return Ok(match taken {
-                Some(taken) => Asked::Passed(places, reply, taken),
-                None => Asked::Refused(plain),
+            let charges = reply.as_ref().ok().and_then(|reply| {
+                charges(question, &places, reply, limiter.giving().credits.hold())
             });
+            (reply, charges)
         }
-        Err(error) => error,
     };
-    let Some(failover) = limiter.failover() else {
-        return Err(CheckError::Store(error));
+    let (reply, plain) = match reply {
+        Ok(reply) => {
+            let plain = places.plain(question, &reply);
+            (Some(reply), Ok(plain))
+        }
+        Err(error) => {
+            let partial = places.plain_answers(question, error.answers());
+            (None, Err(error.with_answers(partial)))
+        }
     };
-    let answers = places.plain_answers(question, error.answers());
-    let decision = failover.decide(question, error, &answers)?;
-    Ok(Asked::Elsewhere(decision))
+    let answers = limiter.answers(question.terms(), &question.asks, plain)?;
+    Ok(match (reply, charges) {
+        (Some(reply), Some(charges)) => TurnReply::Placed(places, reply, charges),
+        _ => TurnReply::Decided(answers),
+    })
 }
 
 /// Asks a store that decides at once. Nobody is credited between that and the beginning of a wait:
@@ -73,23 +67,23 @@ fn ask_here<S: Store>(
     limiter: &Limiter<S>,
     question: &Question<'_>,
     places: &Places,
-) -> Option<(Reply, Option<Taken>)> {
+) -> Option<(Reply, Option<TurnCharges>)> {
     if limiter.waits() {
         return None;
     }
     let ledger = limiter.giving().credits.hold().of_all();
     let reply = limiter.store().decide_at_once(&places.asks(question))?;
-    let taken = taken(question, places, &reply, ledger);
-    Some((reply, taken))
+    let charges = charges(question, places, &reply, ledger);
+    Some((reply, charges))
 }
 
 /// What `reply` has charged, if it passes; who has to wait for it does so from here on.
-fn taken(
+fn charges(
     question: &Question<'_>,
     places: &Places,
     reply: &Reply,
     ledger: Ledger<'_>,
-) -> Option<Taken> {
+) -> Option<TurnCharges> {
     if !reply.passed {
         return None;
     }
@@ -97,5 +91,5 @@ fn taken(
     let waits = places.waits_us(question, reply);
     let is_now = waits.iter().all(|wait_us| *wait_us == 0);
     let watch = (!is_now).then(|| ledger.watch(&charges, &waits));
-    Some(Taken { charges, watch })
+    Some(TurnCharges { charges, watch })
 }

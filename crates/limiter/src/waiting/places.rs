@@ -3,7 +3,7 @@
 use super::rooms::Permit;
 use crate::question::Question;
 use smallvec::SmallVec;
-use tidegate_core::{Algorithm, Answered, Ask, Outcome, Quota, Reply, Wait};
+use tidegate_core::{Algorithm, Ask, Outcome, PartialAnswer, Quota, Reply, Wait};
 
 /// A question as somebody asks it who may wait.
 pub(super) struct Places {
@@ -54,7 +54,10 @@ impl Places {
     /// The reply as it is meant for people who know nothing of places.
     pub(super) fn plain(&self, question: &Question<'_>, reply: &Reply) -> Reply {
         let outcomes = self.each(question, &reply.outcomes);
-        reply.with_outcomes(outcomes.map(|(outcome, _)| outcome).collect())
+        Reply {
+            outcomes: outcomes.map(|(outcome, _)| outcome).collect(),
+            ..reply.clone()
+        }
     }
 
     /// What a store has answered that failed elsewhere: whoever has a place and cannot be let in yet
@@ -62,19 +65,15 @@ impl Places {
     pub(super) fn plain_answers(
         &self,
         question: &Question<'_>,
-        answers: &[Option<Answered>],
-    ) -> Vec<Option<Answered>> {
+        answers: &[Option<PartialAnswer>],
+    ) -> Box<[Option<PartialAnswer>]> {
         let quotas = question.asks.iter().zip(&self.quotas);
-        let plain =
-            |(answered, (ask, (_, is_place))): (&Option<Answered>, (&Ask<'_>, &(_, bool)))| {
-                let answered = (*answered)?;
-                let (outcome, wait_us) = plain(ask.quota, *is_place, answered.outcome);
-                let outcome = refused_until(outcome, wait_us);
-                Some(Answered {
-                    outcome,
-                    ..answered
-                })
-            };
+        let plain = |(partial, (ask, (_, is_place))): (&Option<_>, (&Ask<'_>, &(_, bool)))| {
+            let mut partial: PartialAnswer = (*partial)?;
+            let (outcome, wait_us) = plain(ask.quota, *is_place, partial.answer.outcome);
+            partial.answer.outcome = refused_until(outcome, wait_us);
+            Some(partial)
+        };
         answers.iter().zip(quotas).map(plain).collect()
     }
 

@@ -1,10 +1,11 @@
 //! A request that waits for its turn.
 
-use super::asking::{Asked, Taken, ask};
+use super::asking::{TurnCharges, TurnReply, ask};
 use super::line::{Standing, Told};
 use super::places::Places;
 use super::reserved::Reserved;
-use crate::decision::{DecidedBy, Decision, Pieces};
+use crate::answers::Answers;
+use crate::decision::Decision;
 use crate::error::CheckError;
 use crate::limiter::Limiter;
 use crate::question::Question;
@@ -66,20 +67,19 @@ impl<'a, S: Store> Turn<'a, '_, S> {
                 }
                 continue;
             }
-            let reply = match ask(self.limiter, self.question).await? {
-                Asked::Passed(places, reply, taken) => {
-                    return Ok(self.pass(places, reply, taken).await);
+            let answers = match ask(self.limiter, self.question).await? {
+                TurnReply::Placed(places, reply, charges) => {
+                    return Ok(self.pass(places, reply, charges).await);
                 }
-                Asked::Refused(reply) => reply,
-                Asked::Elsewhere(decision) => return Ok(decision),
+                TurnReply::Decided(answers) => answers,
             };
-            let Some((window, wait)) = self.refused_by(&reply) else {
-                return Ok(self.question.answer(&reply));
+            let Some((window, wait)) = self.refused_by(&answers) else {
+                return Ok(self.question.decide(&answers));
             };
             let until = Instant::now() + wait;
-            let told = self.told(window, &reply);
+            let told = self.told(window, &answers);
             if until > self.began + window.waiting.max_wait || !self.stand(window, told) {
-                return Ok(self.question.answer(&reply));
+                return Ok(self.question.decide(&answers));
             }
             sleep_until(until).await;
         }
@@ -126,8 +126,8 @@ impl<'a, S: Store> Turn<'a, '_, S> {
     }
 
     /// Waits in the place that was taken, if its turn is not now.
-    async fn pass(mut self, places: Places, reply: Reply, taken: Taken) -> Decision {
-        let Taken { charges, watch } = taken;
+    async fn pass(mut self, places: Places, reply: Reply, charges: TurnCharges) -> Decision {
+        let TurnCharges { charges, watch } = charges;
         let question = self.question;
         let has_stood = self.standing.take().is_some();
         let mut plain = places.plain(question, &reply);
@@ -144,7 +144,7 @@ impl<'a, S: Store> Turn<'a, '_, S> {
         let reserved = Reserved::new(self.limiter, Arc::clone(&charges), permits, watch);
         if let Some(outcomes) = refusals {
             drop(reserved);
-            return self.refuse(plain.at, &outcomes);
+            return self.refuse(plain.at, outcomes);
         }
         let heard = Instant::now();
         let sooner_us = reserved.pass().await;
@@ -162,9 +162,12 @@ impl<'a, S: Store> Turn<'a, '_, S> {
     }
 
     /// Which window to wait for, and for how long, if the request is refused by nothing else.
-    fn refused_by(&self, reply: &Reply) -> Option<(Window<'a>, Duration)> {
+    fn refused_by(&self, answers: &Answers) -> Option<(Window<'a>, Duration)> {
+        if answers.is_fallback() {
+            return None;
+        }
         let mut longest: Option<(Window<'a>, Wait)> = None;
-        for (ask, outcome) in self.question.asks.iter().zip(reply.outcomes.iter()) {
+        for (ask, outcome) in self.question.asks.iter().zip(answers.outcomes().flatten()) {
             if outcome.is_allowed() || ask.mode == Mode::Shadow {
                 continue;
             }
@@ -179,13 +182,13 @@ impl<'a, S: Store> Turn<'a, '_, S> {
     }
 
     /// What the bands of the limit of `window` have answered.
-    fn told(&self, window: Window<'_>, reply: &Reply) -> Told {
-        let asks = self.question.asks.iter().zip(reply.outcomes.iter());
+    fn told(&self, window: Window<'_>, answers: &Answers) -> Told {
+        let asks = self.question.asks.iter().zip(answers.outcomes());
         let of_limit = asks.filter(|(ask, _)| usize::from(ask.limit) == window.nth);
         Told {
-            at: reply.at,
+            at: answers.at,
             heard: Instant::now(),
-            outcomes: of_limit.map(|(_, outcome)| *outcome).collect(),
+            outcomes: of_limit.filter_map(|(_, outcome)| outcome).collect(),
         }
     }
 
@@ -199,19 +202,15 @@ impl<'a, S: Store> Turn<'a, '_, S> {
             let is_told = usize::from(ask.limit) == window.nth;
             known.next_if(|_| is_told).copied()
         });
-        let outcomes: SmallVec<[Option<Outcome>; 4]> = of_line.collect();
-        self.refuse(told.at, &outcomes)
+        self.refuse(told.at, of_line)
     }
 
-    fn refuse(&self, at: Timestamp, outcomes: &[Option<Outcome>]) -> Decision {
-        self.question.piece(&Pieces {
-            at,
-            allowed: false,
-            decided_by: DecidedBy::Store,
-            outcomes,
-            denied: &[],
-            spokesman: None,
-        })
+    fn refuse(
+        &self,
+        at: Timestamp,
+        outcomes: impl IntoIterator<Item = Option<Outcome>>,
+    ) -> Decision {
+        self.question.decide(&Answers::refused(at, outcomes))
     }
 
     /// How long any limit lets it wait.

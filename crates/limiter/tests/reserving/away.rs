@@ -9,7 +9,7 @@ use tidegate::{
     CheckError, DecidedBy, Limiter, LocalShare, ManualClock, Request, SettleError, Store,
     StoreError, StoreErrorKind,
 };
-use tidegate_core::{Answered, Ask, Inspection, Quota, Reply};
+use tidegate_core::{Ask, ChargedOutcome, Inspection, PartialAnswer, Quota, Reply};
 
 /// A store that others share, and that goes away, all of it or a part.
 #[derive(Clone, Debug)]
@@ -49,17 +49,18 @@ impl Flaky {
             return Err(error.with_kind(StoreErrorKind::Timeout));
         }
         let reply = self.shared.decide(&rest).await?;
-        let mut outcomes = reply.outcomes.iter();
+        let mut outcomes = reply.outcomes.iter().enumerate();
         let answered = |ask: &Ask<'_>| {
-            let outcome = (!is_lost(ask)).then(|| outcomes.next()).flatten()?;
-            Some(Answered {
+            let (nth, outcome) = (!is_lost(ask)).then(|| outcomes.next()).flatten()?;
+            Some(PartialAnswer {
                 at: reply.at,
-                outcome: *outcome,
-                charged: reply.passed,
+                answer: ChargedOutcome {
+                    outcome: *outcome,
+                    units: reply.applied.units(nth, ask.op),
+                },
             })
         };
-        let answers = asks.iter().map(answered).collect();
-        Err(error.with_answers(answers, None))
+        Err(error.with_answers(asks.iter().map(answered).collect()))
     }
 }
 

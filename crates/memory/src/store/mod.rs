@@ -22,8 +22,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 use tidegate_core::algorithm::{FixedWindow, TokenBucket};
 use tidegate_core::{
-    Algorithm, Ask, Bucket, Clock, Inspection, Meter, Mode, Op, Outcome, Outcomes, Quota, Reply,
-    Store, StoreError, Timestamp,
+    Algorithm, AppliedAsks, Ask, Bucket, ChargedOutcome, Clock, Inspection, Meter, Mode, Op,
+    Outcome, Quota, Reply, Store, StoreError, Timestamp,
 };
 
 /// Memory for records, for each of `max_keys`: one that is no log takes 160 bytes, and shards fill
@@ -159,6 +159,20 @@ impl<C> Builder<C> {
     }
 }
 
+/// The asks that a request of one ask carried out.
+#[inline]
+fn applied_alone(op: Op, units: u64, at: Timestamp) -> AppliedAsks {
+    let mut applied = AppliedAsks::NONE;
+    match op {
+        Op::Take(_) if units > 0 => applied.add(0),
+        Op::Take(_) | Op::Look | Op::Test(_) | Op::Block | Op::Force(0) | Op::Debit(0) => {}
+        Op::Force(_) | Op::Debit(_) => applied.charge(0, op, units),
+        Op::Return { by, .. } if at > by => {}
+        Op::GiveBack(_) | Op::Return { .. } => applied.add(0),
+    }
+    applied
+}
+
 // === impl MemoryStore ===
 
 impl<C: Clock> MemoryStore<C> {
@@ -166,21 +180,25 @@ impl<C: Clock> MemoryStore<C> {
     /// could refuse.
     #[inline]
     pub fn decide_one(&self, ask: &Ask<'_>) -> Outcome {
-        self.decide_one_at(ask, self.clock.now())
+        self.decide_one_at(ask, self.clock.now()).outcome
     }
 
     /// Decides a request in one step, all or nothing.
     #[inline]
     pub fn decide_now(&self, asks: &[Ask<'_>]) -> Reply {
-        let mut reply = Reply::new(self.clock.now(), true, Outcomes::new());
+        let mut reply = Reply::new(self.clock.now(), true);
         if let [ask] = asks
             && !(ask.mode == Mode::Shadow && matches!(ask.op, Op::Force(_) | Op::Debit(_)))
         {
-            let outcome = self.decide_one_at(ask, reply.at);
+            let ChargedOutcome { outcome, units } = self.decide_one_at(ask, reply.at);
             reply.passed = outcome.is_allowed() || ask.mode == Mode::Shadow;
             reply.outcomes.push(outcome);
+            reply.applied = applied_alone(ask.op, units, reply.at);
         } else if let Some(passed) = self.decide_words(asks, &mut reply.outcomes, reply.at) {
             reply.passed = passed;
+            if passed {
+                reply.applied = AppliedAsks::first(asks.len());
+            }
         } else {
             reply = self.decide_several(asks, reply.at);
         }

@@ -7,11 +7,13 @@ use crate::sync::{Backoff, MutexGuard};
 use crate::table::Full;
 use crate::word::Narrow;
 use tidegate_core::algorithm::{FixedWindow, TokenBucket};
-use tidegate_core::{Algorithm, Ask, Bucket, Clock, Meter, Op, Outcome, Quota, Timestamp, step};
+use tidegate_core::{
+    Algorithm, Ask, Bucket, ChargedOutcome, Clock, Meter, Op, Outcome, Quota, Timestamp, step,
+};
 
 impl<C: Clock> MemoryStore<C> {
     #[inline]
-    pub(super) fn decide_one_at(&self, ask: &Ask<'_>, now: Timestamp) -> Outcome {
+    pub(super) fn decide_one_at(&self, ask: &Ask<'_>, now: Timestamp) -> ChargedOutcome {
         let fingerprint = self.fingerprint(ask.bucket, ask.quota);
         if !self.is_word(ask.quota, now) {
             return self.decide_record(ask, fingerprint, now);
@@ -29,7 +31,7 @@ impl<C: Clock> MemoryStore<C> {
         ask: &Ask<'_>,
         fingerprint: u64,
         now: Timestamp,
-    ) -> Outcome {
+    ) -> ChargedOutcome {
         loop {
             let Some(place) = self.table.find(fingerprint) else {
                 match self.decide_new_word::<N>(ask, fingerprint, now) {
@@ -42,7 +44,7 @@ impl<C: Clock> MemoryStore<C> {
             while let Ok(word) = self.table.load(place, fingerprint) {
                 let usual = self.take_word::<N>(ask, word, now);
                 let (outcome, next) = match usual {
-                    Some(taken) => taken,
+                    Some((outcome, next)) => (taken_alone(ask.op, outcome), next),
                     None => match self.step_unusual::<N>(ask, word, now) {
                         Some(stepped) => stepped,
                         None => return self.decide_ahead::<N>(ask, fingerprint, now),
@@ -75,7 +77,7 @@ impl<C: Clock> MemoryStore<C> {
         ask: &Ask<'_>,
         fingerprint: u64,
         then: Timestamp,
-    ) -> Outcome {
+    ) -> ChargedOutcome {
         if let Some(place) = self.table.find(fingerprint)
             && let Ok(word) = self.table.load(place, fingerprint)
         {
@@ -120,10 +122,10 @@ impl<C: Clock> MemoryStore<C> {
         ask: &Ask<'_>,
         word: u64,
         now: Timestamp,
-    ) -> Option<(Outcome, u64)> {
-        let (outcome, next) = self.step_word::<N>(ask, word, now);
-        let refused = !outcome.is_allowed();
-        (!refused || !self.is_word_ahead(ask, word, now)).then_some((outcome, next))
+    ) -> Option<(ChargedOutcome, u64)> {
+        let (charged, next) = self.step_word::<N>(ask, word, now);
+        let refused = !charged.outcome.is_allowed();
+        (!refused || !self.is_word_ahead(ask, word, now)).then_some((charged, next))
     }
 
     /// What becomes of `word`.
@@ -133,10 +135,10 @@ impl<C: Clock> MemoryStore<C> {
         ask: &Ask<'_>,
         word: u64,
         now: Timestamp,
-    ) -> (Outcome, u64) {
+    ) -> (ChargedOutcome, u64) {
         let mut state = N::unpack(word, self.epoch, ask.quota);
-        let outcome = step::decide_one(ask.quota, &mut state, ask.op, now);
-        (outcome, state.pack(self.epoch, ask.quota))
+        let charged = step::charge_one(ask.quota, &mut state, ask.op, now);
+        (charged, state.pack(self.epoch, ask.quota))
     }
 
     /// Decides for a key that has no slot; `None` if it turns out to have one.
@@ -146,7 +148,7 @@ impl<C: Clock> MemoryStore<C> {
         ask: &Ask<'_>,
         fingerprint: u64,
         now: Timestamp,
-    ) -> Option<Outcome> {
+    ) -> Option<ChargedOutcome> {
         let (mut outcome, mut word) = self.step_word::<N>(ask, 0, now);
         let changes_nothing = word == 0 && !self.is_overflowing(now);
         if changes_nothing && !self.has_movable() {
@@ -177,7 +179,7 @@ impl<C: Clock> MemoryStore<C> {
             (now, first) = self.first_word(ask, fingerprint, now);
             (outcome, word) = self.step_word::<N>(ask, first, now);
             if word == first
-                && is_look(ask, &outcome)
+                && is_look(ask, &outcome.outcome)
                 && self
                     .table
                     .has_room(&stripe, fingerprint, self.since_epoch(now))
@@ -195,7 +197,12 @@ impl<C: Clock> MemoryStore<C> {
     }
 
     #[cold]
-    pub(super) fn decide_record(&self, ask: &Ask<'_>, fingerprint: u64, now: Timestamp) -> Outcome {
+    pub(super) fn decide_record(
+        &self,
+        ask: &Ask<'_>,
+        fingerprint: u64,
+        now: Timestamp,
+    ) -> ChargedOutcome {
         let nth = self.records.shard_of(fingerprint);
         let shard = self.records.lock(nth);
         if !can_move(ask.quota) || shard.contains(fingerprint) {
@@ -216,7 +223,7 @@ impl<C: Clock> MemoryStore<C> {
         ask: &Ask<'_>,
         fingerprint: u64,
         now: Timestamp,
-    ) -> Outcome {
+    ) -> ChargedOutcome {
         let now = if shard.may_have_dropped(fingerprint, now) {
             self.clock.now()
         } else {
@@ -233,11 +240,11 @@ impl<C: Clock> MemoryStore<C> {
         let is_copy = copy.is_some();
         let mut bucket = copy.unwrap_or_else(|| shard.take(fingerprint, ask.quota, now));
         let now = self.settle([(&mut bucket, ask.quota)], now);
-        let outcome = step::decide_one(ask.quota, &mut bucket, ask.op, now);
-        if !(is_copy && is_look(ask, &outcome)) {
+        let charged = step::charge_one(ask.quota, &mut bucket, ask.op, now);
+        if !(is_copy && is_look(ask, &charged.outcome)) {
             shard.put(fingerprint, bucket, ask.quota, now);
         }
-        outcome
+        charged
     }
 
     /// Settles states that are further ahead of `now` than their quotas allow; tells the instant to
@@ -256,6 +263,13 @@ impl<C: Clock> MemoryStore<C> {
         }
         latest
     }
+}
+
+/// What a take from a word was charged.
+#[inline]
+fn taken_alone(op: Op, outcome: Outcome) -> ChargedOutcome {
+    let units = if outcome.is_allowed() { op.cost() } else { 0 };
+    ChargedOutcome { outcome, units }
 }
 
 /// Whether the ask can have changed nothing, now or later.

@@ -12,29 +12,35 @@ use crate::overflow::{GROUPS, Overflow};
 use crate::word;
 use std::hash::Hasher;
 use std::sync::atomic::Ordering::Relaxed;
-use tidegate_core::{Ask, Bucket, Clock, Meter, Op, Outcome, Quota, Timestamp, step};
+use tidegate_core::{Ask, Bucket, ChargedOutcome, Clock, Meter, Op, Outcome, Timestamp, step};
 
 impl<C: Clock> MemoryStore<C> {
     /// Decides by the overflow bucket. The caller holds the place that the key does not have.
     #[cold]
-    pub(super) fn decide_overflow(&self, ask: &Ask<'_>, key: u64, now: Timestamp) -> Outcome {
+    pub(super) fn decide_overflow(
+        &self,
+        ask: &Ask<'_>,
+        key: u64,
+        now: Timestamp,
+    ) -> ChargedOutcome {
         let name = self.overflow_of(ask, key);
         let mut overflow = self.records.lock_overflow();
         let now = self.unless_late(&overflow, now);
         let mut bucket = overflow.take(name, ask.quota, now);
         let now = self.settle([(&mut bucket, ask.quota)], now);
-        let before = matches!(ask.op, Op::Force(_) | Op::Debit(_)).then(|| bucket.clone());
-        let mut outcome = step::decide_one(ask.quota, &mut bucket, without_credit(ask.op), now);
+        let mut charged = step::charge_one(ask.quota, &mut bucket, without_credit(ask.op), now);
         if gives_back(ask.op) {
-            outcome.mark = 0;
+            charged.outcome.mark = 0;
         }
-        count(&mut overflow, ask, &outcome, now);
-        let took = before.is_some_and(|before| took_a_unit((&before, &bucket), ask.quota, now));
-        if charges(ask.op, outcome.is_allowed(), took) {
+        count(&mut overflow, ask, &charged.outcome, now);
+        // At the floor, a forced charge takes only what the clock has paid off since the last one. If
+        // each of them counted, a flood of debits would fill the filter with keys that owe next to
+        // nothing.
+        if charged.units > 0 {
             overflow.note_charge((name, key), &bucket, ask.quota, now);
         }
         self.put_overflow(&mut overflow, (name, ask), bucket, now);
-        outcome
+        charged
     }
 
     pub(super) fn put_overflow(
@@ -140,34 +146,6 @@ pub(super) fn gives_back(op: Op) -> bool {
 /// have been made elsewhere, and then the units would be other keys'.
 pub(super) fn without_credit(op: Op) -> Op {
     if gives_back(op) { Op::Look } else { op }
-}
-
-/// Whether the key of an operation is to be remembered: `passed` if the request passed, `took` if forced
-/// charges were made and at least [a unit](took_a_unit) was taken.
-pub(super) fn charges(op: Op, passed: bool, took: bool) -> bool {
-    match op {
-        Op::Take(1..) => passed,
-        Op::Force(1..) | Op::Debit(1..) => took,
-        _ => false,
-    }
-}
-
-/// Whether a forced charge took a unit from a bucket that is now the second of `states` and was the first.
-///
-/// At the floor, a forced charge takes only what the clock has paid off since the last one. If each of
-/// them counted, a flood of debits would fill the filter with keys that owe next to nothing.
-pub(super) fn took_a_unit(states: (&Bucket, &Bucket), quota: &Quota, now: Timestamp) -> bool {
-    let (before, after) = states;
-    match after {
-        Bucket::Tokens(_) | Bucket::Lent(_) => {
-            let grown_us = after.fresh_at(quota).since(before.fresh_at(quota).max(now));
-            // Both instants are rounded up to ticks, so that a unit may seem shorter by less than one.
-            let at_most_us = grown_us.saturating_add(quota.tick_us());
-            before != after && at_most_us.saturating_mul(quota.amount()) > quota.period_us()
-        }
-        // They count whole units.
-        _ => before != after,
-    }
 }
 
 /// The network of the address in the name of a subject, as it is written there: up to the second `.` of

@@ -16,7 +16,9 @@ use crate::sync::Backoff;
 use crate::table::Place;
 use crate::word::LOCKED;
 use tidegate_core::algorithm::{FixedWindow, TokenBucket};
-use tidegate_core::{Algorithm, Ask, Clock, Mode, Op, Outcome, Outcomes, Timestamp};
+use tidegate_core::{
+    Algorithm, Ask, ChargedOutcome, Clock, Mode, Op, Outcome, Outcomes, Timestamp,
+};
 
 /// Requests over more buckets than this are left to the general way.
 const FEW: usize = 8;
@@ -136,7 +138,7 @@ impl<C: Clock> MemoryStore<C> {
                     op: Op::Look,
                     ..*ask
                 };
-                *outcome = self.step(&look, word, now).0;
+                *outcome = self.step(&look, word, now).0.outcome;
             }
         }
         Some(())
@@ -152,7 +154,7 @@ impl<C: Clock> MemoryStore<C> {
     }
 
     #[inline]
-    fn step(&self, ask: &Ask<'_>, word: u64, now: Timestamp) -> (Outcome, u64) {
+    fn step(&self, ask: &Ask<'_>, word: u64, now: Timestamp) -> (ChargedOutcome, u64) {
         match ask.quota.algorithm() {
             Algorithm::FixedWindow(_) => self.step_word::<FixedWindow>(ask, word, now),
             _ => self.step_word::<TokenBucket>(ask, word, now),

@@ -265,7 +265,9 @@ fn every_operation_works_on_an_overflow_bucket() {
     };
     let reply = store.decide_now(&[ask(Op::Take(2))]);
     assert_eq!(reply.outcomes[0].remaining, 1);
-    let back = store.decide_one(&ask(Op::GiveBack(reply.receipt(0, 2))));
+    let back = store.decide_one(&ask(Op::GiveBack(
+        reply.receipt(0, Op::Take(2)).expect("it was charged"),
+    )));
     assert_eq!(back.remaining, 1);
     assert!(store.decide_one(&ask(Op::Force(5))).is_allowed());
     assert!(!store.decide_one(&ask(Op::Force(5))).is_allowed());
@@ -327,7 +329,10 @@ fn giving_back_for_a_key_without_a_place_credits_no_shared_bucket() {
             for subject in 0..10_000 {
                 take(&store, "filler", subject, &filler);
             }
-            let receipt = store.decide_now(&[own]).receipt(0, 1);
+            let receipt = store
+                .decide_now(&[own])
+                .receipt(0, Op::Take(1))
+                .expect("it was charged");
             for _ in 0..2 {
                 assert!(store.decide_one(&shared).is_allowed());
             }

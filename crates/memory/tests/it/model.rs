@@ -143,7 +143,7 @@ proptest! {
                 }
                 _ if reply.passed => {
                     prop_assert!(model.take(now_us, cost).allowed);
-                    taken[band].push(reply.receipt(0, cost));
+                    taken[band].push(reply.receipt(0, Op::Take(cost)).expect("it was charged"));
                 }
                 _ => {}
             }

@@ -14,7 +14,7 @@ use redis::Value;
 use smallvec::SmallVec;
 use tidegate_core::algorithm::FixedWindow;
 use tidegate_core::{
-    Ask, Bucket, Inspection, Meter, Mode, Op, Outcome, Outcomes, Quota, Reply, StoreError,
+    Ask, Bucket, Inspection, Meter, Op, Outcome, Outcomes, Quota, Reply, StoreError,
     StoreErrorKind, Timestamp, step,
 };
 
@@ -313,43 +313,21 @@ impl<'a> Replay<'a> {
             }
             asks.push(ask_of(ask, op));
         }
-        let before = self.blocks(&asks, places);
-        let stepped = step::decide_telling(&asks, places, &mut self.buckets, self.at);
-        let (passed, mut outcomes) = (stepped.passed, stepped.outcomes);
+        let mut reply = step::decide(&asks, places, &mut self.buckets, self.at);
         if self.call.is_open {
-            self.round(places, &mut outcomes);
+            self.round(places, &mut reply.outcomes);
         }
         if self.tracks {
             for (i, place) in places.iter().enumerate() {
-                let taken = (passed, stepped.taken);
-                if is_applied(&asks, &outcomes, (i, taken), self.at)
-                    && let Some(touched) = self.touched.get_mut(*place)
-                {
-                    *touched = true;
-                }
-            }
-            for (place, bucket) in before {
-                if let Some(touched) = self.touched.get_mut(place) {
-                    *touched |= self.buckets.get(place) != Some(&bucket);
+                if let Some(touched) = self.touched.get_mut(*place) {
+                    *touched |= reply.applied.contains(i);
                 }
             }
         }
         if gives_back {
             self.renew(&asks, places);
         }
-        Reply::new(self.at, passed, outcomes)
-    }
-
-    /// The blocks of a request as they are, where it matters whether they are charged.
-    fn blocks(&self, asks: &[Ask<'_>], places: &[usize]) -> SmallVec<[(usize, Bucket); 1]> {
-        let mut blocks = SmallVec::new();
-        for (ask, place) in asks.iter().zip(places) {
-            if let (true, Op::Block, Some(bucket)) = (self.tracks, ask.op, self.buckets.get(*place))
-            {
-                blocks.push((*place, bucket.clone()));
-            }
-        }
-        blocks
+        reply
     }
 
     /// Windows that were opened begin as the open layout writes them down.
@@ -391,7 +369,7 @@ impl<'a> Replay<'a> {
                 *touched = true;
             }
         }
-        Reply::new(self.at, true, outcomes)
+        Reply::unchanged(self.at, true, outcomes)
     }
 }
 
@@ -404,32 +382,5 @@ fn ask_of(ask: &OwnedAsk, op: Op) -> Ask<'_> {
         op: exact(op, &ask.quota),
         limit: ask.limit,
         mode: ask.mode,
-    }
-}
-
-/// Whether the i-th ask did anything to its bucket at `now`, where the request passed or at least was
-/// taken; see core's `step`. Of a block its state tells.
-fn is_applied(
-    asks: &[Ask<'_>],
-    outcomes: &[Outcome],
-    (i, (passed, taken)): (usize, (bool, bool)),
-    now: Timestamp,
-) -> bool {
-    let Some(ask) = asks.get(i) else { return false };
-    match (ask.op, ask.mode) {
-        (Op::GiveBack(_), _) => true,
-        (Op::Return { by, .. }, _) => now <= by && taken,
-        (Op::Take(0) | Op::Force(0) | Op::Debit(0) | Op::Look | Op::Test(_) | Op::Block, _) => {
-            false
-        }
-        (Op::Force(_) | Op::Debit(_), Mode::Enforce) => taken,
-        (_, Mode::Enforce) => passed,
-        (_, Mode::Shadow) => {
-            let mut limit = asks
-                .iter()
-                .zip(outcomes)
-                .filter(|(other, _)| other.limit == ask.limit && other.mode == Mode::Shadow);
-            passed && limit.all(|(_, outcome)| outcome.is_allowed())
-        }
     }
 }

@@ -8,8 +8,8 @@ use crate::record;
 use crate::shared::Shared;
 use redis::Value;
 use tidegate_core::{
-    Bucket, Meter, Op, Outcome, Outcomes, Reading, Reply, StoreError, StoreErrorKind, Timestamp,
-    Wait, step::decide_one,
+    AppliedAsks, Bucket, Meter, Op, Outcome, Outcomes, Reading, Reply, StoreError, StoreErrorKind,
+    Timestamp, Wait, step::decide_one,
 };
 use tokio::time::Instant;
 
@@ -130,15 +130,15 @@ struct Decided {
 
 impl Decided {
     fn answer(self, at: Timestamp) -> Answer {
-        let alone = |outcome| {
-            let mut outcomes = Outcomes::new();
-            outcomes.push(outcome);
-            outcomes
-        };
+        let passed = self.outcome.is_allowed();
+        let mut reply = Reply::new(at, passed);
+        reply.outcomes.push(self.outcome);
+        // This script only takes, at least one unit.
+        reply.applied = AppliedAsks::first(usize::from(passed));
         let before = self.before.map(|reading| Outcome::of(Wait::NONE, reading));
         Answer {
-            reply: Reply::new(at, self.outcome.is_allowed(), alone(self.outcome)),
-            before: before.map(alone),
+            reply,
+            before: before.map(|before| Outcomes::from_iter([before])),
         }
     }
 }

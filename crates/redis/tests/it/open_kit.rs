@@ -147,8 +147,7 @@ impl Engine {
             ..Ask::look(b"", &self.quota)
         };
         let buckets = std::slice::from_mut(&mut self.bucket);
-        let (passed, outcomes) = step::decide(&[ask], &[0], buckets, now);
-        Reply::new(now, passed, outcomes)
+        step::decide(&[ask], &[0], buckets, now)
     }
 
     /// What a store keeps of it.

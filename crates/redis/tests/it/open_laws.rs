@@ -112,7 +112,7 @@ fn what_lies_in_several_slots_is_not_returned() {
     let reply = world.decide(&[Ask::take(b"p/l/x", &quota, 2)]);
     let back = |by| Ask {
         op: Op::Return {
-            receipt: reply.receipt(0, 2),
+            receipt: reply.receipt(0, Op::Take(2)).expect("it was charged"),
             by,
         },
         ..Ask::look(b"p/l/x", &quota)

@@ -200,7 +200,7 @@ fn system_004_three_rules_are_refused_together() {
     assert!(open.world.decide(&asks).passed);
     // What the first two took is given back, and they are as they were.
     let reply = open.world.decide(&asks[1..]);
-    let receipt = reply.receipt(0, 1);
+    let receipt = reply.receipt(0, Op::Take(1)).expect("it was charged");
     let backs = [1, 2].map(|i| Ask {
         op: Op::GiveBack(receipt),
         ..asks[i]

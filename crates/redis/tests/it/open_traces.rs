@@ -141,7 +141,7 @@ fn trace(fields: TokenFields, seed: u64) {
             let said = |reply: &Reply| (reply.passed, reply.outcomes.to_vec());
             assert_eq!(said(&reply), said(&expected), "{name} {step} {op:?}");
             if let (Op::Take(cost), true) = (op, reply.passed) {
-                receipts.push(reply.receipt(0, cost));
+                receipts.push(reply.receipt(0, Op::Take(cost)).expect("it was charged"));
             }
             let kept = world.inspect(bucket, &quota).map(|it| it.bucket);
             assert_eq!(kept, engine.kept(reply.at), "{name} {step} {op:?}");

@@ -72,9 +72,9 @@ fn what_is_given_back_may_be_taken_again() {
     // A window that is emptied by what opened it is gone.
     let reply = open.world.decide(&[ask(Op::Take(2))]);
     open.advance(1_000);
-    let back = open
-        .world
-        .decide_one(ask(Op::GiveBack(reply.receipt(0, 2))));
+    let back = open.world.decide_one(ask(Op::GiveBack(
+        reply.receipt(0, Op::Take(2)).expect("it was charged"),
+    )));
     assert_eq!(back.remaining, 3);
     assert_eq!(open.redis("EXISTS rate_limits").int(), 0);
     // Within the second before the window's own, and in the window.
@@ -82,18 +82,21 @@ fn what_is_given_back_may_be_taken_again() {
     open.advance(100_000);
     let second = open.world.decide(&[ask(Op::Take(1))]);
     open.advance(100_000);
-    open.world
-        .decide_one(ask(Op::GiveBack(first.receipt(0, 1))));
+    open.world.decide_one(ask(Op::GiveBack(
+        first.receipt(0, Op::Take(1)).expect("it was charged"),
+    )));
     assert_eq!(open.remaining(&bucket, &quota), 2);
     open.advance(2 * SECOND);
     let third = open.world.decide(&[ask(Op::Take(1))]);
     open.advance(SECOND);
-    open.world
-        .decide_one(ask(Op::GiveBack(third.receipt(0, 1))));
+    open.world.decide_one(ask(Op::GiveBack(
+        third.receipt(0, Op::Take(1)).expect("it was charged"),
+    )));
     assert_eq!(open.remaining(&bucket, &quota), 2);
     // From before the window's second nobody can tell any more which window it was: it stays.
-    open.world
-        .decide_one(ask(Op::GiveBack(second.receipt(0, 1))));
+    open.world.decide_one(ask(Op::GiveBack(
+        second.receipt(0, Op::Take(1)).expect("it was charged"),
+    )));
     assert_eq!(open.remaining(&bucket, &quota), 2);
     open.audit();
 }
@@ -113,6 +116,8 @@ fn nothing_is_given_back_to_another_window() {
     // The next window begins on the very second at which that one ended.
     open.advance(1);
     assert!(open.world.decide(&[ask(Op::Take(3))]).passed);
-    let back = open.world.decide_one(ask(Op::GiveBack(last.receipt(0, 2))));
+    let back = open.world.decide_one(ask(Op::GiveBack(
+        last.receipt(0, Op::Take(2)).expect("it was charged"),
+    )));
     assert_eq!(back.remaining, 0);
 }

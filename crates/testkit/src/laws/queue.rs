@@ -15,7 +15,7 @@ pub fn law_10_places_can_be_left(subject: &impl Subject) {
     let come = || {
         let reply = subject.decide(&[ask(Op::Take(1))]);
         let outcome = reply.outcomes.first().filter(|_| reply.passed)?;
-        Some((quota.place(outcome).wait_us, reply.receipt(0, 1)))
+        Some((quota.place(outcome).wait_us, reply.receipt(0, Op::Take(1))?))
     };
     let mut receipts: Vec<Receipt> = Vec::new();
     for expected_us in [0, 1_000_000, 2_000_000, 3_000_000] {

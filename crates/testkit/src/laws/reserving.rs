@@ -35,7 +35,7 @@ impl<'a, S: Subject> Reserved<'a, S> {
         Self {
             subject,
             mark: format!("law/{name}~mark/x").into_bytes(),
-            receipt: reply.receipt(0, cost),
+            receipt: reply.receipt(0, Op::Take(cost)).expect("it was charged"),
             bucket,
             quota,
         }

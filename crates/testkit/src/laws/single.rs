@@ -126,7 +126,7 @@ pub fn law_10_giving_back_is_safe(subject: &impl Subject) {
         };
         let reply = subject.decide(&[ask(Op::Take(2))]);
         assert!(reply.passed, "{name}");
-        let back = Op::GiveBack(reply.receipt(0, 2));
+        let back = Op::GiveBack(reply.receipt(0, Op::Take(2)).expect("it was charged"));
         let outcome = subject.decide_one(ask(back));
         assert!(outcome.is_allowed(), "{name}");
         assert_eq!(outcome.remaining, 3, "{name}: at once, it comes back whole");

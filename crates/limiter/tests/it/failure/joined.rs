@@ -3,6 +3,7 @@
 
 use super::{Instance, Wired, clock, config};
 use tidegate::Rules;
+use tidegate_core::Atomicity;
 
 /// `a` and `b` have the same key, and `c` another; `d` is joined with nothing.
 const JOINED: &str = "
@@ -26,8 +27,11 @@ fn apart() -> String {
 fn instance(keeps_policies: bool, yaml: &str) -> Instance {
     let clock = clock();
     let mut store = Wired::new(&clock);
-    store.takes_steps = true;
-    store.keeps_policies = keeps_policies;
+    store.atomicity = if keeps_policies {
+        Atomicity::PerPolicy
+    } else {
+        Atomicity::PerSubject
+    };
     Instance::over(store, clock, yaml)
 }
 

@@ -20,7 +20,9 @@ use tidegate::{
     Config, Decision, Limiter, ManualClock, MemoryStore, Request, Store, StoreError,
     StoreErrorKind, Timestamp,
 };
-use tidegate_core::{Answered, Ask, Hold, Inspection, Op, Outcome, Quota, Receipt, Reply, Wait};
+use tidegate_core::{
+    Ask, Atomicity, ChargedOutcome, Inspection, Op, Outcome, PartialAnswer, Quota, Reply, Wait,
+};
 use tidegate_testkit::laws::{Manual, Subject, block_on, law_12_unknown_is_an_error};
 
 /// A store of memory behind a wire that can be cut, wholly or for buckets of one limit. Shared by
@@ -38,9 +40,7 @@ pub(crate) struct Wired {
     /// Refuses everything as if it remembered a refusal: by the last bucket asked, knowing nothing
     /// of the others.
     remembers: Arc<AtomicBool>,
-    takes_steps: bool,
-    /// Whether all buckets of one policy lie together.
-    keeps_policies: bool,
+    atomicity: Atomicity,
     /// Whether all asks could be given back.
     refundable: Arc<Mutex<Vec<bool>>>,
 }
@@ -54,8 +54,7 @@ impl Wired {
             given_back: Arc::default(),
             corrupt: Arc::default(),
             remembers: Arc::default(),
-            takes_steps: false,
-            keeps_policies: false,
+            atomicity: Atomicity::WholeRequest,
             refundable: Arc::default(),
         }
     }
@@ -112,39 +111,20 @@ impl Wired {
         if !asks.iter().any(is_lost) {
             return Ok(self.memory.decide_now(asks));
         }
-        let (mut answers, mut charged) = (Vec::new(), Vec::new());
-        for ask in asks {
-            answers.push((!is_lost(ask)).then(|| {
-                let reply = self.memory.decide_now(std::slice::from_ref(ask));
-                if let (true, Op::Take(cost @ 1..)) = (reply.passed, ask.op) {
-                    charged.push((ask.bucket.to_vec(), *ask.quota, reply.receipt(0, cost)));
-                }
-                Answered {
-                    at: reply.at,
+        let answer = |ask: &Ask<'_>| {
+            let reply = self.memory.decide_now(std::slice::from_ref(ask));
+            PartialAnswer {
+                at: reply.at,
+                answer: ChargedOutcome {
                     outcome: reply.outcomes[0],
-                    charged: reply.passed
-                        && matches!(ask.op, Op::Take(_) | Op::Force(_) | Op::Debit(_)),
-                }
-            }));
-        }
-        let store = self.clone();
-        let hold = Hold::new(move || {
-            for (bucket, quota, receipt) in &charged {
-                store.give_back(bucket, quota, *receipt);
+                    units: reply.applied.units(0, ask.op),
+                },
             }
-        });
+        };
+        let answers = asks.iter().map(|ask| (!is_lost(ask)).then(|| answer(ask)));
         Err(StoreError::transient("a group did not answer")
             .with_kind(StoreErrorKind::Timeout)
-            .with_answers(answers.into(), Some(hold)))
-    }
-
-    fn give_back(&self, bucket: &[u8], quota: &Quota, receipt: Receipt) {
-        let name = String::from_utf8_lossy(bucket).into_owned();
-        self.given_back.lock().push((name, receipt.cost));
-        self.memory.decide_now(&[Ask {
-            op: Op::GiveBack(receipt),
-            ..Ask::look(bucket, quota)
-        }]);
+            .with_answers(answers.collect()))
     }
 
     /// The last refuses; how the others are was made up.
@@ -164,7 +144,7 @@ impl Wired {
                 mark: 0,
             };
         }
-        Reply::new(Timestamp::default(), false, outcomes)
+        Reply::unchanged(Timestamp::default(), false, outcomes)
     }
 }
 
@@ -202,12 +182,19 @@ impl Store for Wired {
         Ok(self.reach()?.reset_now(bucket, quota))
     }
 
-    fn takes_steps(&self) -> bool {
-        self.takes_steps
+    fn atomicity(&self) -> Atomicity {
+        self.atomicity
     }
 
-    fn takes_steps_within_a_policy(&self) -> bool {
-        self.takes_steps && !self.keeps_policies
+    fn refund(&self, asks: &[Ask<'_>]) {
+        for ask in asks {
+            let Op::GiveBack(receipt) = ask.op else {
+                panic!("refunds give back");
+            };
+            let name = String::from_utf8_lossy(ask.bucket).into_owned();
+            self.given_back.lock().push((name, receipt.cost));
+        }
+        self.memory.decide_now(asks);
     }
 }
 
@@ -284,23 +271,24 @@ fn the_store_of_these_tests_obeys_the_law() {
 }
 
 #[test]
-fn a_store_that_takes_steps_can_give_back_what_policies_take_from_several_groups() {
+fn a_store_of_several_steps_can_give_back_what_policies_take_from_several_groups() {
     let apart =
         "policies: [{name: a, limits: [{name: x, key: user, rate: 9/h}, {name: y, rate: 9/h}]}]";
     let together = "policies: [{name: a, limits: [{name: x, key: user, rate: 9/h}]}]";
-    for (takes_steps, yaml, reloaded, expected) in [
-        (false, apart, apart, [false, false]),
-        (true, apart, together, [true, false]),
-        (true, together, apart, [false, true]),
+    let (whole, steps) = (Atomicity::WholeRequest, Atomicity::PerSubject);
+    for (atomicity, yaml, reloaded, expected) in [
+        (whole, apart, apart, [false, false]),
+        (steps, apart, together, [true, false]),
+        (steps, together, apart, [false, true]),
     ] {
         let clock = clock();
         let mut store = Wired::new(&clock);
-        store.takes_steps = takes_steps;
+        store.atomicity = atomicity;
         let instance = Instance::over(store, clock, yaml);
         instance.ask();
         instance.limiter.reload(config(reloaded)).unwrap();
         instance.ask();
-        assert_eq!(*instance.store.refundable.lock(), expected, "{takes_steps}");
+        assert_eq!(*instance.store.refundable.lock(), expected, "{atomicity:?}");
     }
 }
 

@@ -25,7 +25,7 @@ use crate::sync::MutexGuard;
 use crate::table::Place;
 use crate::word;
 use smallvec::SmallVec;
-use tidegate_core::{Ask, Bucket, Clock, Meter, Op, Outcomes, Quota, Reply, Timestamp, step};
+use tidegate_core::{Ask, Bucket, Clock, Meter, Op, Quota, Reply, Timestamp, step};
 
 /// Requests over this many buckets need no allocation.
 const INLINE: usize = 4;
@@ -79,15 +79,8 @@ struct Plan<'a> {
 
 /// What was decided on copies, and the copies as they then are.
 struct Draft {
-    at: Timestamp,
-    passed: bool,
-    /// Whether at least forced charges were made.
-    taken: bool,
-    outcomes: Outcomes,
+    reply: Reply,
     buckets: Few<Bucket>,
-    /// Whether [a unit was taken](super::overflow::took_a_unit) from each of the buckets. Empty where
-    /// none of them is an overflow bucket.
-    took: Few<bool>,
 }
 
 /// What is locked while a request is decided.
@@ -106,10 +99,8 @@ impl<C: Clock> MemoryStore<C> {
     pub(super) fn decide_several(&self, asks: &[Ask<'_>], now: Timestamp) -> Reply {
         let mut plan = self.plan(asks, now);
         let mut draft = self.draft(asks, &mut plan, now);
-        if let Some(draft) = &draft
-            && self.changes_nothing(&plan, draft)
-        {
-            return draft.reply();
+        if let Some(draft) = draft.take_if(|draft| self.changes_nothing(&plan, draft)) {
+            return draft.reply;
         }
         let mut hold_all = false;
         loop {
@@ -217,7 +208,7 @@ impl<C: Clock> MemoryStore<C> {
         if let Some(overflow) = &mut locked.overflow {
             self.note_shared(overflow, asks, plan, &done);
         }
-        let (now, reply) = (done.at, done.reply());
+        let (now, reply) = (done.reply.at, done.reply);
         for ((target, word), bucket) in plan.targets.iter().zip(&locked.words).zip(done.buckets) {
             match target.home {
                 Home::Word { place, .. } => {
@@ -462,19 +453,8 @@ impl<C: Clock> MemoryStore<C> {
 impl Draft {
     /// Decides on `buckets`.
     fn of(asks: &[Ask<'_>], plan: &Plan<'_>, mut buckets: Few<Bucket>, now: Timestamp) -> Self {
-        let stepped = step::decide_telling(asks, &plan.places, &mut buckets, now);
-        Self {
-            at: now,
-            passed: stepped.passed,
-            taken: stepped.taken,
-            outcomes: stepped.outcomes,
-            buckets,
-            took: Few::new(),
-        }
-    }
-
-    fn reply(&self) -> Reply {
-        Reply::new(self.at, self.passed, self.outcomes.clone())
+        let reply = step::decide(asks, &plan.places, &mut buckets, now);
+        Self { reply, buckets }
     }
 }
 

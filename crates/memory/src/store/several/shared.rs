@@ -3,8 +3,8 @@
 use super::{Draft, Few, Home, Plan, Target};
 use crate::overflow::Overflow;
 use crate::store::MemoryStore;
-use crate::store::overflow::{charges, count, gives_back, took_a_unit, without_credit};
-use tidegate_core::{Ask, Bucket, Clock, Mode, Timestamp};
+use crate::store::overflow::{count, gives_back, without_credit};
+use tidegate_core::{Ask, Bucket, Clock, Timestamp};
 
 impl<C: Clock> MemoryStore<C> {
     /// Counts what the overflow buckets have decided, and remembers which keys they charged. They are
@@ -16,18 +16,20 @@ impl<C: Clock> MemoryStore<C> {
         plan: &Plan<'_>,
         done: &Draft,
     ) {
-        for ((ask, place), outcome) in asks.iter().zip(&plan.places).zip(done.outcomes.iter()) {
+        let reply = &done.reply;
+        let outcomes = reply.outcomes.iter();
+        for (nth, ((ask, place), outcome)) in
+            asks.iter().zip(&plan.places).zip(outcomes).enumerate()
+        {
             let (Some(target), Some(bucket)) = (plan.shared(*place), done.buckets.get(*place))
             else {
                 continue;
             };
-            count(overflow, ask, outcome, done.at);
-            let passed = done.passed && (ask.mode == Mode::Enforce || outcome.is_allowed());
-            let took = done.taken && done.took.get(*place) == Some(&true);
-            if charges(ask.op, passed, took) {
+            count(overflow, ask, outcome, reply.at);
+            if reply.applied.units(nth, ask.op) > 0 {
                 let name = self.overflow_of(&target.ask, target.fingerprint);
                 let key = self.fingerprint(ask.bucket, ask.quota);
-                overflow.note_charge((name, key), bucket, target.quota, done.at);
+                overflow.note_charge((name, key), bucket, target.quota, reply.at);
             }
         }
     }
@@ -53,19 +55,8 @@ impl Draft {
                 ..*ask
             })
             .collect();
-        let before: Few<Option<Bucket>> = (0..)
-            .zip(&buckets)
-            .map(|(place, bucket)| plan.shared(place).map(|_| bucket.clone()))
-            .collect();
         let mut draft = Self::of(&carried_out, plan, buckets, now);
-        let states = before.iter().zip(&draft.buckets).zip(&plan.targets);
-        draft.took = states
-            .map(|((before, after), target)| {
-                let before = before.as_ref();
-                before.is_some_and(|before| took_a_unit((before, after), target.quota, now))
-            })
-            .collect();
-        let outcomes = draft.outcomes.iter_mut();
+        let outcomes = draft.reply.outcomes.iter_mut();
         for ((ask, place), outcome) in asks.iter().zip(&plan.places).zip(outcomes) {
             if gives_back(ask.op) && plan.shared(*place).is_some() {
                 outcome.mark = 0;

@@ -184,13 +184,14 @@ impl Walk {
     }
 
     fn remember(&mut self, request: &Request, reply: &Reply) {
-        for (nth, (ask, outcome)) in request.asks.iter().zip(reply.outcomes.iter()).enumerate() {
+        for (ask, outcome) in request.asks.iter().zip(reply.outcomes.iter()) {
             self.last = Some((ask.quota, *outcome));
             if let RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) = ask.op
                 && cost > 0
                 && (reply.passed || is_forced(ask))
             {
-                self.taken.push(reply.receipt(nth, cost));
+                // Also of what was not charged: a receipt that is made up must not differ either.
+                self.taken.push(outcome.receipt(reply.at, cost));
             }
         }
     }

@@ -5,8 +5,7 @@ use crate::record::{self, Record};
 use crate::request::{Key, Request, RequestOp};
 use crate::script::record_id;
 use std::collections::BTreeMap;
-use tidegate_core::step::{self, Stepped};
-use tidegate_core::{Ask, Bucket, Meter, Mode, Op, Outcome, Quota, Reply, Timestamp};
+use tidegate_core::{Ask, Bucket, Meter, Outcome, Quota, Reply, Timestamp, step};
 
 /// What Redis should hold.
 #[derive(Default)]
@@ -60,19 +59,17 @@ impl Reference {
         }
         let asks: Vec<Ask<'_>> = request.asks.iter().filter_map(as_ask).collect();
         let reply = if asks.len() == request.asks.len() {
-            let before = buckets.clone();
-            let stepped = step::decide_telling(&asks, &places, &mut buckets, now);
+            let reply = step::decide(&asks, &places, &mut buckets, now);
             for (i, place) in places.iter().enumerate() {
-                let is_blocked = asks[i].op == Op::Block && buckets[*place] != before[*place];
-                held[*place].touched |= is_blocked || is_applied(&asks, &stepped, i, now);
+                held[*place].touched |= reply.applied.contains(i);
             }
-            Reply::new(now, stepped.passed, stepped.outcomes)
+            reply
         } else {
             let reading = buckets[0].reading(&held[0].quota, now);
             buckets[0] = Bucket::new(&held[0].quota);
             held[0].touched = true;
             let outcome = Outcome::of(tidegate_core::Wait::NONE, reading);
-            Reply::new(now, true, [outcome].into_iter().collect())
+            Reply::unchanged(now, true, [outcome].into_iter().collect())
         };
         for (n, key) in request.keys.iter().enumerate() {
             let written: Vec<(&Quota, &Bucket)> = held
@@ -104,25 +101,6 @@ fn as_ask(ask: &crate::request::OwnedAsk) -> Option<Ask<'_>> {
         limit: ask.limit,
         mode: ask.mode,
     })
-}
-
-/// Whether an ask did anything to its bucket; of a block its state tells.
-fn is_applied(asks: &[Ask<'_>], stepped: &Stepped, i: usize, now: Timestamp) -> bool {
-    let ask = &asks[i];
-    match ask.op {
-        Op::GiveBack(_) => true,
-        Op::Return { by, .. } => now <= by && stepped.taken,
-        Op::Take(0) | Op::Force(0) | Op::Debit(0) | Op::Look | Op::Test(_) | Op::Block => false,
-        _ if ask.mode == Mode::Shadow => {
-            let outcomes = stepped.outcomes.iter();
-            stepped.passed
-                && asks.iter().zip(outcomes).all(|(other, outcome)| {
-                    other.mode == Mode::Enforce || other.limit != ask.limit || outcome.is_allowed()
-                })
-        }
-        Op::Force(_) | Op::Debit(_) => stepped.taken,
-        _ => stepped.passed,
-    }
 }
 
 /// The value after a write: records in their order, those that are fresh left out, new ones last.

@@ -82,7 +82,7 @@ fn a_slow_node_does_not_make_the_receipts_of_the_others_late() {
     let reply = world::runtime().block_on(asked).expect("it ends");
     let reply = reply.expect("it answers, late");
     assert!(reply.passed && reply.at > other.at, "{reply:?}, {other:?}");
-    let receipt = reply.receipt(0, 20);
+    let receipt = reply.receipt(0, Op::Take(20)).expect("it was charged");
     assert_eq!(receipt.at, charged_at, "by the step that made it");
     let back = decide(Ask {
         op: Op::GiveBack(receipt),
@@ -96,7 +96,7 @@ fn a_slow_node_does_not_make_the_receipts_of_the_others_late() {
     assert_eq!(back.outcomes[0].remaining, exact);
     // The charge at the slow node found no debt either, and comes back whole.
     let back = decide(Ask {
-        op: Op::GiveBack(reply.receipt(1, 20)),
+        op: Op::GiveBack(reply.receipt(1, Op::Take(20)).expect("it was charged")),
         ..Ask::look(slow.as_bytes(), &quota)
     });
     assert_eq!(back.outcomes[0].remaining, burst);

@@ -1,0 +1,193 @@
+//! Asking the store, in one place: its answers, or those of this process where it does not answer.
+
+use crate::decision::{DecidedBy, Scene};
+use crate::error::CheckError;
+use crate::failure::Share;
+use crate::limiter::Limiter;
+use crate::reserving::Home;
+use crate::rules::Rules;
+use smallvec::SmallVec;
+use tidegate_core::{
+    Ask, Op, Outcome, PartialAnswer, Receipt, Reply, Store, StoreError, Timestamp,
+};
+use tidegate_policy::OnFailure;
+
+/// The answer to each ask of a request, and what they come to together.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    /// The instant of the decision, by the clock that decided.
+    pub(crate) at: Timestamp,
+    pub(crate) passed: bool,
+    pub(crate) decided_by: DecidedBy,
+    /// One for each ask, in order; `None` where neither the store nor this process decided it.
+    pub(crate) list: SmallVec<[Option<Answer>; 4]>,
+    /// Limits that refuse because their buckets are unknown, by their numbers among those met; after
+    /// them those in shadow mode that would. Where they decide, the first of them is reported.
+    pub(crate) denied: SmallVec<[usize; 1]>,
+    /// Of the limits met of which one that allows is enough, the one that speaks for those that
+    /// refuse; `None` where one does allow.
+    pub(crate) spokesman: Option<usize>,
+    /// The share of the quotas at which this process decided, if it did.
+    pub(crate) share: Option<Share>,
+}
+
+/// The answer to one ask.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answer {
+    pub(crate) outcome: Outcome,
+    /// The receipt of the charge, if one was made.
+    pub(crate) receipt: Option<Receipt>,
+    /// Where the bucket is.
+    pub(crate) home: Home,
+}
+
+impl Answer {
+    /// An answer that charged nothing.
+    pub(crate) fn free(outcome: Outcome) -> Self {
+        Self {
+            outcome,
+            receipt: None,
+            home: Home::Store,
+        }
+    }
+}
+
+impl Answers {
+    /// The store's own answers.
+    pub(crate) fn of(asks: &[Ask<'_>], reply: &Reply) -> Self {
+        Self {
+            list: each_of(asks, reply, Home::Store).map(Some).collect(),
+            ..Self::new(reply.at, reply.passed, DecidedBy::Store)
+        }
+    }
+
+    /// A refusal by answers of the store that charged nothing.
+    pub(crate) fn refused(
+        at: Timestamp,
+        outcomes: impl IntoIterator<Item = Option<Outcome>>,
+    ) -> Self {
+        let outcomes = outcomes.into_iter();
+        Self {
+            list: outcomes.map(|it| it.map(Answer::free)).collect(),
+            ..Self::new(at, false, DecidedBy::Store)
+        }
+    }
+
+    pub(crate) fn new(at: Timestamp, passed: bool, decided_by: DecidedBy) -> Self {
+        Self {
+            at,
+            passed,
+            decided_by,
+            list: SmallVec::new(),
+            denied: SmallVec::new(),
+            spokesman: None,
+            share: None,
+        }
+    }
+
+    /// Returns true if the store did not decide all of it.
+    pub(crate) fn is_fallback(&self) -> bool {
+        self.share.is_some()
+            || self.decided_by != DecidedBy::Store
+            || self.list.iter().any(Option::is_none)
+    }
+
+    /// The outcome of each ask.
+    pub(crate) fn outcomes(&self) -> impl Iterator<Item = Option<Outcome>> {
+        let outcome = |answer: &Option<Answer>| Some(answer.as_ref()?.outcome);
+        self.list.iter().map(outcome)
+    }
+}
+
+/// The answers of a reply.
+pub(crate) fn each_of<'a>(
+    asks: &'a [Ask<'_>],
+    reply: &'a Reply,
+    home: Home,
+) -> impl Iterator<Item = Answer> + 'a {
+    let outcomes = reply.outcomes.iter();
+    let numbered = asks.iter().zip(outcomes).enumerate();
+    numbered.map(move |(nth, (ask, outcome))| Answer {
+        outcome: *outcome,
+        receipt: reply.receipt(nth, ask.op),
+        home,
+    })
+}
+
+/// What asks fall back on where the store does not answer: the rules, and the limits that they belong to.
+#[derive(Clone, Copy)]
+pub(crate) struct FallbackTerms<'a> {
+    pub(crate) rules: &'a Rules,
+    /// Absent for asks of no limit.
+    pub(crate) scene: Option<&'a Scene<'a>>,
+}
+
+impl FallbackTerms<'_> {
+    /// Returns the `on_failure` of the limit that `ask` belongs to.
+    pub(crate) fn on_failure(&self, ask: &Ask<'_>) -> OnFailure {
+        let limit = self
+            .scene
+            .and_then(|scene| scene.nth(usize::from(ask.limit)));
+        self.rules.on_failure(limit)
+    }
+
+    /// Returns true if the limit of this number was met by a descriptor, which has its own answer.
+    pub(crate) fn is_described(&self, nth: usize) -> bool {
+        let met = self.scene.and_then(|scene| scene.meeting.met.get(nth));
+        met.is_some_and(|met| met.descriptor.is_some())
+    }
+}
+
+impl<S: Store> Limiter<S> {
+    /// Asks the store. Where it does not answer, or only in part, the `on_failure` of each limit decides.
+    pub(crate) async fn ask_store(
+        &self,
+        terms: FallbackTerms<'_>,
+        asks: &[Ask<'_>],
+    ) -> Result<Answers, CheckError> {
+        let reply = self.store().decide(asks).await;
+        self.answers(terms, asks, reply)
+    }
+
+    /// Returns the answers that `reply` comes to, and notes how the store is.
+    ///
+    /// What a store charged that answered only in part stays charged if the request passes, and is
+    /// refunded otherwise.
+    pub(crate) fn answers(
+        &self,
+        terms: FallbackTerms<'_>,
+        asks: &[Ask<'_>],
+        reply: Result<Reply, StoreError>,
+    ) -> Result<Answers, CheckError> {
+        let failover = self.failover();
+        let error = match reply {
+            Ok(reply) => {
+                if let Some(failover) = failover {
+                    failover.note(asks, &reply);
+                }
+                return Ok(Answers::of(asks, &reply));
+            }
+            Err(error) => error,
+        };
+        let answers = failover.and_then(|failover| failover.decide(terms, asks, &error));
+        if !answers.as_ref().is_some_and(|answers| answers.passed) {
+            self.refund_partial(asks, &error);
+        }
+        answers.ok_or_else(|| CheckError::Store(error))
+    }
+
+    /// Refunds what a store has charged that answered only in part.
+    fn refund_partial(&self, asks: &[Ask<'_>], error: &StoreError) {
+        let mut refunds: SmallVec<[Ask<'_>; 4]> = SmallVec::new();
+        for (ask, partial) in asks.iter().zip(error.answers()) {
+            let receipt = partial.as_ref().and_then(PartialAnswer::receipt);
+            refunds.extend(receipt.map(|receipt| Ask {
+                op: Op::GiveBack(receipt),
+                ..*ask
+            }));
+        }
+        if !refunds.is_empty() {
+            self.store().refund(&refunds);
+        }
+    }
+}
