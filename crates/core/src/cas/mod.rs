@@ -1,12 +1,11 @@
 //! A driver for stores that can only compare and swap.
 //!
-//! Many stores run no code of ours: they read keys, and write keys if nobody else has written them
-//! since (etcd, Consul, any SQL database). Implement
-//! [`CompareAndSwap`] for such a store, and [`CasStore`] makes a [`Store`](crate::Store) of it that keeps all laws.
+//! Many databases cannot run Tidegate's arithmetic. They read keys, and write keys if no other client has
+//! written them since (etcd, Consul, any SQL database). Implement [`CompareAndSwap`] for such a database,
+//! and [`CasStore`] makes a [`Store`](crate::Store) of it that keeps all laws.
 //!
-//! A decision takes two round trips if it charges anything, and one if it does not. Several callers on one
-//! bucket wait for each other: of those that decide at the same time one succeeds, and the others
-//! try again.
+//! A decision takes two round trips if it changes a bucket, and one if it does not. Of several callers that
+//! change one bucket at the same time one succeeds, and the others try again.
 
 mod codec;
 mod store;
@@ -23,13 +22,13 @@ use std::time::Duration;
 /// of its bands. It returns [`StoreError`] whenever it does not know the result, and never a guess. It
 /// must not retry a [`swap`](Self::swap) whose result it does not know.
 pub trait CompareAndSwap: Send + Sync {
-    /// Tells two writes of one key apart. A key that does not exist has a version as well.
+    /// Version of a key: no two writes of a key have the same. A key that does not exist has one as well.
     type Version: Send + Sync;
 
     /// Reads these keys, and then the time.
     ///
-    /// The values must be the latest that any instance has written (a linearizable read), but those of
-    /// several keys may be of different moments.
+    /// The values must be those of one moment, and the latest that any instance had written by then (a
+    /// linearizable read).
     fn read(
         &self,
         keys: &[Vec<u8>],
@@ -46,7 +45,7 @@ pub trait CompareAndSwap: Send + Sync {
     fn pause(&self, time: Duration) -> impl Future<Output = ()> + Send;
 }
 
-/// What [`CompareAndSwap::read`] found.
+/// Result of [`CompareAndSwap::read`].
 #[derive(Clone, Debug)]
 pub struct Snapshot<V> {
     /// The store's time if it has a clock, otherwise that of this instance. Read after the values.
@@ -84,7 +83,7 @@ pub enum KeyChange {
     Put {
         /// The value.
         value: Vec<u8>,
-        /// How long the value must be readable. The store removes it some time after that.
+        /// The least time that the value must be readable. The store removes it some time after that.
         keep_for: Duration,
     },
     /// Removes the key.

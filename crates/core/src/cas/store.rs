@@ -1,4 +1,4 @@
-//! Deciding on copies, and writing them if nobody else has written since.
+//! Decides on copies of buckets, and writes them if no other caller has written since.
 
 use super::codec::StoredBucket;
 use super::{CompareAndSwap, KeyChange, KeySwap, Snapshot};
@@ -21,7 +21,7 @@ const CLOCK_SKEW_MAX: Duration = Duration::from_secs(1);
 /// The key of [`Store::shared_secret`]. Those of buckets end in `/` and sixteen digits.
 const SECRET: &[u8] = b"secret";
 
-/// How long a secret is kept after it was read: a day, and a margin.
+/// Time that a secret is kept after it was read: a day, and a margin.
 const SECRET_KEPT: Duration = Duration::from_hours(25);
 
 /// A [`Store`] over [`CompareAndSwap`].
