@@ -34,3 +34,8 @@ pub mod laws;
 pub mod model;
 
 pub use cases::cases;
+
+/// The page about writing a store: its example must compile and keep the laws.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/your-own-store.md")]
+struct Page;

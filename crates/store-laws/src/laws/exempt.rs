@@ -1,4 +1,4 @@
-//! Laws that a store says it does not keep.
+//! Laws that a store does not keep, with the reason.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};

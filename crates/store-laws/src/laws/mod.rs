@@ -84,7 +84,7 @@ pub const LAWS: &[&str] = crate::store_laws!(@all names);
 /// With `if_there`, the function returns an `Option`: `None` if the store is not installed on this
 /// machine. The tests then pass without testing anything.
 ///
-/// A store that cannot keep a law says so, and why:
+/// A store that cannot keep a law names it, with the reason:
 ///
 /// ```text
 /// store_laws!(subject, except: [
