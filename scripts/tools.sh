@@ -203,7 +203,7 @@ need_schemathesis() {
     say "skipped: schemathesis $schemathesis_version, which could not be installed"
 }
 
-# etcd, which policy may come from. Tests pass over it if it is not there, and fail for it under CI.
+# etcd, which policy may come from and an example keeps buckets in. Tests pass over it if it is not there, and fail for it under CI.
 need_etcd() {
   [[ -n ${TIDEGATE_TEST_ETCD:-} ]] && return
   need_server etcd etcd-server || say "skipped: tests with etcd, which could not be installed"

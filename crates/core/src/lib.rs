@@ -12,6 +12,7 @@
 //! | [`outcome`] | the answer |
 //! | [`step`] | one atomic step over several buckets, all or nothing |
 //! | [`store`] | where buckets live: one trait and its laws |
+//! | [`cas`] | a store over any other that can compare and swap |
 //! | [`time`] | instants and waits, in microseconds |
 //! | [`clock`] | who tells the time |
 //!
@@ -37,6 +38,7 @@
 
 pub mod algorithm;
 pub mod ask;
+pub mod cas;
 pub mod clock;
 pub mod outcome;
 pub mod quota;

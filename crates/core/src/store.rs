@@ -13,7 +13,7 @@ use std::time::Duration;
 ///
 /// # Laws
 ///
-/// `tidegate-testkit` turns these into tests (`store_laws!`) that every store must pass.
+/// `tidegate-store-laws` turns these into tests (`store_laws!`) that every store must pass.
 ///
 /// 1. *All or nothing.* A request is decided against all its buckets in one atomic step. If an
 ///    enforced bucket refuses, no bucket is charged (but see laws 9 and 16).
@@ -27,7 +27,9 @@ use std::time::Duration;
 /// 6. *Honest refusals.* [`Outcome::wait`](crate::Outcome::wait) is the earliest moment at which
 ///    the same cost would pass if nobody else came; one tick earlier it would not.
 /// 7. *Free refusals.* Being refused costs nothing: the state after a refusal is the state before,
-///    but for forced charges and debits (law 9) and for blocks (law 16).
+///    but for forced charges and debits (law 9), for blocks (law 16), and for a state that is further
+///    ahead than its quota allows. Such a state is [settled](crate::Meter::settle), and written so even
+///    if the request is refused: otherwise it would refuse again from each later instant on.
 /// 8. *Shadows are silent.* A shadow bucket never refuses a request, and is charged only if the
 ///    request passes and its whole limit would have allowed it.
 /// 9. *Force charges.* An enforced [`Op::Force`](crate::Op::Force) or [`Op::Debit`](crate::Op::Debit)

@@ -7,6 +7,7 @@
 )]
 
 mod blocks; // the first refusal of a limit closes it, and nothing else does
+mod cas; // the compare-and-swap driver: the laws over a map, clocks that differ, failures
 mod change; // other numbers for the same buckets: kept, scaled or begun anew
 mod clock_back; // a clock that runs backwards: refuses longer, never over, and not for ever
 mod coarse; // quotas too large for microseconds

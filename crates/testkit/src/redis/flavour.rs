@@ -93,7 +93,7 @@ impl Flavour {
     }
 }
 
-fn in_path(name: &OsStr) -> Option<PathBuf> {
+pub(crate) fn in_path(name: &OsStr) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
         .map(|folder| folder.join(name))
@@ -106,6 +106,6 @@ fn installed(path: &str) -> Option<PathBuf> {
     Some(PathBuf::from(tools).join(path)).filter(|file| file.is_file())
 }
 
-fn in_ci() -> bool {
+pub(crate) fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false" && ci != "0")
 }

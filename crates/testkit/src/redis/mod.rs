@@ -28,7 +28,7 @@ mod access;
 mod audit;
 mod client;
 mod cluster;
-mod flavour;
+pub(crate) mod flavour;
 mod options;
 mod port;
 mod process;
@@ -36,7 +36,7 @@ mod proxy;
 mod reply;
 mod sentinel;
 mod server;
-mod undertaker;
+pub(crate) mod undertaker;
 mod wait;
 
 pub use access::{Access, Acl, Certificates, Login};

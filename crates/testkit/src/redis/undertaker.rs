@@ -27,9 +27,9 @@ rm -rf -- "$1"
 "#;
 
 /// One for each test process.
-pub(super) static UNDERTAKER: LazyLock<Undertaker> = LazyLock::new(Undertaker::hire);
+pub(crate) static UNDERTAKER: LazyLock<Undertaker> = LazyLock::new(Undertaker::hire);
 
-pub(super) struct Undertaker {
+pub(crate) struct Undertaker {
     folder: PathBuf,
     shell: Mutex<Child>,
 }
@@ -57,7 +57,7 @@ impl Undertaker {
     }
 
     /// A new folder; it goes with the process at the latest.
-    pub(super) fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = self.folder.join(number.to_string());
@@ -66,12 +66,12 @@ impl Undertaker {
     }
 
     /// The process is to end with ours.
-    pub(super) fn watch(&self, pid: u32) {
+    pub(crate) fn watch(&self, pid: u32) {
         self.tell('+', pid);
     }
 
     /// The process is about to end by itself; its number may soon be another's.
-    pub(super) fn forget(&self, pid: u32) {
+    pub(crate) fn forget(&self, pid: u32) {
         self.tell('-', pid);
     }
 
@@ -85,6 +85,6 @@ impl Undertaker {
 }
 
 /// Removes a folder that [`Undertaker::folder`] made.
-pub(super) fn remove(folder: &Path) {
+pub(crate) fn remove(folder: &Path) {
     drop(fs::remove_dir_all(folder));
 }

@@ -8,10 +8,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
-use std::process::Stdio;
 use std::time::Duration;
-use tokio::process::{Child, Command};
+use tidegate_testkit::etcd::Etcd as Server;
 use tokio::time::timeout;
 
 /// Within what all instances are to serve a change that one of them has made.
@@ -20,11 +18,10 @@ const SOON: Duration = Duration::from_secs(5);
 /// An etcd of one member, which ends when this does.
 pub(super) struct Etcd {
     pub(super) client: SocketAddr,
-    peer: SocketAddr,
+    server: Server,
     folder: Folder,
-    path: PathBuf,
-    process: Option<Child>,
-    secured: Option<Secured>,
+    /// The files that it was started with.
+    _certificates: Option<Certificates>,
 }
 
 /// A second door of etcd, for those alone who have a certificate.
@@ -34,88 +31,32 @@ struct Secured {
 }
 
 impl Etcd {
-    /// Nothing where it is not installed, for then a test is passed over; with `CI` set, where nothing
-    /// may be passed over, panics instead.
+    /// Nothing where it is not installed, for then a test is passed over.
     pub(super) async fn start() -> Option<Self> {
         Self::start_with(None).await
     }
 
-    #[expect(
-        clippy::print_stderr,
-        reason = "whoever runs tests is to know what was not"
-    )]
     async fn start_with(secured: Option<Secured>) -> Option<Self> {
-        let Some(path) = find() else {
-            let missing = "etcd is not installed: ./scripts/test installs it, or set TIDEGATE_TEST_ETCD to its path";
-            let in_ci = std::env::var_os("CI")
-                .is_some_and(|ci| !ci.is_empty() && ci != "false" && ci != "0");
-            assert!(!in_ci, "{missing}");
-            eprintln!("skipped: {missing}");
-            return None;
-        };
-        let mut etcd = Self {
-            client: free(),
-            peer: free(),
-            folder: Folder::make(),
-            path,
-            process: None,
-            secured,
-        };
-        etcd.run().await;
-        Some(etcd)
-    }
-
-    async fn run(&mut self) {
-        let data = self.folder.write("here", "").replace("here", "data");
-        let (client, peer) = (
-            format!("http://{}", self.client),
-            format!("http://{}", self.peer),
-        );
-        let mut command = Command::new(&self.path);
-        let mut clients = client.clone();
+        let (mut urls, mut more) = (Vec::new(), Vec::new());
         if let Some(Secured {
             address,
             certificates,
-        }) = &self.secured
+        }) = &secured
         {
-            clients = format!("{client},https://{address}");
             let [cert, key, ca] = ["cert.pem", "key.pem", "ca.pem"].map(|it| certificates.path(it));
-            command.args(["--cert-file", &cert, "--key-file", &key]);
-            command.args(["--client-cert-auth", "--trusted-ca-file", &ca]);
+            urls.push(format!("https://{address}"));
+            more.push("--client-cert-auth".to_owned());
+            let files = [("cert", cert), ("key", key), ("trusted-ca", ca)];
+            more.extend(files.map(|(name, path)| format!("--{name}-file={path}")));
         }
-        let child = command
-            .args(["--name", "one", "--data-dir", &data, "--log-level", "error"])
-            .args([
-                "--listen-client-urls",
-                &clients,
-                "--advertise-client-urls",
-                &clients,
-            ])
-            .args([
-                "--listen-peer-urls",
-                &peer,
-                "--initial-advertise-peer-urls",
-                &peer,
-            ])
-            .args(["--initial-cluster", &format!("one={peer}")])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .kill_on_drop(true)
-            .spawn();
-        self.process = Some(child.unwrap());
-        // It elects itself before it answers.
-        while self
-            .call("kv/range", &json!({ "key": "AA==" }))
-            .await
-            .is_none()
-        {
-            tokio::task::yield_now().await;
-        }
-    }
-
-    async fn stop(&mut self) {
-        let mut process = self.process.take().unwrap();
-        process.kill().await.unwrap();
+        let start = move || Server::start_with(&urls, &more);
+        let server = tokio::task::spawn_blocking(start).await.unwrap()?;
+        Some(Self {
+            client: server.address(),
+            server,
+            folder: Folder::make(),
+            _certificates: secured.map(|it| it.certificates),
+        })
     }
 
     pub(super) async fn call(&self, path: &str, body: &Value) -> Option<Value> {
@@ -157,16 +98,6 @@ impl Etcd {
     }
 }
 
-fn find() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("TIDEGATE_TEST_ETCD") {
-        return Some(path.into());
-    }
-    ["/usr/bin/etcd", "/usr/local/bin/etcd"]
-        .iter()
-        .map(PathBuf::from)
-        .find(|it| it.is_file())
-}
-
 /// An address that nobody has.
 fn free() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0")
@@ -200,10 +131,10 @@ async fn an_etcd_that_goes_away_leaves_what_it_said_and_is_read_again_when_it_is
     etcd.set("policy/api", "{}").await;
     program.process.logs(REFUSED, ("source", "etcd")).await;
     assert_eq!(program.band("api").await, "5/s");
-    etcd.stop().await;
+    etcd.server.kill();
     program.process.logs(AWAY, ("source", "etcd")).await;
     assert_eq!(program.band("api").await, "5/s");
-    etcd.run().await;
+    etcd.server.restart();
     let version = etcd.set("policy/api", &policy("api", "6/s")).await;
     program.serves("etcd", &version).await;
     assert_eq!(program.band("api").await, "6/s");

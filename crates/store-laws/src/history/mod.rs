@@ -22,7 +22,7 @@ use crate::model::{ModelAlgorithm, ModelBucket, ModelQuota};
 ///
 /// ```
 /// use tidegate_core::Quota;
-/// use tidegate_testkit::history::History;
+/// use tidegate_store_laws::history::History;
 ///
 /// let two_a_second = Quota::new(2, 1_000_000).build()?;
 /// let mut history = History::default();

@@ -8,7 +8,7 @@
 /// If the variable holds anything but a number: a typo must not shrink a proof.
 ///
 /// ```
-/// assert!(tidegate_testkit::cases(3_000) <= 3_000);
+/// assert!(tidegate_store_laws::cases(3_000) <= 3_000);
 /// ```
 #[expect(
     clippy::disallowed_methods,

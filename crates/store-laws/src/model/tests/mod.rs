@@ -1,11 +1,11 @@
-//! The model against the vectors, against itself, and against tables worked out by hand.
+//! The model against itself, and against tables worked out by hand. (`tidegate-testkit` has it against the
+//! vectors.)
 
 mod bucketed_window;
 mod force;
 mod give_back;
 mod laws;
 mod requests;
-mod vectors;
 
 use super::{ModelAlgorithm, ModelAnswer, ModelBucket, ModelQuota};
 

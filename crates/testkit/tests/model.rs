@@ -1,14 +1,35 @@
 //! The model must reproduce the vectors, to the letter.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "the helpers of tests fail by panicking, as tests do"
+)]
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::super::{ModelRequest, decide_all};
-use super::{ModelAlgorithm, ModelBucket, ModelQuota, quota, token_bucket};
-use crate::vectors;
+use tidegate_testkit::model::{ModelAlgorithm, ModelBucket, ModelQuota, ModelRequest, decide_all};
+use tidegate_testkit::vectors;
 
 const SECOND: u64 = 1_000_000;
+
+fn quota(algorithm: ModelAlgorithm, amount: u64, period_us: u64) -> ModelQuota {
+    ModelQuota {
+        algorithm,
+        amount,
+        period_us,
+        burst: amount,
+        overdraft: 0,
+    }
+}
+
+fn token_bucket(amount: u64, period_us: u64, burst: u64) -> ModelQuota {
+    ModelQuota {
+        burst,
+        ..quota(ModelAlgorithm::TokenBucket, amount, period_us)
+    }
+}
 
 /// Replays a vector against one bucket per address and band. `bands` are those of its
 /// configuration, as written and as meant.
