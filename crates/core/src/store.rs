@@ -39,8 +39,9 @@ use std::time::Duration;
 /// 10. *Giving back is safe.* [`Op::GiveBack`](crate::Op::GiveBack) is carried out before anything
 ///     else of its request, and in any case; it never makes room that the quota would not have
 ///     had, had the units never been taken.
-/// 11. *In order.* The reply has one outcome for each ask, in the order of the asks; a bucket asked
-///     for twice is charged twice, the enforced asks before the shadows.
+/// 11. *In order.* The reply has one outcome for each ask, in the order of the asks, and lists those
+///     that changed their buckets ([`Reply::applied`]); a bucket asked for twice is charged twice, the
+///     enforced asks before the shadows.
 /// 12. *Unknown is an error.* A store that cannot tell returns [`StoreError`], never a guess.
 /// 13. *Once is once.* An [`Op::Return`](crate::Op::Return) beside an enforced take that refuses
 ///     changes nothing: with a take that only one can win, it happens once however often it is sent.

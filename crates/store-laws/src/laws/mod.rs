@@ -58,7 +58,8 @@ pub use reserving::{
 };
 pub use several::{
     law_1_all_or_nothing, law_8_shadows_are_silent, law_9_debits_are_charged_though_refused,
-    law_9_force_charges, law_11_in_order, law_11_twice_is_twice,
+    law_9_force_charges, law_11_in_order, law_11_the_reply_lists_what_was_charged,
+    law_11_twice_is_twice,
 };
 pub use single::{
     law_2_burst_1_refuses, law_3_one_clock, law_5_as_long_as_it_matters, law_6_honest_refusals,
@@ -122,6 +123,7 @@ macro_rules! store_laws {
             law_10_places_can_be_left
             law_10_what_was_taken_last_comes_back
             law_11_in_order
+            law_11_the_reply_lists_what_was_charged
             law_11_twice_is_twice
             law_13_a_mark_is_taken_once
             law_14_returning_waits_for_its_turn

@@ -236,6 +236,48 @@ pub fn law_11_in_order(subject: &impl Subject) {
     assert!(subject.decide(&[]).passed, "a request of nothing passes");
 }
 
+/// The reply has a receipt for each ask that was charged, with the units taken, and for no other.
+pub fn law_11_the_reply_lists_what_was_charged(subject: &impl Subject) {
+    let charged = |asks: &[Ask<'_>]| -> Vec<u64> {
+        let reply = subject.decide(asks);
+        let units = |(nth, ask): (usize, &Ask<'_>)| {
+            let receipt = reply.receipt(nth, ask.op);
+            receipt.map_or(0, |receipt| receipt.cost)
+        };
+        asks.iter().enumerate().map(units).collect()
+    };
+    for (name, quota) in every_kind() {
+        let [one, two] = ["one", "two"].map(|it| format!("charged {name} {it}").into_bytes());
+        let ask = |bucket, op| Ask {
+            op,
+            ..Ask::look(bucket, &quota)
+        };
+        let shadow = |bucket, cost| Ask {
+            mode: Mode::Shadow,
+            limit: 1,
+            ..Ask::take(bucket, &quota, cost)
+        };
+        let free = [Op::Look, Op::Test(1), Op::Take(0)].map(|op| ask(&two[..], op));
+        let asks = [&[ask(&one[..], Op::Take(2))], &free[..]].concat();
+        assert_eq!(charged(&asks), [2, 0, 0, 0], "{name}");
+        let asks = [ask(&two[..], Op::Take(1)), ask(&one[..], Op::Take(2))];
+        assert_eq!(charged(&asks), [0, 0], "{name}: one refuses");
+        let asks = [ask(&two[..], Op::Take(1)), shadow(&one[..], 2)];
+        assert_eq!(charged(&asks), [1, 0], "{name}: the shadow would refuse");
+        let asks = [ask(&two[..], Op::Take(1)), shadow(&one[..], 1)];
+        assert_eq!(charged(&asks), [1, 1], "{name}");
+    }
+    let spec = Quota::new(1, 1_000_000).burst(3).overdraft(2);
+    let quota = spec.build().expect("it fits");
+    for (cost, units) in [(4, 4), (9, 1), (1, 0)] {
+        let force = Ask {
+            op: Op::Force(cost),
+            ..Ask::look(b"cut", &quota)
+        };
+        assert_eq!(charged(&[force]), [units], "down to the overdraft");
+    }
+}
+
 /// A bucket asked for twice is charged twice, or not at all.
 pub fn law_11_twice_is_twice(subject: &impl Subject) {
     for (name, quota) in every_kind() {
