@@ -13,9 +13,10 @@ use crate::{Ask, Bucket, Meter, Mode, Op, Outcome, Outcomes, Quota, Receipt, Tim
 /// [`Op::Debit`].
 #[inline]
 pub fn decide_one<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) -> Outcome {
-    match op {
-        Op::Take(cost) if cost > 0 => bucket.take(quota, cost, now),
-        _ => decide_plainly(quota, bucket, op, now),
+    if let Op::Take(cost @ 1..) = op {
+        bucket.take(quota, cost, now)
+    } else {
+        decide_plainly(quota, bucket, op, now)
     }
 }
 
@@ -36,7 +37,7 @@ pub(crate) fn decide_plainly<M: Meter>(
     let mut needed = wait(quota, bucket, op, 0, now);
     if needed.is_none() {
         apply(quota, bucket, op, now);
-    } else if is_forced(op) {
+    } else if op.is_forced() {
         apply(quota, bucket, op, now);
         // It was charged though it refused, so the wait has grown.
         needed = wait(quota, bucket, op, 0, now);
@@ -93,7 +94,7 @@ pub fn decide_telling(
         let wait = wait_of(asks, places, buckets, i, now);
         if ask.mode == Mode::Enforce && !wait.is_none() {
             passed = false;
-            taken &= is_forced(ask.op);
+            taken &= ask.op.is_forced();
         }
         if let Some(outcome) = outcomes.get_mut(i) {
             outcome.wait = wait;
@@ -121,7 +122,7 @@ pub fn decide_telling(
     }
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
         if let (Some(bucket), Some(outcome)) = (buckets.get(*place), outcomes.get_mut(i)) {
-            let is_charged = is_forced(ask.op) && taken && ask.mode == Mode::Enforce;
+            let is_charged = ask.op.is_forced() && taken && ask.mode == Mode::Enforce;
             let wait = if is_charged && !outcome.is_allowed() {
                 // It was charged though it refused, so the wait has grown.
                 wait_of(asks, places, buckets, i, now)
@@ -231,10 +232,7 @@ fn cost_beside(asks: &[Ask<'_>], places: &[usize], i: usize) -> u64 {
         .zip(places)
         .enumerate()
         .filter(|(j, (ask, other))| Some(*other) == place && comes_first(*j, ask.mode))
-        .fold(0, |sum, (_, (ask, _))| match ask.op {
-            Op::Take(cost) | Op::Force(cost) | Op::Debit(cost) => cost.saturating_add(sum),
-            Op::Look | Op::Test(_) | Op::GiveBack(_) | Op::Return { .. } | Op::Block => sum,
-        })
+        .fold(0, |sum, (_, (ask, _))| ask.op.cost().saturating_add(sum))
 }
 
 #[inline]
@@ -255,18 +253,10 @@ fn wait<M: Meter>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp
     }
 }
 
-/// Whether `op` is charged even where it refuses itself, and so keeps no other such charge back.
-fn is_forced(op: Op) -> bool {
-    matches!(op, Op::Force(_) | Op::Debit(_))
-}
-
 /// What `op` gives back if it is carried out now.
 fn credited(op: Op, now: Timestamp) -> Option<Receipt> {
-    match op {
-        Op::GiveBack(receipt) => Some(receipt),
-        Op::Return { receipt, by } if now <= by => Some(receipt),
-        _ => None,
-    }
+    let is_late = matches!(op, Op::Return { by, .. } if now > by);
+    op.receipt().filter(|_| !is_late)
 }
 
 #[inline]

@@ -112,5 +112,5 @@ fn closed(taken: &Outcome) -> Outcome {
     } else {
         taken.wait
     };
-    Outcome { wait, ..*taken }
+    taken.with_wait(wait)
 }

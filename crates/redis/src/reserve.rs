@@ -119,7 +119,7 @@ impl Verdict {
                     verdict.taken &= is_forced(ask);
                 }
                 Mode::Shadow if refuses => verdict.shadows_refusing.push(ask.limit),
-                _ => {}
+                Mode::Enforce | Mode::Shadow => {}
             }
         }
         verdict
@@ -243,14 +243,16 @@ fn refund(part: &Part, verdict: &Verdict) -> Option<Refund> {
 fn is_known_whole(ask: &OwnedAsk, answer: &Answer, part: &Part, nth: usize) -> bool {
     let before = answer.before.as_ref().and_then(|before| before.get(nth));
     match ask.op {
-        RequestOp::Engine(Op::Force(cost) | Op::Debit(cost)) => {
+        RequestOp::Engine(op) if op.is_forced() => {
             let room = match before.map_or(0, |before| before.remaining) {
                 0 => 0,
                 left => left.saturating_add(ask.quota.overdraft()),
             };
-            cost.saturating_add(cost_beside(&part.group.request, nth)) <= room
+            op.cost()
+                .saturating_add(cost_beside(&part.group.request, nth))
+                <= room
         }
-        _ => true,
+        RequestOp::Engine(_) | RequestOp::Drop | RequestOp::Inspect => true,
     }
 }
 

@@ -44,20 +44,10 @@ impl Failover {
 
 /// The answer of a bucket that nobody has touched.
 fn untouched(ask: &Ask<'_>) -> Outcome {
-    Outcome {
-        remaining: ask.quota.capacity(),
-        wait: Wait::NONE,
-        reset_us: 0,
-        mark: 0,
-    }
+    Outcome::new(ask.quota.capacity(), Wait::NONE, 0)
 }
 
 /// The answer where nobody knows, and nothing is to pass: by then the store may be there again.
 fn refused() -> Outcome {
-    Outcome {
-        remaining: 0,
-        wait: Wait::from_micros(COME_BACK_US),
-        reset_us: COME_BACK_US,
-        mark: 0,
-    }
+    Outcome::new(0, Wait::from_micros(COME_BACK_US), COME_BACK_US)
 }

@@ -19,9 +19,10 @@ pub(super) type Parts = SmallVec<[Part; 4]>;
 
 /// How much an ask takes, if it takes anything.
 pub(crate) fn cost_of(op: Op) -> Option<u64> {
-    match op {
-        Op::Take(cost @ 1..) => Some(cost),
-        _ => None,
+    if let Op::Take(cost @ 1..) = op {
+        Some(cost)
+    } else {
+        None
     }
 }
 

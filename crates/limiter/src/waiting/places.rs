@@ -112,7 +112,7 @@ fn leave(question: &Question<'_>, ask: &Ask<'_>) -> Option<Permit> {
 }
 
 /// An outcome in the terms of `quota`, and how long until the turn of what was charged.
-fn plain(quota: &Quota, is_place: bool, outcome: Outcome) -> (Outcome, u64) {
+fn plain(quota: &Quota, is_place: bool, mut outcome: Outcome) -> (Outcome, u64) {
     if !is_place {
         return (outcome, 0);
     }
@@ -122,10 +122,7 @@ fn plain(quota: &Quota, is_place: bool, outcome: Outcome) -> (Outcome, u64) {
     } else {
         0
     };
-    let outcome = Outcome {
-        remaining: place.remaining,
-        ..outcome
-    };
+    outcome.remaining = place.remaining;
     (outcome, wait_us)
 }
 
@@ -133,8 +130,5 @@ fn refused_until(outcome: Outcome, wait_us: u64) -> Outcome {
     if wait_us == 0 {
         return outcome;
     }
-    Outcome {
-        wait: Wait::from_micros(wait_us),
-        ..outcome
-    }
+    outcome.with_wait(Wait::from_micros(wait_us))
 }

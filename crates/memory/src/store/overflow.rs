@@ -23,9 +23,9 @@ impl<C: Clock> MemoryStore<C> {
         let now = self.unless_late(&overflow, now);
         let mut bucket = overflow.take(name, ask.quota, now);
         let now = self.settle([(&mut bucket, ask.quota)], now);
-        let before = matches!(ask.op, Op::Force(_) | Op::Debit(_)).then(|| bucket.clone());
+        let before = ask.op.is_forced().then(|| bucket.clone());
         let mut outcome = step::decide_one(ask.quota, &mut bucket, without_credit(ask.op), now);
-        if gives_back(ask.op) {
+        if ask.op.receipt().is_some() {
             outcome.mark = 0;
         }
         count(&mut overflow, ask, &outcome, now);
@@ -119,7 +119,7 @@ impl<C: Clock> MemoryStore<C> {
 
 /// Counts what an overflow bucket has decided.
 pub(super) fn count(overflow: &mut Overflow, ask: &Ask<'_>, outcome: &Outcome, now: Timestamp) {
-    if !gives_back(ask.op) {
+    if ask.op.receipt().is_none() {
         let (scope, subject) = parts(ask);
         overflow.count(outcome, (scope, network(subject)), now);
     }
@@ -131,25 +131,16 @@ fn parts<'a>(ask: &Ask<'a>) -> (&'a [u8], &'a [u8]) {
     parts.unwrap_or((&[], ask.bucket))
 }
 
-/// Whether the operation gives units back.
-pub(super) fn gives_back(op: Op) -> bool {
-    matches!(op, Op::GiveBack(_) | Op::Return { .. })
-}
-
 /// The operation as it is carried out on an overflow bucket. Nothing is credited there: the charge may
 /// have been made elsewhere, and then the units would be other keys'.
 pub(super) fn without_credit(op: Op) -> Op {
-    if gives_back(op) { Op::Look } else { op }
+    op.receipt().map_or(op, |_| Op::Look)
 }
 
 /// Whether the key of an operation is to be remembered: `passed` if the request passed, `took` if forced
 /// charges were made and at least [a unit](took_a_unit) was taken.
 pub(super) fn charges(op: Op, passed: bool, took: bool) -> bool {
-    match op {
-        Op::Take(1..) => passed,
-        Op::Force(1..) | Op::Debit(1..) => took,
-        _ => false,
-    }
+    op.cost() > 0 && if op.is_forced() { took } else { passed }
 }
 
 /// Whether a forced charge took a unit from a bucket that is now the second of `states` and was the first.
@@ -166,7 +157,7 @@ pub(super) fn took_a_unit(states: (&Bucket, &Bucket), quota: &Quota, now: Timest
             before != after && at_most_us.saturating_mul(quota.amount()) > quota.period_us()
         }
         // They count whole units.
-        _ => before != after,
+        Bucket::Fixed(_) | Bucket::Sliding(_) | Bucket::Log(_) => before != after,
     }
 }
 

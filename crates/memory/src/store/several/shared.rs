@@ -3,7 +3,7 @@
 use super::{Draft, Few, Home, Plan, Target};
 use crate::overflow::Overflow;
 use crate::store::MemoryStore;
-use crate::store::overflow::{charges, count, gives_back, took_a_unit, without_credit};
+use crate::store::overflow::{charges, count, took_a_unit, without_credit};
 use tidegate_core::{Ask, Bucket, Clock, Mode, Timestamp};
 
 impl<C: Clock> MemoryStore<C> {
@@ -67,7 +67,7 @@ impl Draft {
             .collect();
         let outcomes = draft.outcomes.iter_mut();
         for ((ask, place), outcome) in asks.iter().zip(&plan.places).zip(outcomes) {
-            if gives_back(ask.op) && plan.shared(*place).is_some() {
+            if ask.op.receipt().is_some() && plan.shared(*place).is_some() {
                 outcome.mark = 0;
             }
         }
