@@ -180,7 +180,7 @@ fuzz_target!(|input: Input| {
                     let cost = u128::from(receipt.cost) * u128::from(part) / 256;
                     let cost = cost.try_into().unwrap_or(u64::MAX);
                     Op::Return {
-                        receipt: Receipt { cost, ..receipt },
+                        receipt: receipt.with_cost(cost),
                         by: at.plus(by.into()),
                     }
                 }

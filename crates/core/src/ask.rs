@@ -94,7 +94,8 @@ pub enum Op {
 }
 
 impl Op {
-    /// Returns the units that it charges if it is carried out in full.
+    /// Returns the units that are charged if it is carried out; 0 if it takes none, or only where a limit
+    /// refuses.
     #[inline]
     pub const fn cost(self) -> u64 {
         match self {
@@ -102,10 +103,38 @@ impl Op {
             Self::Look | Self::Test(_) | Self::GiveBack(_) | Self::Return { .. } | Self::Block => 0,
         }
     }
+
+    /// Returns `true` if it is charged even where it refuses itself, and so keeps no other such charge
+    /// back.
+    pub fn is_forced(self) -> bool {
+        match self {
+            Self::Force(_) | Self::Debit(_) => true,
+            Self::Look
+            | Self::Take(_)
+            | Self::GiveBack(_)
+            | Self::Test(_)
+            | Self::Return { .. }
+            | Self::Block => false,
+        }
+    }
+
+    /// Returns the receipt of the units that it gives back, if it does.
+    pub fn receipt(self) -> Option<Receipt> {
+        match self {
+            Self::GiveBack(receipt) | Self::Return { receipt, .. } => Some(receipt),
+            Self::Look
+            | Self::Take(_)
+            | Self::Force(_)
+            | Self::Debit(_)
+            | Self::Test(_)
+            | Self::Block => None,
+        }
+    }
 }
 
 /// What giving back needs to know of a charge. [`Reply::receipt`](crate::Reply::receipt) makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Receipt {
     /// The store's instant at which the units were taken.
     pub at: Timestamp,
@@ -157,6 +186,12 @@ impl Receipt {
     /// ```
     pub fn latest(cost: u64) -> Self {
         Self::by_the_clock(Timestamp::from_micros(u64::MAX), cost)
+    }
+
+    /// Returns the receipt of `cost` units, as a part of what was taken.
+    #[must_use]
+    pub fn with_cost(self, cost: u64) -> Self {
+        Self { cost, ..self }
     }
 
     /// Whether it means what was taken last, whenever that was.

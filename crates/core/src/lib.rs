@@ -35,6 +35,8 @@
 //! # Ok::<(), tidegate_core::QuotaError>(())
 //! ```
 #![warn(clippy::arithmetic_side_effects, clippy::as_conversions)]
+// A new algorithm, operation or state is an error wherever it matters, and nowhere a guess.
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
 
 pub mod algorithm;
 pub mod ask;

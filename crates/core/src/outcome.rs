@@ -4,6 +4,7 @@ use crate::{Reading, Receipt, Timestamp, Wait};
 
 /// What one bucket answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Outcome {
     /// Whole units left: after the charge, if one was made.
     pub remaining: u64,
@@ -24,6 +25,17 @@ impl Outcome {
         self.wait.is_none()
     }
 
+    /// The answer of a bucket that counts no credits.
+    #[inline]
+    pub fn new(remaining: u64, wait: Wait, reset_us: u64) -> Self {
+        Self {
+            remaining,
+            wait,
+            reset_us,
+            mark: 0,
+        }
+    }
+
     /// The answer of a bucket that reads `reading` and makes the cost wait for `wait`.
     #[inline]
     pub fn of(wait: Wait, reading: Reading) -> Self {
@@ -33,6 +45,12 @@ impl Outcome {
             reset_us: reading.reset_us,
             mark: reading.mark,
         }
+    }
+
+    /// Returns the same answer with another wait.
+    #[must_use]
+    pub fn with_wait(self, wait: Wait) -> Self {
+        Self { wait, ..self }
     }
 
     /// What a later [`Op::GiveBack`](crate::Op::GiveBack) of `cost` units needs, which were charged

@@ -4,6 +4,7 @@ use crate::{ChargedOutcome, Op, Outcomes, Receipt, Timestamp};
 
 /// The reply to a request.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Reply {
     /// The store's instant at which the request was decided; the last, if its asks were decided at
     /// several.

@@ -26,13 +26,12 @@ pub fn charge_one<M: Meter>(
     op: Op,
     now: Timestamp,
 ) -> ChargedOutcome {
-    match op {
-        Op::Take(cost) if cost > 0 => {
-            let outcome = bucket.take(quota, cost, now);
-            let units = if outcome.is_allowed() { cost } else { 0 };
-            ChargedOutcome { outcome, units }
-        }
-        _ => decide_plainly(quota, bucket, op, now),
+    if let Op::Take(cost @ 1..) = op {
+        let outcome = bucket.take(quota, cost, now);
+        let units = if outcome.is_allowed() { cost } else { 0 };
+        ChargedOutcome { outcome, units }
+    } else {
+        decide_plainly(quota, bucket, op, now)
     }
 }
 
@@ -55,7 +54,7 @@ pub(crate) fn decide_plainly<M: Meter>(
     let mut units = 0;
     if needed.is_none() {
         units = apply(quota, bucket, op, now);
-    } else if is_forced(op) {
+    } else if op.is_forced() {
         units = apply(quota, bucket, op, now);
         // It was charged though it refused, so the wait has grown.
         needed = wait(quota, bucket, op, 0, now);
@@ -88,7 +87,7 @@ pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: T
         let wait = wait_of(asks, places, buckets, i, now);
         if ask.mode == Mode::Enforce && !wait.is_none() {
             reply.passed = false;
-            taken &= is_forced(ask.op);
+            taken &= ask.op.is_forced();
         }
         if let Some(outcome) = reply.outcomes.get_mut(i) {
             outcome.wait = wait;
@@ -119,7 +118,7 @@ pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: T
     }
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
         if let (Some(bucket), Some(outcome)) = (buckets.get(*place), reply.outcomes.get_mut(i)) {
-            let wait = if is_forced(ask.op) && !outcome.is_allowed() && reply.applied.contains(i) {
+            let wait = if ask.op.is_forced() && !outcome.is_allowed() && reply.applied.contains(i) {
                 // It was charged though it refused, so the wait has grown.
                 wait_of(asks, places, buckets, i, now)
             } else {
@@ -241,30 +240,29 @@ fn wait<M: Meter>(quota: &Quota, bucket: &M, op: Op, beside: u64, now: Timestamp
     }
 }
 
-/// Whether `op` is charged even where it refuses itself, and so keeps no other such charge back.
-fn is_forced(op: Op) -> bool {
-    matches!(op, Op::Force(_) | Op::Debit(_))
-}
-
 /// What `op` gives back if it is carried out now.
 fn credited(op: Op, now: Timestamp) -> Option<Receipt> {
-    match op {
-        Op::GiveBack(receipt) => Some(receipt),
-        Op::Return { receipt, by } if now <= by => Some(receipt),
-        _ => None,
-    }
+    let is_late = matches!(op, Op::Return { by, .. } if now > by);
+    op.receipt().filter(|_| !is_late)
 }
 
 /// Charges `op`, and returns the whole units charged.
 #[inline]
 fn apply<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestamp) -> u64 {
     match op {
-        Op::Force(cost) | Op::Debit(cost) if cost > 0 => bucket.force(quota, cost, now),
-        Op::Take(cost) if cost > 0 => {
+        // What is given back has been already, or is in its turn; a block is charged by a refusal.
+        Op::Look
+        | Op::Test(_)
+        | Op::GiveBack(_)
+        | Op::Return { .. }
+        | Op::Block
+        | Op::Take(0)
+        | Op::Force(0)
+        | Op::Debit(0) => 0,
+        Op::Take(cost) => {
             bucket.charge(quota, cost, now);
             cost
         }
-        // What is given back has been already, or is in its turn; a block is charged by a refusal.
-        _ => 0,
+        Op::Force(cost) | Op::Debit(cost) => bucket.force(quota, cost, now),
     }
 }

@@ -124,7 +124,14 @@ impl std::error::Error for BuildError {
             Self::Read { source, .. } => Some(source),
             // What the store says itself is part of what this says.
             Self::Unreachable { source } => source.source(),
-            _ => None,
+            Self::Config(_)
+            | Self::Limit { .. }
+            | Self::Reserve { .. }
+            | Self::Plans { .. }
+            | Self::TwoDefaults
+            | Self::NoPolicy
+            | Self::Memory { .. }
+            | Self::Store { .. } => None,
         }
     }
 }

@@ -31,6 +31,9 @@
 //! Limits can be written in code as well: see [`LimitSpec`]. Buckets live in this process, or in Redis:
 //! see [`Builder::start`].
 
+// A new algorithm, operation or state is an error wherever it matters, and nowhere a guess.
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 mod answers;
 mod any;
 mod build;

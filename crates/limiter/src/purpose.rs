@@ -27,7 +27,7 @@ impl Purpose {
             }
             // An estimate has not been used yet: it must fit.
             (Self::Reserve, _) => match self.op_of(request, limit, descriptor) {
-                Op::Force(cost @ 1..) | Op::Debit(cost @ 1..) => Op::Take(cost),
+                op if op.is_forced() && op.cost() > 0 => Op::Take(op.cost()),
                 op => op,
             },
             _ => self.op_of(request, limit, descriptor),
@@ -69,11 +69,6 @@ fn charge(request: &Request<'_>, cost: u64, limit: &Limit) -> Op {
         (cost, Charge::EvenIfRefused) if states_cost(request) => Op::Debit(cost),
         (cost, _) => Op::Take(cost),
     }
-}
-
-/// Whether `op` is charged even where it refuses.
-pub(crate) fn is_forced(op: Op) -> bool {
-    matches!(op, Op::Force(_) | Op::Debit(_))
 }
 
 /// Whether `limit` is charged with what `request` states even where it refuses.

@@ -372,7 +372,7 @@ fn charges_waiting(scene: &Scene<'_>, request: &Request<'_>, purpose: Purpose) -
 fn blocking(op: Op) -> Op {
     match op {
         Op::Take(_) | Op::Force(_) | Op::Debit(_) | Op::Test(_) => Op::Block,
-        _ => Op::Look,
+        Op::Look | Op::GiveBack(_) | Op::Return { .. } | Op::Block => Op::Look,
     }
 }
 

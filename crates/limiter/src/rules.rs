@@ -168,6 +168,10 @@ impl Rules {
     /// Returns what to tell the caller of a request without an identity that a limit counts by, if `client`
     /// has no source for it either: the limit counts the address in its place. Only beside rules of
     /// `FluxGate`, whose callers expect a header to be read.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "only a user and an attribute can be absent"
+    )]
     pub fn notice(&self, request: &Request<'_>) -> Option<String> {
         if !self.has_notices {
             return None;
@@ -318,6 +322,10 @@ impl Rules {
 }
 
 /// Whether a request lacks a user or an attribute.
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "other parts of a key are never absent"
+)]
 fn is_absent(part: &KeyPart, request: &Request<'_>) -> bool {
     match part {
         KeyPart::User => request.user.is_none_or(str::is_empty),

@@ -112,22 +112,12 @@ fn any_quota() -> Result<Quota, CheckError> {
 
 /// The answer of a bucket that nobody has touched.
 fn untouched(ask: &Ask<'_>) -> Outcome {
-    Outcome {
-        remaining: ask.quota.capacity(),
-        wait: Wait::NONE,
-        reset_us: 0,
-        mark: 0,
-    }
+    Outcome::new(ask.quota.capacity(), Wait::NONE, 0)
 }
 
 /// The answer where the result is unknown and nothing is to pass: by then the store may be back.
 fn refused() -> Outcome {
-    Outcome {
-        remaining: 0,
-        wait: Wait::from_micros(COME_BACK_US),
-        reset_us: COME_BACK_US,
-        mark: 0,
-    }
+    Outcome::new(0, Wait::from_micros(COME_BACK_US), COME_BACK_US)
 }
 
 impl Throttled {

@@ -13,7 +13,6 @@
 //! | [`table`] | fingerprints and words: finding, claiming and taking over slots |
 //! | [`records`] | states that do not fit a word |
 //! | `overflow`, `filter` | buckets that keys share for which no place is left, and which keys they charged |
-//! | `basis` | what a record remembers of the quota that left it |
 //! | [`store`] | the store: where a bucket goes, one bucket, several buckets, and from one place to the other |
 //! | [`clock`] | real time |
 //!
@@ -32,7 +31,9 @@
 //! # Ok::<(), tidegate_core::QuotaError>(())
 //! ```
 
-mod basis;
+// A new algorithm, operation or state is an error wherever it matters, and nowhere a guess.
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm))]
+
 pub mod clock;
 mod filter;
 #[cfg(all(loom, test))]

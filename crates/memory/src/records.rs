@@ -4,10 +4,10 @@
 //! for a new key drops what is as good as new; if nothing is, the key is turned away to an
 //! overflow bucket. A log that grows while its shard is full is coarsened.
 
-use crate::basis::Kept;
 use crate::overflow::Overflow;
 use crate::sync::{Mutex, MutexGuard};
 use hashbrown::HashTable;
+use tidegate_core::quota::Basis;
 use tidegate_core::{Bucket, Meter, Quota, Timestamp};
 
 const SHARDS: usize = 64;
@@ -62,8 +62,9 @@ struct Entry {
     fingerprint: u64,
     /// What the state holds beyond its own size, as counted in the shard's bytes.
     heap_bytes: usize,
-    /// What has to be known of the quota that left the state.
-    kept: Kept,
+    /// The basis of the quota that left the state: its code, and the length of sliding windows.
+    basis_code: u64,
+    period_us: u64,
     bucket: Bucket,
 }
 
@@ -183,7 +184,9 @@ impl Shard {
         match self.entries.find_mut(fingerprint, is(fingerprint)) {
             Some(entry) => {
                 let kept = std::mem::replace(&mut entry.bucket, new);
-                let state = kept.adapted(entry.kept.basis(), quota, now);
+                let state = entry
+                    .basis()
+                    .and_then(|basis| kept.adapted(basis, quota, now));
                 state.unwrap_or_else(|| Bucket::new(quota))
             }
             None => new,
@@ -200,11 +203,13 @@ impl Shard {
             return;
         }
         self.coarsen_if_full(&mut bucket);
+        let basis = quota.basis();
         let entry = Entry {
             fresh_at,
             fingerprint,
             heap_bytes: bucket.heap_bytes(),
-            kept: Kept::of(quota),
+            basis_code: basis.code(),
+            period_us: basis.period_us,
             bucket,
         };
         self.soonest = self.soonest.min(fresh_at);
@@ -225,7 +230,7 @@ impl Shard {
     pub fn read(&self, fingerprint: u64, quota: &Quota, now: Timestamp) -> Option<Bucket> {
         let entry = self.entries.find(fingerprint, is(fingerprint))?;
         let state = (entry.fresh_at > now).then(|| entry.bucket.clone())?;
-        let state = state.adapted(entry.kept.basis(), quota, now)?;
+        let state = state.adapted(entry.basis()?, quota, now)?;
         (state.fresh_at(quota) > now).then_some(state)
     }
 
@@ -304,6 +309,10 @@ impl Shard {
 impl Entry {
     fn bytes(&self) -> usize {
         ENTRY_BYTES.saturating_add(self.heap_bytes)
+    }
+
+    fn basis(&self) -> Option<Basis> {
+        Basis::decode(Some(self.basis_code), self.period_us)
     }
 }
 

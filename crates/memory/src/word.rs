@@ -12,7 +12,28 @@
 //! last tick, or a fixed window's count. A word of all zeros is a bucket as good as new.
 
 use tidegate_core::algorithm::{FixedWindow, TokenBucket};
-use tidegate_core::{Meter, Outcome, Quota, Timestamp};
+use tidegate_core::{Bucket, Meter, Outcome, Quota, Timestamp};
+
+/// Evaluates `$call` with `$State` as the state that a word of `$quota` holds.
+macro_rules! with_state {
+    ($quota:expr, $State:ident => $call:expr) => {
+        match $quota.algorithm() {
+            tidegate_core::Algorithm::FixedWindow(_) => {
+                type $State = tidegate_core::algorithm::FixedWindow;
+                $call
+            }
+            // The last three are never words.
+            tidegate_core::Algorithm::TokenBucket
+            | tidegate_core::Algorithm::SlidingWindow
+            | tidegate_core::Algorithm::SlidingLog
+            | tidegate_core::Algorithm::BucketedWindow => {
+                type $State = tidegate_core::algorithm::TokenBucket;
+                $call
+            }
+        }
+    };
+}
+pub(crate) use with_state;
 
 /// Set while a thread changes several words at once.
 pub const LOCKED: u64 = 1;
@@ -65,6 +86,9 @@ pub fn is_fresh(word: u64, now: u64) -> bool {
 
 /// A state that is an instant and a small number.
 pub trait Narrow: Meter + Copy {
+    /// The bucket of such a state.
+    const BUCKET: fn(Self) -> Bucket;
+
     /// The state in `word` of a store that began at `epoch`.
     fn unpack(word: u64, epoch: u64, quota: &Quota) -> Self;
     /// Takes `cost` units, at least one, if they fit: the state afterwards and the answer, or `None`
@@ -75,6 +99,8 @@ pub trait Narrow: Meter + Copy {
 }
 
 impl Narrow for TokenBucket {
+    const BUCKET: fn(Self) -> Bucket = Bucket::Tokens;
+
     #[inline]
     fn unpack(word: u64, epoch: u64, _quota: &Quota) -> Self {
         Self {
@@ -96,6 +122,8 @@ impl Narrow for TokenBucket {
 }
 
 impl Narrow for FixedWindow {
+    const BUCKET: fn(Self) -> Bucket = Bucket::Fixed;
+
     #[inline]
     fn unpack(word: u64, epoch: u64, quota: &Quota) -> Self {
         let end = epoch.saturating_add(instant(word));

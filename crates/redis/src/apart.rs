@@ -113,5 +113,5 @@ fn closed(taken: &Outcome) -> Outcome {
     } else {
         taken.wait
     };
-    Outcome { wait, ..*taken }
+    taken.with_wait(wait)
 }

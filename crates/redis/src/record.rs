@@ -7,38 +7,16 @@
 //! ```
 //!
 //! `fresh` is the instant in microseconds from which on the state is as good as new; a record counts
-//! as absent from then on. `id` is the low 48 bits of the band's id. The payload, in numbers of seven
-//! bytes, is
-//!
-//! | algorithm | payload |
-//! |---|---|
-//! | token bucket | `at`, `fraction`; if refundable, also what was credited: `since`, `ticks`; if it lends, then up to eight lows of `at`, `ticks`, earliest first |
-//! | fixed window | `start`, `used` |
-//! | sliding window | `index`, `current`, `previous`, and the length of a window in microseconds |
-//! | sliding log, bucketed window | all units, then runs of `stamp`, `units`, oldest first |
-//!
-//! A token bucket whose ticks are longer than a microsecond, and whatever [scales](Quota::scales), ends
-//! with a [mark]: under which numbers it was written. A refundable one then has a low at least, of 0 and 0
-//! if it has none, so that records can be told apart by their length.
-//!
-//! 2^53 stands for an instant that is later than that (the year 2255).
+//! as absent from then on. `id` is the low 48 bits of the band's id. The payload is what
+//! [`Bucket::encode`] writes, in numbers of seven bytes.
 
-use crate::mark;
 use crate::script::record_id;
 use redis::Value;
-use smallvec::SmallVec;
-use tidegate_core::algorithm::lent::{LOWS_MAX, Low, Lows};
-use tidegate_core::algorithm::log::Run;
-use tidegate_core::algorithm::token_bucket::Credits;
-use tidegate_core::algorithm::{FixedWindow, Lent, Log, SlidingWindow, TokenBucket};
-use tidegate_core::quota::{Basis, EXACT_MAX};
-use tidegate_core::{Algorithm, Bucket, Meter, Quota, Timestamp};
+use tidegate_core::{Bucket, Meter, Quota, Timestamp};
 
 const VERSION: u8 = 1;
 const HEAD: usize = 16;
 const NUMBER: usize = 7;
-/// The most numbers of a token bucket: a refundable one, its lows and a mark.
-const TOKENS_MAX: usize = 4 + 2 * LOWS_MAX + 1;
 
 /// A value that is not of our form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +87,7 @@ pub(crate) fn find(value: &[u8], quota: &Quota, now: Timestamp) -> Result<Option
 }
 
 /// [`find`] in what Redis replied: a string, nothing, or 0 for a key of another type.
+#[expect(clippy::wildcard_enum_match_arm, reason = "Redis has many types")]
 pub(crate) fn find_in(
     value: &Value,
     quota: &Quota,
@@ -137,137 +116,10 @@ impl Record<'_> {
 
     /// The state under `quota`, if the payload can be one of its algorithm.
     pub(crate) fn bucket(&self, quota: &Quota, now: Timestamp) -> Option<Bucket> {
-        let (bucket, basis) = self.written(quota, now)?;
-        bucket.adapted(basis, quota, now)
-    }
-
-    /// The state as it was written, and what is known of the quota that it was written under.
-    fn written(&self, quota: &Quota, now: Timestamp) -> Option<(Bucket, Basis)> {
-        match quota.algorithm() {
-            Algorithm::TokenBucket => self.tokens(quota, now),
-            Algorithm::FixedWindow(_) => {
-                let ([start, used], mark) = match numbers(self.payload) {
-                    Some([start, used, mark]) => ([start, used], Some(mark)),
-                    None => (numbers(self.payload)?, None),
-                };
-                let start = if used == 0 { 0 } else { start };
-                let window = FixedWindow { start, used };
-                Some((Bucket::Fixed(window), mark::read(mark, 0)?))
-            }
-            Algorithm::SlidingWindow => {
-                let numbers = all(self.payload)?;
-                let (window, period, mark) = match numbers.as_slice() {
-                    // As earlier versions wrote it.
-                    window if window.len() == 3 => (window, quota.period_us(), None),
-                    [window @ .., period] if window.len() == 3 => (window, *period, None),
-                    [window @ .., period, mark] if window.len() == 3 => {
-                        (window, *period, Some(*mark))
-                    }
-                    _ => return None,
-                };
-                let [index, current, previous] = window.try_into().ok()?;
-                let counts = current > 0 || previous > 0;
-                let window = SlidingWindow {
-                    index: if counts { index } else { 0 },
-                    current,
-                    previous,
-                };
-                let basis = mark::read(mark, period).filter(|_| period > 0)?;
-                Some((Bucket::Sliding(window), basis))
-            }
-            _ => {
-                let runs = self.payload.get(NUMBER..)?;
-                let (runs, []) = runs.as_chunks::<{ 2 * NUMBER }>() else {
-                    return None;
-                };
-                let run = |bytes: &[u8; 2 * NUMBER]| {
-                    let [stamp, units] = numbers(bytes)?;
-                    Some(Run { stamp, units })
-                };
-                let log = Log::from_runs(runs.iter().filter_map(run));
-                Some((Bucket::Log(log), quota.basis()))
-            }
-        }
-    }
-
-    fn tokens(&self, quota: &Quota, now: Timestamp) -> Option<(Bucket, Basis)> {
-        let all = all(self.payload).filter(|all| all.len() <= TOKENS_MAX)?;
-        let is_marked = all.len() % 2 == 1 && all.len() != 5;
-        let (mark, rest) = match all.split_last() {
-            Some((mark, rest)) if is_marked => (Some(*mark), rest),
-            _ => (None, all.as_slice()),
+        let (numbers, []) = self.payload.as_chunks::<NUMBER>() else {
+            return None;
         };
-        let (at, fraction, credits, lows) = match rest {
-            // Earlier versions remembered three other numbers, which say nothing of this.
-            [at, fraction] | [at, fraction, _, _, _] => (*at, *fraction, unknown(now), None),
-            [at, fraction, since, ticks, lows @ ..] => {
-                let credits = Credits {
-                    since: *since,
-                    ticks: *ticks,
-                };
-                let lows = known_lows(lows).filter(|_| !(is_marked && *lows == [0, 0]));
-                (*at, *fraction, credits, lows)
-            }
-            _ => return None,
-        };
-        let (at, fraction) = less_than_a_tick(at, fraction, quota);
-        let tokens = TokenBucket {
-            at,
-            fraction,
-            credits: if quota.is_refundable() {
-                credits
-            } else {
-                Credits::default()
-            },
-        };
-        let bucket = match lows {
-            _ if !quota.lends() => Bucket::Tokens(tokens),
-            Some(lows) => Bucket::Lent(Box::new(Lent { tokens, lows })),
-            None => Bucket::Lent(Box::new(Lent::unknown(tokens, now))),
-        };
-        Some((bucket, mark::read(mark, 0)?))
-    }
-}
-
-/// At and fraction, which may have been left by a quota with a larger drain: it is less than a tick.
-pub(crate) fn less_than_a_tick(at: u64, fraction: u64, quota: &Quota) -> (u64, u64) {
-    if fraction < quota.drain_and_price().0 {
-        (at, fraction)
-    } else {
-        (at.saturating_add(1), 0)
-    }
-}
-
-/// The lows of a bucket that lent, if it is one's.
-fn known_lows(numbers: &[u64]) -> Option<Lows> {
-    let (pairs, _) = numbers.as_chunks::<2>();
-    match pairs {
-        [] => None,
-        pairs => {
-            let low = |[at, ticks]: &[u64; 2]| Low {
-                at: *at,
-                ticks: *ticks,
-            };
-            Some(Lows::from_list(pairs.iter().map(low)))
-        }
-    }
-}
-
-/// What was credited to a state that did not count it: nothing is known of the time before.
-pub(crate) fn unknown(now: Timestamp) -> Credits {
-    Credits {
-        since: now.as_micros(),
-        ticks: 0,
-    }
-}
-
-/// From when on a state is as good as new, as it is written into its record.
-pub(crate) fn fresh_us(bucket: &Bucket, quota: &Quota) -> u64 {
-    match bucket {
-        // Without a count there is no window, wherever the clock has been.
-        Bucket::Fixed(window) if window.used == 0 => 0,
-        Bucket::Sliding(window) if window.current == 0 && window.previous == 0 => 0,
-        _ => bucket.fresh_at(quota).as_micros().min(EXACT_MAX),
+        Bucket::decode(numbers.iter().map(|it| number(it)), quota, now)
     }
 }
 
@@ -279,65 +131,16 @@ pub(crate) fn begin() -> Vec<u8> {
 /// Appends the record of a state.
 pub(crate) fn push(value: &mut Vec<u8>, bucket: &Bucket, quota: &Quota) {
     let mut payload = Vec::new();
-    let mark = mark::of(quota);
-    match bucket {
-        Bucket::Tokens(tokens) => {
-            put(&mut payload, &[tokens.at, tokens.fraction]);
-            if quota.is_refundable() {
-                let Credits { since, ticks } = tokens.credits;
-                put(&mut payload, &[since, ticks]);
-                if mark.is_some() {
-                    put(&mut payload, &[0, 0]);
-                }
-            }
-        }
-        Bucket::Lent(lent) => {
-            let TokenBucket {
-                at,
-                fraction,
-                credits: Credits { since, ticks },
-            } = lent.tokens;
-            put(&mut payload, &[at, fraction, since, ticks]);
-            for low in lent.lows.iter() {
-                put(&mut payload, &[low.at, low.ticks]);
-            }
-            if mark.is_some() && lent.lows.iter().next().is_none() {
-                put(&mut payload, &[0, 0]);
-            }
-        }
-        Bucket::Fixed(window) => put(&mut payload, &[window.start, window.used]),
-        Bucket::Sliding(window) => {
-            let SlidingWindow {
-                index,
-                current,
-                previous,
-            } = *window;
-            put(&mut payload, &[index, current, previous, quota.period_us()]);
-        }
-        Bucket::Log(log) => {
-            let units = log
-                .runs()
-                .fold(0_u64, |sum, run| sum.saturating_add(run.units));
-            put(&mut payload, &[units]);
-            for run in log.runs() {
-                put(&mut payload, &[run.stamp, run.units]);
-            }
-        }
-        // There is no other.
-        _ => {}
-    }
-    put(&mut payload, mark.as_slice());
-    put(value, &[fresh_us(bucket, quota)]);
+    bucket.encode(quota, &mut |number| put(&mut payload, number));
+    put(value, bucket.expires_us(quota));
     value.extend_from_slice(bytes(record_id(quota)).get(..6).unwrap_or_default());
     let length = u64::try_from(payload.len()).unwrap_or(u64::MAX);
     value.extend_from_slice(bytes(length).get(..3).unwrap_or_default());
     value.extend_from_slice(&payload);
 }
 
-fn put(bytes_of: &mut Vec<u8>, numbers: &[u64]) {
-    for number in numbers {
-        bytes_of.extend_from_slice(bytes(*number).get(..NUMBER).unwrap_or_default());
-    }
+fn put(value: &mut Vec<u8>, number: u64) {
+    value.extend_from_slice(bytes(number).get(..NUMBER).unwrap_or_default());
 }
 
 fn bytes(number: u64) -> [u8; 8] {
@@ -352,26 +155,9 @@ fn number(bytes: &[u8]) -> u64 {
         .fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
-/// Exactly `N` numbers.
-fn numbers<const N: usize>(payload: &[u8]) -> Option<[u64; N]> {
-    let (chunks, []) = payload.as_chunks::<NUMBER>() else {
-        return None;
-    };
-    let chunks: &[[u8; NUMBER]; N] = chunks.try_into().ok()?;
-    Some(chunks.map(|chunk| number(&chunk)))
-}
-
-/// All numbers, if it is nothing but numbers.
-fn all(payload: &[u8]) -> Option<SmallVec<[u64; 8]>> {
-    let (chunks, []) = payload.as_chunks::<NUMBER>() else {
-        return None;
-    };
-    Some(chunks.iter().map(|chunk| number(chunk)).collect())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Record, begin, bucket, find, fresh_us, push, records};
+    use super::{Record, begin, bucket, find, push, records};
     use proptest::prelude::*;
     use redis::Value;
     use tidegate_core::algorithm::lent::{Low, Lows};
@@ -474,7 +260,7 @@ mod tests {
             let read: Vec<Record<'_>> = records(&value).map(|it| it.expect("is ours")).collect();
             prop_assert_eq!(read.len(), 2);
             let record = read[1];
-            prop_assert_eq!(record.fresh_us, fresh_us(&bucket, &quota));
+            prop_assert_eq!(record.fresh_us, bucket.expires_us(&quota));
             prop_assert_eq!(record.bucket(&quota, Timestamp::default()), Some(bucket.clone()));
             // It counts until it is fresh, and not after.
             for (now, counts) in [(record.fresh_us.wrapping_sub(1), true), (record.fresh_us, false)] {

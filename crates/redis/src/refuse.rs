@@ -114,12 +114,10 @@ pub(crate) fn disturb(deny: &DenyCache, request: &Request, now: Instant) {
             continue;
         };
         match ask.op {
-            RequestOp::Engine(Op::Take(1..) | Op::Force(1..) | Op::Debit(1..)) => {
-                deny.disturb(key, &ask.quota, now);
-            }
+            RequestOp::Engine(op) if op.cost() > 0 => deny.disturb(key, &ask.quota, now),
             // It may have room again.
-            RequestOp::Engine(Op::GiveBack(_) | Op::Return { .. }) => deny.forget(key, &ask.quota),
-            _ => {}
+            RequestOp::Engine(op) if op.receipt().is_some() => deny.forget(key, &ask.quota),
+            RequestOp::Engine(_) | RequestOp::Drop | RequestOp::Inspect => {}
         }
     }
 }
@@ -134,7 +132,9 @@ pub(crate) fn wanted(request: &Request, nth: usize) -> Option<u64> {
         RequestOp::Engine(Op::Test(cost) | Op::Debit(cost)) => cost.max(1),
         RequestOp::Engine(Op::Force(_) | Op::Block) => 1,
         // It is given back in any case, or only Redis can tell.
-        _ => return None,
+        RequestOp::Engine(Op::GiveBack(_) | Op::Return { .. })
+        | RequestOp::Drop
+        | RequestOp::Inspect => return None,
     };
     Some(cost.saturating_add(cost_beside(request, nth)))
 }

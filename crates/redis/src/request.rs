@@ -36,3 +36,13 @@ pub(crate) enum RequestOp {
     /// in one call with anything else.
     Inspect,
 }
+
+impl RequestOp {
+    /// The units that are charged if it is carried out.
+    pub(crate) fn cost(self) -> u64 {
+        match self {
+            Self::Engine(op) => op.cost(),
+            Self::Drop | Self::Inspect => 0,
+        }
+    }
+}

@@ -138,7 +138,7 @@ impl Verdict {
                     verdict.taken &= is_forced(ask);
                 }
                 Mode::Shadow if refuses => verdict.shadows_refusing.push(ask.limit),
-                _ => {}
+                Mode::Enforce | Mode::Shadow => {}
             }
         }
         verdict

@@ -1,6 +1,7 @@
 //! Fixed window: a counter that starts again each period.
 
 use super::{Meter, Reading};
+use crate::quota::{Basis, same_share};
 use crate::{Algorithm, Align, Outcome, Quota, Receipt, Timestamp, Wait};
 
 /// The state of a fixed window.
@@ -64,11 +65,41 @@ impl FixedWindow {
     }
 }
 
+impl FixedWindow {
+    /// The state under `quota`.
+    pub(super) fn adapted(self, from: Basis, quota: &Quota) -> Self {
+        if !from.is_scaled_to(quota.basis()) {
+            return self;
+        }
+        Self {
+            used: same_share(self.used, from.whole, quota.whole_up()),
+            ..self
+        }
+    }
+
+    /// Writes the state as numbers.
+    pub(super) fn encode(self, put: &mut impl FnMut(u64)) {
+        put(self.start);
+        put(self.used);
+    }
+
+    /// Reads the state, and the basis that follows it.
+    pub(super) fn decode(mut numbers: impl ExactSizeIterator<Item = u64>) -> Option<(Self, Basis)> {
+        if !matches!(numbers.len(), 2 | 3) {
+            return None;
+        }
+        let (start, used) = (numbers.next()?, numbers.next()?);
+        let start = if used == 0 { 0 } else { start };
+        Some((Self { start, used }, Basis::decode(numbers.next(), 0)?))
+    }
+}
+
 #[inline]
 fn opening(quota: &Quota, now: u64) -> u64 {
-    match quota.algorithm {
-        Algorithm::FixedWindow(Align::Clock) => now.saturating_sub(now % quota.period),
-        _ => now,
+    if quota.algorithm == Algorithm::FixedWindow(Align::Clock) {
+        now.saturating_sub(now % quota.period)
+    } else {
+        now
     }
 }
 

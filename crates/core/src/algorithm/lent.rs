@@ -12,12 +12,16 @@
 //! become longer than [`LOWS_MAX`], two neighbours become one with the lower debt and the later instant:
 //! that can only make a low seem lower than it was.
 
-use super::token_bucket::{TokenBucket, divide_up, tick_after};
-use super::{Meter, Reading};
+use super::token_bucket::{Credits, TokenBucket, divide_up, tick_after};
+use super::{Bucket, Meter, Reading};
+use crate::quota::Basis;
 use crate::{Quota, Receipt, Timestamp, Wait};
 
 /// How many lows are kept. With so many, next to nothing is lost even where sixty charges overlap.
 pub const LOWS_MAX: usize = 8;
+
+/// The most numbers that a token bucket is written as: two, its credits, its lows and a basis.
+const NUMBERS_MAX: usize = 4 + 2 * LOWS_MAX + 1;
 
 /// The state of a token bucket that units are lent from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,6 +168,97 @@ impl Lent {
         Low {
             at: now.as_micros(),
             ticks: debt / quota.drain,
+        }
+    }
+}
+
+/// A token bucket as it is written: `at`, `fraction`; if it is refundable, its credits `since`, `ticks`;
+/// if it lends, its lows of `at`, `ticks`. Where a basis follows, a refundable one has a low of 0 and 0 if
+/// it has no other, so that records can be told apart by their length.
+impl Lent {
+    /// Writes the state as numbers.
+    pub(super) fn encode(&self, quota: &Quota, put: &mut impl FnMut(u64)) {
+        let TokenBucket {
+            at,
+            fraction,
+            credits: Credits { since, ticks },
+        } = self.tokens;
+        let has_none = self.lows.len == 0 && quota.basis_code().is_some();
+        let blank = has_none.then(Low::default);
+        let lows = self.lows.iter().chain(blank);
+        let lows = lows.flat_map(|low| [low.at, low.ticks]);
+        [at, fraction, since, ticks]
+            .into_iter()
+            .chain(lows)
+            .for_each(put);
+    }
+
+    /// Writes the state of a bucket that does not lend as numbers.
+    pub(super) fn encode_tokens(tokens: TokenBucket, quota: &Quota, put: &mut impl FnMut(u64)) {
+        if quota.is_refundable() {
+            let lows = Lows::default();
+            Self { tokens, lows }.encode(quota, put);
+        } else {
+            put(tokens.at);
+            put(tokens.fraction);
+        }
+    }
+
+    /// Reads the state of a token bucket, whether it lends or not, and the basis that follows it.
+    pub(super) fn decode(
+        mut numbers: impl ExactSizeIterator<Item = u64>,
+        quota: &Quota,
+        now: Timestamp,
+    ) -> Option<(Bucket, Basis)> {
+        let count = numbers.len();
+        if count > NUMBERS_MAX {
+            return None;
+        }
+        // Of five, which earlier versions wrote, the last three say nothing of this.
+        let (is_coded, pairs) = match count {
+            5 => (false, 1),
+            count => (count % 2 == 1, count / 2),
+        };
+        let mut pair = || Some((numbers.next()?, numbers.next()?));
+        let at = pair()?;
+        let credits = if pairs > 1 { pair() } else { None };
+        let credits = credits.map(|(since, ticks)| Credits { since, ticks });
+        let lows = (2..pairs).map_while(|_| pair());
+        let lows = Lows::from_list(lows.map(|(at, ticks)| Low { at, ticks }));
+        let is_blank = is_coded && pairs == 3 && lows == Lows::from_list([Low::default()]);
+        let lows = (pairs > 2 && !is_blank).then_some(lows);
+        let code = if is_coded { numbers.next() } else { None };
+        let bucket = Bucket::of_tokens(at, (credits, lows), quota, now);
+        Some((bucket, Basis::decode(code, 0)?))
+    }
+}
+
+impl Bucket {
+    /// Returns the state of a token bucket from its `at` and `fraction` and as much as is known of its
+    /// credits and lows, as far as `quota` needs them.
+    pub fn of_tokens(
+        (at, fraction): (u64, u64),
+        (credits, lows): (Option<Credits>, Option<Lows>),
+        quota: &Quota,
+        now: Timestamp,
+    ) -> Self {
+        // A quota with a larger drain may have left it: it is less than a tick.
+        let fits = fraction < quota.drain.get();
+        let credits = credits.unwrap_or(Credits::unknown(now));
+        let tokens = TokenBucket {
+            at: if fits { at } else { at.saturating_add(1) },
+            fraction: if fits { fraction } else { 0 },
+            credits: if quota.refundable {
+                credits
+            } else {
+                Credits::default()
+            },
+        };
+        if quota.lends {
+            let lows = lows.unwrap_or(Lows::unknown(now));
+            Self::Lent(Box::new(Lent { tokens, lows }))
+        } else {
+            Self::Tokens(tokens)
         }
     }
 }

@@ -65,6 +65,30 @@ impl Log {
         self.runs = merged;
     }
 
+    /// Writes the state as numbers: all units, then each run.
+    pub(super) fn encode(&self, put: &mut impl FnMut(u64)) {
+        put(self
+            .runs()
+            .fold(0, |sum, run| run.units.saturating_add(sum)));
+        for run in self.runs() {
+            put(run.stamp);
+            put(run.units);
+        }
+    }
+
+    /// Reads the state.
+    pub(super) fn decode(mut numbers: impl ExactSizeIterator<Item = u64>) -> Option<Self> {
+        if numbers.len().is_multiple_of(2) {
+            return None;
+        }
+        numbers.next();
+        let runs = std::iter::from_fn(|| {
+            let (stamp, units) = (numbers.next()?, numbers.next()?);
+            Some(Run { stamp, units })
+        });
+        Some(Self::from_runs(runs))
+    }
+
     pub(super) fn heap_bytes(&self) -> usize {
         self.runs.capacity().saturating_mul(size_of::<Run>())
     }
@@ -153,7 +177,10 @@ fn stamp_of(quota: &Quota, now: Timestamp) -> u64 {
                 .saturating_add(1)
                 .saturating_mul(part.get())
         }
-        _ => now.as_micros(),
+        Algorithm::SlidingLog
+        | Algorithm::TokenBucket
+        | Algorithm::FixedWindow(_)
+        | Algorithm::SlidingWindow => now.as_micros(),
     }
 }
 

@@ -3,8 +3,14 @@
 //! Each state answers the same questions ([`Meter`]): how long must this cost wait, charge it, give
 //! it back, and what does the bucket read. Deciding over several buckets is one piece of code
 //! for all of them, [`step`].
+//!
+//! A file of an algorithm has all that is known of it: its state, the arithmetic, from when on a state
+//! is as good as new, a state under another quota of its band, and the state as numbers ([`Bucket::encode`]).
+//! A state outlives the numbers of its quota. Nothing needs to be done where only the rate or the amount
+//! changed: a token bucket is a moment, and a window a count. What is done is for quotas that
+//! [scale](Quota::scales), for a tick or a length of windows that is another, and for a token bucket that
+//! begins or ends to lend. Where something has to be rounded, it is in favour of the limit.
 
-mod adapt;
 pub mod fixed_window;
 pub mod lent;
 pub mod log;
@@ -19,7 +25,9 @@ pub use log::Log;
 pub use sliding_window::SlidingWindow;
 pub use token_bucket::TokenBucket;
 
+use crate::quota::{Basis, EXACT_MAX};
 use crate::{Algorithm, Op, Outcome, Quota, Receipt, Timestamp, Wait, step};
+use std::num::NonZeroU64;
 
 /// The state of one bucket under one quota.
 ///
@@ -85,7 +93,6 @@ pub struct Reading {
 
 /// The state of one bucket, whichever its algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Bucket {
     /// Of a token bucket.
     Tokens(TokenBucket),
@@ -116,7 +123,135 @@ impl Bucket {
         match self {
             Self::Log(log) => log.heap_bytes(),
             Self::Lent(lent) => size_of_val::<Lent>(lent),
-            _ => 0,
+            Self::Tokens(_) | Self::Fixed(_) | Self::Sliding(_) => 0,
+        }
+    }
+
+    /// The same state under `quota`, where it was written under one of the same band with this basis.
+    /// `None` if it is of another algorithm: then two hashes have collided.
+    ///
+    /// ```
+    /// use tidegate_core::{Bucket, OnChange, Op, Quota, Timestamp, step};
+    ///
+    /// let quota = |amount| Quota::new(amount, 1_000_000).on_change(OnChange::Scale).build();
+    /// let (before, after) = (quota(100)?, quota(200)?);
+    /// let now = Timestamp::from_millis(1_700_000_000_000);
+    /// let mut bucket = Bucket::new(&before);
+    /// step::decide_one(&before, &mut bucket, Op::Take(50), now);
+    ///
+    /// let mut bucket = bucket.adapted(before.basis(), &after, now).expect("it is the same band");
+    /// let half = step::decide_one(&after, &mut bucket, Op::Look, now);
+    /// assert_eq!(half.remaining, 100);
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    pub fn adapted(self, from: Basis, quota: &Quota, now: Timestamp) -> Option<Self> {
+        Some(match (self, quota.algorithm()) {
+            (Self::Tokens(tokens), Algorithm::TokenBucket) => {
+                match tokens.adapted(from, quota, now) {
+                    tokens if quota.lends() => Self::Lent(Box::new(Lent::unknown(tokens, now))),
+                    tokens => Self::Tokens(tokens),
+                }
+            }
+            (Self::Lent(mut lent), Algorithm::TokenBucket) => {
+                let before = std::mem::take(&mut lent.tokens);
+                lent.tokens = before.adapted(from, quota, now);
+                match quota.lends() {
+                    false => Self::Tokens(lent.tokens),
+                    true if lent.tokens.credits == before.credits => Self::Lent(lent),
+                    true => Self::Lent(Box::new(Lent::unknown(lent.tokens, now))),
+                }
+            }
+            (Self::Fixed(window), Algorithm::FixedWindow(_)) => {
+                Self::Fixed(window.adapted(from, quota))
+            }
+            (Self::Sliding(window), Algorithm::SlidingWindow) => {
+                Self::Sliding(window.adapted(from, quota, now))
+            }
+            (Self::Log(log), Algorithm::SlidingLog | Algorithm::BucketedWindow) => Self::Log(log),
+            (
+                _,
+                Algorithm::TokenBucket
+                | Algorithm::FixedWindow(_)
+                | Algorithm::SlidingWindow
+                | Algorithm::SlidingLog
+                | Algorithm::BucketedWindow,
+            ) => return None,
+        })
+    }
+
+    /// Writes the state as numbers, one `put` for each, as stores elsewhere keep it. The form never
+    /// changes; what is added to it is told apart by the count of numbers.
+    ///
+    /// | state | numbers |
+    /// |---|---|
+    /// | token bucket | `at`, `fraction`; if refundable, also what was credited: `since`, `ticks`; if it lends, then up to eight lows of `at`, `ticks`, earliest first |
+    /// | fixed window | `start`, `used` |
+    /// | sliding window | `index`, `current`, `previous`, and the length of a window in microseconds |
+    /// | sliding log, bucketed window | all units, then runs of `stamp`, `units`, oldest first |
+    ///
+    /// The [code of the quota's basis](Quota::basis_code) comes last, if there is one.
+    ///
+    /// ```
+    /// use tidegate_core::{Bucket, Op, Quota, Timestamp, step};
+    ///
+    /// let (quota, now) = (Quota::new(100, 1_000_000).build()?, Timestamp::from_millis(1_700_000_000_000));
+    /// let mut bucket = Bucket::new(&quota);
+    /// step::decide_one(&quota, &mut bucket, Op::Take(50), now);
+    ///
+    /// let mut numbers = Vec::new();
+    /// bucket.encode(&quota, &mut |number| numbers.push(number));
+    /// assert_eq!(Bucket::decode(numbers.into_iter(), &quota, now), Some(bucket));
+    /// # Ok::<(), tidegate_core::QuotaError>(())
+    /// ```
+    pub fn encode(&self, quota: &Quota, put: &mut impl FnMut(u64)) {
+        match self {
+            Self::Tokens(tokens) => Lent::encode_tokens(*tokens, quota, put),
+            Self::Lent(lent) => lent.encode(quota, put),
+            Self::Fixed(window) => window.encode(put),
+            Self::Sliding(window) => window.encode(quota, put),
+            Self::Log(log) => log.encode(put),
+        }
+        quota.basis_code().into_iter().for_each(put);
+    }
+
+    /// Reads what [`encode`](Self::encode) wrote under this quota or another of its band. `None` if the
+    /// numbers cannot be of its algorithm.
+    pub fn decode(
+        numbers: impl ExactSizeIterator<Item = u64>,
+        quota: &Quota,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let (bucket, basis) = match quota.algorithm() {
+            Algorithm::TokenBucket => Lent::decode(numbers, quota, now)?,
+            Algorithm::FixedWindow(_) => {
+                let (window, basis) = FixedWindow::decode(numbers)?;
+                (Self::Fixed(window), basis)
+            }
+            Algorithm::SlidingWindow => {
+                let (window, basis) = SlidingWindow::decode(numbers, quota)?;
+                (Self::Sliding(window), basis)
+            }
+            Algorithm::SlidingLog | Algorithm::BucketedWindow => {
+                (Self::Log(Log::decode(numbers)?), quota.basis())
+            }
+        };
+        bucket.adapted(basis, quota, now)
+    }
+
+    /// The instant in microseconds from which on what [`encode`](Self::encode) wrote counts as absent;
+    /// 2^53 stands for any that is later.
+    pub fn expires_us(&self, quota: &Quota) -> u64 {
+        match self {
+            // Without a count there is no window, wherever the clock has been.
+            Self::Fixed(FixedWindow { used: 0, .. })
+            | Self::Sliding(SlidingWindow {
+                current: 0,
+                previous: 0,
+                ..
+            }) => 0,
+            Self::Tokens(_) | Self::Lent(_) | Self::Fixed(_) | Self::Sliding(_) | Self::Log(_) => {
+                self.fresh_at(quota).as_micros().min(EXACT_MAX)
+            }
         }
     }
 }
@@ -176,4 +311,8 @@ impl Meter for Bucket {
     fn fresh_at(&self, quota: &Quota) -> Timestamp {
         each!(self, state => state.fresh_at(quota))
     }
+}
+
+fn whole(number: u64) -> NonZeroU64 {
+    NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN)
 }

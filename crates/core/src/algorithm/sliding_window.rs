@@ -2,7 +2,8 @@
 //! overlaps the period. An estimate, in exact arithmetic: it takes the last window's units as
 //! evenly spread.
 
-use super::{Meter, Reading};
+use super::{Meter, Reading, whole};
+use crate::quota::{Basis, EXACT_MAX, same_share};
 use crate::{Quota, Receipt, Timestamp, Wait};
 use std::num::NonZeroU64;
 
@@ -49,6 +50,85 @@ impl SlidingWindow {
             },
             elapsed,
         }
+    }
+}
+
+impl SlidingWindow {
+    /// The state under `quota`.
+    pub(super) fn adapted(self, from: Basis, quota: &Quota, now: Timestamp) -> Self {
+        let own = quota.basis();
+        let scaled = |used| {
+            if from.is_scaled_to(own) {
+                same_share(used, from.whole, quota.whole_up())
+            } else {
+                used
+            }
+        };
+        let scaled = Self {
+            index: self.index,
+            current: scaled(self.current),
+            previous: scaled(self.previous),
+        };
+        let window = if from.period_us == own.period_us {
+            scaled
+        } else {
+            scaled.of_length(from.period_us, own.period_us, now)
+        };
+        // A count that a larger amount left; all products of this quota are to stay exact.
+        let most = EXACT_MAX.saturating_sub(1) / 2 / quota.period;
+        Self {
+            current: window.current.min(most),
+            previous: window.previous.min(most),
+            ..window
+        }
+    }
+
+    /// The counts in windows of another length. What was counted in a window counts as if it had been
+    /// at its end, or now if that has not come.
+    fn of_length(self, from_us: u64, to_us: u64, now: Timestamp) -> Self {
+        let start = self.index.saturating_mul(from_us).min(EXACT_MAX);
+        let end = start.saturating_add(from_us.saturating_sub(1));
+        let latest = end.min(now.as_micros().max(start)) / whole(to_us);
+        let before = start.saturating_sub(1) / whole(to_us);
+        let newest = if self.current > 0 { latest } else { before };
+        let index = newest.max(now.as_micros() / whole(to_us));
+        let counted = |window: u64| {
+            let at = |used: u64, of: u64| if of == window { used } else { 0 };
+            at(self.current, latest).saturating_add(at(self.previous, before))
+        };
+        Self {
+            index,
+            current: counted(index),
+            previous: index.checked_sub(1).map_or(0, counted),
+        }
+    }
+
+    /// Writes the state as numbers, and the length of a window.
+    pub(super) fn encode(self, quota: &Quota, put: &mut impl FnMut(u64)) {
+        put(self.index);
+        put(self.current);
+        put(self.previous);
+        put(quota.period_us());
+    }
+
+    /// Reads the state, and the basis that follows it. Earlier versions wrote no length of a window.
+    pub(super) fn decode(
+        mut numbers: impl ExactSizeIterator<Item = u64>,
+        quota: &Quota,
+    ) -> Option<(Self, Basis)> {
+        if !matches!(numbers.len(), 3..=5) {
+            return None;
+        }
+        let (index, current, previous) = (numbers.next()?, numbers.next()?, numbers.next()?);
+        let period_us = numbers.next().unwrap_or(quota.period_us());
+        let basis = Basis::decode(numbers.next(), period_us).filter(|_| period_us > 0)?;
+        let counts = current > 0 || previous > 0;
+        let window = Self {
+            index: if counts { index } else { 0 },
+            current,
+            previous,
+        };
+        Some((window, basis))
     }
 }
 

@@ -1,8 +1,10 @@
 //! Tables of cases, worked out by hand. In a picture, `+` passes and `-` is refused.
 
+use super::lent::{Low, Lows};
 use super::log::Run;
-use super::{Bucket, Log, Meter};
-use crate::{Algorithm, Align, Op, Outcome, Quota, QuotaSpec, Timestamp, step};
+use super::token_bucket::Credits;
+use super::{Bucket, FixedWindow, Lent, Log, Meter, SlidingWindow, TokenBucket};
+use crate::{Algorithm, Align, OnChange, Op, Outcome, Quota, QuotaSpec, Timestamp, step};
 
 const FIXED: Algorithm = Algorithm::FixedWindow(Align::FirstRequest);
 const CLOCK: Algorithm = Algorithm::FixedWindow(Align::Clock);
@@ -285,5 +287,62 @@ fn a_bucket_is_of_its_quotas_algorithm_and_holds_memory_only_as_a_log() {
         step::decide_one(&quota, &mut bucket, Op::Take(2), now);
         assert_eq!(bucket.heap_bytes() > 0, name == "Log");
         assert!(!bucket.is_ahead(&quota, now));
+    }
+}
+
+/// The numbers of a state, which are read as the same state.
+#[track_caller]
+fn written(quota: Quota, bucket: &Bucket) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    bucket.encode(&quota, &mut |number| numbers.push(number));
+    let read = Bucket::decode(numbers.iter().copied(), &quota, Timestamp::default());
+    assert_eq!(read.as_ref(), Some(bucket));
+    numbers
+}
+
+/// As every version has written them: stores elsewhere keep such numbers across versions.
+#[test]
+fn states_are_written_in_a_form_that_never_changes() {
+    let low = |(at, ticks)| Low { at, ticks };
+    let mut tokens = TokenBucket {
+        at: 1,
+        fraction: 2,
+        credits: Credits::default(),
+    };
+    let second = Quota::new(7, 1_000_000);
+    let coarse = Quota::new(1_000_003, 86_400_000_000); // in milliseconds
+    let (fine, ms) = (second.build().unwrap(), coarse.build().unwrap());
+    assert_eq!(written(fine, &Bucket::Tokens(tokens)), [1, 2]);
+    assert_eq!(written(ms, &Bucket::Tokens(tokens)), [1, 2, 1_000_004]);
+    tokens.credits = Credits { since: 3, ticks: 4 };
+    let (fine, ms) = (fine.with_refundable(true), ms.with_refundable(true));
+    assert_eq!(written(fine, &Bucket::Tokens(tokens)), [1, 2, 3, 4]);
+    let numbers = [1, 2, 3, 4, 0, 0, 1_000_004];
+    assert_eq!(written(ms, &Bucket::Tokens(tokens)), numbers);
+    let (fine, ms) = (fine.with_lending(true), ms.with_lending(true));
+    let lows = Lows::from_list([(5, 6), (7, 8)].map(low));
+    let lent = Bucket::Lent(Box::new(Lent { tokens, lows }));
+    assert_eq!(written(fine, &lent), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(written(ms, &lent), [1, 2, 3, 4, 5, 6, 7, 8, 1_000_004]);
+
+    let [kept, scaled] = [OnChange::Keep, OnChange::Scale].map(|it| second.on_change(it));
+    let by = |spec: QuotaSpec<'_>, algorithm| spec.algorithm(algorithm).build().unwrap();
+    let window = Bucket::Fixed(FixedWindow { start: 5, used: 6 });
+    assert_eq!(written(by(kept, FIXED), &window), [5, 6]);
+    assert_eq!(written(by(scaled, CLOCK), &window), [5, 6, 7 << 26]);
+    let sliding = Algorithm::SlidingWindow;
+    let [index, current, previous] = [5, 6, 7];
+    let window = Bucket::Sliding(SlidingWindow {
+        index,
+        current,
+        previous,
+    });
+    let numbers = [5, 6, 7, 1_000_000, 7 << 26];
+    assert_eq!(written(by(kept, sliding), &window), numbers[..4]);
+    assert_eq!(written(by(scaled, sliding), &window), numbers);
+    let run = |(stamp, units)| Run { stamp, units };
+    let log = Bucket::Log(Log::from_runs([(5, 6), (7, 8)].map(run)));
+    for algorithm in [Algorithm::SlidingLog, Algorithm::BucketedWindow] {
+        assert_eq!(written(by(kept, algorithm), &log), [14, 5, 6, 7, 8]);
     }
 }

@@ -8,8 +8,8 @@
 //! Where a tick is longer than a microsecond, an instant lies between two ticks. A debt is then read
 //! at the tick before it and begun at the tick after it, so that it never seems smaller than it is.
 
-use super::{Meter, Reading};
-use crate::quota::EXACT_MAX;
+use super::{Meter, Reading, whole};
+use crate::quota::{Basis, EXACT_MAX, same_share};
 use crate::{Op, Outcome, Quota, Receipt, Timestamp, Wait, step};
 use std::num::NonZeroU64;
 
@@ -146,6 +146,39 @@ impl TokenBucket {
         );
     }
 
+    /// The state under `quota`. Where ticks or debts come to mean something else, nothing is known of
+    /// what was credited before.
+    pub(super) fn adapted(self, from: Basis, quota: &Quota, now: Timestamp) -> Self {
+        let own = quota.basis();
+        let last = self.at.saturating_add(u64::from(self.fraction > 0));
+        let at = if from.is_scaled_to(own) {
+            let owed = last.saturating_sub(now.as_micros() / whole(from.tick_us));
+            let owed = same_share(owed, from.whole, quota.whole_up());
+            (now.as_micros() / whole(own.tick_us)).saturating_add(owed)
+        } else if from.tick_us > own.tick_us {
+            last.saturating_mul(from.tick_us / whole(own.tick_us))
+        } else if from.tick_us < own.tick_us {
+            last.div_ceil((own.tick_us / whole(from.tick_us)).max(1))
+        } else if from.parts != own.parts {
+            return Self {
+                at: last,
+                fraction: 0,
+                ..self
+            };
+        } else {
+            return self;
+        };
+        Self {
+            at: at.min(EXACT_MAX),
+            fraction: 0,
+            credits: if quota.is_refundable() {
+                Credits::unknown(now)
+            } else {
+                Credits::default()
+            },
+        }
+    }
+
     /// The debt at the tick `now`, in units of debt.
     pub(super) fn debt_at(&self, quota: &Quota, now: u64) -> u64 {
         self.debt(quota, now).units
@@ -207,6 +240,16 @@ impl TokenBucket {
         let (before, most) = (self.credits.ticks, EXACT_MAX.saturating_sub(1));
         self.credits.ticks = before.saturating_add(ticks).min(most);
         self.credits.ticks.saturating_sub(before)
+    }
+}
+
+impl Credits {
+    /// What was credited to a state that did not count it: nothing is known of the time before.
+    pub fn unknown(now: Timestamp) -> Self {
+        Self {
+            since: now.as_micros(),
+            ticks: 0,
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! is then read is for the quota to say ([`OnChange`]); what it has to know for that of the quota that
 //! left the state is its [`Basis`].
 
-use super::{Algorithm, BandId, EXACT_MAX, Quota};
+use super::{Algorithm, BandId, EXACT_MAX, Quota, TICKS_US};
 use std::num::NonZeroU64;
 
 /// Of a [whole](Basis::whole) so many leading bits count, so that the product of two is exact.
@@ -13,13 +13,18 @@ const BITS: u32 = 26;
 /// What follows the leading bits.
 const LEADING_END: u64 = 1 << BITS;
 
+/// How many bits of a [code](Basis::code) a tick's number takes, and its parts, and the count of bits
+/// that follow the leading ones.
+const TICK_BITS: u32 = 2;
+const PARTS_BITS: u32 = 19;
+const SHIFT_BITS: u32 = 5;
+
 /// The largest prime number below 2^19.
 const PARTS_END: NonZeroU64 = NonZeroU64::new(524_287).unwrap();
 
 /// What becomes of a bucket when the amount, the period, the burst or the overdraft of its limit
 /// change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum OnChange {
     /// What was used stays used: a token bucket keeps its debt in time, a window its count. Nobody
     /// gets a fresh burst from a larger quota, and from a smaller one nobody waits for longer than an
@@ -91,24 +96,49 @@ impl Quota {
     /// ```
     pub fn basis(&self) -> Basis {
         let tick_us = self.tick_us.get();
-        Basis {
-            tick_us: match self.algorithm {
-                Algorithm::TokenBucket => tick_us,
-                _ => 1,
+        let whole = if self.scales() {
+            rounded_down(self.whole_parts().0)
+        } else {
+            0
+        };
+        match self.algorithm {
+            Algorithm::TokenBucket => Basis {
+                tick_us,
+                parts: if tick_us > 1 {
+                    self.drain.get() % PARTS_END
+                } else {
+                    0
+                },
+                whole,
+                ..Basis::PLAIN
             },
-            parts: match self.algorithm {
-                Algorithm::TokenBucket if tick_us > 1 => self.drain.get() % PARTS_END,
-                _ => 0,
+            Algorithm::SlidingWindow => Basis {
+                period_us: self.period_us(),
+                whole,
+                ..Basis::PLAIN
             },
-            period_us: match self.algorithm {
-                Algorithm::SlidingWindow => self.period_us(),
-                _ => 0,
-            },
-            whole: if self.scales() {
-                rounded_down(self.whole_parts().0)
-            } else {
-                0
-            },
+            Algorithm::FixedWindow(_) | Algorithm::SlidingLog | Algorithm::BucketedWindow => {
+                Basis {
+                    whole,
+                    ..Basis::PLAIN
+                }
+            }
+        }
+    }
+
+    /// Returns the [code](Basis::code) of its basis, where its states cannot be read without.
+    pub fn basis_code(&self) -> Option<u64> {
+        let basis = self.basis();
+        (basis.tick_us > 1 || self.scales()).then(|| basis.code())
+    }
+
+    /// Returns the whole that shares are of, rounded up, in the form that it has in a
+    /// [code](Basis::code); 0 where nothing scales.
+    pub fn whole_code(&self) -> u64 {
+        if self.scales() {
+            whole_code(self.whole_up())
+        } else {
+            0
         }
     }
 
@@ -125,10 +155,60 @@ impl Quota {
                 let debt = self.capacity.saturating_mul(self.price.get());
                 (debt / self.drain, debt.div_ceil(self.drain.get()))
             }
-            _ => (self.amount, self.amount),
+            Algorithm::FixedWindow(_)
+            | Algorithm::SlidingWindow
+            | Algorithm::SlidingLog
+            | Algorithm::BucketedWindow => (self.amount, self.amount),
         };
         (down.max(1), up.max(1))
     }
+}
+
+impl Basis {
+    /// The basis of a quota that counts in microseconds and does not scale.
+    pub const PLAIN: Self = Self {
+        tick_us: 1,
+        parts: 0,
+        period_us: 0,
+        whole: 0,
+    };
+
+    /// Returns all but the length of a sliding window, in one number of 52 bits, which is exact in a script.
+    ///
+    /// ```text
+    /// the leading bits of the whole (26)   how many follow (5)   the number of the tick (2)   its parts (19)
+    /// ```
+    pub fn code(self) -> u64 {
+        let tick = (0..).zip(TICKS_US).find(|(_, us)| *us == self.tick_us);
+        let tick = tick.map_or(0, |(tick, _)| tick);
+        (whole_code(self.whole) << TICK_BITS | tick) << PARTS_BITS | self.parts
+    }
+
+    /// Reads a [code](Self::code); without one, the basis is plain. `None` if it cannot be one.
+    pub fn decode(code: Option<u64>, period_us: u64) -> Option<Self> {
+        let code = code.unwrap_or(0);
+        let bits = |from: u32, count: u32| (code >> from) % power(count);
+        let tick = usize::try_from(bits(PARTS_BITS, TICK_BITS)).ok()?;
+        let shift = bits(PARTS_BITS + TICK_BITS, SHIFT_BITS);
+        Some(Self {
+            tick_us: *TICKS_US.get(tick)?,
+            parts: bits(0, PARTS_BITS),
+            period_us,
+            whole: (code >> (PARTS_BITS + TICK_BITS + SHIFT_BITS)) << shift,
+        })
+    }
+
+    /// Whether what was used under it has to be scaled to be read under `own`.
+    pub(crate) fn is_scaled_to(self, own: Self) -> bool {
+        let differ = (self.whole, self.tick_us) != (own.whole, own.tick_us);
+        self.whole > 0 && own.whole > 0 && differ
+    }
+}
+
+/// The leading bits of a number that has no others, and how many follow.
+fn whole_code(whole: u64) -> u64 {
+    let (leading, shift) = shrunk_down(whole);
+    leading << SHIFT_BITS | u64::from(shift)
 }
 
 /// `used` of `whole` as the same share of `new_whole`, rounded up; at most 2^53.
@@ -227,6 +307,30 @@ mod tests {
             assert!(scaled >= exact, "{used} of {of} to {new}: {scaled}");
             let most = exact + new / (1 << 22) + 2;
             assert!(scaled <= most, "{used} of {of} to {new}: {scaled}");
+        }
+    }
+
+    #[test]
+    fn a_code_says_all_that_has_to_be_known_of_a_quota() {
+        for amount in [1, 2, 3, 100, 999_999, 1_000_003, 1_000_000_007, 1 << 40] {
+            for on_change in [OnChange::Keep, OnChange::Scale] {
+                for algorithm in Algorithm::ALL {
+                    let spec = Quota::new(amount, 86_400_000_000).algorithm(*algorithm);
+                    let Ok(quota) = spec.on_change(on_change).build() else {
+                        continue;
+                    };
+                    let basis = quota.basis();
+                    let code = quota.basis_code();
+                    assert!(basis.code() < EXACT_MAX);
+                    assert_eq!(code.unwrap_or(0), basis.code(), "{quota:?}");
+                    assert_eq!(
+                        Basis::decode(code, basis.period_us),
+                        Some(basis),
+                        "{quota:?}"
+                    );
+                    assert!(!quota.is_narrow() || basis == Basis::PLAIN);
+                }
+            }
         }
     }
 

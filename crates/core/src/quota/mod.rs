@@ -43,9 +43,11 @@ pub const WINDOW_PARTS: u64 = 32;
 /// The small number of a [narrow](Quota::is_narrow) state is below this.
 pub const NARROW_END: u64 = 1 << 12;
 
+/// The ticks that a quota may count in, finest first: microseconds, milliseconds, seconds.
+pub const TICKS_US: [u64; 3] = [1, 1_000, 1_000_000];
+
 /// How a band counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Algorithm {
     /// A bucket of tokens that refills evenly (the same as a leaky bucket, and as GCRA). Exact.
     #[default]
@@ -71,6 +73,40 @@ pub enum Align {
     FirstRequest,
     /// At multiples of the period since the Unix epoch.
     Clock,
+}
+
+/// The numbers of the algorithms: one list, so that none can be written that is not read.
+macro_rules! codes {
+    ($($algorithm:ident $(($align:ident))? = $code:literal),* $(,)?) => {
+        impl Algorithm {
+            /// All of them, in the order of their codes.
+            pub const ALL: &[Self] = &[$(Self::$algorithm $((Align::$align))?),*];
+
+            /// The number that stands for it in records and ids: the same in every process and version.
+            pub const fn code(self) -> u8 {
+                match self {
+                    $(Self::$algorithm $((Align::$align))? => $code,)*
+                }
+            }
+
+            /// Returns the algorithm of this [code](Self::code).
+            pub const fn from_code(code: u8) -> Option<Self> {
+                match code {
+                    $($code => Some(Self::$algorithm $((Align::$align))?),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    TokenBucket = 0,
+    FixedWindow(FirstRequest) = 1,
+    FixedWindow(Clock) = 2,
+    SlidingWindow = 3,
+    SlidingLog = 4,
+    BucketedWindow = 5,
 }
 
 /// Tells the quotas under one bucket name apart: the algorithm and the band's label, or its period
@@ -169,7 +205,10 @@ impl Quota {
     pub fn cost_max(&self) -> u64 {
         match self.algorithm {
             Algorithm::SlidingLog => self.capacity.min(LOG_COST_MAX),
-            _ => self.capacity,
+            Algorithm::TokenBucket
+            | Algorithm::FixedWindow(_)
+            | Algorithm::SlidingWindow
+            | Algorithm::BucketedWindow => self.capacity,
         }
     }
 
@@ -200,10 +239,16 @@ impl Quota {
         (self.drain.get(), self.price.get())
     }
 
-    /// Token bucket: the deepest debt that a charge which fits can leave: that of an empty bucket,
-    /// or of a full queue where it is [queueing](Quota::queueing). 0 for a window.
+    /// What charges that fit can take of a new bucket. Of a token bucket that is the debt of an empty
+    /// one, or of a full queue where it is [queueing](Quota::queueing); of a window, units.
     pub fn brim(&self) -> u64 {
-        self.brim
+        match self.algorithm {
+            Algorithm::TokenBucket => self.brim,
+            Algorithm::FixedWindow(_)
+            | Algorithm::SlidingWindow
+            | Algorithm::SlidingLog
+            | Algorithm::BucketedWindow => self.capacity,
+        }
     }
 
     /// Whether a bucket's whole state is an instant in microseconds and a number below
@@ -224,10 +269,11 @@ impl Quota {
     /// same band.
     #[must_use]
     pub fn with_refundable(self, refundable: bool) -> Self {
-        let brim = match self.brim {
+        let brim = if self.algorithm == Algorithm::TokenBucket && !refundable {
             // Nobody queues who could not give the place back.
-            1.. if !refundable => self.capacity.saturating_mul(self.price.get()),
-            brim => brim,
+            self.capacity.saturating_mul(self.price.get())
+        } else {
+            self.brim
         };
         Self {
             refundable,
@@ -254,7 +300,7 @@ impl Quota {
     ///     step::decide_one(&quota, &mut bucket, Op::Take(1), later(ms));
     /// }
     /// // Ten were needed.
-    /// let back = Op::GiveBack(tidegate_core::Receipt { cost: 40, ..lent });
+    /// let back = Op::GiveBack(lent.with_cost(40));
     /// let before = step::decide_one(&quota, &mut bucket, Op::Look, later(5_000)).remaining;
     /// let after = step::decide_one(&quota, &mut bucket, back, later(5_000)).remaining;
     /// assert_eq!(after - before, 40);
@@ -271,14 +317,16 @@ impl Quota {
 
     /// Fills in what follows from the rest.
     fn derive(self) -> Self {
-        let small_max = match self.algorithm {
-            Algorithm::TokenBucket => self.drain.get().saturating_sub(1),
-            Algorithm::FixedWindow(_) => self.amount.saturating_add(self.overdraft),
-            _ => u64::MAX,
-        };
-        let ticks = match self.algorithm {
-            Algorithm::TokenBucket => self.ahead_max.saturating_add(1),
-            _ => self.period.get().saturating_mul(2),
+        let windows = self.period.get().saturating_mul(2);
+        let (small_max, ticks) = match self.algorithm {
+            Algorithm::TokenBucket => (
+                self.drain.get().saturating_sub(1),
+                self.ahead_max.saturating_add(1),
+            ),
+            Algorithm::FixedWindow(_) => (self.amount.saturating_add(self.overdraft), windows),
+            Algorithm::SlidingWindow | Algorithm::SlidingLog | Algorithm::BucketedWindow => {
+                (u64::MAX, windows)
+            }
         };
         Self {
             narrow: small_max < NARROW_END

@@ -1,7 +1,7 @@
 //! A quota as numbers, to be carried elsewhere and to be the same there.
 
-use super::spec::{LIFETIME_US_END, Most, TICKS_US};
-use super::{Algorithm, BandId, EXACT_MAX, LOG_UNITS_MAX, OnChange, Quota, QuotaError};
+use super::spec::{LIFETIME_US_END, Most};
+use super::{Algorithm, BandId, EXACT_MAX, LOG_UNITS_MAX, OnChange, Quota, QuotaError, TICKS_US};
 use std::num::NonZeroU64;
 
 /// All that a [`Quota`] is, in numbers: for whoever writes one down, and reads it again when the policy
@@ -113,7 +113,13 @@ impl TryFrom<QuotaNumbers> for Quota {
             }
             _ if numbers.amount == 0 && numbers.capacity == 0 => quota.refusing(),
             Algorithm::TokenBucket => quota.with_numbers(&numbers)?,
-            _ => quota.as_window()?,
+            Algorithm::SlidingLog => quota.as_window(LOG_UNITS_MAX)?,
+            Algorithm::SlidingWindow => {
+                quota.as_window(EXACT_MAX.saturating_sub(1) / 2 / quota.period)?
+            }
+            Algorithm::FixedWindow(_) | Algorithm::BucketedWindow => {
+                quota.as_window(EXACT_MAX.saturating_sub(1))?
+            }
         };
         let quota = quota.derive();
         Ok(match (numbers.lends, numbers.queue) {
@@ -133,12 +139,8 @@ impl Quota {
         }
     }
 
-    fn as_window(self) -> Result<Self, QuotaError> {
-        let most = match self.algorithm {
-            Algorithm::SlidingLog => LOG_UNITS_MAX,
-            Algorithm::SlidingWindow => EXACT_MAX.saturating_sub(1) / 2 / self.period,
-            _ => EXACT_MAX.saturating_sub(1),
-        };
+    /// A window of at most `most` units.
+    fn as_window(self, most: u64) -> Result<Self, QuotaError> {
         if self.amount.saturating_add(self.overdraft) > most {
             let nearest = most.saturating_sub(self.overdraft);
             return Err(QuotaError::TooLarge { nearest });

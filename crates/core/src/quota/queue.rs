@@ -4,7 +4,7 @@
 //! the brim has its turn when the clock has paid the debt down to the brim again, and whoever comes
 //! next adds to that debt and so comes after. Nobody asks twice, and no later request can overtake.
 
-use super::Quota;
+use super::{Algorithm, Quota};
 use crate::Outcome;
 
 /// A place that an [`Op::Take`](crate::Op::Take) by a [queueing](Quota::queueing) quota took.
@@ -42,7 +42,7 @@ impl Quota {
     /// ```
     #[must_use]
     pub fn queueing(&self) -> Self {
-        if self.brim == 0 || !self.refundable {
+        if self.algorithm != Algorithm::TokenBucket || !self.refundable {
             return *self;
         }
         Self {
@@ -86,7 +86,7 @@ impl Quota {
     ///
     /// The turn is never early and at most one tick late.
     pub fn place(&self, outcome: &Outcome) -> Place {
-        if self.brim == 0 || outcome.remaining >= self.overdraft {
+        if self.algorithm != Algorithm::TokenBucket || outcome.remaining >= self.overdraft {
             return Place {
                 wait_us: 0,
                 remaining: outcome.remaining.saturating_sub(self.overdraft),

@@ -4,13 +4,10 @@
 //! in microseconds counts in milliseconds, then in seconds; what still does not fit is refused, with
 //! the nearest that does.
 
-use super::{Algorithm, Align, BandId, EXACT_MAX, LOG_UNITS_MAX, OnChange, Quota, QuotaError};
+use super::{Algorithm, BandId, EXACT_MAX, LOG_UNITS_MAX, OnChange, Quota, QuotaError, TICKS_US};
 use std::num::NonZeroU64;
 
 const MICRO: NonZeroU64 = NonZeroU64::MIN;
-
-/// The ticks that a quota may count in, finest first: microseconds, milliseconds, seconds.
-pub(super) const TICKS_US: [u64; 3] = [1, 1_000, 1_000_000];
 
 /// No bucket takes as long as this to refill, so that a wait, in microseconds, is always a number:
 /// 146,000 years.
@@ -214,17 +211,11 @@ impl<'a> QuotaSpec<'a> {
         if self.overdraft > Most::of(tick_us, drain, price).overdraft(capacity)? {
             return None;
         }
-        let brim = capacity.saturating_mul(price.get());
-        let floor = brim.saturating_add(self.overdraft.saturating_mul(price.get()));
-        Some(Quota {
+        let quota = Quota {
             capacity,
-            drain,
-            price,
-            brim,
-            floor,
-            ahead_max: (floor / drain).saturating_add(1),
             ..self.window(tick_us, period)
-        })
+        };
+        Some(quota.filled(drain, price))
     }
 
     fn build_sliding_window(self) -> Result<Quota, QuotaError> {
@@ -284,14 +275,7 @@ impl<'a> QuotaSpec<'a> {
     /// FNV-1a over the algorithm and the label or period. It need not resist an attacker, who
     /// cannot choose labels; it must be the same everywhere, for ever.
     fn family(self) -> BandId {
-        let algorithm: u8 = match self.algorithm {
-            Algorithm::TokenBucket => 1,
-            Algorithm::FixedWindow(Align::FirstRequest) => 2,
-            Algorithm::FixedWindow(Align::Clock) => 3,
-            Algorithm::SlidingWindow => 4,
-            Algorithm::SlidingLog => 5,
-            Algorithm::BucketedWindow => 6,
-        };
+        let algorithm = self.algorithm.code().saturating_add(1);
         let hash = fnv1a(0xcbf2_9ce4_8422_2325, &[algorithm]);
         BandId(match self.label {
             Some(label) => fnv1a(fnv1a(hash, b"l"), label.as_bytes()),

@@ -258,16 +258,13 @@ fn a_refund_lowers_what_later_reservations_rely_on() {
 #[test]
 fn what_is_known_to_have_been_credited_behind_is_not_held_against_a_reservation() {
     let (quota, mut bucket) = busy();
-    let first = take(&quota, &mut bucket, 10_000, at(1));
+    let mut first = take(&quota, &mut bucket, 10_000, at(1));
     let second = take(&quota, &mut bucket, 40_000, at(2));
     let back = step::decide_one(&quota, &mut bucket, Op::GiveBack(second), at(20_000));
     assert_eq!(back.mark, 40_000_000, "its own credit, in microseconds");
     let mut unaware = bucket.clone();
     assert_eq!(credit(&quota, &mut unaware, first, at(20_000)), 0);
-    let first = Receipt {
-        behind: back.mark,
-        ..first
-    };
+    first.behind = back.mark;
     assert_eq!(credit(&quota, &mut bucket, first, at(20_000)), 10_000);
 }
 
@@ -348,10 +345,7 @@ fn what_was_charged_before_the_state_was_lost_does_not_come_back() {
 #[test]
 fn a_bucket_given_back_too_much_is_full_and_no_more() {
     let (quota, mut bucket) = busy();
-    let receipt = Receipt {
-        cost: u64::MAX,
-        ..take(&quota, &mut bucket, 1, at(150))
-    };
+    let receipt = take(&quota, &mut bucket, 1, at(150)).with_cost(u64::MAX);
     credit(&quota, &mut bucket, receipt, at(150));
     let outcome = step::decide_one(&quota, &mut bucket, Op::Take(100_001), at(150));
     assert!(!outcome.is_allowed());

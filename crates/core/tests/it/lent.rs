@@ -126,7 +126,7 @@ impl Pair {
                 let cost = u128::from(receipt.cost) * u128::from(part) / 256;
                 let cost = u64::try_from(cost).expect("a part");
                 let before = self.walk.bucket.reading(&self.walk.quota, self.walk.now());
-                let back = Op::GiveBack(Receipt { cost, ..receipt });
+                let back = Op::GiveBack(receipt.with_cost(cost));
                 let after = self.walk.decide(back);
                 self.credited += before.reset_us - after.reset_us;
                 self.model.give_back(now_us, receipt.at.as_micros(), cost);
@@ -238,7 +238,7 @@ proptest! {
                     let receipt = before[pick % before.len()];
                     let cost = u128::from(receipt.cost) * u128::from(part) / 256;
                     let cost = receipt.cost - u64::try_from(cost).expect("a part");
-                    kept.push(Receipt { cost, ..receipt });
+                    kept.push(receipt.with_cost(cost));
                 }
                 Act::Lose(pick) if !before.is_empty() => kept.push(before[pick % before.len()]),
                 _ => {}
@@ -353,10 +353,7 @@ fn an_estimate_that_was_too_high_comes_back_after_the_bucket_could_have_refilled
     for (lends, expected) in [(false, 0), (true, 40)] {
         let (quota, mut bucket, receipt) = busy(lends);
         let before = bucket.reading(&quota, at(5_000)).remaining;
-        let back = Op::GiveBack(Receipt {
-            cost: 40,
-            ..receipt
-        });
+        let back = Op::GiveBack(receipt.with_cost(40));
         let after = step::decide_one(&quota, &mut bucket, back, at(5_000)).remaining;
         assert_eq!(after - before, expected, "lends: {lends}");
         // And can be taken again, no more than that.

@@ -174,7 +174,7 @@ impl Walk {
                     let cost = u64::try_from(cost).unwrap_or(0);
                     let late = u64::from(!in_time);
                     Op::Return {
-                        receipt: Receipt { cost, ..receipt },
+                        receipt: receipt.with_cost(cost),
                         by: Timestamp::from_micros(self.now_us.saturating_sub(late)),
                     }
                 }

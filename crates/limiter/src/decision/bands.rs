@@ -49,12 +49,7 @@ impl Entry {
             band: NO_BAND,
             descriptor: descriptor.unwrap_or(NO_DESCRIPTOR),
             planned: Answer::NotAsked,
-            outcome: Outcome {
-                remaining: 0,
-                wait,
-                reset_us: 0,
-                mark: 0,
-            },
+            outcome: Outcome::new(0, wait, 0),
         }
     }
 
@@ -69,12 +64,8 @@ impl Entry {
     /// A limit that has no band, and lets everything pass.
     fn unlimited(met: &Met) -> Self {
         let entry = Self::without_band(met.limit, met.descriptor, Wait::NONE);
-        let outcome = Outcome {
-            remaining: u64::MAX,
-            ..entry.outcome
-        };
         Self {
-            outcome,
+            outcome: Outcome::new(u64::MAX, Wait::NONE, 0),
             planned: met.planned,
             ..entry
         }
@@ -215,12 +206,9 @@ impl<'m> Bands<'m> {
         let Some(entry) = self.entries.get_mut(number) else {
             return;
         };
-        let outcome = Outcome {
-            remaining: 0,
-            wait: entry.outcome.wait.max(block.wait),
-            reset_us: entry.outcome.reset_us.max(block.reset_us),
-            mark: entry.outcome.mark,
-        };
+        let mut outcome = entry.outcome.with_wait(entry.outcome.wait.max(block.wait));
+        outcome.remaining = 0;
+        outcome.reset_us = outcome.reset_us.max(block.reset_us);
         entry.outcome = outcome;
         if counts(&outcome) {
             let left_us = block.wait.as_micros().unwrap_or(u64::MAX);

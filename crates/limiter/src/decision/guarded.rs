@@ -51,7 +51,7 @@ impl Decision {
         };
         let left = match verdict.outcome {
             Outcome::Refuse(guard) => rules.kept_out_for(guard, request),
-            _ => None,
+            Outcome::Pass | Outcome::Exempt(_) => None,
         };
         let left_us = left.map_or(0, |left| {
             u64::try_from(left.as_micros()).unwrap_or(u64::MAX)
@@ -166,7 +166,7 @@ impl Decision {
             _ if self.lacks_plan() => Reason::NoPlan,
             _ if asked_nobody => Reason::NoIdentity,
             _ if self.is_blocked() => Reason::LimitBlocked,
-            _ => Reason::Limited,
+            DecidedBy::Store | DecidedBy::Local => Reason::Limited,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::bands::Entry;
 use super::{DecidedBy, Decision};
-use crate::purpose::is_forced;
 use tidegate_core::{Mode, Op};
 use tidegate_policy::plan::Answer;
 use tidegate_policy::{Evaluate, Limit, Policy, Request};
@@ -167,11 +166,11 @@ impl Decision {
         // A forced charge is made unless a charge refuses that is not forced.
         let is_unforced = |entry: &Entry| {
             self.limit_of(entry).is_some_and(|limit| {
-                limit.mode == Mode::Enforce && !is_forced(self.op(entry, limit, request))
+                limit.mode == Mode::Enforce && !self.op(entry, limit, request).is_forced()
             })
         };
         let mut refusing = self.bands.iter().filter(|band| !band.outcome.is_allowed());
-        is_forced(op) && limit.mode == Mode::Enforce && !refusing.any(is_unforced)
+        op.is_forced() && limit.mode == Mode::Enforce && !refusing.any(is_unforced)
     }
 }
 

@@ -55,7 +55,10 @@ impl<'a> Scene<'a> {
             Some(limit) => match met.planned {
                 Answer::NotAsked | Answer::UnknownBand => &limit.bands,
                 Answer::Rate { number, .. } => self.bands_planned(met, number),
-                _ => &[],
+                Answer::Unlimited { .. }
+                | Answer::UnknownUnlimited
+                | Answer::UnknownSkipped
+                | Answer::Refused { .. } => &[],
             },
             None => self.bands_brought(met),
         }
@@ -82,7 +85,10 @@ impl<'a> Scene<'a> {
             }
             Answer::Rate { number, .. } => self.planned?.block(self.number, met.limit, number),
             // Whom a plan does not limit, the limit has no band for: then nothing is asked of it at all.
-            _ => None,
+            Answer::Unlimited { .. }
+            | Answer::UnknownUnlimited
+            | Answer::UnknownSkipped
+            | Answer::Refused { .. } => None,
         }
     }
 

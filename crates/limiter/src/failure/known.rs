@@ -57,7 +57,10 @@ impl LastKnown {
     pub(super) fn note(&self, ask: &Ask<'_>, outcome: &Outcome, now: Timestamp) {
         let instant = match ask.quota.algorithm() {
             Algorithm::TokenBucket => now,
-            _ => now.plus(outcome.reset_us),
+            Algorithm::FixedWindow(_)
+            | Algorithm::SlidingWindow
+            | Algorithm::SlidingLog
+            | Algorithm::BucketedWindow => now.plus(outcome.reset_us),
         };
         let fingerprint = self.fingerprint(ask);
         if let Some(place) = self.place(fingerprint) {
@@ -121,12 +124,7 @@ mod tests {
         let known = LastKnown::default();
         let quota = Quota::new(10, 1_000_000).build().unwrap();
         let other = Quota::new(10, 2_000_000).build().unwrap();
-        let outcome = |remaining| Outcome {
-            remaining,
-            wait: Wait::NONE,
-            reset_us: 7,
-            mark: 0,
-        };
+        let outcome = |remaining| Outcome::new(remaining, Wait::NONE, 7);
         let now = Timestamp::from_micros(1_000);
         let ask = Ask::look(b"a", &quota);
         assert_eq!(known.get(&ask), None);
@@ -150,12 +148,7 @@ mod tests {
         let quota = Quota::new(10, 1_000_000).build().unwrap();
         let count = 3 * PLACES as u64;
         let note = |n: u64| {
-            let outcome = Outcome {
-                remaining: n,
-                wait: Wait::NONE,
-                reset_us: 0,
-                mark: 0,
-            };
+            let outcome = Outcome::new(n, Wait::NONE, 0);
             let name = n.to_be_bytes();
             known.note(&Ask::look(&name, &quota), &outcome, Timestamp::default());
         };

@@ -60,11 +60,11 @@ fn who_decided(terms: FallbackTerms<'_>, asks: &[Ask<'_>], known: &[Option<Answe
     let unknown = asks.iter().zip(known).filter(|(_, it)| it.is_none());
     let by = unknown.map(|(ask, _)| match terms.on_failure(ask) {
         OnFailure::Local => DecidedBy::Local,
-        _ => DecidedBy::Failure,
+        OnFailure::Allow | OnFailure::Deny | OnFailure::Error => DecidedBy::Failure,
     });
     by.reduce(|one, other| match one {
         DecidedBy::Local => one,
-        _ => other,
+        DecidedBy::Store | DecidedBy::Failure => other,
     })
     .unwrap_or(DecidedBy::Store)
 }

@@ -117,11 +117,9 @@ impl Ledger<'_> {
     pub(crate) fn receipts(&self, charges: &Charges, list: &[&Charge]) -> SmallVec<[Receipt; 2]> {
         let with_behind = |charge: &&Charge| {
             let given = name(charges, charge).and_then(|name| self.table.buckets.get(&name));
-            let behind = given.map_or(0, |given| given.behind(standing(charges, charge)));
-            Receipt {
-                behind,
-                ..charge.receipt
-            }
+            let mut receipt = charge.receipt;
+            receipt.behind = given.map_or(0, |given| given.behind(standing(charges, charge)));
+            receipt
         };
         list.iter().map(with_behind).collect()
     }

@@ -53,7 +53,7 @@ pub(crate) fn set_of_bans(guard: &Guard) -> Option<&str> {
         {
             Some(set)
         }
-        _ => None,
+        Origin::List(_) | Origin::File(_) | Origin::Redis { .. } => None,
     }
 }
 

@@ -94,7 +94,7 @@ impl Slot {
     pub(super) fn new(guard: &Guard, rules: AddressRules) -> Self {
         let list = match &guard.origin {
             Origin::List(members) => List::new(&guard.subject, rules, members.iter()),
-            _ => List::empty(&guard.subject),
+            Origin::File(_) | Origin::Redis { .. } => List::empty(&guard.subject),
         };
         Self {
             guard: guard.clone(),
@@ -241,7 +241,7 @@ impl Slot {
         let delay = match &why {
             Unread::Invalid(_) => match guard.origin {
                 Origin::File(_) => guard.refresh.min(backoff::FILE_RETRY),
-                _ => guard.refresh,
+                Origin::List(_) | Origin::Redis { .. } => guard.refresh,
             },
             Unread::Outage(_) if now.duration_since(since) >= backoff::IN_ALL => guard.refresh,
             Unread::Outage(_) => backoff::delay(health.failed),

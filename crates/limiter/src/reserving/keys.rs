@@ -126,7 +126,7 @@ impl Keys {
         let asked = self.agreed.lock().asked?;
         let lasts = match need {
             Need::Close if asked.worked => LOOK_AGAIN,
-            _ => TRY_AGAIN,
+            Need::Close | Need::Open => TRY_AGAIN,
         };
         if asked.at.elapsed() >= lasts {
             return None;

@@ -3,7 +3,7 @@
 use super::bytes::{Bytes, push_bytes, push_number};
 use super::seal::PAYLOAD_BYTES_MAX;
 use tidegate_core::quota::QuotaNumbers;
-use tidegate_core::{Algorithm, Align, OnChange, Quota, Receipt, Timestamp};
+use tidegate_core::{Algorithm, OnChange, Quota, Receipt, Timestamp};
 
 /// The most buckets that one reservation may charge.
 pub(super) const BUCKETS_MAX: usize = 64;
@@ -146,13 +146,9 @@ impl Lent {
         let quota = read_quota(bytes)?;
         let cost = bytes.number()?;
         let at = Timestamp::from_micros(bytes.number()?);
-        let receipt = Receipt {
-            at,
-            cost,
-            until: at.plus(bytes.number()?),
-            mark: bytes.number()?,
-            behind: 0,
-        };
+        let mut receipt = Receipt::by_the_clock(at, cost);
+        receipt.until = at.plus(bytes.number()?);
+        receipt.mark = bytes.number()?;
         Some(Self { quota, receipt })
     }
 }
@@ -160,21 +156,13 @@ impl Lent {
 /// Appends a quota, as the numbers that it is.
 fn push_quota(out: &mut Vec<u8>, quota: Quota) {
     let numbers = QuotaNumbers::from(quota);
-    let algorithm: u8 = match numbers.algorithm {
-        Algorithm::FixedWindow(Align::FirstRequest) => 1,
-        Algorithm::FixedWindow(Align::Clock) => 2,
-        Algorithm::SlidingWindow => 3,
-        Algorithm::SlidingLog => 4,
-        Algorithm::BucketedWindow => 5,
-        _ => 0,
-    };
     let on_change: u8 = match numbers.on_change {
+        OnChange::Keep => 0,
         OnChange::Scale => 1,
         OnChange::Reset => 2,
-        _ => 0,
     };
     let flags = u8::from(numbers.refundable) | u8::from(numbers.lends) << 1 | on_change << 2;
-    out.push(algorithm | flags << 4);
+    out.push(numbers.algorithm.code() | flags << 4);
     for number in [
         numbers.id,
         numbers.family ^ numbers.id,
@@ -196,15 +184,7 @@ fn read_quota(bytes: &mut Bytes<'_>) -> Option<Quota> {
     let kind = bytes.byte()?;
     let id = bytes.number()?;
     let numbers = QuotaNumbers {
-        algorithm: match kind & 0xf {
-            0 => Algorithm::TokenBucket,
-            1 => Algorithm::FixedWindow(Align::FirstRequest),
-            2 => Algorithm::FixedWindow(Align::Clock),
-            3 => Algorithm::SlidingWindow,
-            4 => Algorithm::SlidingLog,
-            5 => Algorithm::BucketedWindow,
-            _ => return None,
-        },
+        algorithm: Algorithm::from_code(kind & 0xf)?,
         refundable: kind & 0x10 != 0,
         lends: kind & 0x20 != 0,
         on_change: match kind >> 6 {
@@ -235,14 +215,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     fn algorithm() -> impl Strategy<Value = Algorithm> {
-        prop_oneof![
-            Just(Algorithm::TokenBucket),
-            Just(Algorithm::FixedWindow(Align::FirstRequest)),
-            Just(Algorithm::FixedWindow(Align::Clock)),
-            Just(Algorithm::SlidingWindow),
-            Just(Algorithm::SlidingLog),
-            Just(Algorithm::BucketedWindow),
-        ]
+        prop::sample::select(Algorithm::ALL)
     }
 
     prop_compose! {
@@ -285,8 +258,9 @@ mod tests {
             mark in any::<u64>(),
         ) -> Lent {
             let at = Timestamp::from_micros(at);
-            let until = at.plus(owed);
-            Lent { quota, receipt: Receipt { at, cost, until, mark, behind: 0 } }
+            let mut receipt = Receipt::by_the_clock(at, cost);
+            (receipt.until, receipt.mark) = (at.plus(owed), mark);
+            Lent { quota, receipt }
         }
     }
 

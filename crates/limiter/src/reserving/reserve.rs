@@ -214,7 +214,13 @@ impl<'r> Terms<'r> {
                 Op::Look if given_back.contains(&ask.limit) => Op::Look,
                 // Who asks whether anything is left is told so of a limit that is closed, too.
                 _ if ask.quota.is_block() => Op::Block,
-                _ => Op::Test(1),
+                Op::Look
+                | Op::Take(_)
+                | Op::Force(_)
+                | Op::Debit(_)
+                | Op::Test(_)
+                | Op::Return { .. }
+                | Op::Block => Op::Test(1),
             };
         }
         let bands = question.asks.iter().filter(|ask| ask.op != Op::Block);

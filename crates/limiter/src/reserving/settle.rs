@@ -9,9 +9,7 @@ use crate::limiter::Limiter;
 use crate::rules::Rules;
 use futures_util::future::join_all;
 use smallvec::SmallVec;
-use tidegate_core::{
-    Ask, Mode, Op, Outcome, Receipt, Reply, Store, StoreError, StoreErrorKind, Timestamp,
-};
+use tidegate_core::{Ask, Mode, Op, Outcome, Reply, Store, StoreError, StoreErrorKind, Timestamp};
 
 /// A reservation that is being settled.
 struct Settling {
@@ -186,10 +184,7 @@ impl Settling {
         match charged.checked_sub(self.actual) {
             Some(0) => None,
             Some(unused) => Some(Op::Return {
-                receipt: Receipt {
-                    cost: unused,
-                    ..lent.receipt
-                },
+                receipt: lent.receipt.with_cost(unused),
                 by: self.expires(lent),
             }),
             None => Some(Op::Force(self.actual.saturating_sub(charged))),

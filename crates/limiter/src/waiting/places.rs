@@ -54,10 +54,9 @@ impl Places {
     /// The reply as it is meant for people who know nothing of places.
     pub(super) fn plain(&self, question: &Question<'_>, reply: &Reply) -> Reply {
         let outcomes = self.each(question, &reply.outcomes);
-        Reply {
-            outcomes: outcomes.map(|(outcome, _)| outcome).collect(),
-            ..reply.clone()
-        }
+        let mut plain = reply.clone();
+        plain.outcomes = outcomes.map(|(outcome, _)| outcome).collect();
+        plain
     }
 
     /// What a store has answered that failed elsewhere: whoever has a place and cannot be let in yet
@@ -111,7 +110,7 @@ fn leave(question: &Question<'_>, ask: &Ask<'_>) -> Option<Permit> {
 }
 
 /// An outcome in the terms of `quota`, and how long until the turn of what was charged.
-fn plain(quota: &Quota, is_place: bool, outcome: Outcome) -> (Outcome, u64) {
+fn plain(quota: &Quota, is_place: bool, mut outcome: Outcome) -> (Outcome, u64) {
     if !is_place {
         return (outcome, 0);
     }
@@ -121,10 +120,7 @@ fn plain(quota: &Quota, is_place: bool, outcome: Outcome) -> (Outcome, u64) {
     } else {
         0
     };
-    let outcome = Outcome {
-        remaining: place.remaining,
-        ..outcome
-    };
+    outcome.remaining = place.remaining;
     (outcome, wait_us)
 }
 
@@ -132,8 +128,5 @@ fn refused_until(outcome: Outcome, wait_us: u64) -> Outcome {
     if wait_us == 0 {
         return outcome;
     }
-    Outcome {
-        wait: Wait::from_micros(wait_us),
-        ..outcome
-    }
+    outcome.with_wait(Wait::from_micros(wait_us))
 }

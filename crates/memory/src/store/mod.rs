@@ -6,13 +6,12 @@ mod overflow;
 mod several;
 mod words;
 
-use crate::basis::WORD;
 use crate::clock::SystemClock;
 use crate::overflow::{Overflowed, Shared};
 use crate::records::Records;
 use crate::sync::AtomicU64;
 use crate::table::Table;
-use crate::word::{self, Narrow};
+use crate::word::{self, Narrow, with_state};
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
 use std::future::{Future, ready};
@@ -20,10 +19,10 @@ use std::future::{Future, ready};
 use std::hash::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
-use tidegate_core::algorithm::{FixedWindow, TokenBucket};
+use tidegate_core::quota::Basis;
 use tidegate_core::{
-    Algorithm, AppliedAsks, Ask, Bucket, ChargedOutcome, Clock, Inspection, Meter, Mode, Op,
-    Outcome, Quota, Reply, Store, StoreError, Timestamp,
+    AppliedAsks, Ask, Bucket, ChargedOutcome, Clock, Inspection, Meter, Mode, Op, Outcome, Quota,
+    Reply, Store, StoreError, Timestamp,
 };
 
 /// Memory for records, for each of `max_keys`: one that is no log takes 160 bytes, and shards fill
@@ -188,7 +187,7 @@ impl<C: Clock> MemoryStore<C> {
     pub fn decide_now(&self, asks: &[Ask<'_>]) -> Reply {
         let mut reply = Reply::new(self.clock.now(), true);
         if let [ask] = asks
-            && !(ask.mode == Mode::Shadow && matches!(ask.op, Op::Force(_) | Op::Debit(_)))
+            && !(ask.mode == Mode::Shadow && ask.op.is_forced())
         {
             let ChargedOutcome { outcome, units } = self.decide_one_at(ask, reply.at);
             reply.passed = outcome.is_allowed() || ask.mode == Mode::Shadow;
@@ -231,7 +230,7 @@ impl<C: Clock> MemoryStore<C> {
         while let Ok(word) = self.table.load(place, fingerprint) {
             let fresh = word::fresh(self.since_epoch(at));
             if self.table.swap(place, word, fresh) {
-                let state = self.unpack(word, quota).adapted(WORD, quota, at);
+                let state = self.unpack(word, quota).adapted(Basis::PLAIN, quota, at);
                 return record || state.is_some_and(|state| state.fresh_at(quota) > at);
             }
         }
@@ -309,12 +308,7 @@ impl<C: Clock> MemoryStore<C> {
     }
 
     fn unpack(&self, word: u64, quota: &Quota) -> Bucket {
-        match quota.algorithm() {
-            Algorithm::FixedWindow(_) => {
-                Bucket::Fixed(FixedWindow::unpack(word, self.epoch, quota))
-            }
-            _ => Bucket::Tokens(TokenBucket::unpack(word, self.epoch, quota)),
-        }
+        with_state!(quota, State => State::BUCKET(State::unpack(word, self.epoch, quota)))
     }
 
     fn pack(&self, bucket: &Bucket, quota: &Quota) -> u64 {
@@ -322,7 +316,7 @@ impl<C: Clock> MemoryStore<C> {
             Bucket::Fixed(window) => window.pack(self.epoch, quota),
             Bucket::Tokens(tokens) => tokens.pack(self.epoch, quota),
             // `unpack` makes no others.
-            _ => 0,
+            Bucket::Sliding(_) | Bucket::Log(_) | Bucket::Lent(_) => 0,
         }
     }
 }

@@ -6,12 +6,12 @@
 //! first, and even while requests of both are under way.
 
 use super::MemoryStore;
-use crate::basis::WORD;
 use crate::records::Shard;
 use crate::sync::MutexGuard;
 use crate::table::Place;
 use std::sync::atomic::Ordering::Relaxed;
 use tidegate_core::algorithm::token_bucket::Credits;
+use tidegate_core::quota::Basis;
 use tidegate_core::{Algorithm, Bucket, Clock, Meter, Quota, Timestamp};
 
 /// Where a bucket is that was looked for among the records.
@@ -56,7 +56,7 @@ impl<C: Clock> MemoryStore<C> {
         let now = self.clock.now();
         let instant = self.since_epoch(now);
         if let Some(word) = self.table.vacate(stripe, fingerprint, instant)
-            && let Some(mut bucket) = self.unpack(word, quota).adapted(WORD, quota, now)
+            && let Some(mut bucket) = self.unpack(word, quota).adapted(Basis::PLAIN, quota, now)
         {
             // A word does not know what was credited.
             match &mut bucket {
@@ -64,7 +64,7 @@ impl<C: Clock> MemoryStore<C> {
                     tokens.credits = Credits::unknown(now);
                 }
                 Bucket::Lent(lent) => lent.tokens.credits = Credits::unknown(now),
-                _ => {}
+                Bucket::Tokens(_) | Bucket::Fixed(_) | Bucket::Sliding(_) | Bucket::Log(_) => {}
             }
             bucket.settle(quota, now);
             shard.put(fingerprint, bucket, quota, now);
@@ -103,7 +103,7 @@ impl<C: Clock> MemoryStore<C> {
         let word = || {
             let place = self.table.find(fingerprint).filter(|_| can_move(quota))?;
             let word = self.table.load(place, fingerprint).ok()?;
-            self.unpack(word, quota).adapted(WORD, quota, now)
+            self.unpack(word, quota).adapted(Basis::PLAIN, quota, now)
         };
         let record = || {
             let shard = self.records.lock(self.records.shard_of(fingerprint));

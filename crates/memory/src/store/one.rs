@@ -5,10 +5,9 @@ use super::moving::{Found, can_move};
 use crate::records::{Entrance, Shard};
 use crate::sync::{Backoff, MutexGuard};
 use crate::table::Full;
-use crate::word::Narrow;
-use tidegate_core::algorithm::{FixedWindow, TokenBucket};
+use crate::word::{Narrow, with_state};
 use tidegate_core::{
-    Algorithm, Ask, Bucket, ChargedOutcome, Clock, Meter, Op, Outcome, Quota, Timestamp, step,
+    Ask, Bucket, ChargedOutcome, Clock, Meter, Op, Outcome, Quota, Timestamp, step,
 };
 
 impl<C: Clock> MemoryStore<C> {
@@ -18,10 +17,7 @@ impl<C: Clock> MemoryStore<C> {
         if !self.is_word(ask.quota, now) {
             return self.decide_record(ask, fingerprint, now);
         }
-        match ask.quota.algorithm() {
-            Algorithm::FixedWindow(_) => self.decide_word::<FixedWindow>(ask, fingerprint, now),
-            _ => self.decide_word::<TokenBucket>(ask, fingerprint, now),
-        }
+        with_state!(ask.quota, State => self.decide_word::<State>(ask, fingerprint, now))
     }
 
     /// One ask on one word: read, decide, swap; nothing is written for a refusal.
@@ -61,12 +57,9 @@ impl<C: Clock> MemoryStore<C> {
     /// Whether the state in `word` is further ahead of `now` than the quota allows.
     #[inline]
     pub(super) fn is_word_ahead(&self, ask: &Ask<'_>, word: u64, now: Timestamp) -> bool {
-        match ask.quota.algorithm() {
-            Algorithm::FixedWindow(_) => {
-                FixedWindow::unpack(word, self.epoch, ask.quota).is_ahead(ask.quota, now)
-            }
-            _ => TokenBucket::unpack(word, self.epoch, ask.quota).is_ahead(ask.quota, now),
-        }
+        with_state!(ask.quota, State => {
+            State::unpack(word, self.epoch, ask.quota).is_ahead(ask.quota, now)
+        })
     }
 
     /// Decides by a word that was further ahead of `now` than the quota allows. Either this thread
@@ -278,6 +271,6 @@ pub(super) fn is_look(ask: &Ask<'_>, outcome: &Outcome) -> bool {
         Op::Look | Op::Take(0) | Op::Debit(0) | Op::Test(_) | Op::Block => true,
         // It is charged even where it can never pass.
         Op::Debit(_) => false,
-        _ => outcome.wait.is_never(),
+        Op::Take(_) | Op::Force(_) | Op::GiveBack(_) | Op::Return { .. } => outcome.wait.is_never(),
     }
 }

@@ -29,7 +29,7 @@ impl<C: Clock> MemoryStore<C> {
         let mut bucket = overflow.take(name, ask.quota, now);
         let now = self.settle([(&mut bucket, ask.quota)], now);
         let mut charged = step::charge_one(ask.quota, &mut bucket, without_credit(ask.op), now);
-        if gives_back(ask.op) {
+        if ask.op.receipt().is_some() {
             charged.outcome.mark = 0;
         }
         count(&mut overflow, ask, &charged.outcome, now);
@@ -125,7 +125,7 @@ impl<C: Clock> MemoryStore<C> {
 
 /// Counts what an overflow bucket has decided.
 pub(super) fn count(overflow: &mut Overflow, ask: &Ask<'_>, outcome: &Outcome, now: Timestamp) {
-    if !gives_back(ask.op) {
+    if ask.op.receipt().is_none() {
         let (scope, subject) = parts(ask);
         overflow.count(outcome, (scope, network(subject)), now);
     }
@@ -137,15 +137,10 @@ fn parts<'a>(ask: &Ask<'a>) -> (&'a [u8], &'a [u8]) {
     parts.unwrap_or((&[], ask.bucket))
 }
 
-/// Whether the operation gives units back.
-pub(super) fn gives_back(op: Op) -> bool {
-    matches!(op, Op::GiveBack(_) | Op::Return { .. })
-}
-
 /// The operation as it is carried out on an overflow bucket. Nothing is credited there: the charge may
 /// have been made elsewhere, and then the units would be other keys'.
 pub(super) fn without_credit(op: Op) -> Op {
-    if gives_back(op) { Op::Look } else { op }
+    op.receipt().map_or(op, |_| Op::Look)
 }
 
 /// The network of the address in the name of a subject, as it is written there: up to the second `.` of

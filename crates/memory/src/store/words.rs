@@ -14,11 +14,8 @@
 use super::MemoryStore;
 use crate::sync::Backoff;
 use crate::table::Place;
-use crate::word::LOCKED;
-use tidegate_core::algorithm::{FixedWindow, TokenBucket};
-use tidegate_core::{
-    Algorithm, Ask, ChargedOutcome, Clock, Mode, Op, Outcome, Outcomes, Timestamp,
-};
+use crate::word::{LOCKED, with_state};
+use tidegate_core::{Ask, ChargedOutcome, Clock, Mode, Op, Outcome, Outcomes, Timestamp};
 
 /// Requests over more buckets than this are left to the general way.
 const FEW: usize = 8;
@@ -147,17 +144,11 @@ impl<C: Clock> MemoryStore<C> {
     /// What becomes of `word`, if it is of the usual kind.
     #[inline]
     fn take_usual(&self, ask: &Ask<'_>, word: u64, now: Timestamp) -> Option<(Outcome, u64)> {
-        match ask.quota.algorithm() {
-            Algorithm::FixedWindow(_) => self.take_word::<FixedWindow>(ask, word, now),
-            _ => self.take_word::<TokenBucket>(ask, word, now),
-        }
+        with_state!(ask.quota, State => self.take_word::<State>(ask, word, now))
     }
 
     #[inline]
     fn step(&self, ask: &Ask<'_>, word: u64, now: Timestamp) -> (ChargedOutcome, u64) {
-        match ask.quota.algorithm() {
-            Algorithm::FixedWindow(_) => self.step_word::<FixedWindow>(ask, word, now),
-            _ => self.step_word::<TokenBucket>(ask, word, now),
-        }
+        with_state!(ask.quota, State => self.step_word::<State>(ask, word, now))
     }
 }

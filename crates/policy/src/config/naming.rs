@@ -200,7 +200,9 @@ fn default(limit: &Limit) -> Option<Template> {
         Algorithm::SlidingLog => "{subject}",
         // Its document counts in whole seconds.
         Algorithm::FixedWindow(_) if has_whole_seconds(limit) => "rate_limits",
-        _ => return None,
+        Algorithm::FixedWindow(_) | Algorithm::SlidingWindow | Algorithm::BucketedWindow => {
+            return None;
+        }
     };
     template::parse(text).ok()
 }

@@ -141,7 +141,9 @@ impl DenyCache {
             }),
             // What it remembers beyond its debt is of no use here.
             Bucket::Lent(lent) => Seen::State(Bucket::Tokens(lent.tokens)),
-            state => Seen::State(state.clone()),
+            state @ (Bucket::Tokens(_) | Bucket::Fixed(_) | Bucket::Sliding(_)) => {
+                Seen::State(state.clone())
+            }
         };
         let life = life(refused, at);
         let until = sent.checked_add(life).unwrap_or(sent);
@@ -249,7 +251,7 @@ fn life(refused: &Refused<'_>, at: Timestamp) -> Duration {
     let life = empty.max(LIFE_LOOSE);
     match bucket {
         Bucket::Log(_) => life.min(until(next(refused, at))),
-        _ => life,
+        Bucket::Tokens(_) | Bucket::Lent(_) | Bucket::Fixed(_) | Bucket::Sliding(_) => life,
     }
 }
 
@@ -286,24 +288,20 @@ impl Entry {
 impl SeenLog {
     /// What it says `passed_us` later, before a unit has come back.
     fn ask(&self, quota: &Quota, cost: u64, passed_us: u64) -> Option<Outcome> {
-        let Outcome {
-            remaining, wait, ..
-        } = self.outcome;
+        let mut outcome = self.outcome;
         let wait = match cost {
             _ if self.quota != *quota => return None,
-            cost if cost <= remaining => Wait::NONE,
-            cost if cost == remaining.saturating_add(1) => self.next,
-            cost if cost == self.cost => wait,
+            cost if cost <= outcome.remaining => Wait::NONE,
+            cost if cost == outcome.remaining.saturating_add(1) => self.next,
+            cost if cost == self.cost => outcome.wait,
             _ => return None,
         };
         let left = |us: u64| us.saturating_sub(passed_us);
-        Some(Outcome {
-            wait: wait
-                .as_micros()
-                .map_or(wait, |us| Wait::from_micros(left(us))),
-            reset_us: left(self.outcome.reset_us),
-            ..self.outcome
-        })
+        outcome.wait = wait
+            .as_micros()
+            .map_or(wait, |us| Wait::from_micros(left(us)));
+        outcome.reset_us = left(outcome.reset_us);
+        Some(outcome)
     }
 }
 

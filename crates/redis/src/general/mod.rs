@@ -58,7 +58,7 @@ pub(crate) fn weight(request: &Request) -> u32 {
             Algorithm::SlidingLog => {
                 30_u32.saturating_add(u32::try_from(ask.quota.amount() / 2).unwrap_or(u32::MAX))
             }
-            _ => 35,
+            Algorithm::BucketedWindow => 35,
         };
         sum.saturating_add(ASK_WEIGHT).saturating_add(extra)
     });

@@ -1,10 +1,10 @@
 //! What the script is told in the usual case; the form is described in `plain.lua`.
 
 use super::row::{Spot, push_number};
-use crate::request::{Request, RequestOp};
+use crate::request::Request;
 use crate::script::record_id;
 use smallvec::SmallVec;
-use tidegate_core::{Algorithm, Align, Op, Quota};
+use tidegate_core::{Algorithm, Align, Quota};
 
 /// Kinds, as in `program.lua`.
 const TOKENS: u8 = 1;
@@ -16,7 +16,7 @@ pub(super) fn is_plain(quota: &Quota) -> bool {
         _ if quota.scales() => false,
         Algorithm::TokenBucket => quota.tick_us() == 1 && !quota.is_refundable(),
         Algorithm::FixedWindow(_) => true,
-        _ => false,
+        Algorithm::SlidingWindow | Algorithm::SlidingLog | Algorithm::BucketedWindow => false,
     }
 }
 
@@ -35,7 +35,11 @@ pub(super) fn push_class<'a>(program: &mut Vec<u8>, bands: impl Iterator<Item = 
             Algorithm::FixedWindow(align) => {
                 (FIXED, quota.period_us(), u64::from(align == Align::Clock))
             }
-            _ => {
+            // The last three are never plain.
+            Algorithm::TokenBucket
+            | Algorithm::SlidingWindow
+            | Algorithm::SlidingLog
+            | Algorithm::BucketedWindow => {
                 let ahead = full.saturating_add(over) / drain.max(1);
                 (TOKENS, drain, ahead.saturating_add(1))
             }
@@ -58,10 +62,7 @@ pub(super) fn push_shape(shape: &mut Vec<u8>, request: &Request, spots: &[Spot])
             .zip(spots)
             .filter(|(ask, _)| ask.key == key)
             .map(|(ask, spot)| {
-                let cost = match ask.op {
-                    RequestOp::Engine(Op::Take(cost)) => cost,
-                    _ => 0,
-                };
+                let cost = ask.op.cost();
                 let price = ask.quota.drain_and_price().1;
                 (spot.offset, cost.saturating_mul(price))
             })

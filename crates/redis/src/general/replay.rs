@@ -352,7 +352,7 @@ impl<'a> Replay<'a> {
         for (ask, place) in asks.iter().zip(places) {
             if let (Op::GiveBack(_) | Op::Return { .. }, Some(bucket)) =
                 (ask.op, self.buckets.get_mut(*place))
-                && record::fresh_us(bucket, ask.quota) <= self.at.as_micros()
+                && bucket.expires_us(ask.quota) <= self.at.as_micros()
             {
                 *bucket = Bucket::new(ask.quota);
             }

@@ -5,7 +5,6 @@
 //! for all requests of a shape: above all, what other asks of the same request take from the same
 //! bucket first.
 
-use crate::mark;
 use crate::request::{OwnedAsk, Request, RequestOp};
 use crate::script::record_id;
 use tidegate_core::quota::{EXACT_MAX, LOG_COST_MAX, WINDOW_PARTS};
@@ -36,38 +35,31 @@ const INSPECT: u8 = 8;
 pub(super) fn push_quota(program: &mut Vec<u8>, quota: &Quota) {
     let (drain, price) = quota.drain_and_price();
     let period = quota.period_us();
-    let kind = match quota.algorithm() {
-        Algorithm::TokenBucket if quota.lends() => TOKENS_LENT,
-        Algorithm::TokenBucket if quota.is_refundable() => TOKENS_REFUNDABLE,
-        Algorithm::TokenBucket => TOKENS,
-        Algorithm::FixedWindow(_) => FIXED,
-        Algorithm::SlidingWindow => SLIDING,
-        _ => LOG,
-    };
-    let full = match quota.algorithm() {
-        Algorithm::TokenBucket => quota.brim(),
-        _ => quota.capacity(),
-    };
-    let over = quota.overdraft().saturating_mul(price);
-    let (pace, more) = match quota.algorithm() {
+    let (full, over) = (quota.brim(), quota.overdraft().saturating_mul(price));
+    let (kind, pace, more) = match quota.algorithm() {
         Algorithm::TokenBucket => {
+            let kind = match (quota.lends(), quota.is_refundable()) {
+                (true, _) => TOKENS_LENT,
+                (false, true) => TOKENS_REFUNDABLE,
+                (false, false) => TOKENS,
+            };
             let ahead = full.saturating_add(over) / drain.max(1);
-            (drain, ahead.saturating_add(1))
+            (kind, drain, ahead.saturating_add(1))
         }
-        Algorithm::FixedWindow(align) => (period, u64::from(align == Align::Clock)),
-        Algorithm::SlidingWindow => (period / quota.tick_us().max(1), 0),
-        Algorithm::BucketedWindow => (period, period.div_ceil(WINDOW_PARTS)),
-        _ => (period, 0),
+        Algorithm::FixedWindow(align) => (FIXED, period, u64::from(align == Align::Clock)),
+        Algorithm::SlidingWindow => (SLIDING, period / quota.tick_us().max(1), 0),
+        Algorithm::SlidingLog => (LOG, period, 0),
+        Algorithm::BucketedWindow => (LOG, period, period.div_ceil(WINDOW_PARTS)),
     };
-    let mark = mark::of(quota);
-    program.push(if mark.is_some() { kind | MARKED } else { kind });
+    let code = quota.basis_code();
+    program.push(if code.is_some() { kind | MARKED } else { kind });
     program.extend_from_slice(record_id(quota).to_le_bytes().get(..6).unwrap_or_default());
     for number in [full, over, pace, more, quota.tick_us()] {
         push_number(program, number);
     }
-    if let Some(mark) = mark {
-        push_number(program, mark);
-        push_number(program, mark::whole(quota));
+    if let Some(code) = code {
+        push_number(program, code);
+        push_number(program, quota.whole_code());
     }
 }
 
@@ -196,9 +188,13 @@ fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
     let price = quota.drain_and_price().1;
     let units = |cost: u64| cost.saturating_mul(price).min(EXACT_MAX);
     // However long the queue, no more than the capacity ever passes at once.
-    let need = |cost: u64| match quota.algorithm() {
-        Algorithm::TokenBucket if cost > quota.capacity() => EXACT_MAX,
-        _ => units(cost),
+    let is_bucket = quota.algorithm() == Algorithm::TokenBucket;
+    let need = |cost: u64| {
+        if is_bucket && cost > quota.capacity() {
+            EXACT_MAX
+        } else {
+            units(cost)
+        }
     };
     let need_at_once = |cost: u64| {
         let too_large = cost > LOG_COST_MAX && cost > quota.cost_max();
@@ -248,7 +244,7 @@ fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
             by: Some(by.as_micros()),
             ..Row::giving(RETURN, units(receipt.cost), receipt)
         },
-        _ => Row::of(LOOK),
+        Op::Look | Op::Take(_) | Op::Force(_) => Row::of(LOOK),
     }
 }
 
@@ -277,13 +273,23 @@ fn blocked(request: &Request, ask: &OwnedAsk) -> u64 {
 fn never_passes(request: &Request, i: usize, ask: &OwnedAsk) -> bool {
     let quota = &ask.quota;
     let together = |cost: u64| cost.saturating_add(cost_beside(request, i));
-    match ask.op {
-        RequestOp::Engine(Op::Take(cost) | Op::Debit(cost)) if cost > 0 => {
+    let RequestOp::Engine(op) = ask.op else {
+        return false;
+    };
+    match op {
+        Op::Take(cost @ 1..) | Op::Debit(cost @ 1..) => {
             let too_large = cost > LOG_COST_MAX && cost > quota.cost_max();
             too_large || together(cost) > quota.capacity()
         }
-        RequestOp::Engine(Op::Force(cost)) if cost > 0 => together(1) > quota.capacity(),
-        _ => false,
+        Op::Force(1..) => together(1) > quota.capacity(),
+        Op::Take(0)
+        | Op::Debit(0)
+        | Op::Force(0)
+        | Op::Look
+        | Op::Test(_)
+        | Op::GiveBack(_)
+        | Op::Return { .. }
+        | Op::Block => false,
     }
 }
 
@@ -294,12 +300,13 @@ pub(super) fn exact(op: Op, quota: &Quota) -> Op {
     let price = quota.drain_and_price().1.max(1);
     let most = EXACT_MAX.saturating_sub(1);
     let instant = |at: Timestamp| at.min(Timestamp::from_micros(most));
-    let exactly = |receipt: Receipt| Receipt {
-        at: instant(receipt.at),
-        cost: receipt.cost.min(most / price),
-        until: instant(receipt.until),
-        mark: receipt.mark.min(most),
-        behind: receipt.behind.min(most),
+    let exactly = |mut receipt: Receipt| {
+        receipt.at = instant(receipt.at);
+        receipt.cost = receipt.cost.min(most / price);
+        receipt.until = instant(receipt.until);
+        receipt.mark = receipt.mark.min(most);
+        receipt.behind = receipt.behind.min(most);
+        receipt
     };
     match op {
         Op::GiveBack(receipt) => Op::GiveBack(exactly(receipt)),
@@ -307,7 +314,7 @@ pub(super) fn exact(op: Op, quota: &Quota) -> Op {
             receipt: exactly(receipt),
             by: instant(by),
         },
-        _ => op,
+        Op::Look | Op::Take(_) | Op::Force(_) | Op::Debit(_) | Op::Test(_) | Op::Block => op,
     }
 }
 
@@ -327,12 +334,7 @@ pub(crate) fn cost_beside(request: &Request, i: usize) -> u64 {
         .iter()
         .enumerate()
         .filter(|(j, other)| is_same_bucket(other, ask) && comes_first(*j, other))
-        .fold(0, |sum, (_, other)| match other.op {
-            RequestOp::Engine(Op::Take(cost) | Op::Force(cost) | Op::Debit(cost)) => {
-                cost.saturating_add(sum)
-            }
-            _ => sum,
-        })
+        .fold(0, |sum, (_, other)| other.op.cost().saturating_add(sum))
 }
 
 fn push_row(shape: &mut Vec<u8>, ask: &OwnedAsk, spot: Spot, row: &Row) {

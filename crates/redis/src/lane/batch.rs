@@ -269,9 +269,9 @@ fn may_give_twice(request: &Request) -> bool {
             && matches!(ask.op, RequestOp::Engine(Op::Take(cost)) if is_won_once(cost))
     });
     request.asks.iter().any(|ask| match ask.op {
-        RequestOp::Engine(Op::GiveBack(_)) => true,
         RequestOp::Engine(Op::Return { .. }) => !won_once,
-        _ => false,
+        RequestOp::Engine(op) => op.receipt().is_some(),
+        RequestOp::Drop | RequestOp::Inspect => false,
     })
 }
 

@@ -54,12 +54,16 @@ pub(crate) fn weight(request: &Request) -> u32 {
                     RequestOp::Engine(
                         Op::Take(cost) | Op::Force(cost) | Op::Debit(cost) | Op::Test(cost),
                     ) => amount.min(SHORT).saturating_add(cost),
-                    _ => amount,
+                    RequestOp::Engine(
+                        Op::Look | Op::GiveBack(_) | Op::Return { .. } | Op::Block,
+                    )
+                    | RequestOp::Drop
+                    | RequestOp::Inspect => amount,
                 };
                 let weight = members.saturating_mul(MEMBER_WEIGHT);
                 u32::try_from(weight).unwrap_or(u32::MAX)
             }
-            _ => 0,
+            Algorithm::TokenBucket | Algorithm::SlidingWindow | Algorithm::BucketedWindow => 0,
         };
         sum.saturating_add(extra)
     });

@@ -165,7 +165,9 @@ impl OpenLayout {
             },
             Algorithm::SlidingLog => Form::Log,
             Algorithm::FixedWindow(_) if window::is_whole(quota) => Form::Window,
-            _ => return None,
+            Algorithm::FixedWindow(_) | Algorithm::SlidingWindow | Algorithm::BucketedWindow => {
+                return None;
+            }
         };
         let subject = Subject::of(&whose);
         let band = band(limit, quota);

@@ -7,16 +7,11 @@
 //! are not, an instance of the other system has written since, and what it says counts.
 
 use super::text::{self, signed, whole, whole_of};
-use crate::record::{less_than_a_tick, unknown};
 use redis::Value;
 use tidegate_core::algorithm::lent::{LOWS_MAX, Low, Lows};
 use tidegate_core::algorithm::token_bucket::Credits;
-use tidegate_core::algorithm::{Lent, TokenBucket};
-use tidegate_core::quota::EXACT_MAX;
+use tidegate_core::quota::{EXACT_MAX, TICKS_US};
 use tidegate_core::{Bucket, Quota, Timestamp};
-
-/// The ticks that there are, in microseconds.
-const TICKS_US: [u64; 3] = [1, 1_000, 1_000_000];
 
 /// How the documented instant is written.
 #[derive(Clone, Copy)]
@@ -80,14 +75,14 @@ fn read_exact(exact: &[u8], at_us: u64, quota: &Quota, now: Timestamp) -> Option
     if tick != quota.tick_us() {
         // It counted in other ticks; so did its credits.
         let at = in_ticks_of(quota, at.saturating_add(u64::from(fraction > 0)), tick);
-        return Some(state((at, 0), (unknown(now), None), quota, now));
+        return Some(Bucket::of_tokens((at, 0), (None, None), quota, now));
     }
     let credits = match texts.next() {
-        None => unknown(now),
-        Some(since) => Credits {
+        None => None,
+        Some(since) => Some(Credits {
             since: later(at_us, since)?,
             ticks: whole(texts.next()?)?,
-        },
+        }),
     };
     let mut lows: Vec<Low> = Vec::new();
     while let Some(at) = texts.next() {
@@ -100,7 +95,12 @@ fn read_exact(exact: &[u8], at_us: u64, quota: &Quota, now: Timestamp) -> Option
         return None;
     }
     let known = (!lows.is_empty()).then(|| Lows::from_list(lows));
-    Some(state((at, fraction), (credits, known), quota, now))
+    Some(Bucket::of_tokens(
+        (at, fraction),
+        (credits, known),
+        quota,
+        now,
+    ))
 }
 
 /// An instant in ticks of so many microseconds, in those of `quota`.
@@ -133,29 +133,5 @@ fn documented(tokens: f64, at_us: u64, quota: &Quota, now: Timestamp) -> Option<
     let tick = at_us.div_ceil(quota.tick_us().max(1));
     let at = tick.saturating_add(debt / drain.max(1));
     let state_at = (at, debt % drain.max(1));
-    Some(state(state_at, (unknown(now), None), quota, now))
-}
-
-/// A state of which these credits and lows are known.
-pub(super) fn state(
-    (at, fraction): (u64, u64),
-    (credits, lows): (Credits, Option<Lows>),
-    quota: &Quota,
-    now: Timestamp,
-) -> Bucket {
-    let (at, fraction) = less_than_a_tick(at, fraction, quota);
-    let tokens = TokenBucket {
-        at,
-        fraction,
-        credits: if quota.is_refundable() {
-            credits
-        } else {
-            Credits::default()
-        },
-    };
-    match lows {
-        _ if !quota.lends() => Bucket::Tokens(tokens),
-        Some(lows) => Bucket::Lent(Box::new(Lent { tokens, lows })),
-        None => Bucket::Lent(Box::new(Lent::unknown(tokens, now))),
-    }
+    Some(Bucket::of_tokens(state_at, (None, None), quota, now))
 }

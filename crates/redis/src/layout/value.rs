@@ -34,7 +34,7 @@ pub(crate) fn find_in(
 }
 
 fn matters(bucket: &Bucket, quota: &Quota, now: Timestamp) -> bool {
-    record::fresh_us(bucket, quota) > now.as_micros()
+    bucket.expires_us(quota) > now.as_micros()
 }
 
 /// A member for each unit, oldest first: its instant in nanoseconds. The units of one microsecond
@@ -81,7 +81,7 @@ pub(crate) fn switched(bucket: &Bucket, old: &Quota, new: &Quota, now: Timestamp
     let mut next = match bucket {
         Bucket::Tokens(state) => switched_tokens((state, None), old, new, now),
         Bucket::Lent(lent) => switched_tokens((&lent.tokens, Some(lent.lows)), old, new, now),
-        other => other.clone(),
+        Bucket::Fixed(_) | Bucket::Sliding(_) | Bucket::Log(_) => bucket.clone(),
     };
     if !matters(&next, new, now) {
         return Bucket::new(new);
@@ -101,12 +101,8 @@ fn switched_tokens(
     if ticks != tick {
         let paid_off = state.at.saturating_add(u64::from(state.fraction > 0));
         let state_at = (paid_off.saturating_mul(ticks).div_ceil(tick), 0);
-        return tokens::state(state_at, (record::unknown(now), None), new, now);
+        return Bucket::of_tokens(state_at, (None, None), new, now);
     }
-    let credits = if old.is_refundable() {
-        state.credits
-    } else {
-        record::unknown(now)
-    };
-    tokens::state((state.at, state.fraction), (credits, lows), new, now)
+    let credits = old.is_refundable().then_some(state.credits);
+    Bucket::of_tokens((state.at, state.fraction), (credits, lows), new, now)
 }

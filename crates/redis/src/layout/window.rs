@@ -69,7 +69,7 @@ impl Rounding {
 pub(crate) fn receipt(
     form: Form,
     (bucket, quota): (&Bucket, &Quota),
-    receipt: Receipt,
+    mut receipt: Receipt,
     now: Timestamp,
 ) -> Receipt {
     let now = now.as_micros();
@@ -84,10 +84,7 @@ pub(crate) fn receipt(
             now.next_multiple_of(SECOND_US)
         };
         if now < start && receipt.at.as_micros() > start.saturating_sub(SECOND_US) {
-            return Receipt {
-                at: Timestamp::from_micros(start),
-                ..receipt
-            };
+            receipt.at = Timestamp::from_micros(start);
         }
     }
     receipt

@@ -28,17 +28,14 @@ pub(crate) fn only_take(request: &Request) -> Option<(&Quota, u64)> {
         return None;
     };
     let quota = &ask.quota;
-    match ask.op {
-        RequestOp::Engine(Op::Take(cost))
-            if ask.mode == Mode::Enforce
-                && quota.algorithm() == Algorithm::TokenBucket
-                && quota.tick_us() == 1
-                && !quota.is_refundable()
-                && !quota.scales()
-                && (1..=quota.cost_max()).contains(&cost) =>
-        {
-            Some((quota, cost))
-        }
-        _ => None,
-    }
+    let RequestOp::Engine(Op::Take(cost)) = ask.op else {
+        return None;
+    };
+    let is_simple = ask.mode == Mode::Enforce
+        && quota.algorithm() == Algorithm::TokenBucket
+        && quota.tick_us() == 1
+        && !quota.is_refundable()
+        && !quota.scales()
+        && (1..=quota.cost_max()).contains(&cost);
+    is_simple.then_some((quota, cost))
 }

@@ -89,10 +89,7 @@ fn op(dice: &mut Dice, receipts: &mut Vec<Receipt>, now: Timestamp) -> Op {
         11 => Op::GiveBack(Receipt::latest(dice.roll(4))),
         12 => match receipts.pop() {
             Some(receipt) => Op::Return {
-                receipt: Receipt {
-                    cost: receipt.cost.div_ceil(2),
-                    ..receipt
-                },
+                receipt: receipt.with_cost(receipt.cost.div_ceil(2)),
                 by: now.plus(dice.roll(2)),
             },
             None => Op::Look,

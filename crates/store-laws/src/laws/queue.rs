@@ -34,10 +34,8 @@ pub fn law_10_places_can_be_left(subject: &impl Subject) {
     // The last but one leaves, then the one before it, who knows of that; the last moves up.
     let left = subject.decide_one(ask(Op::GiveBack(third)));
     assert_eq!(quota.sooner_us(left.mark), 1_000_000);
-    let aware = Receipt {
-        behind: left.mark,
-        ..second
-    };
+    let mut aware = second;
+    aware.behind = left.mark;
     let left = subject.decide_one(ask(Op::GiveBack(aware)));
     assert_eq!(quota.sooner_us(left.mark), 1_000_000);
     assert_eq!(left.reset_us, 1_500_000, "of four, two are left");

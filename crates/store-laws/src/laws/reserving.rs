@@ -42,10 +42,7 @@ impl<'a, S: Subject> Reserved<'a, S> {
     }
 
     fn returned(&self, cost: u64, by: Timestamp) -> Ask<'_> {
-        let receipt = Receipt {
-            cost,
-            ..self.receipt
-        };
+        let receipt = self.receipt.with_cost(cost);
         Ask {
             op: Op::Return { receipt, by },
             ..Ask::look(&self.bucket, &self.quota)

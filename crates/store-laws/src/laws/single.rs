@@ -145,10 +145,8 @@ pub fn law_10_giving_back_is_safe(subject: &impl Subject) {
         let long_ago = tidegate_core::Timestamp::from_micros(reply.at.as_micros() - 200_000_000);
         let stale = Receipt::by_the_clock(long_ago, 3);
         // Nor for one who remembers better than the bucket.
-        let owed_since = Receipt {
-            until: reply.at.plus(200_000_000),
-            ..stale
-        };
+        let mut owed_since = stale;
+        owed_since.until = reply.at.plus(200_000_000);
         for receipt in [stale, owed_since] {
             let back = Op::GiveBack(receipt);
             assert_eq!(subject.decide_one(ask(back)).remaining, 0, "{name}");

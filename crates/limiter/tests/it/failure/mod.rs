@@ -129,20 +129,12 @@ impl Wired {
 
     /// The last refuses; how the others are was made up.
     fn refuse_by_memory(asks: &[Ask<'_>]) -> Reply {
-        let made_up = asks.iter().map(|ask| Outcome {
-            remaining: ask.quota.capacity(),
-            wait: Wait::NONE,
-            reset_us: 0,
-            mark: 0,
-        });
+        let made_up = asks
+            .iter()
+            .map(|ask| Outcome::new(ask.quota.capacity(), Wait::NONE, 0));
         let mut outcomes: tidegate_core::Outcomes = made_up.collect();
         if let Some(last) = outcomes.last_mut() {
-            *last = Outcome {
-                remaining: 0,
-                wait: Wait::from_micros(1_000_000),
-                reset_us: 3_600_000_000,
-                mark: 0,
-            };
+            *last = Outcome::new(0, Wait::from_micros(1_000_000), 3_600_000_000);
         }
         Reply::unchanged(Timestamp::default(), false, outcomes)
     }

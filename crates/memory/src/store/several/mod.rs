@@ -66,7 +66,13 @@ impl Home {
     fn without_room(ask: &Ask<'_>) -> Self {
         match ask.op {
             Op::Block => Self::Unkept,
-            _ => Self::Overflow,
+            Op::Look
+            | Op::Take(_)
+            | Op::Force(_)
+            | Op::Debit(_)
+            | Op::Test(_)
+            | Op::GiveBack(_)
+            | Op::Return { .. } => Self::Overflow,
         }
     }
 }
@@ -174,7 +180,7 @@ impl<C: Clock> MemoryStore<C> {
             .zip(&draft.buckets)
             .all(|(target, bucket)| match target.home {
                 Home::Word { seen, .. } => self.unpack(seen, target.quota) == *bucket,
-                _ => false,
+                Home::Record | Home::Overflow | Home::Unkept => false,
             })
     }
 
@@ -271,7 +277,7 @@ impl<C: Clock> MemoryStore<C> {
         let needs = |target: &Target<'_>| match target.home {
             Home::Word { place, .. } => hold_all || place.is_none(),
             Home::Record => can_move(target.quota),
-            _ => false,
+            Home::Overflow | Home::Unkept => false,
         };
         let stripe_of = |target: &Target<'_>| self.table.stripe_of(target.fingerprint);
         let stripes = sorted(plan.targets.iter().filter(|t| needs(t)).map(stripe_of));
@@ -329,7 +335,7 @@ impl<C: Clock> MemoryStore<C> {
     ) -> (Shards<'_>, Option<MutexGuard<'_, Overflow>>, bool) {
         let records = plan.targets.iter().filter_map(|target| match target.home {
             Home::Record => Some(self.records.shard_of(target.fingerprint)),
-            _ => None,
+            Home::Word { .. } | Home::Overflow | Home::Unkept => None,
         });
         let mut shards: Shards<'_> = sorted(records)
             .into_iter()

@@ -3,7 +3,7 @@
 use super::{Draft, Few, Home, Plan, Target};
 use crate::overflow::Overflow;
 use crate::store::MemoryStore;
-use crate::store::overflow::{count, gives_back, without_credit};
+use crate::store::overflow::{count, without_credit};
 use tidegate_core::{Ask, Bucket, Clock, Timestamp};
 
 impl<C: Clock> MemoryStore<C> {
@@ -58,7 +58,7 @@ impl Draft {
         let mut draft = Self::of(&carried_out, plan, buckets, now);
         let outcomes = draft.reply.outcomes.iter_mut();
         for ((ask, place), outcome) in asks.iter().zip(&plan.places).zip(outcomes) {
-            if gives_back(ask.op) && plan.shared(*place).is_some() {
+            if ask.op.receipt().is_some() && plan.shared(*place).is_some() {
                 outcome.mark = 0;
             }
         }

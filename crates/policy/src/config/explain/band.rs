@@ -47,8 +47,7 @@ fn how_much(quota: &Quota) -> String {
             "{amount} {}, counted in {WINDOW_PARTS} parts (never over; each returns up to one part late)",
             per(period_us)
         ),
-        // The sliding log, and whatever comes to be counted as exactly.
-        _ => format!("{amount} {}, each remembered (exact)", per(period_us)),
+        Algorithm::SlidingLog => format!("{amount} {}, each remembered (exact)", per(period_us)),
     }
 }
 
@@ -60,7 +59,7 @@ fn at_worst(quota: &Quota) -> String {
         Algorithm::FixedWindow(_) => amount.saturating_mul(2),
         // One short of twice: the last unit of a full window weighs on the next until it is over.
         Algorithm::SlidingWindow => amount.saturating_mul(2).saturating_sub(1),
-        _ => amount,
+        Algorithm::SlidingLog | Algorithm::BucketedWindow => amount,
     };
     format!("at worst {most} in {}", any(quota.period_us()))
 }

@@ -91,7 +91,10 @@ fn waiting(limit: &Limit) -> Option<String> {
     let waiting = limit.waiting?;
     let order = match limit.algorithm {
         Algorithm::TokenBucket => "each at the place that it reserves in the bucket",
-        _ => "in the order in which they come to this process",
+        Algorithm::FixedWindow(_)
+        | Algorithm::SlidingWindow
+        | Algorithm::SlidingLog
+        | Algorithm::BucketedWindow => "in the order in which they come to this process",
     };
     let at_most = match waiting.max_waiting {
         1 => "one at a time".to_owned(),
@@ -125,7 +128,7 @@ fn change(limit: &Limit) -> Option<String> {
     let then = match limit.on_change() {
         OnChange::Scale => "what was used stays the same share of the whole",
         OnChange::Reset => "it begins with new buckets",
-        _ => return None,
+        OnChange::Keep => return None,
     };
     Some(format!("When its numbers change, {then}."))
 }

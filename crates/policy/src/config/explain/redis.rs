@@ -230,7 +230,9 @@ pub(super) fn keys(
             format!("{keys} in Redis: {names} (a hash, field `{field}`).{block}")
         }
         Algorithm::SlidingLog => format!("{keys} in Redis: {names} (a sorted set).{block}"),
-        _ => format!("{keys} in Redis: {names} (a hash).{block}"),
+        Algorithm::TokenBucket | Algorithm::SlidingWindow | Algorithm::BucketedWindow => {
+            format!("{keys} in Redis: {names} (a hash).{block}")
+        }
     }
 }
 

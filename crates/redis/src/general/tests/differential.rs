@@ -104,19 +104,16 @@ impl Walk {
                     let cost = u64::try_from(cost).expect("a part");
                     let by = self.now_us.saturating_add_signed(by);
                     Op::Return {
-                        receipt: Receipt { cost, ..receipt },
+                        receipt: receipt.with_cost(cost),
                         by: Timestamp::from_micros(by),
                     }
                 }
             },
             Act::Latest(cost) => Op::GiveBack(Receipt::latest(self.cost(cost, key, quota))),
-            Act::Invent(ago, receipt) => {
-                let at = self.now_us.saturating_sub(ago);
-                Op::GiveBack(Receipt {
-                    at: Timestamp::from_micros(at),
-                    until: Timestamp::from_micros(at.saturating_add(receipt.until.as_micros())),
-                    ..receipt
-                })
+            Act::Invent(ago, mut receipt) => {
+                receipt.at = Timestamp::from_micros(self.now_us.saturating_sub(ago));
+                receipt.until = receipt.at.plus(receipt.until.as_micros());
+                Op::GiveBack(receipt)
             }
             Act::Drop => return RequestOp::Drop,
         })

@@ -109,7 +109,7 @@ fn rewrite(old: Option<&[u8]>, written: &[(&Quota, &Bucket)], now: Timestamp) ->
     let empty = value.len();
     let mut put = Vec::new();
     let push = |value: &mut Vec<u8>, quota: &Quota, bucket: &Bucket| {
-        if record::fresh_us(bucket, quota) > now.as_micros() {
+        if bucket.expires_us(quota) > now.as_micros() {
             record::push(value, bucket, quota);
         }
     };

@@ -336,13 +336,10 @@ fn invention() -> impl Strategy<Value = Act> {
     let any_size = || any::<u64>().prop_map(|number| number >> (number % 64));
     let numbers = (any_size(), any_size(), any_size(), any_size());
     (0..400_000_u64, numbers).prop_map(|(ago, (cost, until, mark, behind))| {
-        let receipt = Receipt {
-            at: Timestamp::default(),
-            cost,
-            until: Timestamp::from_micros(until),
-            mark: mark >> 8,
-            behind,
-        };
+        let mut receipt = Receipt::by_the_clock(Timestamp::default(), cost);
+        receipt.until = Timestamp::from_micros(until);
+        receipt.mark = mark >> 8;
+        receipt.behind = behind;
         Act::Invent(ago, receipt)
     })
 }

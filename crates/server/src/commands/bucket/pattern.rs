@@ -38,7 +38,7 @@ pub(crate) fn glob(policy: &str, limit: &Limit, band: Option<&str>) -> Option<St
     let glob = base_glob(policy, limit, band)?;
     Some(match limit.on_change() {
         OnChange::Reset => format!("{glob}~????????"),
-        _ => glob,
+        OnChange::Keep | OnChange::Scale => glob,
     })
 }
 

@@ -206,7 +206,6 @@ fn state(bucket: &Bucket) -> Value {
             let runs = it.runs().map(|run| json!([run.stamp, run.units]));
             json!({ "runs": runs.collect::<Vec<_>>() })
         }
-        _ => Value::Null,
     }
 }
 
@@ -218,7 +217,6 @@ fn algorithm(algorithm: Algorithm) -> &'static str {
         Algorithm::SlidingWindow => "sliding-window",
         Algorithm::SlidingLog => "sliding-log",
         Algorithm::BucketedWindow => "bucketed-window",
-        _ => "unknown",
     }
 }
 

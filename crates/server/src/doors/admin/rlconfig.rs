@@ -60,7 +60,10 @@ fn rate(quota: &Quota) -> String {
     };
     match quota.algorithm() {
         Algorithm::TokenBucket => format!("{rate} burst={}", quota.capacity()),
-        _ => rate,
+        Algorithm::FixedWindow(_)
+        | Algorithm::SlidingWindow
+        | Algorithm::SlidingLog
+        | Algorithm::BucketedWindow => rate,
     }
 }
 
