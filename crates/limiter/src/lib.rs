@@ -40,6 +40,7 @@ mod each;
 mod error;
 mod failure;
 mod files;
+mod fresh;
 mod giving;
 mod guarding;
 mod known;
@@ -69,9 +70,9 @@ pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
 #[doc(hidden)]
 pub use files::{read_file, read_text};
-pub use known::ListStatus;
 #[doc(hidden)]
-pub use known::delay as retry_delay;
+pub use fresh::delay as retry_delay;
+pub use known::ListStatus;
 pub use limiter::Limiter;
 pub use planning::{FilePlans, LoadPlans, LoadedPlans, PlanState, PlansError};
 pub use process::ProcessEnvironment;

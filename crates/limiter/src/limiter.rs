@@ -24,6 +24,7 @@ use tidegate_core::{Clock, Store};
 use tidegate_memory::MemoryStore;
 use tidegate_policy::Config;
 use tidegate_policy::limit::AddressRules;
+use tokio::sync::watch;
 
 /// Decides whether requests may pass.
 ///
@@ -69,6 +70,8 @@ pub(crate) struct Shared<S> {
     reserving: Reserving,
     /// From where the lists of guards are read.
     sources: Sources,
+    /// Notified of every reload; closed by the end of the limiter.
+    reloads: watch::Sender<()>,
     /// How the sources of plans are.
     plan_sources: PlanSources,
     /// What has counted addresses before a reload.
@@ -144,6 +147,7 @@ impl<S: Store> Limiter<S> {
                 lines: Lines::default(),
                 reserving: Reserving::default(),
                 sources: Sources::default(),
+                reloads: watch::Sender::default(),
                 plan_sources: PlanSources::default(),
                 #[cfg(feature = "redis")]
                 retired: Retired::default(),
@@ -202,7 +206,7 @@ impl<S: Store> Limiter<S> {
         self.shared.replace(&before, rules)?;
         #[cfg(feature = "redis")]
         self.shared.retired.note(counting, now.as_ref());
-        self.shared.sources.reloaded();
+        self.shared.reloads.send_replace(());
         drop(reloading);
         free(before);
         Ok(())
@@ -357,6 +361,10 @@ impl<S> Limiter<S> {
 
     pub(crate) fn sources(&self) -> &Sources {
         &self.shared.sources
+    }
+
+    pub(crate) fn reloads(&self) -> watch::Receiver<()> {
+        self.shared.reloads.subscribe()
     }
 
     pub(crate) fn giving(&self) -> &Giving {

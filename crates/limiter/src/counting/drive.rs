@@ -3,7 +3,8 @@
 use super::Counting;
 use super::keep::{Banned, Banning, EVERY};
 use super::post::Haste;
-use crate::known::{delay, set_of_bans};
+use crate::fresh::delay;
+use crate::known::set_of_bans;
 use crate::limiter::{Limiter, Shared};
 use crate::rules::Rules;
 use std::net::IpAddr;
@@ -37,7 +38,7 @@ impl<S: Store> Limiter<S> {
     where
         F: Fn(Banned) + Send + Sync + 'static,
     {
-        keep(self.downgrade(), self.sources().reloads(), Box::new(tell))
+        keep(self.downgrade(), self.reloads(), Box::new(tell))
     }
 
     /// Sends what was counted and not yet sent: for the end of a program. What cannot be sent is lost.

@@ -2,7 +2,7 @@
 
 use super::gather::{GATHERED_MAX, OTHER};
 use super::status::{Tallies, add};
-use crate::known::delay;
+use crate::fresh::delay;
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 use std::fmt;

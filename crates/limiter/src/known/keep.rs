@@ -2,19 +2,16 @@
 
 use super::Known;
 use super::slot::{ListStatus, Slot};
-use super::source::Reach;
-use crate::limiter::{Limiter, Shared};
+use crate::fresh::{self, Refresh};
+use crate::limiter::Limiter;
 use crate::rules::Rules;
-use futures_util::future::{Either, join_all, select};
-use std::future::pending;
-use std::pin::pin;
-use std::sync::{Arc, Weak};
+use futures_util::future::join_all;
+use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::Store;
 use tidegate_policy::guard::Origin;
 use tidegate_policy::{Config, Guard};
-use tokio::sync::watch;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 /// The longest that a reload waits for lists that it brings.
 const AHEAD_MAX: Duration = Duration::from_secs(5);
@@ -35,8 +32,7 @@ impl<S: Store> Limiter<S> {
     ///
     /// It needs a runtime of `tokio` with its timers.
     pub fn keep_lists(&self) -> impl Future<Output = ()> + Send + use<S> {
-        let reach = self.sources().reach();
-        keep(self.downgrade(), self.sources().reloads(), reach)
+        fresh::keep(self.downgrade(), self.reloads(), ListRefresh)
     }
 
     /// Reads all lists that have never been read, each within the time that its guard has. What cannot
@@ -97,36 +93,21 @@ fn is_read(guard: &Guard) -> bool {
     guard.enabled && guard.origin.changes()
 }
 
-async fn keep<S: Store>(limiter: Weak<Shared<S>>, mut reloads: watch::Receiver<()>, reach: Reach) {
-    loop {
-        // Seen before it is looked at, so that no reload is missed.
-        reloads.mark_unchanged();
-        let Some(shared) = limiter.upgrade() else {
-            return;
-        };
-        // Not kept for longer, for the limiter may go meanwhile.
-        let rules = Limiter::of_shared(shared).present();
-        let kept = changing(&rules).map(|(guard, slot)| (guard.clone(), Arc::clone(slot)));
-        let kept: Vec<_> = kept.collect();
-        drop(rules);
-        let keeping = join_all(
-            kept.iter()
-                .map(|(guard, slot)| keep_one(guard, slot, &reach)),
-        );
-        let keeping = async {
-            keeping.await;
-            pending::<()>().await;
-        };
-        match select(pin!(reloads.changed()), pin!(keeping)).await {
-            Either::Left((Ok(()), _)) | Either::Right(_) => {}
-            Either::Left((Err(_), _)) => return,
-        }
-    }
-}
+/// The lists of guards, as [`fresh`] keeps them.
+struct ListRefresh;
 
-async fn keep_one(guard: &Guard, slot: &Arc<Slot>, reach: &Reach) {
-    loop {
-        sleep_until(slot.due(guard.refresh)).await;
-        reach.read(guard, slot).await;
+impl<S: Store> Refresh<S> for ListRefresh {
+    type Item = (Guard, Arc<Slot>);
+
+    fn items(&self, limiter: &Limiter<S>) -> Vec<(Self::Item, Instant)> {
+        let item = |(guard, slot): (&Guard, &Arc<Slot>)| {
+            ((guard.clone(), Arc::clone(slot)), slot.due(guard.refresh))
+        };
+        changing(&limiter.present()).map(item).collect()
+    }
+
+    async fn read(&self, limiter: &Limiter<S>, (guard, slot): &Self::Item) -> Instant {
+        limiter.sources().reach().read(guard, slot).await;
+        slot.due(guard.refresh)
     }
 }

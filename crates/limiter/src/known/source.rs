@@ -1,15 +1,14 @@
 //! From where lists are read: files, and sets in Redis.
 
 use super::ends::Lifting;
-use super::slot::{Read, Slot, Unread};
+use super::slot::{Read, Slot};
+use crate::fresh::{RefreshError, within};
 use crate::process::list_file;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tidegate_policy::Guard;
 use tidegate_policy::guard::{Building, Origin};
-use tokio::sync::watch;
-use tokio::time::timeout;
 
 #[cfg(feature = "redis")]
 use {
@@ -26,10 +25,8 @@ use {
 const AT_ONCE: usize = 4_096;
 
 /// From where the lists of a limiter are read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sources {
-    /// Tells those who keep lists of every reload, and by its end that there is nothing left to keep.
-    reloads: watch::Sender<()>,
     lifting: Arc<Lifting>,
     /// Lists that were read for a configuration that is yet to come.
     ahead: Mutex<Vec<Arc<Slot>>>,
@@ -66,28 +63,7 @@ struct Connections {
 
 // === impl Sources ===
 
-impl Default for Sources {
-    fn default() -> Self {
-        Self {
-            reloads: watch::Sender::new(()),
-            lifting: Arc::default(),
-            ahead: Mutex::default(),
-            #[cfg(feature = "redis")]
-            redis: Arc::default(),
-        }
-    }
-}
-
 impl Sources {
-    /// Tells that there is another configuration.
-    pub(crate) fn reloaded(&self) {
-        self.reloads.send_replace(());
-    }
-
-    pub(crate) fn reloads(&self) -> watch::Receiver<()> {
-        self.reloads.subscribe()
-    }
-
     #[cfg_attr(
         not(feature = "redis"),
         expect(
@@ -140,13 +116,8 @@ impl Reach {
     /// up comes after that, within as long again: no list waits for it.
     pub(super) async fn read(&self, guard: &Guard, slot: &Arc<Slot>) {
         let mut left = Left::default();
-        let read = match timeout(guard.timeout, self.list(guard, slot, &mut left)).await {
-            Ok(read) => read,
-            Err(_) => {
-                let late = format!("it was not read within {:?}", guard.timeout);
-                Err(Unread::Outage(late))
-            }
-        };
+        let list = self.list(guard, slot, &mut left);
+        let read = within(guard.timeout, "it was not read", list, RefreshError::Outage).await;
         slot.note(read, guard);
         #[cfg(feature = "redis")]
         if let Some(bans) = left.over {
@@ -161,7 +132,12 @@ impl Reach {
             reason = "with the feature, sets leave something to do"
         )
     )]
-    async fn list(&self, guard: &Guard, slot: &Arc<Slot>, left: &mut Left) -> Result<Read, Unread> {
+    async fn list(
+        &self,
+        guard: &Guard,
+        slot: &Arc<Slot>,
+        left: &mut Left,
+    ) -> Result<Read, RefreshError> {
         match &guard.origin {
             Origin::List(_) => Ok(Read::Same),
             Origin::File(path) => {
@@ -169,16 +145,18 @@ impl Reach {
                 let deadline = guard.timeout;
                 // Files have no end of waiting, and a long list takes a while to put together.
                 let read = tokio::task::spawn_blocking(move || file(&path, &slot, deadline)).await;
-                read.unwrap_or_else(|_| Err(Unread::Outage("reading it was aborted".to_owned())))
+                read.unwrap_or_else(|_| {
+                    Err(RefreshError::Outage("reading it was aborted".to_owned()))
+                })
             }
             #[cfg(feature = "redis")]
             Origin::Redis { set, at } => {
-                let connection = self.redis.of(at.as_deref()).map_err(Unread::Outage)?;
+                let connection = self.redis.of(at.as_deref()).map_err(RefreshError::Outage)?;
                 // One that was just begun is not there at once; and who it never was says best why.
                 if let Err(error) = connection.settled().await
                     && !connection.is_connected()
                 {
-                    return Err(Unread::Outage(error.to_string()));
+                    return Err(RefreshError::Outage(error.to_string()));
                 }
                 // A little less than the whole, so that it is Redis that is said to be late.
                 let time = guard.timeout.saturating_sub(Duration::from_millis(1));
@@ -192,28 +170,28 @@ impl Reach {
                 let members = members.map_err(|error| {
                     let why = error.to_string();
                     if error.is_transient() {
-                        Unread::Outage(why)
+                        RefreshError::Outage(why)
                     } else {
-                        Unread::Invalid(why)
+                        RefreshError::Invalid(why)
                     }
                 })?;
                 left.over = bans.filter(|_| ends.are_of_others(&members));
                 let list = put_together(slot.building(), members, &ends).await;
-                let list = list.map_err(Unread::Outage)?;
+                let list = list.map_err(RefreshError::Outage)?;
                 Ok(Read::List(list, None))
             }
             #[cfg(not(feature = "redis"))]
             Origin::Redis { .. } => {
                 let why = "sets in Redis need the feature `redis` of the crate `tidegate`";
-                Err(Unread::Outage(why.to_owned()))
+                Err(RefreshError::Outage(why.to_owned()))
             }
         }
     }
 }
 
 /// Reads the list in a file: a member a line, without what follows a `#`, and without blank lines.
-pub(super) fn file(path: &str, slot: &Slot, deadline: Duration) -> Result<Read, Unread> {
-    let bytes = list_file(path, deadline).map_err(Unread::Invalid)?;
+pub(super) fn file(path: &str, slot: &Slot, deadline: Duration) -> Result<Read, RefreshError> {
+    let bytes = list_file(path, deadline).map_err(RefreshError::Invalid)?;
     let fingerprint = *blake3::hash(&bytes).as_bytes();
     if slot.fingerprint() == Some(fingerprint) {
         return Ok(Read::Same);
