@@ -12,6 +12,7 @@
 //! | [`outcome`] | the answer |
 //! | [`step`] | one atomic step over several buckets, all or nothing |
 //! | [`store`] | where buckets live: one trait and its laws |
+//! | [`shared_state`] | what instances share in addition to buckets: sets, counts, instances, a secret |
 //! | [`time`] | instants and waits, in microseconds |
 //! | [`clock`] | who tells the time |
 //!
@@ -40,6 +41,7 @@ pub mod ask;
 pub mod clock;
 pub mod outcome;
 pub mod quota;
+pub mod shared_state;
 pub mod step;
 pub mod store;
 pub mod time;
@@ -49,5 +51,6 @@ pub use ask::{Ask, Mode, Op, Receipt};
 pub use clock::{Clock, ManualClock};
 pub use outcome::{Outcome, Outcomes, Reply};
 pub use quota::{Algorithm, Align, BandId, OnChange, Place, Quota, QuotaError, QuotaSpec};
+pub use shared_state::SharedState;
 pub use store::{Answered, Hold, Inspection, Store, StoreError, StoreErrorKind};
 pub use time::{Timestamp, Wait};

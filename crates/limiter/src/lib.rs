@@ -62,9 +62,7 @@ mod waiting;
 
 pub use any::AnyStore;
 pub use build::Builder;
-#[cfg(feature = "redis")]
-pub use counting::Banned;
-pub use counting::CountingStatus;
+pub use counting::{Banned, CountingStatus};
 pub use decision::{Applied, DecidedBy, Decision, HitResult, LimitHits, Skipped};
 pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
@@ -83,9 +81,10 @@ pub use spec::LimitSpec;
 pub use throttle::{Throttle, Throttled};
 pub use waiting::WaitingAt;
 
+pub use tidegate_core::shared_state;
 pub use tidegate_core::{
-    Algorithm, Align, Clock, ManualClock, Mode, OnChange, Store, StoreError, StoreErrorKind,
-    Timestamp, Wait,
+    Algorithm, Align, Clock, ManualClock, Mode, OnChange, SharedState, Store, StoreError,
+    StoreErrorKind, Timestamp, Wait,
 };
 pub use tidegate_memory::{MemoryStore, Overflowed, Stats as MemoryStats, SystemClock};
 pub use tidegate_policy::config::{

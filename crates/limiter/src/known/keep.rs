@@ -39,9 +39,9 @@ impl<S: Store> Limiter<S> {
     /// be read lists nobody. [`Builder::start`](crate::Builder::start) has done this already.
     pub async fn load_lists(&self) {
         let rules = self.present();
-        let reach = self.sources().reach();
+        let (sources, state) = (self.sources(), self.shared_state());
         let unread = changing(&rules).filter(|(_, slot)| !slot.was_read());
-        join_all(unread.map(|(guard, slot)| reach.read(guard, slot))).await;
+        join_all(unread.map(|(guard, slot)| sources.read(state, guard, slot))).await;
     }
 
     /// Reads the lists that `config` names and what is there does not, or has only from before their guard
@@ -54,7 +54,7 @@ impl<S: Store> Limiter<S> {
         let rules = self.present();
         let address = self.address_rules_of(config);
         let known = Known::of(&config.guards, address, rules.known.slots());
-        let reach = self.sources().reach();
+        let (sources, state) = (self.sources(), self.shared_state());
         let all = config.guards.iter().zip(known.slots());
         // One that is there and could not be read so far is tried again by whoever keeps it: no reload
         // waits for it once more.
@@ -63,7 +63,7 @@ impl<S: Store> Limiter<S> {
         let unread = all.filter(|(guard, slot)| {
             is_read(guard) && is_new(*slot) && (is_file(guard) || slot.is_due(guard.refresh))
         });
-        let read = unread.map(|(guard, slot)| reach.read(guard, slot));
+        let read = unread.map(|(guard, slot)| sources.read(state, guard, slot));
         // What has not come by then is read later, as without this.
         timeout(AHEAD_MAX, join_all(read)).await.ok();
         // A file that could not be read is kept as well: a reload would block on it once more.
@@ -107,7 +107,8 @@ impl<S: Store> Refresh<S> for ListRefresh {
     }
 
     async fn read(&self, limiter: &Limiter<S>, (guard, slot): &Self::Item) -> Instant {
-        limiter.sources().reach().read(guard, slot).await;
+        let state = limiter.shared_state();
+        limiter.sources().read(state, guard, slot).await;
         slot.due(guard.refresh)
     }
 }

@@ -16,7 +16,6 @@ mod slot;
 mod source;
 
 pub(crate) use at_hand::AtHand;
-#[cfg(feature = "redis")]
 pub(crate) use ends::set_of_bans;
 pub use slot::ListStatus;
 pub(crate) use slot::Slot;
