@@ -15,6 +15,7 @@
 //! | `overflow`, `filter` | buckets that keys share for which no place is left, and which keys they charged |
 //! | `basis` | what a record remembers of the quota that left it |
 //! | [`store`] | the store: where a bucket goes, one bucket, several buckets, and from one place to the other |
+//! | `shared_state` | sets and counts of one process |
 //! | [`clock`] | real time |
 //!
 //! # Example
@@ -39,6 +40,7 @@ mod filter;
 mod loom_tests;
 mod overflow;
 pub mod records;
+mod shared_state;
 pub mod store;
 mod sync;
 pub mod table;

@@ -28,6 +28,7 @@ pub mod laws;
 pub mod model;
 #[cfg(feature = "redis")]
 pub mod redis;
+pub mod shared_state;
 pub mod vectors;
 
 pub use cases::cases;
