@@ -13,6 +13,7 @@
 //! | [`step`] | one atomic step over several buckets, all or nothing |
 //! | [`store`] | where buckets live: one trait and its laws |
 //! | [`cas`] | a store over any other that can compare and swap |
+//! | [`shared_state`] | what instances share in addition to buckets: sets, counts, instances, a secret |
 //! | [`time`] | instants and waits, in microseconds |
 //! | [`clock`] | who tells the time |
 //!
@@ -45,6 +46,7 @@ pub mod clock;
 pub mod outcome;
 pub mod quota;
 pub mod reply;
+pub mod shared_state;
 pub mod step;
 pub mod store;
 pub mod time;
@@ -55,5 +57,6 @@ pub use clock::{Clock, ManualClock};
 pub use outcome::{ChargedOutcome, Outcome, Outcomes};
 pub use quota::{Algorithm, Align, BandId, OnChange, Place, Quota, QuotaError, QuotaSpec};
 pub use reply::{AppliedAsks, Reply};
+pub use shared_state::SharedState;
 pub use store::{Atomicity, Inspection, PartialAnswer, Store, StoreError, StoreErrorKind};
 pub use time::{Timestamp, Wait};

@@ -1,6 +1,6 @@
 //! Where buckets live: one trait, and the laws that every implementation obeys.
 
-use crate::{Ask, Bucket, ChargedOutcome, Quota, Receipt, Reply, Timestamp};
+use crate::{Ask, Bucket, ChargedOutcome, Quota, Receipt, Reply, SharedState, Timestamp};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -113,15 +113,9 @@ pub trait Store: Send + Sync {
         None
     }
 
-    /// A secret that all who share this store have in common, and nobody else: the one that is kept
-    /// there, else `proposal`, which is random and kept from now on. Kept for at least a day after
-    /// anybody has asked. `None` where nobody shares it.
-    fn shared_secret(
-        &self,
-        proposal: [u8; 32],
-    ) -> impl Future<Output = Result<Option<[u8; 32]>, StoreError>> + Send {
-        let _ = proposal;
-        std::future::ready(Ok(None))
+    /// The state that its instances share in addition to buckets; `None` if it has no such state.
+    fn shared_state(&self) -> Option<&dyn SharedState> {
+        None
     }
 }
 

@@ -1,7 +1,9 @@
 //! Whichever store a configuration names.
 
 use std::time::Duration;
-use tidegate_core::{Ask, Atomicity, Clock, Inspection, Quota, Reply, Store, StoreError};
+use tidegate_core::{
+    Ask, Atomicity, Clock, Inspection, Quota, Reply, SharedState, Store, StoreError,
+};
 use tidegate_memory::{MemoryStore, SystemClock};
 
 /// Whichever store a configuration names, told apart while running.
@@ -12,40 +14,23 @@ pub enum AnyStore<C = SystemClock> {
     Memory(MemoryStore<C>),
     /// Buckets in Redis or Valkey.
     #[cfg(feature = "redis")]
-    Redis(Box<crate::redis::SharedStore>),
+    Redis(crate::redis::RedisStore),
 }
 
-impl<C> AnyStore<C> {
-    /// Tells those who share it that this instance goes; see [`Limiter::leave`].
-    ///
-    /// [`Limiter::leave`]: crate::Limiter::leave
-    #[cfg_attr(
-        not(feature = "redis"),
-        expect(clippy::unused_async, reason = "with the feature, it waits")
-    )]
-    pub async fn leave(&self) {
-        match self {
-            Self::Memory(_) => {}
+/// Evaluates an expression with the store that it is.
+macro_rules! of {
+    ($any:expr, $store:ident => $result:expr) => {
+        match $any {
+            AnyStore::Memory($store) => $result,
             #[cfg(feature = "redis")]
-            Self::Redis(shared) => {
-                // Whom it does not reach notices by itself, a little later.
-                if let Some(heartbeat) = &shared.heartbeat
-                    && let Err(error) = heartbeat.close().await
-                {
-                    tracing::debug!(%error, "the other instances were not told that this one goes");
-                }
-            }
+            AnyStore::Redis($store) => $result,
         }
-    }
+    };
 }
 
 impl<C: Clock> Store for AnyStore<C> {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
-        match self {
-            Self::Memory(store) => store.decide(asks).await,
-            #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.decide(asks).await,
-        }
+        of!(self, store => store.decide(asks).await)
     }
 
     async fn inspect(
@@ -53,74 +38,38 @@ impl<C: Clock> Store for AnyStore<C> {
         bucket: &[u8],
         quota: &Quota,
     ) -> Result<Option<Inspection>, StoreError> {
-        match self {
-            Self::Memory(store) => store.inspect(bucket, quota).await,
-            #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.inspect(bucket, quota).await,
-        }
+        of!(self, store => store.inspect(bucket, quota).await)
     }
 
     async fn reset(&self, bucket: &[u8], quota: &Quota) -> Result<bool, StoreError> {
-        match self {
-            Self::Memory(store) => store.reset(bucket, quota).await,
-            #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.reset(bucket, quota).await,
-        }
+        of!(self, store => store.reset(bucket, quota).await)
     }
 
     fn timeout(&self) -> Option<Duration> {
-        match self {
-            Self::Memory(store) => store.timeout(),
-            #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.timeout(),
-        }
+        of!(self, store => store.timeout())
     }
 
     fn can_fail(&self) -> bool {
-        match self {
-            Self::Memory(store) => store.can_fail(),
-            #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.can_fail(),
-        }
+        of!(self, store => store.can_fail())
     }
 
     fn has_machine_clock(&self) -> bool {
-        match self {
-            Self::Memory(store) => store.has_machine_clock(),
-            #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.has_machine_clock(),
-        }
+        of!(self, store => store.has_machine_clock())
     }
 
     fn atomicity(&self) -> Atomicity {
-        match self {
-            Self::Memory(store) => store.atomicity(),
-            #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.atomicity(),
-        }
+        of!(self, store => store.atomicity())
     }
 
     fn refund(&self, asks: &[Ask<'_>]) {
-        match self {
-            Self::Memory(store) => store.refund(asks),
-            #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.refund(asks),
-        }
+        of!(self, store => store.refund(asks));
     }
 
     fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
-        match self {
-            Self::Memory(store) => store.decide_at_once(asks),
-            #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.decide_at_once(asks),
-        }
+        of!(self, store => store.decide_at_once(asks))
     }
 
-    async fn shared_secret(&self, proposal: [u8; 32]) -> Result<Option<[u8; 32]>, StoreError> {
-        match self {
-            Self::Memory(store) => store.shared_secret(proposal).await,
-            #[cfg(feature = "redis")]
-            Self::Redis(shared) => shared.store.shared_secret(proposal).await,
-        }
+    fn shared_state(&self) -> Option<&dyn SharedState> {
+        of!(self, store => store.shared_state())
     }
 }

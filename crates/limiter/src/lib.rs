@@ -44,6 +44,7 @@ mod each;
 mod error;
 mod failure;
 mod files;
+mod fresh;
 mod giving;
 mod guarding;
 mod known;
@@ -65,17 +66,15 @@ mod waiting;
 
 pub use any::AnyStore;
 pub use build::Builder;
-#[cfg(feature = "redis")]
-pub use counting::Banned;
-pub use counting::CountingStatus;
+pub use counting::{Banned, CountingStatus};
 pub use decision::{Applied, DecidedBy, Decision, HitResult, LimitHits, Skipped};
 pub use error::{BuildError, CheckError};
 pub use failure::{COME_BACK, StoreHealth};
 #[doc(hidden)]
 pub use files::{append_file, read_file, read_text};
-pub use known::ListStatus;
 #[doc(hidden)]
-pub use known::delay as retry_delay;
+pub use fresh::delay as retry_delay;
+pub use known::ListStatus;
 pub use limiter::Limiter;
 pub use planning::{FilePlans, LoadPlans, LoadedPlans, PlanState, PlansError};
 pub use process::ProcessEnvironment;
@@ -86,9 +85,10 @@ pub use spec::LimitSpec;
 pub use throttle::{Throttle, Throttled};
 pub use waiting::WaitingAt;
 
+pub use tidegate_core::shared_state;
 pub use tidegate_core::{
-    Algorithm, Align, Clock, ManualClock, Mode, OnChange, Store, StoreError, StoreErrorKind,
-    Timestamp, Wait,
+    Algorithm, Align, Clock, ManualClock, Mode, OnChange, SharedState, Store, StoreError,
+    StoreErrorKind, Timestamp, Wait,
 };
 pub use tidegate_memory::{MemoryStore, Overflowed, Stats as MemoryStats, SystemClock};
 pub use tidegate_policy::config::{

@@ -1,10 +1,7 @@
 //! The limiter: policies and a store.
 
-use crate::any::AnyStore;
 use crate::build::{Builder, Told};
-use crate::counting::Counting;
-#[cfg(feature = "redis")]
-use crate::counting::Retired;
+use crate::counting::{Counting, Retired};
 use crate::error::{BuildError, CheckError};
 use crate::failure::Failover;
 use crate::giving::Giving;
@@ -20,10 +17,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::thread;
-use tidegate_core::{Clock, Store};
+use tidegate_core::shared_state::SharedInstances;
+use tidegate_core::{SharedState, Store};
 use tidegate_memory::MemoryStore;
 use tidegate_policy::Config;
 use tidegate_policy::limit::AddressRules;
+use tokio::sync::watch;
 
 /// Decides whether requests may pass.
 ///
@@ -69,10 +68,11 @@ pub(crate) struct Shared<S> {
     reserving: Reserving,
     /// From where the lists of guards are read.
     sources: Sources,
+    /// Notified of every reload; closed by the end of the limiter.
+    reloads: watch::Sender<()>,
     /// How the sources of plans are.
     plan_sources: PlanSources,
     /// What has counted addresses before a reload.
-    #[cfg(feature = "redis")]
     retired: Retired,
 }
 
@@ -144,8 +144,8 @@ impl<S: Store> Limiter<S> {
                 lines: Lines::default(),
                 reserving: Reserving::default(),
                 sources: Sources::default(),
+                reloads: watch::Sender::default(),
                 plan_sources: PlanSources::default(),
-                #[cfg(feature = "redis")]
                 retired: Retired::default(),
             }),
         }
@@ -197,12 +197,10 @@ impl<S: Store> Limiter<S> {
         let counting = before.counting.as_ref();
         rules.counting = Counting::of(rules.addresses.take(), rules.keys.address, counting);
         rules.prepare(&self.shared.store);
-        #[cfg(feature = "redis")]
         let now = rules.counting.clone();
         self.shared.replace(&before, rules)?;
-        #[cfg(feature = "redis")]
         self.shared.retired.note(counting, now.as_ref());
-        self.shared.sources.reloaded();
+        self.shared.reloads.send_replace(());
         drop(reloading);
         free(before);
         Ok(())
@@ -259,6 +257,28 @@ impl<S: Store> Limiter<S> {
     /// The store.
     pub fn store(&self) -> &S {
         &self.shared.store
+    }
+
+    /// Takes this instance off the list of those that share the store, so that they do not count it any
+    /// longer. For the end of a program: one that is killed is missed after a quarter of a minute.
+    ///
+    /// It may wait for the store; callers without time drop it.
+    pub async fn leave(&self) {
+        // Instances that it does not reach notice a little later.
+        if let Some(instances) = self.instances()
+            && let Err(error) = instances.leave().await
+        {
+            tracing::debug!(%error, "the other instances were not told that this one goes");
+        }
+    }
+
+    /// The instances that share the store, if this one is listed among them.
+    pub fn instances(&self) -> Option<&dyn SharedInstances> {
+        self.shared_state()?.instances()
+    }
+
+    pub(crate) fn shared_state(&self) -> Option<&dyn SharedState> {
+        self.shared.store.shared_state()
     }
 
     /// Lets no further request be decided, here or through any clone.
@@ -359,6 +379,10 @@ impl<S> Limiter<S> {
         &self.shared.sources
     }
 
+    pub(crate) fn reloads(&self) -> watch::Receiver<()> {
+        self.shared.reloads.subscribe()
+    }
+
     pub(crate) fn giving(&self) -> &Giving {
         &self.shared.giving
     }
@@ -375,22 +399,11 @@ impl<S> Limiter<S> {
         &self.shared.plan_sources
     }
 
-    #[cfg(feature = "redis")]
     pub(crate) fn retired(&self) -> &Retired {
         &self.shared.retired
     }
 
     pub(crate) fn failover(&self) -> Option<&Failover> {
         self.shared.failover.as_deref()
-    }
-}
-
-impl<C: Clock> Limiter<AnyStore<C>> {
-    /// Tells the instances that share the store that this one goes, so that they do not count it any
-    /// longer. For the end of a program: whoever just dies is missed after a quarter of a minute.
-    ///
-    /// It may wait for the store; who has no time drops it.
-    pub async fn leave(&self) {
-        self.shared.store.leave().await;
     }
 }

@@ -29,7 +29,7 @@ use tidegate_policy::template::{self, band_name};
 use tidegate_policy::{Policy, Tag};
 
 pub use tidegate_redis::{
-    Address, CallError, ConnectError, ConnectErrorKind, Connection, Counter, Credentials, Heard,
+    Address, CallError, ConnectError, ConnectErrorKind, Connection, Counter, Credentials,
     Heartbeat, Instance, Layout, Mode, OpenLayout, OpenLimit, Options, Password, Piece, RedisStore,
     Roll, Serves, Settings, Stats, Tag as KeyTag, TlsSettings, TokenFields,
 };
@@ -93,16 +93,6 @@ fn piece(piece: &template::Piece) -> Piece {
         template::Piece::Key => Piece::Key,
         template::Piece::Part { label, .. } => Piece::Part(label.clone()),
     }
-}
-
-/// A store in Redis, and the count of those who share it.
-#[derive(Debug)]
-pub struct SharedStore {
-    /// The store.
-    pub store: RedisStore,
-    /// Tells the others that we live and what we serve, and hears the same of them; only where the
-    /// configuration or [`listed`](crate::Builder::listed) asks for it.
-    pub heartbeat: Option<Heartbeat>,
 }
 
 pub(crate) fn connection(redis: &RedisSettings) -> Settings {

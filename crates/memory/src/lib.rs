@@ -14,6 +14,7 @@
 //! | [`records`] | states that do not fit a word |
 //! | `overflow`, `filter` | buckets that keys share for which no place is left, and which keys they charged |
 //! | [`store`] | the store: where a bucket goes, one bucket, several buckets, and from one place to the other |
+//! | `shared_state` | sets and counts of one process |
 //! | [`clock`] | real time |
 //!
 //! # Example
@@ -40,6 +41,7 @@ mod filter;
 mod loom_tests;
 mod overflow;
 pub mod records;
+mod shared_state;
 pub mod store;
 mod sync;
 pub mod table;

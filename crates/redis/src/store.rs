@@ -4,6 +4,7 @@ use crate::clock::StoreClock;
 use crate::connection::Connection;
 use crate::deny::DenyCache;
 use crate::error::ConnectError;
+use crate::heartbeat::Heartbeat;
 use crate::key::{Naming, Tag};
 use crate::layout::{Form, Layout, OpenLayout};
 use crate::plan::{self, Group, Groups};
@@ -11,15 +12,15 @@ use crate::refuse::{Knowledge, disturb, refuse};
 use crate::request::{OwnedAsk, Request, RequestOp};
 use crate::reserve::{self, Refund, reserve};
 use crate::scripts::Scripts;
-use crate::secret;
 use crate::settings::{self, Settings};
 use crate::shared::{AskOptions, Shared, SharedOptions};
 use crate::stats::Stats;
 use crate::tasks;
 use smallvec::SmallVec;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tidegate_core::{
-    Ask, Atomicity, Inspection, Mode, Outcome, Quota, Reply, Store, StoreError, Timestamp,
+    Ask, Atomicity, Inspection, Mode, Outcome, Quota, Reply, SharedState, Store, StoreError,
+    Timestamp,
 };
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -34,6 +35,7 @@ const DENY_CACHE: usize = 100_000;
 #[derive(Clone, Debug)]
 pub struct RedisStore {
     shared: Arc<Shared>,
+    heartbeat: Arc<OnceLock<Heartbeat>>,
 }
 
 /// How buckets are kept: the same on every instance that shares them.
@@ -72,11 +74,6 @@ impl Options {
             prefix: prefix.into(),
             ..self
         }
-    }
-
-    /// What every key begins with.
-    pub fn prefix_text(&self) -> &str {
-        &self.prefix
     }
 
     /// Keeps keys of a Cluster together by `tag`.
@@ -172,7 +169,28 @@ impl RedisStore {
         let shared = Arc::new(Shared::new(connection, scripts, options));
         let changes = shared.connection.changes();
         tasks::spawn_short(forget_on_change(Arc::downgrade(&shared), changes));
-        Self { shared }
+        Self {
+            shared,
+            heartbeat: Arc::default(),
+        }
+    }
+
+    /// Enters this instance into the list of those that share the store, so that they hear of each
+    /// other.
+    pub fn list_instance(&self) {
+        self.heartbeat.get_or_init(|| {
+            let prefix = String::from_utf8_lossy(self.shared.naming.prefix());
+            Heartbeat::start(self.connection(), &prefix)
+        });
+    }
+
+    /// The heartbeat of this instance, if it is [listed](Self::list_instance).
+    pub fn heartbeat(&self) -> Option<&Heartbeat> {
+        self.heartbeat.get()
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// The connection, for what is not a decision.
@@ -303,8 +321,8 @@ impl Store for RedisStore {
         Ok(was_there)
     }
 
-    async fn shared_secret(&self, proposal: [u8; 32]) -> Result<Option<[u8; 32]>, StoreError> {
-        secret::agree(&self.shared, proposal).await.map(Some)
+    fn shared_state(&self) -> Option<&dyn SharedState> {
+        Some(self)
     }
 }
 

@@ -5,6 +5,7 @@
 //! | [`laws`] | one function for each law; [`store_laws!`] turns them into tests |
 //! | [`model`] | each algorithm in exact fractions: the meaning that stores are compared with |
 //! | [`history`] | recorded admissions, and by how much they exceed a quota |
+//! | [`shared_state`] | a check of the sets and counts that instances share |
 //!
 //! Implement [`Subject`](laws::Subject) for your store, or use [`Manual`](laws::Manual) if the store
 //! takes its time from a [`ManualClock`](tidegate_core::ManualClock). Then call [`store_laws!`]. The page
@@ -32,6 +33,7 @@ mod cases;
 pub mod history;
 pub mod laws;
 pub mod model;
+pub mod shared_state;
 
 pub use cases::cases;
 

@@ -6,7 +6,7 @@
 //!
 //! This crate is never published.
 
-pub use tidegate_store_laws::{cases, history, laws, model, store_laws};
+pub use tidegate_store_laws::{cases, history, laws, model, shared_state, store_laws};
 
 #[cfg(feature = "redis")]
 pub mod etcd;

@@ -22,6 +22,7 @@ use base64::engine::general_purpose::STANDARD;
 use client::Client;
 use leases::Leases;
 use serde_json::{Value, json};
+use std::fmt::Debug;
 use std::time::Duration;
 use tidegate_core::cas::{CompareAndSwap, KeyChange, KeySwap, Snapshot, VersionedValue};
 use tidegate_core::{Clock, StoreError};
@@ -58,7 +59,7 @@ impl<C: Clock> Etcd<C> {
     }
 }
 
-impl<C: Clock> CompareAndSwap for Etcd<C> {
+impl<C: Clock + Debug> CompareAndSwap for Etcd<C> {
     /// The revision of etcd at which the key was written last; 0 if it does not exist.
     type Version = u64;
 

@@ -13,6 +13,7 @@ mod store;
 pub use store::CasStore;
 
 use crate::{StoreError, Timestamp};
+use std::fmt::Debug;
 use std::future::Future;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use std::time::Duration;
 /// An implementation need not bound the number of keys in one call: a request has one for each
 /// of its bands. It returns [`StoreError`] whenever it does not know the result, and never a guess. It
 /// must not retry a [`swap`](Self::swap) whose result it does not know.
-pub trait CompareAndSwap: Send + Sync {
+pub trait CompareAndSwap: Debug + Send + Sync {
     /// Version of a key: no two writes of a key have the same. A key that does not exist has one as well.
     type Version: Send + Sync;
 

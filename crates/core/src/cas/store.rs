@@ -3,8 +3,8 @@
 use super::codec::StoredBucket;
 use super::{CompareAndSwap, KeyChange, KeySwap, Snapshot};
 use crate::{
-    Ask, Bucket, Inspection, Meter, Quota, Reply, Store, StoreError, StoreErrorKind, Timestamp,
-    step,
+    Ask, Bucket, Inspection, Meter, Quota, Reply, SharedState, Store, StoreError, StoreErrorKind,
+    Timestamp, shared_state::StateFuture, step,
 };
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const DOUBLINGS_MAX: u32 = 5;
 /// The default of [`CasStore::clock_skew_max`].
 const CLOCK_SKEW_MAX: Duration = Duration::from_secs(1);
 
-/// The key of [`Store::shared_secret`]. Those of buckets end in `/` and sixteen digits.
+/// The key of [`SharedState::secret`]. Those of buckets end in `/` and sixteen digits.
 const SECRET: &[u8] = b"secret";
 
 /// Time that a secret is kept after it was read: a day, and a margin.
@@ -255,10 +255,16 @@ impl<T: CompareAndSwap> Store for CasStore<T> {
         self.update(&[key(bucket, quota)], &[quota], forget).await
     }
 
-    async fn shared_secret(&self, proposal: [u8; 32]) -> Result<Option<[u8; 32]>, StoreError> {
-        let attempt = |snapshot: &Snapshot<T::Version>| {
+    fn shared_state(&self) -> Option<&dyn SharedState> {
+        Some(self)
+    }
+}
+
+impl<T: CompareAndSwap> SharedState for CasStore<T> {
+    fn secret(&self, proposal: [u8; 32]) -> Option<StateFuture<'_, [u8; 32]>> {
+        let attempt = move |snapshot: &Snapshot<T::Version>| {
             let kept = snapshot.values.first().and_then(|it| it.value.as_deref());
-            let secret = match kept {
+            let secret: [u8; 32] = match kept {
                 Some(kept) => kept.try_into().map_err(|_| corrupt())?,
                 None => proposal,
             };
@@ -267,9 +273,11 @@ impl<T: CompareAndSwap> Store for CasStore<T> {
                 value: secret.to_vec(),
                 keep_for: SECRET_KEPT,
             };
-            Ok((Some(secret), vec![change]))
+            Ok((secret, vec![change]))
         };
-        self.retry(&[SECRET.to_vec()], attempt).await
+        Some(Box::pin(async move {
+            self.retry(&[SECRET.to_vec()], attempt).await
+        }))
     }
 }
 

@@ -214,7 +214,9 @@ impl<C: Clock> Builder<C> {
         let rules = rules.plan_inline()?;
         let failover = if store.can_fail() {
             let room = usize::try_from(max_keys).unwrap_or(usize::MAX);
-            let failover = Failover::new(SharedClock::new(self.clock), room, self.instances);
+            let counted = store.shared_state().and_then(|state| state.instances());
+            let instances = counted.map_or(self.instances, |it| Instances(it.count()));
+            let failover = Failover::new(SharedClock::new(self.clock), room, instances);
             Some(failover.ok_or(BuildError::Memory { max_keys })?)
         } else {
             None

@@ -5,8 +5,6 @@ use crate::any::AnyStore;
 use crate::error::BuildError;
 use crate::limiter::Limiter;
 use crate::naming::Naming;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU32;
 use tidegate_core::{Clock, StoreError};
 use tidegate_policy::Policy;
 use tidegate_policy::config::{LocalShare, StoreSettings};
@@ -16,8 +14,6 @@ struct Opened<C> {
     store: AnyStore<C>,
     /// Why it is not there yet.
     late: Option<StoreError>,
-    /// Where it counts the instances that share it.
-    instances: Option<Arc<AtomicU32>>,
     /// Where it names buckets by their policies.
     naming: Option<Naming>,
 }
@@ -79,23 +75,14 @@ impl<C: Clock + Clone + 'static> Builder<C> {
             _ => Ok(Opened {
                 store: AnyStore::Memory(memory(self.clock.clone(), self.keys())?),
                 late: None,
-                instances: None,
                 naming: None,
             }),
         }
     }
 
-    fn over(self, opened: Opened<C>) -> Result<Limiter<AnyStore<C>>, BuildError> {
-        let mut builder = match opened.instances {
-            Some(count) => self.instances(count),
-            None => self,
-        };
-        builder.naming = opened.naming;
-        let limiter = builder.build_with(opened.store)?;
-        #[cfg(feature = "redis")]
-        if let AnyStore::Redis(shared) = limiter.store() {
-            limiter.sources().share(shared.store.connection());
-        }
+    fn over(mut self, opened: Opened<C>) -> Result<Limiter<AnyStore<C>>, BuildError> {
+        self.naming = opened.naming;
+        let limiter = self.build_with(opened.store)?;
         if let Some(error) = opened.late {
             limiter.note_store(Err(&error));
         }
@@ -111,28 +98,24 @@ async fn open_shared<C>(
     policies: &[Policy],
     is_listed: bool,
 ) -> Result<Opened<C>, BuildError> {
-    use crate::redis::{self, Heartbeat, RedisStore, SharedStore};
+    use crate::redis::{self, RedisStore};
 
     let (settings, options) = redis::settings(store, policies)?;
-    let prefix = options.prefix_text().to_owned();
-    let store = RedisStore::start(settings, options).map_err(unreachable)?;
+    let started = RedisStore::start(settings, options);
+    let store = started.map_err(|error| BuildError::Unreachable {
+        source: error.into(),
+    })?;
     let late = store.connection().settled().await.err();
-    let heartbeat = is_listed.then(|| Heartbeat::start(store.connection(), &prefix));
+    if is_listed {
+        store.list_instance();
+    }
     let renamed = store.clone();
     let rename = move |policies: &[Policy]| renamed.rename(redis::open_layout(policies));
     Ok(Opened {
         late: late.map(StoreError::from),
-        instances: heartbeat.as_ref().map(Heartbeat::count),
         naming: Some(Naming::new(rename)),
-        store: AnyStore::Redis(Box::new(SharedStore { store, heartbeat })),
+        store: AnyStore::Redis(store),
     })
-}
-
-#[cfg(feature = "redis")]
-fn unreachable(error: tidegate_redis::ConnectError) -> BuildError {
-    BuildError::Unreachable {
-        source: error.into(),
-    }
 }
 
 /// There is none without the feature.

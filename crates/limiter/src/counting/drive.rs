@@ -3,16 +3,16 @@
 use super::Counting;
 use super::keep::{Banned, Banning, EVERY};
 use super::post::Haste;
-use crate::known::{delay, set_of_bans};
+use crate::fresh::delay;
+use crate::known::set_of_bans;
 use crate::limiter::{Limiter, Shared};
 use crate::rules::Rules;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tidegate_core::Store;
+use tidegate_core::{SharedState, Store, StoreError};
 use tidegate_policy::guard::Effect;
 use tidegate_policy::{Guard, KeyPart};
-use tidegate_redis::{CallError, Connection};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tracing::{info, warn};
@@ -37,17 +37,17 @@ impl<S: Store> Limiter<S> {
     where
         F: Fn(Banned) + Send + Sync + 'static,
     {
-        keep(self.downgrade(), self.sources().reloads(), Box::new(tell))
+        keep(self.downgrade(), self.reloads(), Box::new(tell))
     }
 
     /// Sends what was counted and not yet sent: for the end of a program. What cannot be sent is lost.
     pub async fn send_counts(&self) {
-        let Some(connection) = self.sources().connection() else {
+        let Some(state) = self.shared_state() else {
             return;
         };
-        self.retired().send(&connection, Haste::Now).await;
+        self.retired().send(state, Haste::Now).await;
         if let Some(counting) = &self.present().counting
-            && let Err(error) = counting.send(&connection, Haste::Now).await
+            && let Err(error) = counting.send(state, Haste::Now).await
         {
             warn!(%error, "the last counts by address are lost");
         }
@@ -65,43 +65,36 @@ async fn keep<S: Store>(limiter: Weak<Shared<S>>, mut reloads: watch::Receiver<(
         };
         let limiter = Limiter::of_shared(shared);
         let rules = limiter.present();
-        let connection = limiter.sources().connection();
-        turn = follow(turn.take(), rules.counting.clone().zip(connection.clone()));
-        if let Some(connection) = connection {
-            limiter.retired().send(&connection, Haste::InTime).await;
+        turn = follow(turn.take(), rules.counting.clone());
+        let mut pause = Duration::MAX;
+        if let Some(state) = limiter.shared_state() {
+            limiter.retired().send(state, Haste::InTime).await;
+            if let Some(turn) = &mut turn {
+                pause = turn.take(state, &rules, &*tell).await;
+            }
         }
-        let rest = if limiter.retired().are_none() {
-            Duration::MAX
-        } else {
-            LATER
-        };
+        if !limiter.retired().are_none() {
+            pause = pause.min(LATER);
+        }
         // Not kept while nothing happens, for the limiter may go meanwhile.
-        drop(limiter);
-        let pause = match &mut turn {
-            Some(turn) => turn.take(&rules, &*tell).await,
-            None => Duration::MAX,
-        };
-        drop(rules);
+        drop((limiter, rules));
         // Whoever has replaced the rules has told so; whoever has dropped them all, too.
-        if let Ok(Err(_)) = timeout(pause.min(rest), reloads.changed()).await {
+        if let Ok(Err(_)) = timeout(pause, reloads.changed()).await {
             return;
         }
     }
 }
 
 /// Goes on with `turn`, if it is `now` that counts; what did before is not to be held.
-fn follow(turn: Option<Turn>, now: Option<(Arc<Counting>, Connection)>) -> Option<Turn> {
-    let (counting, connection) = now?;
-    match turn.filter(|turn| Arc::ptr_eq(&turn.counting, &counting)) {
-        Some(turn) => Some(turn),
-        None => Some(Turn::new(counting, connection)),
-    }
+fn follow(turn: Option<Turn>, now: Option<Arc<Counting>>) -> Option<Turn> {
+    let counting = now?;
+    let same = turn.filter(|turn| Arc::ptr_eq(&turn.counting, &counting));
+    Some(same.unwrap_or_else(|| Turn::new(counting)))
 }
 
 /// Counting under one configuration, turn by turn.
 struct Turn {
     counting: Arc<Counting>,
-    connection: Connection,
     /// When to ask whether the period is over.
     close_at: Instant,
     /// How often that has failed in a row.
@@ -109,22 +102,25 @@ struct Turn {
 }
 
 impl Turn {
-    fn new(counting: Arc<Counting>, connection: Connection) -> Self {
+    fn new(counting: Arc<Counting>) -> Self {
         Self {
             counting,
-            connection,
             close_at: Instant::now(),
             failed: 0,
         }
     }
 
     /// Does what is due, however often it is asked to, and tells how long nothing is.
-    async fn take(&mut self, rules: &Rules, tell: &(dyn Fn(Banned) + Send + Sync)) -> Duration {
+    async fn take(
+        &mut self,
+        state: &dyn SharedState,
+        rules: &Rules,
+        tell: &(dyn Fn(Banned) + Send + Sync),
+    ) -> Duration {
         // What fails is said aloud, and tried again when it is time.
-        let sending = self.counting.send(&self.connection, Haste::InTime);
-        sending.await.ok();
+        self.counting.send(state, Haste::InTime).await.ok();
         if Instant::now() >= self.close_at {
-            let wait = match self.close(rules, tell).await {
+            let wait = match self.close(state, rules, tell).await {
                 Ok(wait) => {
                     if self.failed > 0 {
                         info!("periods of counts by address are closed again");
@@ -149,9 +145,10 @@ impl Turn {
     /// Closes the period if it is over; tells when to ask again.
     async fn close(
         &self,
+        state: &dyn SharedState,
         rules: &Rules,
         tell: &(dyn Fn(Banned) + Send + Sync),
-    ) -> Result<Duration, CallError> {
+    ) -> Result<Duration, StoreError> {
         let guard = self.counting.guard();
         let guard = guard.and_then(|name| rules.guards.iter().find(|guard| guard.name == name));
         // Nobody reads the list of one that is off, and so nobody would let go whom it has.
@@ -163,7 +160,7 @@ impl Turn {
             tell,
             is_shadow: rules.is_shadow(),
         };
-        self.counting.close(&self.connection, &ban).await
+        self.counting.close(state, &ban).await
     }
 }
 

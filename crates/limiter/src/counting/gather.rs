@@ -48,7 +48,6 @@ impl Gathered {
     }
 
     /// Takes away what was gathered: names, as `name` has them, and counts; those of no name last.
-    #[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "nothing is sent"))]
     pub(crate) fn take(&self, name: impl Fn(IpAddr) -> String) -> Vec<(Vec<u8>, u64)> {
         let mut taken = Vec::new();
         let mut other: u64 = 0;

@@ -5,9 +5,9 @@ use super::post::Haste;
 use super::status::add;
 use std::net::IpAddr;
 use std::time::Duration;
-use tidegate_policy::addresses::Addresses;
+use tidegate_core::shared_state::{PeriodState, PeriodTerms};
+use tidegate_core::{SharedState, StoreError};
 use tidegate_policy::limit::AddressRules;
-use tidegate_redis::{Bans, CallError, Census, CensusLimits, CensusNames, Closing, Connection};
 use tracing::warn;
 
 /// How often counts are sent. With the time of a call that stays below a second.
@@ -43,10 +43,11 @@ pub(crate) struct Banning<'a> {
 impl Counting {
     /// Sends what was gathered since. What does not arrive stays for the next time, and counts once
     /// however often it is sent; the error is why.
-    pub(crate) async fn send(&self, connection: &Connection, haste: Haste) -> Result<(), String> {
+    pub(crate) async fn send(&self, state: &dyn SharedState, haste: Haste) -> Result<(), String> {
         let mut post = self.post.lock().await;
-        let census = &mut post.census;
-        census.get_or_insert_with(|| open(connection, &self.settings));
+        if post.open(state, &self.settings).is_none() {
+            return Ok(());
+        }
         let gathered = self.gathered.take(|address| self.rules.member(address));
         post.send(gathered, haste, &self.tallies).await
     }
@@ -55,32 +56,30 @@ impl Counting {
     /// when to ask again.
     pub(crate) async fn close(
         &self,
-        connection: &Connection,
+        state: &dyn SharedState,
         ban: &Banning<'_>,
-    ) -> Result<Duration, CallError> {
+    ) -> Result<Duration, StoreError> {
         let mut post = self.post.lock().await;
-        let census = &mut post.census;
-        let census = census.get_or_insert_with(|| open(connection, &self.settings));
         let period = self.settings.period;
-        let token = match census.close(period, LEASE).await? {
-            Closing::NotDue { wait } => return Ok(wait.min(period)),
-            Closing::Busy => return Ok(EVERY),
-            Closing::Mine { token } => token,
+        let Some(counts) = post.open(state, &self.settings) else {
+            return Ok(period);
         };
-        let mut many: Vec<(Vec<u8>, u64)> = Vec::new();
-        let threshold = self.settings.threshold;
-        let counted = census.scan_closing(|address, count| {
-            if count >= threshold {
-                many.push((address.to_vec(), count));
-            }
-        });
-        let counted = counted.await?;
+        let terms = PeriodTerms {
+            period,
+            lease: LEASE,
+            threshold: self.settings.threshold,
+        };
+        let mut many = match counts.close(terms).await? {
+            PeriodState::Running { wait } => return Ok(wait.min(period)),
+            PeriodState::Busy => return Ok(EVERY),
+            PeriodState::Closing { over } => over,
+        };
         many.sort_unstable();
         many.dedup_by(|a, b| a.0 == b.0);
         many.retain(|(address, _)| is_bannable(address, self.rules, ban));
-        self.ban(connection, ban, &many).await?;
+        self.ban(state, ban, &many).await?;
         // Last: whoever dies before leaves it to another, and banning twice is banning once.
-        if census.finish(&token, counted).await? {
+        if counts.finish().await? {
             add(&self.tallies.closed, 1);
         }
         Ok(EVERY)
@@ -88,16 +87,16 @@ impl Counting {
 
     async fn ban(
         &self,
-        connection: &Connection,
+        state: &dyn SharedState,
         ban: &Banning<'_>,
         many: &[(Vec<u8>, u64)],
-    ) -> Result<(), CallError> {
+    ) -> Result<(), StoreError> {
         let (Some(settings), Some(set)) = (&self.settings.ban, ban.set) else {
             return Ok(());
         };
-        if many.is_empty() {
+        let Some(sets) = state.sets().filter(|_| !many.is_empty()) else {
             return Ok(());
-        }
+        };
         if ban.is_shadow {
             let count = many.len();
             add(&self.tallies.would_ban, count);
@@ -107,9 +106,8 @@ impl Counting {
             );
             return Ok(());
         }
-        let bans = Bans::new(connection.clone(), set);
         let members: Vec<&[u8]> = many.iter().map(|(address, _)| address.as_slice()).collect();
-        let new = bans.ban(&members, settings.length).await?;
+        let new = sets.add(set, &members, settings.length).await?;
         add(&self.tallies.banned, new.len());
         for address in new {
             let known = many.binary_search_by(|(other, _)| other.cmp(&address));
@@ -134,19 +132,6 @@ impl Counting {
     pub(crate) fn guard(&self) -> Option<&str> {
         self.settings.ban.as_ref().map(|ban| ban.guard.as_str())
     }
-}
-
-fn open(connection: &Connection, settings: &Addresses) -> Census {
-    let names = CensusNames {
-        period: settings.period_map.clone(),
-        total: settings.total_map.clone(),
-    };
-    let limits = CensusLimits {
-        period_max: settings.max_addresses,
-        total_max: settings.max_addresses,
-        total_lasts: settings.total_lasts,
-    };
-    Census::new(connection.clone(), &names, limits)
 }
 
 /// Whether what a map calls `address` is one as we call it, and none that is exempt. Others write there

@@ -20,20 +20,14 @@
 //! A request is counted once, whatever is decided of it. Counts leave this process within a second and
 //! once at its end; one that is killed loses what it had not sent.
 
-#[cfg(feature = "redis")]
 mod drive;
 mod gather;
-#[cfg(feature = "redis")]
 mod keep;
-#[cfg(feature = "redis")]
 mod post;
-#[cfg(feature = "redis")]
 mod retired;
 mod status;
 
-#[cfg(feature = "redis")]
 pub use keep::Banned;
-#[cfg(feature = "redis")]
 pub(crate) use retired::Retired;
 pub use status::CountingStatus;
 
@@ -58,7 +52,6 @@ pub(crate) struct Counting {
     /// What came of it, before a reload as well.
     tallies: Arc<Tallies>,
     /// Where they are sent. Locked by whoever sends, for as long as that takes.
-    #[cfg(feature = "redis")]
     post: tokio::sync::Mutex<post::Post>,
 }
 
@@ -69,7 +62,6 @@ impl Counting {
             rules,
             gathered: Gathered::default(),
             tallies,
-            #[cfg(feature = "redis")]
             post: tokio::sync::Mutex::default(),
         }
     }

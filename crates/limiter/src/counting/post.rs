@@ -2,20 +2,21 @@
 
 use super::gather::{GATHERED_MAX, OTHER};
 use super::status::{Tallies, add};
-use crate::known::delay;
+use crate::fresh::delay;
 use foldhash::fast::RandomState;
+use futures_util::future::join;
 use hashbrown::HashMap;
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
-use tidegate_redis::{Batch, Census, Landed};
+use tidegate_core::SharedState;
+use tidegate_core::shared_state::{AddedCounts, CountMap, SharedCounts};
+use tidegate_policy::addresses::Addresses;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 /// Where counts are sent.
 #[derive(Debug)]
 pub(super) struct Post {
-    /// There once the first are sent.
-    pub(super) census: Option<Census>,
     period: Way,
     total: Way,
 }
@@ -34,8 +35,10 @@ pub(crate) enum Haste {
 struct Way {
     /// What the map is called in the configuration.
     map: &'static str,
+    /// There once the first are sent.
+    counts: Option<Box<dyn SharedCounts>>,
     /// On its way: nobody knows yet whether it has arrived. Nothing else is sent before it.
-    pending: Option<Batch>,
+    pending: Option<Vec<(Vec<u8>, u64)>>,
     /// What is to follow.
     behind: Behind,
     /// In a row.
@@ -53,7 +56,6 @@ type Behind = HashMap<Vec<u8>, u64, RandomState>;
 impl Default for Post {
     fn default() -> Self {
         Self {
-            census: None,
             period: Way::to("period"),
             total: Way::to("total"),
         }
@@ -61,6 +63,22 @@ impl Default for Post {
 }
 
 impl Post {
+    /// Opens both maps, unless they are; returns that of the period. `None` if the store has none.
+    pub(super) fn open(
+        &mut self,
+        state: &dyn SharedState,
+        settings: &Addresses,
+    ) -> Option<&mut dyn SharedCounts> {
+        let map = |name: &str, lasts| CountMap {
+            name: name.to_owned(),
+            names_max: settings.max_addresses,
+            lasts,
+        };
+        let total = map(&settings.total_map, settings.total_lasts);
+        self.total.open(state, &total)?;
+        self.period.open(state, &map(&settings.period_map, None))
+    }
+
     /// Sends these and all that is left from before. What does not arrive stays for the next time, and
     /// counts once however often it is sent. An error is that of a map for which something is left.
     pub(super) async fn send(
@@ -69,36 +87,14 @@ impl Post {
         haste: Haste,
         tallies: &Tallies,
     ) -> Result<(), String> {
-        let Self {
-            census,
-            period,
-            total,
-        } = self;
+        let Self { period, total } = self;
         period.put_behind(counts.iter().cloned());
         total.put_behind(counts);
-        let Some(census) = census else {
-            return Ok(());
-        };
-        let mut goes = [period.is_due(haste), total.is_due(haste)];
-        // What was left, and then what came behind it.
-        for _ in 0..2 {
-            let [to_period, to_total] = goes;
-            let of_period = to_period.then(|| period.next()).flatten();
-            let of_total = to_total.then(|| total.next()).flatten();
-            if of_period.is_none() && of_total.is_none() {
-                break;
-            }
-            let [landed, other] = census.add_apart(of_period, of_total).await;
-            if let Ok(landed) = &landed {
-                let sent = landed.own.saturating_add(landed.other);
-                tallies.sent.fetch_add(sent, Relaxed);
-                tallies.doubtful.fetch_add(landed.doubtful, Relaxed);
-            }
-            goes = [
-                to_period && period.note(landed, tallies),
-                to_total && total.note(other, tallies),
-            ];
-        }
+        // Side by side: an instance that is killed meanwhile has most likely sent both, or neither.
+        let sending = join(period.send(haste, tallies), total.send(haste, tallies));
+        let (added, _) = sending.await;
+        tallies.sent.fetch_add(added.counted, Relaxed);
+        tallies.doubtful.fetch_add(added.doubtful, Relaxed);
         period.left().and(total.left())
     }
 }
@@ -109,12 +105,43 @@ impl Way {
     fn to(map: &'static str) -> Self {
         Self {
             map,
+            counts: None,
             pending: None,
             behind: Behind::default(),
             failed: 0,
             retry_at: None,
             error: None,
         }
+    }
+
+    fn open(&mut self, state: &dyn SharedState, map: &CountMap) -> Option<&mut dyn SharedCounts> {
+        if self.counts.is_none() {
+            self.counts = state.counts(map);
+        }
+        Some(&mut **self.counts.as_mut()?)
+    }
+
+    /// Sends what was left, and then what came behind it.
+    async fn send(&mut self, haste: Haste, tallies: &Tallies) -> AddedCounts {
+        let mut sum = AddedCounts::default();
+        if !self.is_due(haste) {
+            return sum;
+        }
+        for _ in 0..2 {
+            self.put_on_its_way();
+            let (Some(counts), Some(pending)) = (&mut self.counts, &self.pending) else {
+                break;
+            };
+            let added = counts.add(pending).await;
+            if let Ok(added) = &added {
+                sum.counted = sum.counted.saturating_add(added.counted);
+                sum.doubtful = sum.doubtful.saturating_add(added.doubtful);
+            }
+            if !self.note(added, tallies) {
+                break;
+            }
+        }
+        sum
     }
 
     fn put_behind(&mut self, counts: impl IntoIterator<Item = (Vec<u8>, u64)>) {
@@ -134,24 +161,24 @@ impl Way {
         haste == Haste::Now || self.retry_at.is_none_or(|at| Instant::now() >= at)
     }
 
-    /// What is to be sent next.
-    fn next(&mut self) -> Option<&mut Batch> {
+    /// Lets follow what waits, if nothing else is on its way.
+    fn put_on_its_way(&mut self) {
         if self.pending.is_none() && !self.behind.is_empty() {
             let behind = std::mem::take(&mut self.behind);
-            self.pending = Some(Batch::new(behind.into_iter().collect()));
+            self.pending = Some(behind.into_iter().collect());
         }
-        self.pending.as_mut()
     }
 
     /// Takes note of what came of it; tells whether to go on.
-    fn note<E: fmt::Display>(&mut self, landed: Result<Landed, E>, tallies: &Tallies) -> bool {
+    fn note<E: fmt::Display>(&mut self, added: Result<AddedCounts, E>, tallies: &Tallies) -> bool {
         let map = self.map;
-        match landed {
+        match added {
             Ok(_) => {
                 if self.failed > 0 {
                     info!(map, "addresses are counted again");
                 }
                 *self = Self {
+                    counts: self.counts.take(),
                     behind: std::mem::take(&mut self.behind),
                     ..Self::to(map)
                 };
@@ -193,7 +220,8 @@ mod tests {
         way.put_behind([(b"192.0.2.1".to_vec(), 3)]);
         for (nth, least_ms) in [(0, 500), (1, 1_000), (2, 2_000), (3, 4_000)] {
             assert!(way.is_due(Haste::InTime), "{nth}");
-            assert!(way.next().is_some());
+            way.put_on_its_way();
+            assert!(way.pending.is_some());
             assert!(!way.note(Err("away"), &tallies));
             tokio::time::advance(Duration::from_millis(least_ms - 1)).await;
             assert!(!way.is_due(Haste::InTime), "{nth}");
@@ -201,7 +229,7 @@ mod tests {
             tokio::time::advance(Duration::from_millis(least_ms + 1)).await;
         }
         assert!(way.left().is_err());
-        assert!(way.note(Ok::<_, String>(Landed::default()), &tallies));
+        assert!(way.note(Ok::<_, String>(AddedCounts::default()), &tallies));
         assert!(way.is_due(Haste::InTime) && way.left().is_ok());
         assert_eq!(tallies.status().failures, 4);
     }

@@ -4,7 +4,7 @@ use super::Counting;
 use super::post::Haste;
 use parking_lot::Mutex;
 use std::sync::Arc;
-use tidegate_redis::Connection;
+use tidegate_core::SharedState;
 use tracing::warn;
 
 /// How many are kept. Whoever reloads more often while Redis is away loses the oldest.
@@ -39,13 +39,13 @@ impl Retired {
 
     /// Sends what they have, and forgets those that nobody counts with any more. What cannot be sent
     /// stays for the next time.
-    pub(crate) async fn send(&self, connection: &Connection, haste: Haste) {
+    pub(crate) async fn send(&self, state: &dyn SharedState, haste: Haste) {
         let retired = self.0.lock().clone();
         for counting in retired {
             // Looked at first: what is counted after that is counted by somebody who still has it. One
             // is the list's, one is ours.
             let is_over = Arc::strong_count(&counting) <= 2;
-            if counting.send(connection, haste).await.is_ok() && is_over {
+            if counting.send(state, haste).await.is_ok() && is_over {
                 self.0.lock().retain(|other| !Arc::ptr_eq(other, &counting));
             }
         }

@@ -50,7 +50,6 @@ impl Tallies {
 }
 
 /// Adds `count`, of which there may be many.
-#[cfg_attr(not(feature = "redis"), expect(dead_code, reason = "nothing is sent"))]
 pub(super) fn add(tally: &AtomicU64, count: usize) {
     tally.fetch_add(u64::try_from(count).unwrap_or(u64::MAX), Relaxed);
 }

@@ -1,23 +1,17 @@
 //! When those leave a list by themselves who do.
 
+use foldhash::fast::RandomState;
+use hashbrown::{HashMap, HashSet};
+use parking_lot::Mutex;
+use std::fmt::Display;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-use tidegate_policy::guard::List;
-use tokio::time::Instant;
-
-#[cfg(feature = "redis")]
-use {
-    foldhash::fast::RandomState,
-    hashbrown::HashMap,
-    hashbrown::HashSet,
-    parking_lot::Mutex,
-    std::sync::atomic::{AtomicU64, Ordering::Relaxed},
-    tidegate_policy::guard::{Effect, Origin},
-    tidegate_policy::{Guard, KeyPart},
-    tidegate_redis::{Bans, Connection},
-    tokio::time::timeout,
-    tracing::{info, warn},
-};
+use tidegate_core::shared_state::SharedSets;
+use tidegate_policy::guard::{Effect, List, Origin};
+use tidegate_policy::{Guard, KeyPart};
+use tokio::time::{Instant, timeout};
+use tracing::{info, warn};
 
 /// From when lists count: they know no clock.
 static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -27,7 +21,6 @@ static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
 const SOON: Duration = Duration::from_secs(1);
 
 /// An instant as lists have it: milliseconds from the beginning, rounded up.
-#[cfg(feature = "redis")]
 fn at(instant: Instant) -> u64 {
     let since = instant.saturating_duration_since(*BEGINNING).as_micros();
     u64::try_from(since.div_ceil(1_000)).unwrap_or(u64::MAX)
@@ -45,7 +38,6 @@ pub(super) fn left_of(list: &List, address: std::net::IpAddr) -> Option<Duration
 }
 
 /// The set in the store's Redis that has bans with an end, if `guard` is kept by one.
-#[cfg(feature = "redis")]
 pub(crate) fn set_of_bans(guard: &Guard) -> Option<&str> {
     match &guard.origin {
         Origin::Redis { set, at: None }
@@ -59,16 +51,13 @@ pub(crate) fn set_of_bans(guard: &Guard) -> Option<&str> {
 
 /// Letting those go whose ban has ended, whoever has banned them.
 #[derive(Debug, Default)]
-pub(super) struct Lifting {
-    #[cfg(feature = "redis")]
+pub(super) struct BanExpiry {
     lifted: AtomicU64,
     /// What has been said aloud not to work, by set: a few times as many as there are guards.
-    #[cfg(feature = "redis")]
     in_trouble: Mutex<HashSet<(String, Trouble), RandomState>>,
 }
 
 /// What does not work.
-#[cfg(feature = "redis")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Trouble {
     Ending,
@@ -76,39 +65,32 @@ enum Trouble {
     Forgetting,
 }
 
-#[cfg(feature = "redis")]
-impl Lifting {
+impl BanExpiry {
     /// How many were let go.
     pub(super) fn lifted(&self) -> u64 {
         self.lifted.load(Relaxed)
     }
 
-    /// Lets those go whose ban in `bans` has ended, and tells when the others end, within `time`. Before
+    /// Lets those go whose ban in `set` has ended, and tells when the others end, within `time`. Before
     /// the set is read: what is read then has nobody whose ban had ended.
     ///
     /// Neither hinders the other, nor anybody from reading the set; whatever goes wrong is said aloud.
-    pub(super) async fn lift(&self, bans: &Bans, time: Duration) -> Ends {
+    pub(super) async fn lift(&self, sets: &dyn SharedSets, set: &str, time: Duration) -> Ends {
         let begun = Instant::now();
         // First, and not by the list of all ends: that may be too long to be read in time, and who has
         // ended is found without it. Half of the time is left for it.
-        match timeout(time / 2, bans.expire_ended()).await {
-            Ok(Ok(lifted)) => {
-                self.told(lifted);
-                self.no_trouble(bans, Trouble::Ending);
-            }
-            Ok(Err(error)) => self.trouble(bans, Trouble::Ending, &error),
-            Err(late) => self.trouble(bans, Trouble::Ending, &late),
-        }
-        let ends = bans.ends(List::MOST, time.saturating_sub(begun.elapsed()));
+        let expired = timeout(time / 2, sets.expire(set)).await;
+        self.note(set, Trouble::Ending, expired);
+        let ends = sets.ends(set, List::MOST, time.saturating_sub(begun.elapsed()));
         match ends.await {
             Ok(ends) => {
-                self.no_trouble(bans, Trouble::Listing);
+                self.no_trouble(set, Trouble::Listing);
                 let now = Instant::now();
                 let ends = ends.into_iter();
                 Ends(ends.map(|(it, left)| (it, at(now + left))).collect())
             }
             Err(error) => {
-                self.trouble(bans, Trouble::Listing, &error);
+                self.trouble(set, Trouble::Listing, &error);
                 Ends::default()
             }
         }
@@ -116,14 +98,24 @@ impl Lifting {
 
     /// Forgets the ends of those whom somebody has let go by hand, within `time`: the set has none of
     /// them, and who is added by hand again stays.
-    pub(super) async fn forget(&self, bans: &Bans, time: Duration) {
-        match timeout(time, bans.expire()).await {
+    pub(super) async fn forget(&self, sets: &dyn SharedSets, set: &str, time: Duration) {
+        let expired = timeout(time, sets.expire_and_tidy(set)).await;
+        self.note(set, Trouble::Forgetting, expired);
+    }
+
+    fn note<E: Display, L: Display>(
+        &self,
+        set: &str,
+        what: Trouble,
+        expired: Result<Result<Vec<Vec<u8>>, E>, L>,
+    ) {
+        match expired {
             Ok(Ok(lifted)) => {
                 self.told(lifted);
-                self.no_trouble(bans, Trouble::Forgetting);
+                self.no_trouble(set, what);
             }
-            Ok(Err(error)) => self.trouble(bans, Trouble::Forgetting, &error),
-            Err(late) => self.trouble(bans, Trouble::Forgetting, &late),
+            Ok(Err(error)) => self.trouble(set, what, &error),
+            Err(late) => self.trouble(set, what, &late),
         }
     }
 
@@ -135,26 +127,20 @@ impl Lifting {
         }
     }
 
-    fn trouble(&self, bans: &Bans, what: Trouble, error: &dyn std::fmt::Display) {
-        let set = String::from_utf8_lossy(bans.set()).into_owned();
-        if self.in_trouble.lock().insert((set.clone(), what)) {
+    fn trouble(&self, set: &str, what: Trouble, error: &dyn Display) {
+        if self.in_trouble.lock().insert((set.to_owned(), what)) {
             warn!(set, %error, "{}", what.trouble());
         }
     }
 
-    fn no_trouble(&self, bans: &Bans, what: Trouble) {
+    fn no_trouble(&self, set: &str, what: Trouble) {
         let mut in_trouble = self.in_trouble.lock();
-        if in_trouble.is_empty() {
-            return;
-        }
-        let set = String::from_utf8_lossy(bans.set()).into_owned();
-        if in_trouble.remove(&(set.clone(), what)) {
+        if !in_trouble.is_empty() && in_trouble.remove(&(set.to_owned(), what)) {
             info!(set, "{}", what.no_trouble());
         }
     }
 }
 
-#[cfg(feature = "redis")]
 impl Trouble {
     fn trouble(self) -> &'static str {
         match self {
@@ -179,20 +165,10 @@ impl Trouble {
     }
 }
 
-#[cfg(not(feature = "redis"))]
-impl Lifting {
-    #[expect(clippy::unused_self, reason = "with the feature, it knows")]
-    pub(super) fn lifted(&self) -> u64 {
-        0
-    }
-}
-
 /// When bans end, by member.
-#[cfg(feature = "redis")]
 #[derive(Debug, Default)]
 pub(super) struct Ends(HashMap<Vec<u8>, u64, RandomState>);
 
-#[cfg(feature = "redis")]
 impl Ends {
     /// When this member leaves, if it does.
     pub(super) fn of(&self, member: &[u8]) -> Option<u64> {
@@ -214,11 +190,4 @@ impl Ends {
             .collect();
         known.len() < self.0.len()
     }
-}
-
-/// The bans of `guard`, where it has any that end.
-#[cfg(feature = "redis")]
-pub(super) fn bans(guard: &Guard, connection: &Connection) -> Option<Bans> {
-    let set = set_of_bans(guard)?;
-    Some(Bans::new(connection.clone(), set))
 }

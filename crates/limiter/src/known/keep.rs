@@ -2,19 +2,16 @@
 
 use super::Known;
 use super::slot::{ListStatus, Slot};
-use super::source::Reach;
-use crate::limiter::{Limiter, Shared};
+use crate::fresh::{self, Refresh};
+use crate::limiter::Limiter;
 use crate::rules::Rules;
-use futures_util::future::{Either, join_all, select};
-use std::future::pending;
-use std::pin::pin;
-use std::sync::{Arc, Weak};
+use futures_util::future::join_all;
+use std::sync::Arc;
 use std::time::Duration;
 use tidegate_core::Store;
 use tidegate_policy::guard::Origin;
 use tidegate_policy::{Config, Guard};
-use tokio::sync::watch;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 /// The longest that a reload waits for lists that it brings.
 const AHEAD_MAX: Duration = Duration::from_secs(5);
@@ -35,17 +32,16 @@ impl<S: Store> Limiter<S> {
     ///
     /// It needs a runtime of `tokio` with its timers.
     pub fn keep_lists(&self) -> impl Future<Output = ()> + Send + use<S> {
-        let reach = self.sources().reach();
-        keep(self.downgrade(), self.sources().reloads(), reach)
+        fresh::keep(self.downgrade(), self.reloads(), ListRefresh)
     }
 
     /// Reads all lists that have never been read, each within the time that its guard has. What cannot
     /// be read lists nobody. [`Builder::start`](crate::Builder::start) has done this already.
     pub async fn load_lists(&self) {
         let rules = self.present();
-        let reach = self.sources().reach();
+        let (sources, state) = (self.sources(), self.shared_state());
         let unread = changing(&rules).filter(|(_, slot)| !slot.was_read());
-        join_all(unread.map(|(guard, slot)| reach.read(guard, slot))).await;
+        join_all(unread.map(|(guard, slot)| sources.read(state, guard, slot))).await;
     }
 
     /// Reads the lists that `config` names and what is there does not, or has only from before their guard
@@ -58,7 +54,7 @@ impl<S: Store> Limiter<S> {
         let rules = self.present();
         let address = self.address_rules_of(config);
         let known = Known::of(&config.guards, address, rules.known.slots());
-        let reach = self.sources().reach();
+        let (sources, state) = (self.sources(), self.shared_state());
         let all = config.guards.iter().zip(known.slots());
         // One that is there and could not be read so far is tried again by whoever keeps it: no reload
         // waits for it once more.
@@ -67,7 +63,7 @@ impl<S: Store> Limiter<S> {
         let unread = all.filter(|(guard, slot)| {
             is_read(guard) && is_new(*slot) && (is_file(guard) || slot.is_due(guard.refresh))
         });
-        let read = unread.map(|(guard, slot)| reach.read(guard, slot));
+        let read = unread.map(|(guard, slot)| sources.read(state, guard, slot));
         // What has not come by then is read later, as without this.
         timeout(AHEAD_MAX, join_all(read)).await.ok();
         // A file that could not be read is kept as well: a reload would block on it once more.
@@ -97,36 +93,22 @@ fn is_read(guard: &Guard) -> bool {
     guard.enabled && guard.origin.changes()
 }
 
-async fn keep<S: Store>(limiter: Weak<Shared<S>>, mut reloads: watch::Receiver<()>, reach: Reach) {
-    loop {
-        // Seen before it is looked at, so that no reload is missed.
-        reloads.mark_unchanged();
-        let Some(shared) = limiter.upgrade() else {
-            return;
-        };
-        // Not kept for longer, for the limiter may go meanwhile.
-        let rules = Limiter::of_shared(shared).present();
-        let kept = changing(&rules).map(|(guard, slot)| (guard.clone(), Arc::clone(slot)));
-        let kept: Vec<_> = kept.collect();
-        drop(rules);
-        let keeping = join_all(
-            kept.iter()
-                .map(|(guard, slot)| keep_one(guard, slot, &reach)),
-        );
-        let keeping = async {
-            keeping.await;
-            pending::<()>().await;
-        };
-        match select(pin!(reloads.changed()), pin!(keeping)).await {
-            Either::Left((Ok(()), _)) | Either::Right(_) => {}
-            Either::Left((Err(_), _)) => return,
-        }
-    }
-}
+/// The lists of guards, as [`fresh`] keeps them.
+struct ListRefresh;
 
-async fn keep_one(guard: &Guard, slot: &Arc<Slot>, reach: &Reach) {
-    loop {
-        sleep_until(slot.due(guard.refresh)).await;
-        reach.read(guard, slot).await;
+impl<S: Store> Refresh<S> for ListRefresh {
+    type Item = (Guard, Arc<Slot>);
+
+    fn items(&self, limiter: &Limiter<S>) -> Vec<(Self::Item, Instant)> {
+        let item = |(guard, slot): (&Guard, &Arc<Slot>)| {
+            ((guard.clone(), Arc::clone(slot)), slot.due(guard.refresh))
+        };
+        changing(&limiter.present()).map(item).collect()
+    }
+
+    async fn read(&self, limiter: &Limiter<S>, (guard, slot): &Self::Item) -> Instant {
+        let state = limiter.shared_state();
+        limiter.sources().read(state, guard, slot).await;
+        slot.due(guard.refresh)
     }
 }

@@ -7,20 +7,15 @@
 //! | `at_hand` | the lists that a thread has at hand |
 //! | `source` | from where they are read: files, and sets in Redis |
 //! | `ends` | when those leave a list by themselves who do, and that they do |
-//! | `backoff` | how long to wait after a failure |
-//! | `keep` | reads them again, for as long as there is a limiter |
+//! | `keep` | reads them again, for as long as there is a limiter ([`fresh`](crate::fresh)) |
 
 mod at_hand;
-mod backoff;
 mod ends;
 mod keep;
 mod slot;
 mod source;
 
 pub(crate) use at_hand::AtHand;
-pub use backoff::delay;
-pub(crate) use backoff::{FILE_RETRY, IN_ALL};
-#[cfg(feature = "redis")]
 pub(crate) use ends::set_of_bans;
 pub use slot::ListStatus;
 pub(crate) use slot::Slot;

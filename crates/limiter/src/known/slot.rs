@@ -1,6 +1,6 @@
 //! One list: the last that could be read, and how it stands with reading it.
 
-use super::backoff;
+use crate::fresh::{FILE_RETRY, RefreshError, RefreshHealth, Retry};
 use crate::replaced::Replaced;
 use arc_swap::{ArcSwap, Guard as Borrowed};
 use parking_lot::Mutex;
@@ -54,16 +54,6 @@ pub(super) enum Read {
     Same,
 }
 
-/// Why a list could not be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Unread {
-    /// There is no list to read: a file is gone, a key in Redis is no set. It can be corrected at any
-    /// moment.
-    Invalid(String),
-    /// Redis cannot be reached, or does not answer.
-    Outage(String),
-}
-
 /// The list of a guard.
 #[derive(Debug)]
 pub(crate) struct Slot {
@@ -74,19 +64,9 @@ pub(crate) struct Slot {
     /// By which the list is known: each of this process has another.
     number: AtomicU64,
     replaced: Mutex<Replaced<List>>,
-    health: Mutex<Health>,
-}
-
-#[derive(Debug, Default)]
-struct Health {
-    read_at: Option<Instant>,
-    failing_since: Option<Instant>,
-    /// In a row.
-    failed: u32,
-    failures: u64,
-    error: Option<String>,
-    retry_at: Option<Instant>,
-    fingerprint: Option<[u8; 32]>,
+    health: Mutex<RefreshHealth>,
+    /// Of what the list was made of.
+    fingerprint: Mutex<Option<[u8; 32]>>,
 }
 
 impl Slot {
@@ -103,6 +83,7 @@ impl Slot {
             number: AtomicU64::new(next_number()),
             replaced: Mutex::default(),
             health: Mutex::default(),
+            fingerprint: Mutex::default(),
         }
     }
 
@@ -133,12 +114,11 @@ impl Slot {
             list: ArcSwap::new(before.list.load_full()),
             number: AtomicU64::new(next_number()),
             replaced: Mutex::default(),
-            health: Mutex::new(Health {
-                read_at: known.read_at,
-                fingerprint: known.fingerprint,
-                failures: if is_same { known.failures } else { 0 },
-                ..Health::default()
-            }),
+            health: Mutex::new(RefreshHealth::read_before(
+                known.read_at,
+                if is_same { known.failures } else { 0 },
+            )),
+            fingerprint: Mutex::new(before.fingerprint()),
         }
     }
 
@@ -168,7 +148,7 @@ impl Slot {
 
     /// What the list was made of.
     pub(super) fn fingerprint(&self) -> Option<[u8; 32]> {
-        self.health.lock().fingerprint
+        *self.fingerprint.lock()
     }
 
     /// Whether it has ever been read.
@@ -178,9 +158,7 @@ impl Slot {
 
     /// When it is to be read again, every `refresh` while all is well.
     pub(super) fn due(&self, refresh: Duration) -> Instant {
-        let health = self.health.lock();
-        let due = health.read_at.map(|at| at + refresh);
-        health.retry_at.or(due).unwrap_or_else(Instant::now)
+        self.health.lock().due(refresh)
     }
 
     /// Whether it is time to read it.
@@ -190,7 +168,7 @@ impl Slot {
 
     /// Takes note of what came of reading it for `guard`. Whoever asks meanwhile finds the list before
     /// or the one after, whole.
-    pub(super) fn note(&self, read: Result<Read, Unread>, guard: &Guard) {
+    pub(super) fn note(&self, read: Result<Read, RefreshError>, guard: &Guard) {
         match read {
             Ok(Read::List(list, fingerprint)) => {
                 let (members, skipped) = (list.len(), list.skipped());
@@ -204,7 +182,7 @@ impl Slot {
                     );
                 }
                 self.replaced.lock().add(before);
-                self.health.lock().fingerprint = fingerprint;
+                *self.fingerprint.lock() = fingerprint;
                 self.read(guard);
             }
             Ok(Read::Same) => {
@@ -220,51 +198,35 @@ impl Slot {
     }
 
     fn read(&self, guard: &Guard) {
-        let mut health = self.health.lock();
-        if health.failed > 0 {
+        if self.health.lock().succeeded() {
             info!(guard = guard.name, "the list of a guard can be read again");
         }
-        *health = Health {
-            read_at: Some(Instant::now()),
-            failures: health.failures,
-            fingerprint: health.fingerprint,
-            ..Health::default()
-        };
     }
 
-    /// Notes a failure. The first in a row is logged, and what is invalid whenever the reason is another:
-    /// an outage changes its words with every attempt.
-    fn failed(&self, guard: &Guard, why: Unread) {
-        let now = Instant::now();
-        let mut health = self.health.lock();
-        let since = *health.failing_since.get_or_insert(now);
-        let delay = match &why {
-            Unread::Invalid(_) => match guard.origin {
-                Origin::File(_) => guard.refresh.min(backoff::FILE_RETRY),
-                Origin::List(_) | Origin::Redis { .. } => guard.refresh,
+    fn failed(&self, guard: &Guard, why: RefreshError) {
+        let refresh = guard.refresh;
+        let retry = match (&why, &guard.origin) {
+            (RefreshError::Outage(_), _) => Retry::Backoff {
+                most: Duration::MAX,
+                refresh,
             },
-            Unread::Outage(_) if now.duration_since(since) >= backoff::IN_ALL => guard.refresh,
-            Unread::Outage(_) => backoff::delay(health.failed),
+            (RefreshError::Invalid(_), Origin::File(_)) => Retry::After(refresh.min(FILE_RETRY)),
+            (RefreshError::Invalid(_), Origin::List(_) | Origin::Redis { .. }) => {
+                Retry::After(refresh)
+            }
         };
-        let (error, is_invalid) = match why {
-            Unread::Invalid(error) => (error, true),
-            Unread::Outage(error) => (error, false),
+        let mut health = self.health.lock();
+        let consequence = if health.read_at.is_some() {
+            "keeping the last good one"
+        } else {
+            "nobody is listed until it can be read"
         };
-        if health.failed == 0 || (is_invalid && health.error.as_ref() != Some(&error)) {
-            let consequence = if health.read_at.is_some() {
-                "keeping the last good one"
-            } else {
-                "nobody is listed until it can be read"
-            };
+        if let Some(error) = health.failed(why, retry) {
             warn!(
                 guard = guard.name,
                 error, "the list of a guard cannot be read; {consequence}"
             );
         }
-        health.failures = health.failures.saturating_add(1);
-        health.failed = health.failed.saturating_add(1);
-        health.retry_at = Some(now + delay);
-        health.error = Some(error);
     }
 
     /// How it stands.
@@ -305,7 +267,7 @@ policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]";
     }
 
     /// Fails with `why` as often as it is read within `time`, and returns the pauses.
-    async fn pauses(why: &Unread, time: Duration) -> Vec<Duration> {
+    async fn pauses(why: &RefreshError, time: Duration) -> Vec<Duration> {
         let (guard, slot) = slot();
         let begun = Instant::now();
         let mut pauses = Vec::new();
@@ -320,7 +282,11 @@ policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]";
 
     #[tokio::test(start_paused = true)]
     async fn an_outage_is_followed_up_quickly_for_three_minutes_and_then_at_its_own_pace() {
-        let pauses = pauses(&Unread::Outage("away".to_owned()), Duration::from_hours(3)).await;
+        let pauses = pauses(
+            &RefreshError::Outage("away".to_owned()),
+            Duration::from_hours(3),
+        )
+        .await;
         let hour = Duration::from_hours(1);
         let quick: Vec<&Duration> = pauses.iter().filter(|it| **it < hour).collect();
         assert!(
@@ -333,7 +299,7 @@ policies: [{ name: api, limits: [{ name: all, rate: 1/s }] }]";
 
     #[tokio::test(start_paused = true)]
     async fn a_key_that_is_no_set_was_taken_for_an_outage() {
-        let invalid = Unread::Invalid("it does not hold a set".to_owned());
+        let invalid = RefreshError::Invalid("it does not hold a set".to_owned());
         let pauses = pauses(&invalid, Duration::from_hours(2)).await;
         assert_eq!(pauses, [Duration::from_hours(1); 2]);
     }

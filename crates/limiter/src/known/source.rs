@@ -1,109 +1,34 @@
 //! From where lists are read: files, and sets in Redis.
 
-use super::ends::Lifting;
-use super::slot::{Read, Slot, Unread};
+use super::ends::{BanExpiry, Ends, set_of_bans};
+use super::slot::{Read, Slot};
+use crate::fresh::{RefreshError, within};
 use crate::process::list_file;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
+use tidegate_core::SharedState;
+use tidegate_core::shared_state::SharedSets;
 use tidegate_policy::Guard;
-use tidegate_policy::guard::{Building, Origin};
-use tokio::sync::watch;
-use tokio::time::timeout;
-
-#[cfg(feature = "redis")]
-use {
-    super::ends::{Ends, bans},
-    std::sync::OnceLock,
-    tidegate_policy::config::RedisSettings,
-    tidegate_policy::guard::List,
-    tidegate_redis::{Bans, Connection},
-    tokio::task::yield_now,
-};
+use tidegate_policy::config::RedisSettings;
+use tidegate_policy::guard::{Building, List, Origin};
+use tokio::task::yield_now;
 
 /// How many members are added to a list before others have their turn on the same thread.
-#[cfg(feature = "redis")]
 const AT_ONCE: usize = 4_096;
 
 /// From where the lists of a limiter are read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sources {
-    /// Tells those who keep lists of every reload, and by its end that there is nothing left to keep.
-    reloads: watch::Sender<()>,
-    lifting: Arc<Lifting>,
+    expiry: BanExpiry,
     /// Lists that were read for a configuration that is yet to come.
     ahead: Mutex<Vec<Arc<Slot>>>,
-    #[cfg(feature = "redis")]
-    redis: Arc<Connections>,
-}
-
-/// What keeping lists takes besides the lists.
-#[derive(Clone, Debug)]
-pub(super) struct Reach {
-    #[cfg(feature = "redis")]
-    lifting: Arc<Lifting>,
-    #[cfg(feature = "redis")]
-    redis: Arc<Connections>,
-}
-
-/// What is left to do once a list is known.
-#[derive(Debug, Default)]
-struct Left {
-    /// The bans of which some have ends and no members.
-    #[cfg(feature = "redis")]
-    over: Option<Bans>,
-}
-
-/// Connections to Redis, for lists alone.
-#[cfg(feature = "redis")]
-#[derive(Debug, Default)]
-struct Connections {
-    /// The store's own.
-    store: OnceLock<Connection>,
-    /// Those to others, by how they are reached: as many as the configurations so far name.
-    others: Mutex<Vec<(RedisSettings, Connection)>>,
-}
-
-// === impl Sources ===
-
-impl Default for Sources {
-    fn default() -> Self {
-        Self {
-            reloads: watch::Sender::new(()),
-            lifting: Arc::default(),
-            ahead: Mutex::default(),
-            #[cfg(feature = "redis")]
-            redis: Arc::default(),
-        }
-    }
+    /// Sets that are not in the store's Redis, by how they are reached: as many as the configurations so
+    /// far name.
+    elsewhere: Mutex<Vec<(RedisSettings, Arc<dyn SharedSets>)>>,
 }
 
 impl Sources {
-    /// Tells that there is another configuration.
-    pub(crate) fn reloaded(&self) {
-        self.reloads.send_replace(());
-    }
-
-    pub(crate) fn reloads(&self) -> watch::Receiver<()> {
-        self.reloads.subscribe()
-    }
-
-    #[cfg_attr(
-        not(feature = "redis"),
-        expect(
-            clippy::unused_self,
-            reason = "with the feature, it has what they need"
-        )
-    )]
-    pub(super) fn reach(&self) -> Reach {
-        Reach {
-            #[cfg(feature = "redis")]
-            lifting: Arc::clone(&self.lifting),
-            #[cfg(feature = "redis")]
-            redis: Arc::clone(&self.redis),
-        }
-    }
-
     /// Keeps lists that were read for a configuration that is yet to come, and none from before.
     pub(super) fn keep_ahead(&self, slots: Vec<Arc<Slot>>) {
         *self.ahead.lock() = slots;
@@ -116,52 +41,36 @@ impl Sources {
 
     /// How many bans have been seen to end.
     pub(crate) fn lifted(&self) -> u64 {
-        self.lifting.lifted()
+        self.expiry.lifted()
     }
 
-    /// The store's own connection, where it has one.
-    #[cfg(feature = "redis")]
-    pub(crate) fn connection(&self) -> Option<Connection> {
-        self.redis.store.get().cloned()
-    }
-
-    /// Lets sets be read through the store's own connection.
-    #[cfg(feature = "redis")]
-    pub(crate) fn share(&self, connection: &Connection) {
-        // Told twice, it is the same.
-        self.redis.store.set(connection.clone()).ok();
-    }
-}
-
-// === impl Reach ===
-
-impl Reach {
     /// Reads the list of `guard`, within the time that it has, and lets it be known. What is left to tidy
     /// up comes after that, within as long again: no list waits for it.
-    pub(super) async fn read(&self, guard: &Guard, slot: &Arc<Slot>) {
-        let mut left = Left::default();
-        let read = match timeout(guard.timeout, self.list(guard, slot, &mut left)).await {
-            Ok(read) => read,
-            Err(_) => {
-                let late = format!("it was not read within {:?}", guard.timeout);
-                Err(Unread::Outage(late))
-            }
-        };
+    pub(super) async fn read(
+        &self,
+        state: Option<&dyn SharedState>,
+        guard: &Guard,
+        slot: &Arc<Slot>,
+    ) {
+        let mut has_orphans = false;
+        let list = self.list(state, guard, slot, &mut has_orphans);
+        let read = within(guard.timeout, "it was not read", list, RefreshError::Outage).await;
         slot.note(read, guard);
-        #[cfg(feature = "redis")]
-        if let Some(bans) = left.over {
-            self.lifting.forget(&bans, guard.timeout).await;
+        if has_orphans
+            && let Some(sets) = state.and_then(|state| state.sets())
+            && let Some(set) = set_of_bans(guard)
+        {
+            self.expiry.forget(sets, set, guard.timeout).await;
         }
     }
 
-    #[cfg_attr(
-        not(feature = "redis"),
-        expect(
-            unused_variables,
-            reason = "with the feature, sets leave something to do"
-        )
-    )]
-    async fn list(&self, guard: &Guard, slot: &Arc<Slot>, left: &mut Left) -> Result<Read, Unread> {
+    async fn list(
+        &self,
+        state: Option<&dyn SharedState>,
+        guard: &Guard,
+        slot: &Arc<Slot>,
+        has_orphans: &mut bool,
+    ) -> Result<Read, RefreshError> {
         match &guard.origin {
             Origin::List(_) => Ok(Read::Same),
             Origin::File(path) => {
@@ -169,51 +78,78 @@ impl Reach {
                 let deadline = guard.timeout;
                 // Files have no end of waiting, and a long list takes a while to put together.
                 let read = tokio::task::spawn_blocking(move || file(&path, &slot, deadline)).await;
-                read.unwrap_or_else(|_| Err(Unread::Outage("reading it was aborted".to_owned())))
+                read.unwrap_or_else(|_| {
+                    Err(RefreshError::Outage("reading it was aborted".to_owned()))
+                })
             }
-            #[cfg(feature = "redis")]
             Origin::Redis { set, at } => {
-                let connection = self.redis.of(at.as_deref()).map_err(Unread::Outage)?;
-                // One that was just begun is not there at once; and who it never was says best why.
-                if let Err(error) = connection.settled().await
-                    && !connection.is_connected()
-                {
-                    return Err(Unread::Outage(error.to_string()));
-                }
+                let elsewhere;
+                let sets = match at {
+                    None => state.and_then(|state| state.sets()).ok_or_else(|| {
+                        let why = "the store is not in Redis; say where the set is with `url`";
+                        RefreshError::Outage(why.to_owned())
+                    })?,
+                    Some(settings) => {
+                        elsewhere = self.elsewhere(settings).map_err(RefreshError::Outage)?;
+                        &*elsewhere
+                    }
+                };
+                // One that was just begun is not there at once; and it says best itself why.
+                let ready = sets.ready().await;
+                ready.map_err(|error| RefreshError::Outage(error.to_string()))?;
                 // A little less than the whole, so that it is Redis that is said to be late.
                 let time = guard.timeout.saturating_sub(Duration::from_millis(1));
-                let bans = bans(guard, &connection);
-                let ends = match &bans {
+                let ends = match set_of_bans(guard) {
                     // Half of it is left for the set itself.
-                    Some(bans) => self.lifting.lift(bans, time / 2).await,
+                    Some(bans) => self.expiry.lift(sets, bans, time / 2).await,
                     None => Ends::default(),
                 };
-                let members = connection.members(set.as_bytes(), List::MOST, time).await;
+                let members = sets.read(set, List::MOST, time).await;
                 let members = members.map_err(|error| {
                     let why = error.to_string();
                     if error.is_transient() {
-                        Unread::Outage(why)
+                        RefreshError::Outage(why)
                     } else {
-                        Unread::Invalid(why)
+                        RefreshError::Invalid(why)
                     }
                 })?;
-                left.over = bans.filter(|_| ends.are_of_others(&members));
+                *has_orphans = ends.are_of_others(&members);
                 let list = put_together(slot.building(), members, &ends).await;
-                let list = list.map_err(Unread::Outage)?;
+                let list = list.map_err(RefreshError::Outage)?;
                 Ok(Read::List(list, None))
-            }
-            #[cfg(not(feature = "redis"))]
-            Origin::Redis { .. } => {
-                let why = "sets in Redis need the feature `redis` of the crate `tidegate`";
-                Err(Unread::Outage(why.to_owned()))
             }
         }
     }
+
+    /// The sets in the Redis that is reached so.
+    fn elsewhere(&self, settings: &RedisSettings) -> Result<Arc<dyn SharedSets>, String> {
+        let mut elsewhere = self.elsewhere.lock();
+        if let Some((_, sets)) = elsewhere.iter().find(|(known, _)| known == settings) {
+            return Ok(Arc::clone(sets));
+        }
+        let sets = open(settings)?;
+        elsewhere.push((settings.clone(), Arc::clone(&sets)));
+        Ok(sets)
+    }
+}
+
+/// Begins to connect to a Redis for its sets alone.
+#[cfg(feature = "redis")]
+fn open(settings: &RedisSettings) -> Result<Arc<dyn SharedSets>, String> {
+    use crate::redis::{Connection, connection};
+
+    let started = Connection::start(connection(settings), Vec::new());
+    Ok(Arc::new(started.map_err(|error| error.to_string())?))
+}
+
+#[cfg(not(feature = "redis"))]
+fn open(_: &RedisSettings) -> Result<Arc<dyn SharedSets>, String> {
+    Err("sets in Redis need the feature `redis` of the crate `tidegate`".to_owned())
 }
 
 /// Reads the list in a file: a member a line, without what follows a `#`, and without blank lines.
-pub(super) fn file(path: &str, slot: &Slot, deadline: Duration) -> Result<Read, Unread> {
-    let bytes = list_file(path, deadline).map_err(Unread::Invalid)?;
+pub(super) fn file(path: &str, slot: &Slot, deadline: Duration) -> Result<Read, RefreshError> {
+    let bytes = list_file(path, deadline).map_err(RefreshError::Invalid)?;
     let fingerprint = *blake3::hash(&bytes).as_bytes();
     if slot.fingerprint() == Some(fingerprint) {
         return Ok(Read::Same);
@@ -243,7 +179,6 @@ fn push_line(list: &mut Building, line: &[u8]) {
 
 /// Puts a list together, with a pause now and then in which others have their turn. The end of a long one
 /// has no pauses, and is left to a thread that may be kept.
-#[cfg(feature = "redis")]
 async fn put_together(
     mut list: Building,
     members: Vec<Vec<u8>>,
@@ -265,25 +200,4 @@ async fn put_together(
     }
     let finished = tokio::task::spawn_blocking(move || list.finish()).await;
     finished.map_err(|_| "putting it together came to no end".to_owned())
-}
-
-// === impl Connections ===
-
-#[cfg(feature = "redis")]
-impl Connections {
-    /// The connection to the Redis that is reached so, or to the store's.
-    fn of(&self, at: Option<&RedisSettings>) -> Result<Connection, String> {
-        let Some(settings) = at else {
-            let none = || "the store is not in Redis; say where the set is with `url`".to_owned();
-            return self.store.get().cloned().ok_or_else(none);
-        };
-        let mut others = self.others.lock();
-        if let Some((_, connection)) = others.iter().find(|(known, _)| known == settings) {
-            return Ok(connection.clone());
-        }
-        let started = Connection::start(crate::redis::connection(settings), Vec::new());
-        let connection = started.map_err(|error| error.to_string())?;
-        others.push((settings.clone(), connection.clone()));
-        Ok(connection)
-    }
 }

@@ -1,16 +1,15 @@
 //! Asking the sources of plans again and again.
 
 use super::replace::PlansError;
-use crate::limiter::{Limiter, Shared};
+use crate::fresh::{self, Refresh, within};
+use crate::limiter::Limiter;
 use crate::rules::Rules;
-use futures_util::future::{Either, join_all, select};
-use std::future::{Future, pending};
-use std::pin::pin;
-use std::sync::{Arc, Weak};
+use futures_util::future::join_all;
+use std::future::Future;
+use std::sync::Arc;
 use tidegate_core::Store;
 use tidegate_policy::plan::{Document, PlanErrors, PlanSource};
-use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::Instant;
 
 /// Where plans are loaded from. The program `tidegate` has one for HTTP, Redis, etcd and `MongoDB`;
 /// [`FilePlans`] is for files.
@@ -76,7 +75,7 @@ impl<S: Store> Limiter<S> {
         &self,
         loader: L,
     ) -> impl Future<Output = ()> + Send + use<S, L> {
-        keep(self.downgrade(), self.plan_sources().reloads(), loader)
+        fresh::keep(self.downgrade(), self.reloads(), PlanRefresh(loader))
     }
 
     async fn load_one(
@@ -86,7 +85,7 @@ impl<S: Store> Limiter<S> {
     ) -> Result<(), PlansError> {
         if source.inline().is_some() {
             // In force since the configuration is.
-            self.note_plans(&source.name, Ok(()));
+            self.note_plans(source, Ok(()));
             return Ok(());
         }
         let hides = hides_subjects(&self.present(), &source.name);
@@ -94,15 +93,11 @@ impl<S: Store> Limiter<S> {
         // A source that was away from the configuration, and is back, has told nothing to these rules.
         let tag = tag.filter(|_| self.present().plan_table(&source.name).is_some());
         let loading = loader.load(source, tag.as_deref(), hides);
-        let heard = timeout(source.timeout, loading).await;
-        let heard = heard.unwrap_or_else(|_| {
-            let time = source.timeout;
-            Err(format!("it has not answered within {time:?}"))
-        });
-        match heard {
+        let late = "it has not answered";
+        match within(source.timeout, late, loading, |error| error).await {
             Ok(LoadedPlans::Unchanged) => {
                 let outcome = self.plan_sources().verdict(source);
-                self.note_plans(&source.name, outcome.as_ref().map(drop));
+                self.note_plans(source, outcome.as_ref().map(drop));
                 outcome
             }
             Ok(LoadedPlans::Changed {
@@ -121,7 +116,7 @@ impl<S: Store> Limiter<S> {
                     Err(errors) => {
                         self.plan_sources().condemn(source, next, &errors);
                         let error = PlansError::Document(errors);
-                        self.note_plans(&source.name, Err(&error));
+                        self.note_plans(source, Err(&error));
                         return Err(error);
                     }
                 }
@@ -129,50 +124,29 @@ impl<S: Store> Limiter<S> {
             }
             Err(reason) => {
                 let error = PlansError::Load { reason };
-                self.note_plans(&source.name, Err(&error));
+                self.note_plans(source, Err(&error));
                 Err(error)
             }
         }
     }
 }
 
-async fn keep<S: Store, L: LoadPlans>(
-    limiter: Weak<Shared<S>>,
-    mut reloads: watch::Receiver<()>,
-    loader: L,
-) {
-    loop {
-        // Seen before it is looked at, so that no reload is missed.
-        reloads.mark_unchanged();
-        let Some(shared) = limiter.upgrade() else {
-            return;
-        };
-        // Not kept for longer, for the limiter may go meanwhile.
-        let sources = Limiter::of_shared(shared).present().plans.clone();
-        let keeping = sources.iter().map(|it| keep_one(&limiter, it, &loader));
-        let keeping = async {
-            join_all(keeping).await;
-            pending::<()>().await;
-        };
-        match select(pin!(reloads.changed()), pin!(keeping)).await {
-            Either::Left((Ok(()), _)) | Either::Right(_) => {}
-            Either::Left((Err(_), _)) => return,
-        }
-    }
-}
+/// The plans of sources, as [`fresh`] keeps them.
+struct PlanRefresh<L>(L);
 
-async fn keep_one<S: Store>(
-    limiter: &Weak<Shared<S>>,
-    source: &PlanSource,
-    loader: &impl LoadPlans,
-) {
-    while let Some(shared) = limiter.upgrade() {
-        let limiter = Limiter::of_shared(shared);
-        // What went wrong is noted, and said where that is due.
-        limiter.load_one(loader, source).await.ok();
-        let wait = limiter.plan_sources().wait(source);
-        drop(limiter);
-        sleep(wait).await;
+impl<S: Store, L: LoadPlans> Refresh<S> for PlanRefresh<L> {
+    type Item = PlanSource;
+
+    fn items(&self, limiter: &Limiter<S>) -> Vec<(PlanSource, Instant)> {
+        // At once: a reload may have changed where they are.
+        let plans = limiter.present().plans.clone().into_iter();
+        plans.map(|source| (source, Instant::now())).collect()
+    }
+
+    async fn read(&self, limiter: &Limiter<S>, source: &PlanSource) -> Instant {
+        // The outcome is noted, and logged where that is due.
+        limiter.load_one(&self.0, source).await.ok();
+        limiter.plan_sources().due(source)
     }
 }
 

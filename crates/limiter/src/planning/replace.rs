@@ -1,7 +1,7 @@
 //! Another table in place of the last, at once.
 
 use super::planned::Planned;
-use super::state::{Kept, PlanState};
+use super::state::{PlanHealth, PlanState};
 use crate::limiter::Limiter;
 use crate::replaced::Replaced;
 use crate::rules::Rules;
@@ -10,21 +10,17 @@ use hashbrown::HashMap;
 use parking_lot::Mutex;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 use tidegate_core::Store;
-use tidegate_policy::plan::{Document, PlanErrors, PlanSource, Table, Unset};
-use tokio::sync::watch;
+use tidegate_policy::plan::{Document, PlanErrors, PlanSource, Table};
 use tokio::time::Instant;
 
 /// The sources of plans of a limiter, beyond one version of its rules.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct PlanSources {
     /// Held by whoever replaces tables, or the rules that they belong to: neither is to miss the other.
     pub(super) writing: Mutex<Replaced<Planned>>,
     /// How each is, by its name.
-    kept: Mutex<HashMap<String, Kept, RandomState>>,
-    /// Tells those who keep plans of every reload, and by its end that there is nothing left to keep.
-    reloads: watch::Sender<()>,
+    kept: Mutex<HashMap<String, PlanHealth, RandomState>>,
 }
 
 /// Why plans could not be replaced. What was told last stays.
@@ -64,16 +60,6 @@ impl std::error::Error for PlansError {}
 
 // === impl PlanSources ===
 
-impl Default for PlanSources {
-    fn default() -> Self {
-        Self {
-            writing: Mutex::default(),
-            kept: Mutex::default(),
-            reloads: watch::Sender::new(()),
-        }
-    }
-}
-
 impl PlanSources {
     /// Lets `next` be the rules, with the tables of `last` as far as it has sources of the same names.
     /// The error says which rate cannot be by them; then nothing has changed.
@@ -89,7 +75,6 @@ impl PlanSources {
         next.planned.replace(next_planned);
         store(next);
         replaced.add(Arc::clone(&planned));
-        self.reloads.send_replace(());
         Ok(())
     }
 
@@ -109,17 +94,13 @@ impl PlanSources {
         Planned::build(&next.policies, tables)
     }
 
-    pub(super) fn reloads(&self) -> watch::Receiver<()> {
-        self.reloads.subscribe()
-    }
-
     /// Takes note of what came of asking a source.
-    fn note(&self, name: &str, outcome: Result<(), &PlansError>) {
+    fn note(&self, source: &PlanSource, outcome: Result<(), &PlansError>) {
         let mut kept = self.kept.lock();
-        let kept = kept.entry(name.to_owned()).or_default();
+        let kept = kept.entry(source.name.clone()).or_default();
         match outcome {
-            Ok(()) => kept.succeeded(name, Instant::now()),
-            Err(error) => kept.failed(name, error, Instant::now()),
+            Ok(()) => kept.succeeded(source),
+            Err(error) => kept.failed(source, error),
         }
     }
 
@@ -160,11 +141,11 @@ impl PlanSources {
         kept.told = kept.told.wrapping_add(u64::from(is_told));
     }
 
-    /// How long until a source is asked again, every `refresh` while all is well.
-    pub(super) fn wait(&self, source: &PlanSource) -> Duration {
+    /// Returns when a source is due, every `refresh` while all is well.
+    pub(super) fn due(&self, source: &PlanSource) -> Instant {
         let kept = self.kept.lock();
         let kept = kept.get(&source.name);
-        kept.map_or(Duration::ZERO, |kept| kept.wait(source))
+        kept.map_or_else(Instant::now, |kept| kept.health.due(source.refresh))
     }
 }
 
@@ -204,15 +185,13 @@ impl<S: Store> Limiter<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn replace_plans(&self, name: &str, document: Document) -> Result<(), PlansError> {
-        let unknown = || PlansError::Unknown {
-            name: name.to_owned(),
-        };
-        let unset = self.unset_of(name).ok_or_else(unknown)?;
-        match document.table(unset) {
+        let rules = self.present();
+        let source = source_of(&rules, name)?;
+        match document.table(source.unset) {
             Ok(table) => self.use_plans(name, Arc::new(table)),
             Err(errors) => {
                 let error = PlansError::Document(errors);
-                self.note_plans(name, Err(&error));
+                self.note_plans(source, Err(&error));
                 Err(error)
             }
         }
@@ -235,12 +214,8 @@ impl<S: Store> Limiter<S> {
         table: Arc<Table>,
         tag: Option<String>,
     ) -> Result<(), PlansError> {
-        let unknown = || PlansError::Unknown {
-            name: name.to_owned(),
-        };
         let rules = self.present();
-        let source = rules.plans.iter().find(|source| source.name == name);
-        let source = source.ok_or_else(unknown)?;
+        let source = source_of(&rules, name)?;
         let replaced = loop {
             let draft = match self.draft_plans(name, &table) {
                 Ok(draft) => draft,
@@ -251,13 +226,13 @@ impl<S: Store> Limiter<S> {
                 break settled;
             }
         };
-        self.note_replaced(name, replaced)
+        self.note_replaced(source, replaced)
     }
 
     /// The version of what the source of plans `name` told last, if it is known by any.
     pub fn plans_tag(&self, name: &str) -> Option<String> {
         let rules = self.present();
-        let source = rules.plans.iter().find(|source| source.name == name)?;
+        let source = source_of(&rules, name).ok()?;
         let kept = self.plan_sources().kept.lock();
         kept.get(name)?.tag(source).map(str::to_owned)
     }
@@ -293,28 +268,23 @@ impl<S: Store> Limiter<S> {
                 break settled;
             }
         };
-        self.note_replaced(name, replaced)
+        self.note_replaced(source, replaced)
     }
 
     fn note_replaced(
         &self,
-        name: &str,
+        source: &PlanSource,
         replaced: Result<(), PlansError>,
     ) -> Result<(), PlansError> {
-        self.plan_sources().note(name, replaced.as_ref().map(drop));
+        self.plan_sources()
+            .note(source, replaced.as_ref().map(drop));
         replaced
     }
 
     /// Notes that a source has nothing new, or why nothing could be had of it.
-    pub(super) fn note_plans(&self, name: &str, outcome: Result<(), &PlansError>) {
-        self.plan_sources().note(name, outcome);
+    pub(super) fn note_plans(&self, source: &PlanSource, outcome: Result<(), &PlansError>) {
+        self.plan_sources().note(source, outcome);
         self.plan_sources().writing.lock().free();
-    }
-
-    fn unset_of(&self, name: &str) -> Option<Unset> {
-        let rules = self.present();
-        let source = rules.plans.iter().find(|source| source.name == name)?;
-        Some(source.unset)
     }
 
     /// How the sources of plans are, in the order of the configuration.
@@ -322,10 +292,10 @@ impl<S: Store> Limiter<S> {
         let rules = self.present();
         let planned = rules.planned.load();
         let kept = self.plan_sources().kept.lock();
-        let nothing = Kept::default();
+        let nothing = PlanHealth::default();
         let states = rules.plans.iter().enumerate().map(|(number, source)| {
             let table = planned.tables().get(number).and_then(Option::as_deref);
-            let kept = kept.get(&source.name).unwrap_or(&nothing);
+            let health = &kept.get(&source.name).unwrap_or(&nothing).health;
             PlanState {
                 name: source.name.clone(),
                 kind: source.kind(),
@@ -333,13 +303,20 @@ impl<S: Store> Limiter<S> {
                 groups: table.map_or(0, Table::groups),
                 rates: table.map_or(0, |table| table.rates().len()),
                 notes: table.map(Table::notes).unwrap_or_default(),
-                age: kept.loaded.map(|at| at.elapsed()),
-                failing_for: kept.failing_since.map(|at| at.elapsed()),
-                loads: kept.loads,
-                failures: kept.failures,
-                error: kept.error.clone(),
+                age: health.read_at.map(|at| at.elapsed()),
+                failing_for: health.failing_since.map(|at| at.elapsed()),
+                loads: health.reads,
+                failures: health.failures,
+                error: health.error.clone(),
             }
         });
         states.collect()
     }
+}
+
+fn source_of<'r>(rules: &'r Rules, name: &str) -> Result<&'r PlanSource, PlansError> {
+    let source = rules.plans.iter().find(|source| source.name == name);
+    source.ok_or_else(|| PlansError::Unknown {
+        name: name.to_owned(),
+    })
 }

@@ -1,10 +1,9 @@
 //! How old what the sources told is, and what went wrong since.
 
 use super::replace::PlansError;
-use crate::known::{FILE_RETRY, IN_ALL, delay};
+use crate::fresh::{FILE_RETRY, RefreshError, RefreshHealth, Retry};
 use std::time::Duration;
 use tidegate_policy::plan::{Notes, Origin, PlanErrors, PlanSource};
-use tokio::time::Instant;
 use tracing::{info, warn};
 
 /// How a source of plans is.
@@ -35,18 +34,10 @@ pub struct PlanState {
     pub error: Option<String>,
 }
 
-/// The same as it is kept.
+/// The same as it is kept, and the version that was loaded last.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
-    pub(super) loaded: Option<Instant>,
-    pub(super) loads: u64,
-    pub(super) failing_since: Option<Instant>,
-    /// In a row.
-    failed: u32,
-    pub(super) failures: u64,
-    pub(super) error: Option<String>,
-    /// Whether the last failure was an invalid document, and not a source that cannot be reached.
-    is_invalid: bool,
+pub(super) struct PlanHealth {
+    pub(super) health: RefreshHealth,
     /// Rises whenever somebody else than whoever keeps it says what it tells.
     pub(super) told: u64,
     /// The version of what it told last, and where that was: a reload leaves it as it is.
@@ -55,43 +46,45 @@ pub(super) struct Kept {
     condemned: Option<(PlanSource, String, PlanErrors)>,
 }
 
-impl Kept {
-    pub(super) fn succeeded(&mut self, name: &str, now: Instant) {
-        if self.failed > 0 {
-            info!(plans = name, "plans can be loaded again");
+impl PlanHealth {
+    pub(super) fn succeeded(&mut self, source: &PlanSource) {
+        self.condemned = None;
+        if self.health.succeeded() {
+            info!(plans = source.name, "plans can be loaded again");
         }
-        *self = Self {
-            loaded: Some(now),
-            loads: self.loads.saturating_add(1),
-            failures: self.failures,
-            told: self.told,
-            seen: self.seen.take(),
-            ..Self::default()
-        };
     }
 
-    /// Notes a failure. The first in a row is logged, and each invalid document once: an outage changes
-    /// its words with every attempt, a document only with its text.
-    pub(super) fn failed(&mut self, name: &str, error: &PlansError, now: Instant) {
-        self.failing_since.get_or_insert(now);
-        self.is_invalid = !matches!(error, PlansError::Load { .. });
-        let error = error.to_string();
-        if self.failed == 0 || (self.is_invalid && self.error.as_ref() != Some(&error)) {
-            let event = if self.is_invalid {
-                "plans are invalid"
-            } else {
-                "plans cannot be loaded"
-            };
-            let consequence = if self.loaded.is_some() {
-                "keeping the last good ones"
-            } else {
-                "no subject is known until they can be loaded"
-            };
-            warn!(plans = name, error, "{event}; {consequence}");
+    /// Notes a failure; each invalid document is logged once.
+    pub(super) fn failed(&mut self, source: &PlanSource, error: &PlansError) {
+        let is_invalid = !matches!(error, PlansError::Load { .. });
+        let refresh = source.refresh;
+        let retry = match is_invalid {
+            _ if is_file(source) => Retry::After(refresh.min(FILE_RETRY)),
+            true => Retry::After(refresh),
+            false => Retry::Backoff {
+                most: refresh,
+                refresh,
+            },
+        };
+        let (why, event) = if is_invalid {
+            (
+                RefreshError::Invalid(error.to_string()),
+                "plans are invalid",
+            )
+        } else {
+            (
+                RefreshError::Outage(error.to_string()),
+                "plans cannot be loaded",
+            )
+        };
+        let consequence = if self.health.read_at.is_some() {
+            "keeping the last good ones"
+        } else {
+            "no subject is known until they can be loaded"
+        };
+        if let Some(error) = self.health.failed(why, retry) {
+            warn!(plans = source.name, error, "{event}; {consequence}");
         }
-        self.failed = self.failed.saturating_add(1);
-        self.failures = self.failures.saturating_add(1);
-        self.error = Some(error);
     }
 
     /// Remembers that `source` is invalid under this tag. Only a file's tag is certain to change with its
@@ -132,17 +125,6 @@ impl Kept {
     /// Notes the version of what `source` tells.
     pub(super) fn see(&mut self, source: &PlanSource, tag: Option<String>) {
         self.seen = tag.map(|tag| (source.clone(), tag));
-    }
-
-    /// Time until it is loaded again: `refresh` at most, and less soon after a source became unreachable.
-    pub(super) fn wait(&self, source: &PlanSource) -> Duration {
-        match (self.failed.checked_sub(1), self.failing_since) {
-            (Some(_), _) if is_file(source) => source.refresh.min(FILE_RETRY),
-            (Some(earlier), Some(since)) if !self.is_invalid && since.elapsed() < IN_ALL => {
-                delay(earlier).min(source.refresh)
-            }
-            _ => source.refresh,
-        }
     }
 }
 

@@ -104,7 +104,12 @@ impl Keys {
         }
         let latest = self.agreed.lock().seals.first().copied();
         let proposal = latest.unwrap_or_else(|| Seal::from_bytes(random()));
-        let answer = store.shared_secret(proposal.to_bytes()).await;
+        let state = store.shared_state();
+        let answer = match state.and_then(|state| state.secret(proposal.to_bytes())) {
+            Some(secret) => secret.await.map(Some),
+            // No other instance shares the store.
+            None => Ok(None),
+        };
         let mut agreed = self.agreed.lock();
         agreed.asked = Some(Asked {
             at: Instant::now(),

@@ -5,7 +5,9 @@ use futures_util::FutureExt;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
-use tidegate::{Config, Limiter, ManualClock, ProcessEnvironment, Reason, Request, Timestamp};
+use tidegate::{
+    Config, Limiter, ManualClock, ProcessEnvironment, Reason, Request, Store, Timestamp,
+};
 use tidegate_testkit::laws::block_on;
 
 const LIMITS: &str = "policies: [{ name: api, limits: [{ name: all, rate: 2/h }] }]";
@@ -395,6 +397,29 @@ async fn whoever_keeps_lists_follows_a_reload_and_ends_with_the_limiter() {
     };
     // Both come to an end.
     futures_util::future::join(keeping, reload).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_in_this_process_is_read_and_its_members_leave() {
+    let text = format!(
+        "store: {{ url: 'redis://127.0.0.1' }}
+guards: [{{ name: out, refuse: ip, redis: {{ set: banned }} }}]
+{LIMITS}"
+    );
+    let builder = Limiter::builder().yaml(&text).unwrap();
+    let limiter = builder.store_url("memory").unwrap().build().unwrap();
+    let sets = limiter.store().shared_state().unwrap().sets().unwrap();
+    for (member, length) in [("192.0.2.1", None), ("192.0.2.2", Some(Duration::ZERO))] {
+        let members = [member.as_bytes()];
+        sets.add("banned", &members, length).await.unwrap();
+    }
+    limiter.load_lists().await;
+    let refused = |address: &str| {
+        let request = Request::new().ip(address.parse().unwrap());
+        !limiter.check_guards(&request).unwrap().is_allowed()
+    };
+    assert!(refused("192.0.2.1") && !refused("192.0.2.2"));
+    assert_eq!(limiter.lists()[0].members, 1);
 }
 
 #[test]

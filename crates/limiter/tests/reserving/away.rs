@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate::SettleState::{Already, Kept, Settled};
+use tidegate::shared_state::StateFuture;
 use tidegate::{
-    CheckError, DecidedBy, Limiter, LocalShare, ManualClock, Request, SettleError, Store,
-    StoreError, StoreErrorKind,
+    CheckError, DecidedBy, Limiter, LocalShare, ManualClock, Request, SettleError, SharedState,
+    Store, StoreError, StoreErrorKind,
 };
 use tidegate_core::{Ask, ChargedOutcome, Inspection, PartialAnswer, Quota, Reply};
 
@@ -88,9 +89,17 @@ impl Store for Flaky {
         self.shared.reset(bucket, quota).await
     }
 
-    async fn shared_secret(&self, proposal: [u8; 32]) -> Result<Option<[u8; 32]>, StoreError> {
-        self.reach()?;
-        self.shared.shared_secret(proposal).await
+    fn shared_state(&self) -> Option<&dyn SharedState> {
+        Some(self)
+    }
+}
+
+impl SharedState for Flaky {
+    fn secret(&self, proposal: [u8; 32]) -> Option<StateFuture<'_, [u8; 32]>> {
+        match self.reach() {
+            Ok(()) => self.shared.secret(proposal),
+            Err(error) => Some(Box::pin(std::future::ready(Err(error)))),
+        }
     }
 }
 

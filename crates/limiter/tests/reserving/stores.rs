@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate::redis::{Address, KeyTag, Mode, Options, RedisStore, Settings};
-use tidegate::{Limiter, ManualClock, MemoryStore, Store, StoreError};
+use tidegate::shared_state::StateFuture;
+use tidegate::{Limiter, ManualClock, MemoryStore, SharedState, Store, StoreError};
 use tidegate_core::{Ask, Inspection, Quota, Reply};
 use tidegate_testkit::redis::{Cluster, Server};
 
@@ -71,9 +72,16 @@ impl Store for SharedMemory {
         (!self.is_far).then(|| self.memory.decide_now(asks))
     }
 
-    async fn shared_secret(&self, proposal: [u8; 32]) -> Result<Option<[u8; 32]>, StoreError> {
+    fn shared_state(&self) -> Option<&dyn SharedState> {
+        Some(self)
+    }
+}
+
+impl SharedState for SharedMemory {
+    fn secret(&self, proposal: [u8; 32]) -> Option<StateFuture<'_, [u8; 32]>> {
         self.secrets_asked.fetch_add(1, Relaxed);
-        Ok(Some(*self.secret.lock().get_or_insert(proposal)))
+        let secret = *self.secret.lock().get_or_insert(proposal);
+        Some(Box::pin(std::future::ready(Ok(secret))))
     }
 }
 

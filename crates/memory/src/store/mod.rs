@@ -9,6 +9,7 @@ mod words;
 use crate::clock::SystemClock;
 use crate::overflow::{Overflowed, Shared};
 use crate::records::Records;
+use crate::shared_state::ProcessState;
 use crate::sync::AtomicU64;
 use crate::table::Table;
 use crate::word::{self, Narrow, with_state};
@@ -22,7 +23,7 @@ use std::time::Duration;
 use tidegate_core::quota::Basis;
 use tidegate_core::{
     AppliedAsks, Ask, Bucket, ChargedOutcome, Clock, Inspection, Meter, Mode, Op, Outcome, Quota,
-    Reply, Store, StoreError, Timestamp,
+    Reply, SharedState, Store, StoreError, Timestamp,
 };
 
 /// Memory for records, for each of `max_keys`: one that is no log takes 160 bytes, and shards fill
@@ -61,6 +62,7 @@ pub struct MemoryStore<C = SystemClock> {
     overflow_until: AtomicU64,
     /// 1 once there has been a record of a key that might have been a word, or may become one.
     movable: AtomicU64,
+    state: ProcessState,
 }
 
 /// Settings of a [`MemoryStore`].
@@ -154,6 +156,7 @@ impl<C> Builder<C> {
             records: Records::new(record_bytes),
             overflow_until: AtomicU64::new(0),
             movable: AtomicU64::new(0),
+            state: ProcessState::default(),
         })
     }
 }
@@ -364,5 +367,9 @@ impl<C: Clock> Store for MemoryStore<C> {
     #[inline]
     fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
         Some(self.decide_now(asks))
+    }
+
+    fn shared_state(&self) -> Option<&dyn SharedState> {
+        Some(&self.state)
     }
 }

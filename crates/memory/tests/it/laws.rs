@@ -1,8 +1,11 @@
 //! The laws that every store obeys, by a large store and by one so small that it is always full.
 
-use tidegate_core::{ManualClock, Timestamp};
+use std::pin::pin;
+use std::task::{Context, Waker};
+use tidegate_core::{ManualClock, Store, Timestamp};
 use tidegate_memory::MemoryStore;
 use tidegate_testkit::laws::Manual;
+use tidegate_testkit::shared_state;
 
 fn subject() -> Manual<MemoryStore<ManualClock>> {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
@@ -14,3 +17,12 @@ fn subject() -> Manual<MemoryStore<ManualClock>> {
 }
 
 tidegate_testkit::store_laws!(subject);
+
+#[test]
+fn sets_and_counts_of_one_process_do_as_those_of_redis() {
+    let store = MemoryStore::builder().max_keys(10).build();
+    let state = store.shared_state().unwrap();
+    let checked = pin!(shared_state::check(state, "own"));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(checked.poll(&mut context).is_ready(), "nothing waits");
+}

@@ -17,6 +17,7 @@
 //! | `batch` | counts on their way, and how far they have come |
 //! | `tally` | one of the maps, to which batches are added |
 //! | `closing` | the end of a period |
+//! | `map` | one map and its periods, as the limiter sees them |
 //! | `top` | the largest counts |
 //!
 //! All instants are the server's, and all keys of a script share a slot. It is as exact as Redis is
@@ -24,11 +25,13 @@
 
 mod batch;
 mod closing;
+mod map;
 mod tally;
 mod top;
 
 pub use batch::{Added, Batch, Landed};
 pub use closing::{Closing, ClosingToken, Figures};
+pub(crate) use map::MapCounts;
 
 use crate::connection::Connection;
 use crate::connection::pace::random;
@@ -124,7 +127,7 @@ impl Census {
     /// A new instance: its name is its own, so that no batch of an earlier life is taken for one of
     /// this.
     pub fn new(connection: Connection, names: &CensusNames, limits: CensusLimits) -> Self {
-        let id = format!("{:016x}{:016x}", random(), random());
+        let id = instance_id();
         let (period, total) = (names.period.as_bytes(), names.total.as_bytes());
         Self {
             connection,
@@ -161,40 +164,6 @@ impl Census {
             period: period.landed(),
             total: total.landed(),
         })
-    }
-
-    /// Adds one batch to the map of the period and another to that of all time, as [`Census::add`]
-    /// does, and tells what came of each: for those who let neither wait for the other. A batch that
-    /// was sent to one of the maps is never to be sent to the other.
-    pub async fn add_apart(
-        &mut self,
-        of_period: Option<&mut Batch>,
-        of_total: Option<&mut Batch>,
-    ) -> [Result<Landed, CallError>; 2] {
-        let (connection, period, total) = (&self.connection, &mut self.period, &mut self.total);
-        let to_period = async move {
-            let Some(Batch {
-                counts, period: to, ..
-            }) = of_period
-            else {
-                return Ok(Landed::default());
-            };
-            period.send(connection, counts, to).await?;
-            Ok(to.landed())
-        };
-        let to_total = async move {
-            let Some(Batch {
-                counts, total: to, ..
-            }) = of_total
-            else {
-                return Ok(Landed::default());
-            };
-            total.send(connection, counts, to).await?;
-            Ok(to.landed())
-        };
-        // Side by side, as above.
-        let (period, total) = tokio::join!(to_period, to_total);
-        [period, total]
     }
 
     /// The key of a map.
@@ -257,4 +226,9 @@ impl Census {
     pub async fn figures(&self) -> Result<Figures, CallError> {
         self.periods.figures(&self.connection).await
     }
+}
+
+/// A name for an instance that no other has.
+fn instance_id() -> String {
+    format!("{:016x}{:016x}", random(), random())
 }

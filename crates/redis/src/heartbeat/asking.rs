@@ -3,10 +3,10 @@
 //! Only the heartbeat's own task sends, so that nobody who asks stands in its way, however many they are
 //! and however long Redis takes; and whoever gives up waiting ends nothing.
 
-use super::roll::Roll;
 use crate::error::{CallError, Class, Kind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use tidegate_core::shared_state::Roll;
 use tokio::sync::{Notify, watch};
 
 /// What a beat heard; nothing where that may not be read.

@@ -12,8 +12,6 @@ mod asking;
 mod peak;
 mod roll;
 
-pub use roll::{Instance, Roll, Serves};
-
 use crate::connection::pace::{jittered, random};
 use crate::connection::{Connection, WeakConnection};
 use crate::error::CallError;
@@ -22,10 +20,11 @@ use arc_swap::ArcSwapOption;
 use asking::{Asking, Saying};
 use parking_lot::Mutex;
 use peak::Peak;
-use roll::{Answer, Called, PROGRAM_MAX, VERSION_MAX, is_word};
+use roll::{Answer, Called, PROGRAM_MAX, VERSION_MAX, is_word, says};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
+use tidegate_core::shared_state::Roll;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -62,7 +61,7 @@ impl Heartbeat {
             told: Mutex::new(None),
             said: Mutex::default(),
             news: Notify::new(),
-            heard: Heard::default(),
+            heard: ArcSwapOption::empty(),
             turn: tokio::sync::Mutex::new(()),
             is_closed: AtomicBool::new(false),
             has_warned: AtomicBool::new(false),
@@ -122,13 +121,14 @@ impl Heartbeat {
         let called = timeout(patience, self.call()).await;
         match called {
             Ok(Ok(roll)) => roll,
-            Ok(Err(_)) | Err(_) => self.beat.heard.roll(),
+            Ok(Err(_)) | Err(_) => self.heard(),
         }
     }
 
-    /// Where it is kept who lives and what each serves, for those who do not want to wait.
-    pub fn heard(&self) -> Heard {
-        self.beat.heard.clone()
+    /// Who lives and what each serves, as far as it was heard of in the last 15 s; nothing while Redis is
+    /// away, or where we may not read it.
+    pub fn heard(&self) -> Option<Roll> {
+        self.beat.heard.load().as_ref()?.now()
     }
 
     /// Where the number of those that live is kept up to date; 0 while nobody knows.
@@ -156,18 +156,6 @@ impl Heartbeat {
 impl Drop for Heartbeat {
     fn drop(&mut self) {
         self.stop();
-    }
-}
-
-/// What was last heard of those who share a store. Clones share it.
-#[derive(Clone, Debug, Default)]
-pub struct Heard(Arc<ArcSwapOption<Called>>);
-
-impl Heard {
-    /// Who lives and what each serves, as far as it was heard of in the last 15 s; nothing while Redis is
-    /// away, or where we may not read it.
-    pub fn roll(&self) -> Option<Roll> {
-        self.0.load().as_ref()?.now()
     }
 }
 
@@ -202,7 +190,7 @@ struct Beat {
     said: Mutex<Vec<u8>>,
     /// Something else is served, or somebody asks.
     news: Notify,
-    heard: Heard,
+    heard: ArcSwapOption<Called>,
     /// One at a time, so that none says what an earlier one knew after the last one.
     turn: tokio::sync::Mutex<()>,
     is_closed: AtomicBool,
@@ -246,20 +234,20 @@ impl Beat {
                  read who they are, and needs +zrange"
             );
         }
-        self.heard.0.store(called.map(Arc::new));
+        self.heard.store(called.map(Arc::new));
         self.count(word, answer.count);
         Ok(answer)
     }
 
     /// What was heard a moment ago, if it tells of us what we serve now.
     fn lately(&self) -> Option<Roll> {
-        let called = self.heard.0.load_full()?;
+        let called = self.heard.load_full()?;
         if called.at.elapsed() >= LATELY {
             return None;
         }
         let roll = called.now()?;
         let told = self.told.lock();
-        let is_so = told.as_ref().is_none_or(|told| roll.says(&told.what));
+        let is_so = told.as_ref().is_none_or(|told| says(&roll, &told.what));
         is_so.then_some(roll)
     }
 

@@ -4,6 +4,7 @@ use super::GONE;
 use crate::error::CallError;
 use redis::Value;
 use std::time::Duration;
+use tidegate_core::shared_state::{Instance, Roll, Serves};
 use tokio::time::Instant;
 
 /// The most that is read of a name that somebody else has written.
@@ -14,58 +15,23 @@ pub(super) const VERSION_MAX: usize = 16;
 /// The most that is said of the version of a program.
 pub(super) const PROGRAM_MAX: usize = 32;
 
-/// What an instance serves, by its own word.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Serves {
-    /// Which configuration: the first 16 characters of a name that is the same wherever the same is
-    /// served.
-    pub version: String,
-    /// The version of the program.
-    pub program: String,
-    /// For how long it has served that, by the clock of Redis.
-    pub since: Duration,
+/// Whether `roll` tells of this instance that it serves `what`, as it is told to others.
+pub(super) fn says(roll: &Roll, what: &str) -> bool {
+    let this = roll.instances.iter().find(|it| it.is_this);
+    let serves = this.and_then(|it| it.serves.as_ref());
+    serves.is_some_and(|it| format!("{} {}", it.version, it.program) == what)
 }
 
-/// An instance that was heard of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Instance {
-    /// What it is called, by chance.
-    pub name: String,
-    /// Whether it is this one.
-    pub is_this: bool,
-    /// How long ago it was heard of, in whole seconds of the clock of Redis and since then.
-    pub heard: Duration,
-    /// What it serves; nothing where it says nothing of it: a program that only uses the library, or one
-    /// of before instances said so.
-    pub serves: Option<Serves>,
-}
-
-/// The instances that share a store: this one first, and then by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Roll {
-    /// Each of them, a thousand at most.
-    pub instances: Vec<Instance>,
-}
-
-impl Roll {
-    /// Whether it tells of this instance that it serves `what`, as it is told to others.
-    pub(super) fn says(&self, what: &str) -> bool {
-        let this = self.instances.iter().find(|it| it.is_this);
-        let serves = this.and_then(|it| it.serves.as_ref());
-        serves.is_some_and(|it| format!("{} {}", it.version, it.program) == what)
-    }
-
-    /// How it is `passed` later, if nobody was heard of since.
-    fn later(&self, passed: Duration) -> Self {
-        let mut roll = self.clone();
-        for instance in &mut roll.instances {
-            instance.heard = instance.heard.saturating_add(passed);
-            if let Some(serves) = &mut instance.serves {
-                serves.since = serves.since.saturating_add(passed);
-            }
+/// How `roll` is `passed` later, if nobody was heard of since.
+fn later(roll: &Roll, passed: Duration) -> Roll {
+    let mut roll = roll.clone();
+    for instance in &mut roll.instances {
+        instance.heard = instance.heard.saturating_add(passed);
+        if let Some(serves) = &mut instance.serves {
+            serves.since = serves.since.saturating_add(passed);
         }
-        roll
     }
+    roll
 }
 
 /// What a beat was answered.
@@ -90,7 +56,7 @@ impl Called {
     /// How it is now; nothing once everybody on it may have gone since.
     pub(super) fn now(&self) -> Option<Roll> {
         let passed = self.at.elapsed();
-        (passed < GONE).then(|| self.roll.later(passed))
+        (passed < GONE).then(|| later(&self.roll, passed))
     }
 }
 
@@ -242,7 +208,7 @@ mod tests {
     #[test]
     fn what_a_roll_says_grows_older_with_it() {
         let roll = answer("me aa 1 990", &[]);
-        let later = roll.later(Duration::from_secs(3)).instances.remove(0);
+        let later = later(&roll, Duration::from_secs(3)).instances.remove(0);
         assert_eq!(later.heard, Duration::from_secs(3));
         assert_eq!(later.serves.unwrap().since, Duration::from_secs(13));
     }

@@ -4,6 +4,7 @@ use crate::error::CallError;
 use crate::typed;
 use std::error::Error;
 use std::fmt;
+use tidegate_core::StoreError;
 
 /// Why something was not loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +39,15 @@ impl LoadError {
 impl From<CallError> for LoadError {
     fn from(error: CallError) -> Self {
         Self::Call(error)
+    }
+}
+
+impl From<LoadError> for StoreError {
+    fn from(error: LoadError) -> Self {
+        match error {
+            LoadError::Call(error) => error.into(),
+            error @ LoadError::TooMany { .. } => Self::permanent(error.to_string()),
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 use std::fmt;
-use tidegate::redis::{Heard, Instance, Roll};
+use tidegate::shared_state::{Instance, Roll, SharedInstances};
+use tidegate::{Limiter, Store};
 
 /// What one instance serves, beside what this one does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +58,11 @@ pub(crate) fn agree(roll: &Roll) -> Option<bool> {
 /// How many instances serve what this one does, and how many something else: as last heard, and nothing
 /// while nobody can hear of the others.
 #[derive(Debug)]
-pub(super) struct InstanceMetrics(pub(super) Heard);
+pub(super) struct InstanceMetrics<S>(pub(super) Limiter<S>);
 
-impl Collector for InstanceMetrics {
+impl<S: Store + fmt::Debug + 'static> Collector for InstanceMetrics<S> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(roll) = self.0.roll() else {
+        let Some(roll) = self.0.instances().and_then(SharedInstances::heard) else {
             return Ok(());
         };
         let help =
@@ -82,7 +83,7 @@ impl Collector for InstanceMetrics {
 mod tests {
     use super::*;
     use std::time::Duration;
-    use tidegate::redis::Serves;
+    use tidegate::shared_state::Serves;
 
     /// This one, and then others.
     fn roll(versions: &[Option<&str>]) -> Roll {

@@ -33,7 +33,6 @@ use prometheus_client::registry::{Registry, Unit};
 use std::fmt;
 use std::sync::Arc;
 use tidegate::Limiter;
-use tidegate::redis::{Heard, Heartbeat};
 use tidegate_policy::Policy;
 
 /// The metrics of one server.
@@ -58,8 +57,6 @@ pub(crate) struct Metrics {
     nodes: Option<Arc<Nodes>>,
     /// The room of the store, where that is in this process.
     pub(crate) room: Option<Arc<dyn Room>>,
-    /// The instances that share the store, where they hear of each other.
-    pub(crate) instances: Option<Heard>,
     pub(crate) admin: AdminMetrics,
     connections: Family<DoorLabel, Gauge>,
     accepted: Family<DoorLabel, Counter>,
@@ -154,7 +151,6 @@ impl Metrics {
                 None => Some(Arc::new(limiter.clone())),
                 Some(_) => None,
             },
-            instances: limiter.store().heartbeat().map(Heartbeat::heard),
             admin: AdminMetrics::default(),
             connections: Family::default(),
             accepted: Family::default(),
@@ -208,9 +204,9 @@ impl Metrics {
         registry.register_collector(Box::new(plans::Sources::new(limiter.clone())));
         registry.register_collector(Box::new(WaitingMetrics::new(limiter.clone())));
         registry.register_collector(Box::new(CountingMetrics::new(limiter.clone())));
-        registry.register_collector(Box::new(StoreMetrics::new(limiter)));
-        if let Some(heard) = &self.instances {
-            registry.register_collector(Box::new(InstanceMetrics(heard.clone())));
+        registry.register_collector(Box::new(StoreMetrics::new(limiter.clone())));
+        if limiter.instances().is_some() {
+            registry.register_collector(Box::new(InstanceMetrics(limiter)));
         }
         if let Some(nodes) = &self.nodes {
             registry.register_collector(Box::new(Page(Arc::clone(nodes))));

@@ -8,7 +8,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use std::fmt::{self, Debug};
 use std::time::Duration;
-use tidegate::redis::{Connection, Heartbeat, Stats as RedisStats};
+use tidegate::redis::{Connection, Stats as RedisStats};
 use tidegate::{AnyStore, Clock, Limiter, MemoryStats, Overflowed, Store, StoreHealth};
 
 /// A store that can be served: it may have figures of its own.
@@ -30,11 +30,6 @@ pub trait StoreStats: Store + Debug + 'static {
     fn connection(&self) -> Option<&Connection> {
         None
     }
-
-    /// Who else shares it, if that is heard of.
-    fn heartbeat(&self) -> Option<&Heartbeat> {
-        None
-    }
 }
 
 impl<C: Clock + Debug + 'static> StoreStats for AnyStore<C> {
@@ -54,21 +49,14 @@ impl<C: Clock + Debug + 'static> StoreStats for AnyStore<C> {
 
     fn redis(&self) -> Option<&RedisStats> {
         match self {
-            Self::Redis(shared) => Some(shared.store.stats()),
+            Self::Redis(store) => Some(store.stats()),
             _ => None,
         }
     }
 
     fn connection(&self) -> Option<&Connection> {
         match self {
-            Self::Redis(shared) => Some(shared.store.connection()),
-            _ => None,
-        }
-    }
-
-    fn heartbeat(&self) -> Option<&Heartbeat> {
-        match self {
-            Self::Redis(shared) => shared.heartbeat.as_ref(),
+            Self::Redis(store) => Some(store.connection()),
             _ => None,
         }
     }

@@ -4,7 +4,8 @@ use crate::world;
 use std::future::Future;
 use std::time::Duration;
 use tidegate_redis::{
-    Added, Batch, Census, CensusLimits, CensusMap, CensusNames, Connection, Route, Settings,
+    Added, Batch, Census, CensusLimits, CensusMap, CensusNames, Connection, Options, RedisStore,
+    Route, Settings,
 };
 use tidegate_testkit::redis::Flavour;
 
@@ -51,6 +52,12 @@ impl Ground {
     /// Another connection.
     pub(crate) fn another(&self) -> Connection {
         open(&self.settings)
+    }
+
+    /// A store of its own.
+    pub(crate) fn store(&self) -> RedisStore {
+        let options = Options::default().prefix(self.prefix.clone());
+        run(RedisStore::connect(self.settings.clone(), options)).expect("the servers are there")
     }
 
     pub(crate) fn name(&self, name: &str) -> String {

@@ -40,3 +40,4 @@ mod lost_replies;
 mod rights;
 mod schedule;
 mod sets;
+mod shared_state;

@@ -35,7 +35,6 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::fmt;
 use std::sync::Arc;
-use tidegate::AnyStore;
 use tidegate_policy::Config;
 use tidegate_policy::source::DocumentKind;
 use tokio::sync::{Mutex, RwLock, watch};
@@ -105,10 +104,8 @@ impl Composer {
 
     /// Lets the instances that share the store know what is served here.
     fn announce(&self, version: &str) {
-        if let AnyStore::Redis(shared) = self.serving().decider().limiter().store()
-            && let Some(heartbeat) = &shared.heartbeat
-        {
-            heartbeat.tell(version, env!("CARGO_PKG_VERSION"));
+        if let Some(instances) = self.serving().decider().limiter().instances() {
+            instances.announce(version, env!("CARGO_PKG_VERSION"));
         }
     }
 

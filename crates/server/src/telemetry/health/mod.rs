@@ -15,7 +15,7 @@ use crate::server::phase::Phase;
 use crate::telemetry::{instances, room};
 use serde_json::{Map, Value, json};
 use tidegate::Store;
-use tidegate::redis::Heard;
+use tidegate::shared_state::SharedInstances;
 
 /// How it stands, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -166,8 +166,8 @@ impl Document {
     /// Who shares the store, as last heard. That they differ for a moment is how every change begins, and
     /// so it is told here and is no reason for anything: that it lasts is for whoever watches over time.
     fn instances<S: Store>(&mut self, decider: &Decider<S>) {
-        let heard = decider.metrics().instances.as_ref();
-        let Some(roll) = heard.and_then(Heard::roll) else {
+        let instances = decider.limiter().instances();
+        let Some(roll) = instances.and_then(SharedInstances::heard) else {
             return;
         };
         let each = roll.instances.iter().map(|it| {

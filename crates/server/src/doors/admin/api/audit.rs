@@ -137,14 +137,14 @@ fn note(decider: &Decider, place: &str, why: Option<String>) {
 
 /// Adds a line to a stream, which forgets its oldest.
 async fn add(decider: &Decider, stream: &str, audit: &Audit, text: &str) -> Result<(), String> {
-    let AnyStore::Redis(shared) = decider.limiter().store() else {
+    let AnyStore::Redis(store) = decider.limiter().store() else {
         return Err("the store is no Redis".to_owned());
     };
     let max = audit.max.unwrap_or(Audit::MAX);
     let mut command = protocol::cmd("XADD");
     command.arg(stream).arg("MAXLEN").arg("~").arg(max);
     command.arg("*").arg("change").arg(text);
-    let connection = shared.store.connection();
+    let connection = store.connection();
     let added = connection.command(Route::Key(stream.as_bytes()), &command);
     added.await.map(drop).map_err(|error| error.to_string())
 }

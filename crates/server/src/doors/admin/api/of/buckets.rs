@@ -31,7 +31,7 @@ pub(in super::super) async fn inspect(api: &Api, call: &Call) -> Result<Done, Re
     let named = find(api, args).await?;
     let store = api.decider.limiter().store();
     let sight = match store {
-        AnyStore::Redis(shared) => look::look(&shared.store, &named).await,
+        AnyStore::Redis(store) => look::look(store, &named).await,
         store => look::look_in_process(store, &named).await,
     };
     let mut sight = sight.map_err(refusal)?;
@@ -53,7 +53,7 @@ pub(in super::super) async fn reset(api: &Api, call: &Call) -> Result<Done, Refu
     let named = find(api, args).await?;
     let reset = async {
         let forgotten = match api.decider.limiter().store() {
-            AnyStore::Redis(shared) => one::forget(&shared.store, &named, is_dry).await,
+            AnyStore::Redis(store) => one::forget(store, &named, is_dry).await,
             store => one::forget_in_process(store, &named, is_dry).await,
         };
         let forgotten = forgotten.map_err(|failure| lost(failure, (&named.shown(), is_dry)))?;
@@ -98,7 +98,7 @@ async fn reset_all(
         let why = "all buckets are meant, or one: not both";
         return Err(Refusal::senseless("all", why));
     }
-    let AnyStore::Redis(shared) = api.decider.limiter().store() else {
+    let AnyStore::Redis(store) = api.decider.limiter().store() else {
         let why = "the store is `memory`, whose buckets are reset one by one";
         return Err(Refusal::senseless("all", why));
     };
@@ -113,7 +113,7 @@ async fn reset_all(
         let busy = || Refusal::away("others are at it: try again");
         let _walk = api.walks.try_acquire().map_err(|_| busy())?;
         let mut walk = all::Walk::new(&config, &policy, limit, is_dry);
-        let walking = walk.all(shared.store.connection(), redis);
+        let walking = walk.all(store.connection(), redis);
         let walked = timeout(WALK_TIME, walking).await;
         let is_complete = matches!(walked, Ok(Ok(())));
         let told = (walk.forgotten, walk.left, is_complete);

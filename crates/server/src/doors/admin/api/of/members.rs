@@ -207,7 +207,7 @@ impl Found {
             .and_then(|it| it.ban.as_ref());
         let connection = match (at, api.decider.limiter().store()) {
             (Some(redis), _) => reach(&self.config.store, redis).await?,
-            (None, AnyStore::Redis(shared)) => shared.store.connection().clone(),
+            (None, AnyStore::Redis(store)) => store.connection().clone(),
             (None, _) => return Err(Refusal::away("the store is not in Redis")),
         };
         Ok(Set {

@@ -13,9 +13,10 @@ use crate::live::{Refused, Standing};
 use crate::telemetry::health;
 use crate::telemetry::instances::agree;
 use serde_json::{Map, Value, json};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tidegate::AnyStore;
-use tidegate::redis::{Heartbeat, Instance};
+use tidegate::shared_state::{Instance, SharedInstances};
 use tidegate_policy::source::DocumentKind;
 
 /// How long the other instances are asked after, before what was last heard of them has to do.
@@ -116,8 +117,8 @@ async fn store(api: &Api) -> Value {
         _ => "memory",
     };
     let nodes = match api.decider.limiter().store() {
-        AnyStore::Redis(shared) => {
-            let nodes = shared.store.connection().nodes();
+        AnyStore::Redis(store) => {
+            let nodes = store.connection().nodes();
             let names = nodes.iter().map(|node| node.address.to_string());
             names.collect::<Vec<_>>()
         }
@@ -126,22 +127,19 @@ async fn store(api: &Api) -> Value {
     json!({ "kind": kind, "standing": standing, "nodes": nodes })
 }
 
-/// Who shares the store, and what each of them serves, as far as the heartbeat knows.
+/// Who shares the store, and what each of them serves, as far as the roll of instances knows.
 async fn instances(api: &Api) -> Value {
-    let heartbeat = match api.decider.limiter().store() {
-        AnyStore::Redis(shared) => shared.heartbeat.as_ref(),
-        _ => None,
-    };
+    let instances = api.decider.limiter().instances();
     // While Redis is away, the number is what was last known, and those are named who were heard of.
-    let roll = match heartbeat {
-        Some(heartbeat) => heartbeat.roll(PATIENCE).await,
+    let roll = match instances {
+        Some(instances) => instances.roll(PATIENCE).await.ok().flatten(),
         None => None,
     };
     let all = roll.iter().flat_map(|roll| &roll.instances);
     json!({
         "counted": roll.is_some(),
-        "this": heartbeat.map(Heartbeat::id),
-        "live": heartbeat.map_or(1, Heartbeat::live),
+        "this": instances.map(SharedInstances::id),
+        "live": instances.map_or(1, |it| it.count().load(Relaxed).max(1)),
         "versions_agree": roll.as_ref().and_then(agree),
         "all": all.map(instance).collect::<Vec<_>>(),
     })

@@ -16,7 +16,7 @@ pub(crate) const FILE_RETRY: Duration = Duration::from_secs(2);
 
 /// Failures in a row are followed up so quickly for this long; then it is tried as often as if nothing
 /// were the matter.
-pub(crate) const IN_ALL: Duration = Duration::from_mins(3);
+pub(super) const IN_ALL: Duration = Duration::from_mins(3);
 
 /// How long to wait after so many failures in a row before this one: twice as long each time, and up to
 /// a half less, by chance, so that instances that failed together do not come back together.

@@ -1,0 +1,15 @@
+//! Sets and counts as the limiter uses them.
+
+use super::kit::{Ground, run};
+use tidegate_core::Store;
+use tidegate_testkit::shared_state;
+
+everywhere! { sets_and_counts_do_as_those_of_one_process }
+
+fn sets_and_counts_do_as_those_of_one_process(ground: &Ground) {
+    let store = ground.store();
+    let state = store.shared_state().unwrap();
+    run(shared_state::check(state, &ground.name("own")));
+    assert!(state.instances().is_none(), "it is not listed");
+    assert_eq!(run(state.secret([7; 32]).unwrap()).unwrap(), [7; 32]);
+}
