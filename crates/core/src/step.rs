@@ -59,8 +59,9 @@ pub struct Stepped {
 ///
 /// Tells whether the request passes, and what each ask's bucket answered. What is given back is
 /// given back first, and in any case. Where the request does not pass, no bucket has changed but
-/// for that, for forced charges that refused themselves, and for blocks of limits that refused. Asks without a place, or with one that
-/// is not there, are passed over; that is a bug of the store.
+/// for that, for forced charges that refused themselves, and for blocks of limits that refused. Where
+/// it passes, blocks of shadow limits that would have refused are charged. Asks without a place, or
+/// with one that is not there, are passed over; that is a bug of the store.
 pub fn decide(
     asks: &[Ask<'_>],
     places: &[usize],
@@ -116,9 +117,9 @@ pub fn decide_telling(
             outcome.mark = bucket.give_back(ask.quota, receipt, now);
         }
     }
-    if !passed {
-        block(asks, places, (buckets, &mut outcomes), now);
-    }
+    // Enforced limits begin blocks where the request is refused, those in shadow mode where it passes.
+    let mode = if passed { Mode::Shadow } else { Mode::Enforce };
+    block((asks, mode), places, (buckets, &mut outcomes), now);
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
         if let (Some(bucket), Some(outcome)) = (buckets.get(*place), outcomes.get_mut(i)) {
             let is_charged = is_forced(ask.op) && taken && ask.mode == Mode::Enforce;
@@ -161,17 +162,17 @@ pub fn wait_of(
     }
 }
 
-/// Charges the blocks of those limits that refuse, unless they are in force already.
+/// Charges the blocks of those limits of a mode that refuse, unless they are in force already.
 fn block(
-    asks: &[Ask<'_>],
+    (asks, mode): (&[Ask<'_>], Mode),
     places: &[usize],
     (buckets, outcomes): (&mut [Bucket], &mut Outcomes),
     now: Timestamp,
 ) {
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
-        if let (Op::Block, Mode::Enforce, Some(bucket)) =
-            (ask.op, ask.mode, buckets.get_mut(*place))
-            && is_refused(asks, outcomes, ask.limit)
+        if let (Op::Block, Some(bucket)) = (ask.op, buckets.get_mut(*place))
+            && ask.mode == mode
+            && is_refused((asks, mode), outcomes, ask.limit)
             && let Some(outcome) = outcomes.get_mut(i)
         {
             if bucket.wait(ask.quota, 1, now).is_none() {
@@ -184,10 +185,10 @@ fn block(
 
 /// Whether a limit refuses what is taken of it, and waiting would help. What can never pass is
 /// somebody's mistake, and nobody came too often.
-fn is_refused(asks: &[Ask<'_>], outcomes: &[Outcome], limit: u16) -> bool {
+fn is_refused((asks, mode): (&[Ask<'_>], Mode), outcomes: &[Outcome], limit: u16) -> bool {
     let taken = asks.iter().zip(outcomes).filter(|(ask, _)| {
         ask.limit == limit
-            && ask.mode == Mode::Enforce
+            && ask.mode == mode
             && matches!(ask.op, Op::Take(_) | Op::Force(_) | Op::Debit(1..))
     });
     let longest = taken.map(|(_, outcome)| outcome.wait).max();

@@ -67,7 +67,8 @@ async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, StoreErro
     if let Some(error) = take_error(&mut parts) {
         return Err(error.with_answers(answers(&parts), hold(shared, &parts)));
     }
-    if let Err(error) = apart::charge(shared, &mut parts, &apart, options).await {
+    let passed = Verdict::of(&parts).passed;
+    if let Err(error) = apart::charge(shared, &mut parts, (&apart, passed), options).await {
         return Err(error.with_answers(answers(&parts), hold(shared, &parts)));
     }
     let verdict = Verdict::of(&parts);

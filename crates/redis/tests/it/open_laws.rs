@@ -42,6 +42,7 @@ macro_rules! open_laws {
                 law_11_twice_is_twice
                 law_15_a_test_takes_nothing
                 law_16_a_reset_lifts_the_block
+                law_16_a_shadow_blocks_itself_alone
                 law_16_nothing_else_blocks
                 law_16_the_first_refusal_blocks
                 law_17_a_cut_costs_a_full_drain_at_most
