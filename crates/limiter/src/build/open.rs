@@ -8,8 +8,9 @@ use crate::naming::Naming;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use tidegate_core::{Clock, StoreError};
-use tidegate_policy::Policy;
 use tidegate_policy::config::{LocalShare, StoreSettings};
+use tidegate_policy::matching::KeyRules;
+use tidegate_policy::{Config, Policy};
 
 /// A store that was opened, whether or not it is there.
 struct Opened<C> {
@@ -72,9 +73,11 @@ impl<C: Clock + Clone + 'static> Builder<C> {
         match self.store_settings() {
             Some(store) if !store.target.is_memory() => {
                 let policies = self.config.as_ref().map_or(&[][..], |it| &it.policies);
+                let keys = self.config.as_ref().map(Config::key_rules);
+                let named = (policies, keys.unwrap_or_default());
                 let share = self.told.local_share.unwrap_or(store.local_share);
                 let is_listed = self.is_listed || share == LocalShare::Auto;
-                open_shared(store, policies, is_listed).await
+                open_shared(store, named, is_listed).await
             }
             _ => Ok(Opened {
                 store: AnyStore::Memory(memory(self.clock.clone(), self.keys())?),
@@ -103,23 +106,25 @@ impl<C: Clock + Clone + 'static> Builder<C> {
     }
 }
 
-/// Opens the store across the network that `store` names, for buckets of `policies`; those who share it
-/// hear of this instance where it `is_listed`.
+/// Opens the store across the network that `store` names, for buckets of `policies` that `keys` name;
+/// those who share it hear of this instance where it `is_listed`.
 #[cfg(feature = "redis")]
 async fn open_shared<C>(
     store: &StoreSettings,
-    policies: &[Policy],
+    (policies, keys): (&[Policy], KeyRules),
     is_listed: bool,
 ) -> Result<Opened<C>, BuildError> {
     use crate::redis::{self, Heartbeat, RedisStore, SharedStore};
 
-    let (settings, options) = redis::settings(store, policies)?;
+    let (settings, options) = redis::settings(store, policies, &keys)?;
     let prefix = options.prefix_text().to_owned();
     let store = RedisStore::start(settings, options).map_err(unreachable)?;
     let late = store.connection().settled().await.err();
     let heartbeat = is_listed.then(|| Heartbeat::start(store.connection(), &prefix));
     let renamed = store.clone();
-    let rename = move |policies: &[Policy]| renamed.rename(redis::open_layout(policies));
+    let rename = move |policies: &[Policy], keys: &KeyRules| {
+        renamed.rename(redis::open_layout(policies, keys));
+    };
     Ok(Opened {
         late: late.map(StoreError::from),
         instances: heartbeat.as_ref().map(Heartbeat::count),
@@ -140,7 +145,7 @@ fn unreachable(error: tidegate_redis::ConnectError) -> BuildError {
 #[expect(clippy::unused_async, reason = "with the feature, it waits")]
 async fn open_shared<C>(
     store: &StoreSettings,
-    _policies: &[Policy],
+    _named: (&[Policy], KeyRules),
     _is_listed: bool,
 ) -> Result<Opened<C>, BuildError> {
     Err(BuildError::Store {
