@@ -67,7 +67,8 @@ pub(crate) fn decide_plainly<M: Meter>(
 ///
 /// What is given back is given back first, and in any case. Where the request does not pass, no bucket
 /// has changed but for that, for forced charges that refused themselves, and for blocks of limits that
-/// refused; [`Reply::applied`] has the asks that did change one. Asks without a place, or with one that
+/// refused. Where it passes, blocks of shadow limits that would have refused are charged.
+/// [`Reply::applied`] has the asks that did change one. Asks without a place, or with one that
 /// is not there, are skipped; that is a bug of the store.
 pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: Timestamp) -> Reply {
     debug_assert_eq!(asks.len(), places.len(), "every ask has a place");
@@ -113,9 +114,13 @@ pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: T
             reply.applied.add(i);
         }
     }
-    if !reply.passed {
-        block(asks, places, buckets, &mut reply);
-    }
+    // Enforced limits begin blocks where the request is refused, those in shadow mode where it passes.
+    let mode = if reply.passed {
+        Mode::Shadow
+    } else {
+        Mode::Enforce
+    };
+    block((asks, mode), places, buckets, &mut reply);
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
         if let (Some(bucket), Some(outcome)) = (buckets.get(*place), reply.outcomes.get_mut(i)) {
             let wait = if ask.op.is_forced() && !outcome.is_allowed() && reply.applied.contains(i) {
@@ -153,12 +158,17 @@ pub fn wait_of(
     }
 }
 
-/// Charges the blocks of those limits that refuse, unless they are in force already.
-fn block(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], reply: &mut Reply) {
+/// Charges the blocks of those limits of a mode that refuse, unless they are in force already.
+fn block(
+    (asks, mode): (&[Ask<'_>], Mode),
+    places: &[usize],
+    buckets: &mut [Bucket],
+    reply: &mut Reply,
+) {
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
-        if let (Op::Block, Mode::Enforce, Some(bucket)) =
-            (ask.op, ask.mode, buckets.get_mut(*place))
-            && is_refused(asks, &reply.outcomes, ask.limit)
+        if let (Op::Block, Some(bucket)) = (ask.op, buckets.get_mut(*place))
+            && ask.mode == mode
+            && is_refused((asks, mode), &reply.outcomes, ask.limit)
             && let Some(outcome) = reply.outcomes.get_mut(i)
         {
             if bucket.wait(ask.quota, 1, reply.at).is_none() {
@@ -172,10 +182,10 @@ fn block(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], reply: &mut
 
 /// Whether a limit refuses what is taken of it, and waiting would help. What can never pass is
 /// somebody's mistake, and nobody came too often.
-fn is_refused(asks: &[Ask<'_>], outcomes: &[Outcome], limit: u16) -> bool {
+fn is_refused((asks, mode): (&[Ask<'_>], Mode), outcomes: &[Outcome], limit: u16) -> bool {
     let taken = asks.iter().zip(outcomes).filter(|(ask, _)| {
         ask.limit == limit
-            && ask.mode == Mode::Enforce
+            && ask.mode == mode
             && matches!(ask.op, Op::Take(_) | Op::Force(_) | Op::Debit(1..))
     });
     let longest = taken.map(|(_, outcome)| outcome.wait).max();

@@ -53,7 +53,9 @@ use std::time::Duration;
 /// 16. *The first refusal blocks.* An enforced [`Op::Block`](crate::Op::Block) refuses while a unit
 ///     is charged to its bucket, and one is charged exactly where an enforced take, forced charge
 ///     or debit of the same limit refuses although waiting would help, and the bucket has one. It then
-///     answers as it is left. No pass, look, test or shadow, and nothing that is given back, blocks.
+///     answers as it is left. No pass, look or test, and nothing that is given back, blocks. That of a
+///     shadow limit refuses nothing but its own limit, and is charged in the same way where the request
+///     passes.
 ///     What is to be blocked must lie with its block, or the store must see to both by itself.
 /// 17. *Numbers may change.* A bucket asked for under other numbers of the same band, by another version
 ///     of a policy or by two in turns, is read as [`OnChange`](crate::OnChange) says: whatever the way

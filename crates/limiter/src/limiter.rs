@@ -342,7 +342,7 @@ impl<S> Shared<S> {
     fn replace(&self, last: &Rules, rules: Rules) -> Result<(), BuildError> {
         let replaced = self.plan_sources.carry_over(last, rules, |rules| {
             if let Some(naming) = &self.naming {
-                naming.follow(&rules.policies);
+                naming.follow(&rules.policies, &rules.keys);
             }
             self.rules.store(Arc::new(rules));
         });

@@ -2,25 +2,26 @@
 
 use std::fmt;
 use tidegate_policy::Policy;
+use tidegate_policy::matching::KeyRules;
 
 /// Tells a store how the buckets of new policies are named, before anybody asks for one.
 pub(crate) struct Naming(Box<Rename>);
 
-type Rename = dyn Fn(&[Policy]) + Send + Sync;
+type Rename = dyn Fn(&[Policy], &KeyRules) + Send + Sync;
 
 impl Naming {
     #[cfg_attr(
         not(feature = "redis"),
         expect(dead_code, reason = "a store in this process names nothing")
     )]
-    pub(crate) fn new(rename: impl Fn(&[Policy]) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(rename: impl Fn(&[Policy], &KeyRules) + Send + Sync + 'static) -> Self {
         Self(Box::new(rename))
     }
 
-    /// `policies` are about to take effect. Of those that were joined, buckets are named by their
-    /// origins.
-    pub(crate) fn follow(&self, policies: &[Policy]) {
-        (self.0)(policies);
+    /// `policies` are about to take effect, with `keys`. Of those that were joined, buckets are named by
+    /// their origins.
+    pub(crate) fn follow(&self, policies: &[Policy], keys: &KeyRules) {
+        (self.0)(policies, keys);
     }
 }
 

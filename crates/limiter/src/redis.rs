@@ -23,11 +23,14 @@
 //! ```
 
 use crate::error::BuildError;
+use std::collections::BTreeMap;
 use tidegate_policy::config::{self, RedisMode, RedisSettings, Secret, StoreSettings};
+use tidegate_policy::literal::literal_characters;
 use tidegate_policy::matching::bucket_scope;
 use tidegate_policy::template::{self, band_name};
 use tidegate_policy::{Policy, Tag};
 
+pub use tidegate_policy::matching::KeyRules;
 pub use tidegate_redis::{
     Address, CallError, ConnectError, ConnectErrorKind, Connection, Counter, Credentials,
     Heartbeat, Instance, Layout, Mode, OpenLayout, OpenLimit, Options, Password, Piece, RedisStore,
@@ -35,13 +38,14 @@ pub use tidegate_redis::{
 };
 
 /// How to reach Redis, and how buckets are kept there, as `store` says; `policies` are those whose
-/// buckets they are.
+/// buckets they are, named by `keys`.
 ///
 /// Fails where buckets live in this process. Reads nothing: what the files of `store.tls` hold is in
 /// `store` already.
 pub fn settings(
     store: &StoreSettings,
     policies: &[Policy],
+    keys: &KeyRules,
 ) -> Result<(Settings, Options), BuildError> {
     let Some(redis) = store.target.redis() else {
         return Err(BuildError::Store {
@@ -57,14 +61,20 @@ pub fn settings(
         .deny_cache(redis.deny_cache)
         .layout(match redis.layout {
             config::Layout::Packed => Layout::Packed,
-            config::Layout::Open => Layout::Open(open_layout(policies)),
+            config::Layout::Open => Layout::Open(open_layout(policies, keys)),
         });
     Ok((connection(redis).timeout(store.timeout), options))
 }
 
-/// How the keys of `policies` are named in the open layout.
-pub fn open_layout(policies: &[Policy]) -> OpenLayout {
+/// How the keys of `policies`, whose buckets are named by `keys`, are named in the open layout.
+pub fn open_layout(policies: &[Policy], keys: &KeyRules) -> OpenLayout {
     let mut layout = OpenLayout::new();
+    let mut literal = BTreeMap::new();
+    if keys.literal {
+        let keys = *keys;
+        layout = layout.hashing(move |label, value| keys.hash(label, value));
+        literal = literal_characters(policies);
+    }
     // What routes join has the buckets of its origins, which are here themselves.
     for policy in policies.iter().filter(|policy| !policy.is_joined()) {
         for limit in &policy.limits {
@@ -73,11 +83,13 @@ pub fn open_layout(policies: &[Policy]) -> OpenLayout {
             };
             let bands = limit.shapes().iter();
             let bands = bands.map(|band| (band.quota.family(), band_name(band).to_owned()));
+            let scope = bucket_scope(&policy.name, &limit.name);
             let open = OpenLimit {
                 template: template.pieces().iter().map(piece).collect(),
                 bands: bands.collect(),
+                literal: literal.remove(&scope).unwrap_or_default(),
             };
-            layout = layout.limit(&bucket_scope(&policy.name, &limit.name), open);
+            layout = layout.limit(&scope, open);
         }
     }
     layout

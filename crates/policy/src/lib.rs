@@ -32,6 +32,7 @@ pub mod group;
 pub mod guard;
 pub mod import;
 pub mod limit;
+pub mod literal;
 mod lookup;
 pub mod mask;
 pub mod matching;

@@ -54,7 +54,8 @@ pub struct Limit {
     /// How requests wait that do not fit; absent where they are refused.
     pub waiting: Option<Waiting>,
     /// For how long the first refusal closes it to whoever was refused; absent where it closes
-    /// nothing. Its quota is a [block](Quota::block).
+    /// nothing. Its quota is a [block](Quota::block), of a limit in shadow mode a
+    /// [shadow block](Quota::shadow_block).
     pub block: Option<Band>,
     /// Whether charges may be given back.
     pub refundable: bool,
@@ -84,6 +85,21 @@ impl Limit {
         self.shadowed |= self.mode == Mode::Enforce;
         self.mode = Mode::Shadow;
         self.waiting = None;
+        self.keep_block_apart();
+    }
+
+    /// Counts the block of a limit in shadow mode apart from the enforced one.
+    pub(crate) fn keep_block_apart(&mut self) {
+        self.block = self.block.take().map(|block| self.in_its_mode(block));
+    }
+
+    /// Returns `block` as this limit is asked for it.
+    pub(crate) fn in_its_mode(&self, block: Band) -> Band {
+        let shadow = Quota::shadow_block(block.quota.period_us());
+        match (self.mode, shadow) {
+            (Mode::Shadow, Ok(quota)) => Band { quota, ..block },
+            _ => block,
+        }
     }
 
     /// Returns true if no later limit of a policy with [`Evaluate::First`] applies where this one does:

@@ -110,7 +110,8 @@ impl Policy {
     ///
     /// Where one of them makes requests wait, charges of all can be given back: who waits for one
     /// limit has been charged by every other already, and may go before it passes.
-    pub fn new(name: String, evaluate: Evaluate, limits: Vec<Limit>) -> Self {
+    pub fn new(name: String, evaluate: Evaluate, mut limits: Vec<Limit>) -> Self {
+        limits.iter_mut().for_each(Limit::keep_block_apart);
         let hidden = told::hidden();
         let matcher = Matcher::new(&name, &limits, &hidden);
         let respond = Respond::default();

@@ -2,7 +2,8 @@
 //! lie in several slots, and no step sees them all.
 //!
 //! Such a block is only asked at first. Where its limit turns out to refuse, it is charged by itself:
-//! a take of one, which does nothing where it is in force already.
+//! a take of one, which does nothing where it is in force already. So is every block of a limit in shadow
+//! mode, which is charged only if the request passes, and no step sees that either.
 
 use crate::lane::Answer;
 use crate::plan::Group;
@@ -16,7 +17,7 @@ use tidegate_core::{Mode, Op, Outcome, StoreError, Wait};
 /// Where a block is: the number of its group, and its own among the asks of that.
 pub(crate) type Place = (usize, usize);
 
-/// The enforced blocks of which something of the limit is taken in another group.
+/// The blocks of which something of the limit is taken in another group, and all of shadow limits.
 pub(crate) fn find(groups: &[Group]) -> SmallVec<[Place; 2]> {
     let mut places = SmallVec::new();
     for (nth, group) in groups.iter().enumerate() {
@@ -24,8 +25,7 @@ pub(crate) fn find(groups: &[Group]) -> SmallVec<[Place; 2]> {
             let others = groups.iter().enumerate().filter(|(other, _)| *other != nth);
             let mut asks = others.flat_map(|(_, other)| &other.request.asks);
             if ask.op == RequestOp::Engine(Op::Block)
-                && ask.mode == Mode::Enforce
-                && asks.any(|other| is_charge_of(other, ask.limit))
+                && (ask.mode == Mode::Shadow || asks.any(|other| is_charge_of(other, ask)))
             {
                 places.push((nth, i));
             }
@@ -34,12 +34,13 @@ pub(crate) fn find(groups: &[Group]) -> SmallVec<[Place; 2]> {
     places
 }
 
-fn is_charge_of(ask: &OwnedAsk, limit: u16) -> bool {
+/// Whether `ask` takes something of the limit of a block.
+fn is_charge_of(ask: &OwnedAsk, block: &OwnedAsk) -> bool {
     let is_charge = matches!(
         ask.op,
         RequestOp::Engine(Op::Take(_) | Op::Force(_) | Op::Debit(1..))
     );
-    is_charge && ask.limit == limit && ask.mode == Mode::Enforce
+    is_charge && ask.limit == block.limit && ask.mode == block.mode
 }
 
 /// The request of the group numbered `group`, in which blocks that are apart are only asked.
@@ -53,18 +54,27 @@ pub(crate) fn only_ask(request: &Request, group: usize, apart: &[Place]) -> Requ
     request
 }
 
-/// Charges the blocks that are apart and whose limits refuse; they answer as they are then.
+/// Charges the blocks that are apart and whose limits refuse, of shadow limits where the request has
+/// `passed`; they answer as they are then.
 pub(crate) async fn charge(
     shared: &Arc<Shared>,
     parts: &mut [Part],
-    apart: &[Place],
+    (apart, passed): (&[Place], bool),
     options: AskOptions,
 ) -> Result<(), StoreError> {
     for (nth, i) in apart {
-        let Some((slot, request)) = to_charge(parts, (*nth, *i)) else {
+        let Some((slot, request)) = to_charge(parts, (*nth, *i), passed) else {
             continue;
         };
-        let answer = shared.send(slot, request, options)?.answer().await?;
+        let answer = match shared.send(slot, request, options) {
+            Ok(pending) => pending.answer().await,
+            Err(error) => Err(error),
+        };
+        let answer = match answer {
+            // No limit in shadow mode changes the answer, not even by failing.
+            Err(_) if passed => continue,
+            answer => answer?,
+        };
         let part = parts.get_mut(*nth);
         let charged = part.and_then(|part| part.answer.as_mut().ok());
         if let (Some(taken), Some(Answer { reply, .. })) = (answer.reply.outcomes.first(), charged)
@@ -78,9 +88,12 @@ pub(crate) async fn charge(
 }
 
 /// What charges the block at a place, if it is to be charged.
-fn to_charge(parts: &[Part], (nth, i): Place) -> Option<(u16, Request)> {
+fn to_charge(parts: &[Part], (nth, i): Place, passed: bool) -> Option<(u16, Request)> {
     let part = parts.get(nth)?;
     let ask = part.group.request.asks.get(i)?;
+    if (ask.mode == Mode::Shadow) != passed {
+        return None;
+    }
     let answer = part.answer.as_ref().ok()?;
     if !answer.reply.outcomes.get(i)?.is_allowed() {
         return None;
@@ -88,7 +101,7 @@ fn to_charge(parts: &[Part], (nth, i): Place) -> Option<(u16, Request)> {
     let waits = parts.iter().flat_map(Part::asks).filter_map(|it| {
         let (other, answer, nth) = it;
         let outcome = answer.reply.outcomes.get(nth)?;
-        is_charge_of(other, ask.limit).then_some(outcome.wait)
+        is_charge_of(other, ask).then_some(outcome.wait)
     });
     let longest = waits.max()?;
     if longest.is_none() || longest.is_never() {

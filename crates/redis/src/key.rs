@@ -63,10 +63,10 @@ impl Naming {
     /// The key of `bucket` under `quota`.
     pub(crate) fn key(&self, bucket: &[u8], quota: &Quota) -> Key {
         match &*self.open.load() {
-            None => self.packed(bucket),
+            None => self.tagged(bucket),
             Some(open) => open
                 .key(&self.prefix, bucket, quota)
-                .unwrap_or_else(|| OpenKey::packed(&self.packed(bucket)).write()),
+                .unwrap_or_else(|| OpenKey::packed(&self.tagged(&open.hashed(bucket))).write()),
         }
     }
 
@@ -86,6 +86,13 @@ impl Naming {
 
     /// The key of `bucket` in the packed layout.
     pub(crate) fn packed(&self, bucket: &[u8]) -> Key {
+        match &*self.open.load() {
+            None => self.tagged(bucket),
+            Some(open) => self.tagged(&open.hashed(bucket)),
+        }
+    }
+
+    fn tagged(&self, bucket: &[u8]) -> Key {
         let mut key = Key::new();
         key.extend_from_slice(&self.prefix);
         let (limit, subject) = split(bucket);

@@ -75,9 +75,11 @@ async fn decide(shared: &Arc<Shared>, groups: Groups) -> Result<Reply, (StoreErr
     }
     let error = match take_error(&mut parts) {
         Some(error) => Some(error),
-        None => apart::charge(shared, &mut parts, &apart, options)
-            .await
-            .err(),
+        None => {
+            let passed = Verdict::of(&parts).passed;
+            let charged = apart::charge(shared, &mut parts, (&apart, passed), options);
+            charged.await.err()
+        }
     };
     if let Some(error) = error {
         let refunds = Verdict::nothing_passes().refunds(&parts);

@@ -5,6 +5,9 @@ use super::{Algorithm, Align, Quota, QuotaError};
 /// No band that anybody names is called so: names have no `#`.
 const LABEL: &str = "#block";
 
+/// Nor this one. It is another band, so that enforcing a limit starts with nobody blocked.
+const SHADOW_LABEL: &str = "#shadow-block";
+
 const OPENED_BY_A_REFUSAL: Algorithm = Algorithm::FixedWindow(Align::FirstRequest);
 
 impl Quota {
@@ -32,16 +35,29 @@ impl Quota {
     /// # Ok::<(), tidegate_core::QuotaError>(())
     /// ```
     pub fn block(length_us: u64) -> Result<Self, QuotaError> {
+        Self::block_named(LABEL, length_us)
+    }
+
+    /// The same for a limit in shadow mode: what would have been a block. No enforced limit reads it.
+    pub fn shadow_block(length_us: u64) -> Result<Self, QuotaError> {
+        Self::block_named(SHADOW_LABEL, length_us)
+    }
+
+    fn block_named(label: &str, length_us: u64) -> Result<Self, QuotaError> {
         Self::new(1, length_us)
             .algorithm(OPENED_BY_A_REFUSAL)
-            .label(LABEL)
+            .label(label)
             .build()
     }
 
-    /// Whether it is a [block](Self::block), and not one of a limit's own bands.
+    /// Whether it is a [block](Self::block) of either mode, and not one of a limit's own bands.
     pub fn is_block(&self) -> bool {
+        let is_named = |label| {
+            let block = Self::block_named(label, self.period_us());
+            block.is_ok_and(|block| block.id == self.id)
+        };
         self.algorithm == OPENED_BY_A_REFUSAL
             && self.amount == 1
-            && Self::block(self.period_us()).is_ok_and(|block| block.id == self.id)
+            && (is_named(LABEL) || is_named(SHADOW_LABEL))
     }
 }

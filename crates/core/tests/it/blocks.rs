@@ -45,6 +45,8 @@ fn a_block_is_a_band_of_its_own_whatever_its_length() {
     assert!(block.is_block() && block.is_narrow());
     let fixed = Algorithm::FixedWindow(Align::FirstRequest);
     let named = Quota::new(1, LENGTH_US).algorithm(fixed).label("block");
+    let watched = Quota::shadow_block(LENGTH_US).unwrap();
+    assert!(watched.is_block() && watched.id() != block.id());
     for other in [named.build().unwrap(), window(1)] {
         assert_ne!(other.id(), block.id());
         assert!(!other.is_block());
@@ -88,6 +90,33 @@ fn each_limit_that_refuses_is_blocked_and_no_other() {
         .collect();
     let whole = Wait::from_micros(LENGTH_US);
     assert_eq!(waits, [whole, Wait::NONE, whole]);
+}
+
+/// Another limit refuses the request, so that a limit in shadow mode is not charged: neither is its
+/// block.
+#[test]
+fn a_shadow_blocks_only_where_the_request_passes() {
+    let (full, block) = (window(1), Quota::shadow_block(LENGTH_US).unwrap());
+    let shadow = |op, quota| Ask {
+        mode: Mode::Shadow,
+        ..ask(quota, op, 0)
+    };
+    let watched = [shadow(Op::Take(1), &full), shadow(Op::Block, &block)];
+    let refusing = Ask {
+        limit: 1,
+        ..ask(&full, Op::Take(1), 0)
+    };
+    let mut buckets = [&full, &block, &full].map(Bucket::new);
+    for place in [0, 2] {
+        decide(&[refusing], &[place], &mut buckets);
+    }
+    let [take, closed] = watched;
+    let (passed, outcomes) = decide(&[take, closed, refusing], &[0, 1, 2], &mut buckets);
+    assert!(!passed && outcomes[1].is_allowed());
+    let (passed, outcomes) = decide(&watched, &[0, 1], &mut buckets);
+    assert!(passed);
+    assert_eq!(outcomes[1].wait.as_micros(), Some(LENGTH_US));
+    assert_eq!(used(&buckets[1]), 1);
 }
 
 /// Two descriptors may meet the same limit with the same subject.

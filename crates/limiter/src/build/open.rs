@@ -6,8 +6,9 @@ use crate::error::BuildError;
 use crate::limiter::Limiter;
 use crate::naming::Naming;
 use tidegate_core::{Clock, StoreError};
-use tidegate_policy::Policy;
 use tidegate_policy::config::{LocalShare, StoreSettings};
+use tidegate_policy::matching::KeyRules;
+use tidegate_policy::{Config, Policy};
 
 /// A store that was opened, whether or not it is there.
 struct Opened<C> {
@@ -68,9 +69,11 @@ impl<C: Clock + Clone + 'static> Builder<C> {
         match self.store_settings() {
             Some(store) if !store.target.is_memory() => {
                 let policies = self.config.as_ref().map_or(&[][..], |it| &it.policies);
+                let keys = self.config.as_ref().map(Config::key_rules);
+                let named = (policies, keys.unwrap_or_default());
                 let share = self.told.local_share.unwrap_or(store.local_share);
                 let is_listed = self.is_listed || share == LocalShare::Auto;
-                open_shared(store, policies, is_listed).await
+                open_shared(store, named, is_listed).await
             }
             _ => Ok(Opened {
                 store: AnyStore::Memory(memory(self.clock.clone(), self.keys())?),
@@ -90,17 +93,17 @@ impl<C: Clock + Clone + 'static> Builder<C> {
     }
 }
 
-/// Opens the store across the network that `store` names, for buckets of `policies`; those who share it
-/// hear of this instance where it `is_listed`.
+/// Opens the store across the network that `store` names, for buckets of `policies` that `keys` name;
+/// those who share it hear of this instance where it `is_listed`.
 #[cfg(feature = "redis")]
 async fn open_shared<C>(
     store: &StoreSettings,
-    policies: &[Policy],
+    (policies, keys): (&[Policy], KeyRules),
     is_listed: bool,
 ) -> Result<Opened<C>, BuildError> {
     use crate::redis::{self, RedisStore};
 
-    let (settings, options) = redis::settings(store, policies)?;
+    let (settings, options) = redis::settings(store, policies, &keys)?;
     let started = RedisStore::start(settings, options);
     let store = started.map_err(|error| BuildError::Unreachable {
         source: error.into(),
@@ -110,7 +113,9 @@ async fn open_shared<C>(
         store.list_instance();
     }
     let renamed = store.clone();
-    let rename = move |policies: &[Policy]| renamed.rename(redis::open_layout(policies));
+    let rename = move |policies: &[Policy], keys: &KeyRules| {
+        renamed.rename(redis::open_layout(policies, keys));
+    };
     Ok(Opened {
         late: late.map(StoreError::from),
         naming: Some(Naming::new(rename)),
@@ -123,7 +128,7 @@ async fn open_shared<C>(
 #[expect(clippy::unused_async, reason = "with the feature, it waits")]
 async fn open_shared<C>(
     store: &StoreSettings,
-    _policies: &[Policy],
+    _named: (&[Policy], KeyRules),
     _is_listed: bool,
 ) -> Result<Opened<C>, BuildError> {
     Err(BuildError::Store {

@@ -166,7 +166,9 @@ impl<'m> Bands<'m> {
                 && let Some(Some(block)) = outcomes.next()
                 && !block.is_allowed()
             {
-                self.block(met, first, &block, |outcome| counts(nth, limit, outcome));
+                self.block(met, first, &block, |outcome| {
+                    limit.mode == Mode::Enforce && counts(nth, limit, outcome)
+                });
             }
         }
         if !scene.meeting.watching.is_empty() {

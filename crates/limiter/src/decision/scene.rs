@@ -5,7 +5,7 @@ use crate::planning::Planned;
 use crate::purpose::Purpose;
 use crate::rules::Rules;
 use std::sync::Arc;
-use tidegate_core::{Mode, Quota};
+use tidegate_core::Quota;
 use tidegate_policy::matching::{Meeting, Met};
 use tidegate_policy::plan::Answer;
 use tidegate_policy::{Band, Limit, Policy};
@@ -76,9 +76,6 @@ impl<'a> Scene<'a> {
     pub(crate) fn block(&self, met: &Met) -> Option<&'a Quota> {
         let limit = self.policy.limits.get(met.limit)?;
         let own = limit.block.as_ref()?;
-        if limit.mode != Mode::Enforce {
-            return None;
-        }
         match met.planned {
             Answer::NotAsked | Answer::UnknownBand => {
                 (!limit.bands.is_empty()).then_some(&own.quota)

@@ -122,6 +122,31 @@ policies:
 }
 
 #[test]
+fn requests_during_what_would_be_a_block_were_not_counted() {
+    for text in [
+        "mode: shadow\npolicies: [{ name: api, limits: [{ name: all, rate: 1/s, block: 5m }] }]",
+        "policies: [{ name: api, limits: [{ name: all, rate: 1/s, block: 5m, mode: shadow }] }]",
+    ] {
+        let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
+        let limiter = Limiter::builder().clock(clock.clone()).yaml(text);
+        let limiter = limiter.unwrap().build().unwrap();
+        let check = || limiter.check_now(&Request::new()).unwrap();
+        assert_eq!(would(&check()), []);
+        for (after_s, left_s) in [(0, 300), (2, 298), (297, 1)] {
+            clock.advance_micros(after_s * 1_000_000);
+            let decision = check();
+            assert_eq!(would(&decision), [("all", Reason::LimitBlocked)]);
+            assert!(!decision.is_blocked());
+            let refusal = decision.shadow_refusals().next().unwrap();
+            let left = Duration::from_secs(left_s);
+            assert_eq!(refusal.retry_after(), Some(left), "{text}");
+        }
+        clock.advance_micros(1_000_000);
+        assert_eq!(would(&check()), [], "it is over");
+    }
+}
+
+#[test]
 fn nobody_is_blocked_and_nothing_is_written_that_would_block_later() {
     let text = "policies: [{ name: api, limits: [{ name: all, rate: 1/h, block: 5m }] }]";
     let shadow = limiter(text);

@@ -1,6 +1,6 @@
 use crate::runtime;
 use std::time::Duration;
-use tidegate::redis::{self, Options, RedisStore};
+use tidegate::redis::{self, KeyRules, Options, RedisStore};
 use tidegate::{
     AnyStore, BuildError, KeyPart, LimitSpec, Limiter, LocalShare, NoEnvironment, Request, Store,
     StoreSettings,
@@ -39,7 +39,7 @@ fn limits_in_code_had_no_way_into_redis_and_now_share_their_buckets_there() {
 fn a_store_opened_by_hand_needs_no_crate_but_this() {
     let server = Server::start();
     let store = StoreSettings::from_url(&server.url()).expect("a URL");
-    let (settings, _) = redis::settings(&store, &[]).expect("it is Redis");
+    let (settings, _) = redis::settings(&store, &[], &KeyRules::default()).expect("it is Redis");
     runtime().block_on(async {
         let settings = settings.timeout(Duration::from_secs(10));
         let store = RedisStore::connect(settings, Options::default().prefix("shop:"));
@@ -56,7 +56,7 @@ fn a_store_opened_by_hand_needs_no_crate_but_this() {
 
 #[test]
 fn memory_is_not_redis_and_that_is_what_is_said() {
-    let error = redis::settings(&StoreSettings::default(), &[]).unwrap_err();
+    let error = redis::settings(&StoreSettings::default(), &[], &KeyRules::default()).unwrap_err();
     assert!(matches!(error, BuildError::Store { .. }));
     let said = "the store `memory` is in this process, and not in Redis";
     assert_eq!(error.to_string(), said);

@@ -149,7 +149,7 @@ policies:
       - { name: window, key: attr:project, rate: 5/min, algorithm: fixed-window }
 ";
     let config = Config::parse(text, "test", &NoEnvironment).unwrap();
-    let layout = tidegate::redis::open_layout(&config.policies);
+    let layout = tidegate::redis::open_layout(&config.policies, &config.key_rules());
     let subjects = [
         "ip:192.0.2.1",
         "user:ann,route:r%2F1",

@@ -34,7 +34,7 @@ pub struct KeyRules {
     pub secret: Option<[u8; 32]>,
     /// Keeps secrets and values of up to 256 bytes as they are sent, in the names of buckets whose keys
     /// have a template (`store.key_names`): another system knows them by these names. They are shown as
-    /// hashes all the same.
+    /// hashes all the same, and stand as hashes in keys that no template names ([`hash`](Self::hash)).
     pub literal: bool,
 }
 
@@ -98,6 +98,18 @@ pub(crate) fn part_label(part: &KeyPart) -> String {
 }
 
 // === impl KeyRules ===
+
+impl KeyRules {
+    /// Returns the hash that stands for a value after `label` wherever names are not literal; `None`
+    /// where the value itself does.
+    pub fn hash(&self, label: &str, value: &str) -> Option<String> {
+        (is_secret_name(label) || value.len() > VALUE_BYTES_MAX).then(|| {
+            let mut hash = String::new();
+            push_fingerprint(&mut hash, label, value, self.secret.as_ref());
+            hash
+        })
+    }
+}
 
 impl fmt::Debug for KeyRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -220,7 +220,8 @@ impl Limit {
             (None, _) | (_, Some(0)) => Ok(None),
             (Some(own), None) => Ok(Some(own.clone())),
             (Some(_), Some(length_us)) => {
-                Band::blocking(Duration::from_micros(length_us)).map(Some)
+                let block = Band::blocking(Duration::from_micros(length_us));
+                block.map(|block| Some(self.in_its_mode(block)))
             }
         }
     }

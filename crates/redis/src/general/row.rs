@@ -252,9 +252,8 @@ fn row(request: &Request, i: usize, ask: &OwnedAsk) -> Row {
 /// of their limit and one more. 0 where no refusal does: there is no block, or what is asked of the
 /// limit can never pass.
 fn blocked(request: &Request, ask: &OwnedAsk) -> u64 {
-    let of_limit = |(_, other): &(usize, &OwnedAsk)| {
-        other.limit == ask.limit && other.mode == Mode::Enforce && ask.mode == Mode::Enforce
-    };
+    let of_limit =
+        |(_, other): &(usize, &OwnedAsk)| other.limit == ask.limit && other.mode == ask.mode;
     let is_block = |ask: &OwnedAsk| ask.op == RequestOp::Engine(Op::Block);
     if !request.asks.iter().any(is_block) {
         return 0;

@@ -16,9 +16,11 @@
 //! | `tokens` | token buckets in two hashes |
 //! | `window` | fixed windows of whole seconds |
 //! | `call` | what the open script is told beside the program |
+//! | `literal` | values as clients send them, and hashes in their place |
 
 mod call;
 mod key;
+mod literal;
 mod template;
 mod text;
 mod tokens;
@@ -37,6 +39,8 @@ pub(crate) use window::{Rounding, receipt};
 use crate::request::Key;
 use foldhash::quality::RandomState;
 use hashbrown::HashMap;
+use literal::Hashing;
+use std::borrow::Cow;
 use template::{Subject, Whose};
 use tidegate_core::{Algorithm, BandId, Quota};
 
@@ -75,6 +79,7 @@ pub enum Layout {
 ///             Piece::Band,
 ///         ],
 ///         bands: vec![(quota.id(), "10-per-second".to_owned())],
+///         ..OpenLimit::default()
 ///     },
 /// );
 /// let (name, field) = layout.name(b"api-limits/rule-1/ip:192.168.1.100", &quota).unwrap();
@@ -87,6 +92,8 @@ pub struct OpenLayout {
     limits: HashMap<Box<[u8]>, OpenLimit, RandomState>,
     /// How buckets are kept whose limit is not known.
     unknown: TokenFields,
+    /// Hashes values in names that no template makes.
+    hashing: Option<Hashing>,
 }
 
 /// How the keys of one limit are named.
@@ -100,6 +107,10 @@ pub struct OpenLimit {
     /// number. Where other numbers begin with new buckets, the name ends with `~` and
     /// [`Quota::reset_number`] in eight hexadecimal digits.
     pub bands: Vec<(BandId, String)>,
+    /// Characters that stand for themselves in the values of names, where they are escaped in the names
+    /// of buckets; but for a `#` at the beginning, which begins a hash. None by default. Whoever
+    /// names some sees to it that no two buckets share a key by them.
+    pub literal: String,
 }
 
 /// The fields of a token bucket's hash, beside the one of ours.
@@ -134,6 +145,26 @@ impl OpenLayout {
         }
     }
 
+    /// Hashes values in all names that no template makes, packed ones above all: those of which `hash`,
+    /// by their labels, returns a hash.
+    pub fn hashing(
+        self,
+        hash: impl Fn(&str, &str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            hashing: Some(Hashing::new(hash)),
+            ..self
+        }
+    }
+
+    /// The name of a bucket as packed keys have it.
+    pub(crate) fn hashed<'b>(&self, bucket: &'b [u8]) -> Cow<'b, [u8]> {
+        match &self.hashing {
+            Some(hashing) => hashing.apply(bucket),
+            None => Cow::Borrowed(bucket),
+        }
+    }
+
     /// The name of a bucket's key and, if the key is a hash for many, its field there. `None` where
     /// the limit is not known, or buckets of this quota have no open form and are packed.
     pub fn name(&self, bucket: &[u8], quota: &Quota) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
@@ -156,8 +187,7 @@ impl OpenLayout {
         if quota.scales() {
             return None;
         }
-        let whose = Whose::of(bucket);
-        let limit = self.limits.get(whose.policy_and_limit());
+        let limit = self.limits.get(Whose::of(bucket).policy_and_limit());
         let form = match quota.algorithm() {
             Algorithm::TokenBucket => match self.fields(limit) {
                 TokenFields::Millis => Form::Millis,
@@ -169,7 +199,13 @@ impl OpenLayout {
                 return None;
             }
         };
-        let subject = Subject::of(&whose);
+        let bucket = match limit {
+            Some(_) => Cow::Borrowed(bucket),
+            None => self.hashed(bucket),
+        };
+        let whose = Whose::of(&bucket);
+        let literal = limit.map_or("", |limit| &limit.literal);
+        let subject = Subject::of(&whose, literal);
         let band = band(limit, quota);
         let mut name = Vec::with_capacity(64);
         let mut field = Vec::new();

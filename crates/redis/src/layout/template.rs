@@ -1,6 +1,8 @@
 //! The name of a key, piece by piece, from the name of its bucket: `policy/limit/part,part`, each
 //! part a label and a value.
 
+use super::literal::push_unescaped;
+
 /// Names longer than this stand as a hash, so that nobody can fill the store with names.
 const NAME_BYTES_MAX: usize = 512;
 
@@ -92,14 +94,15 @@ impl<'a> Whose<'a> {
 
 /// The subject; one that nobody's policy makes stands as a hash.
 pub(super) enum Subject<'a> {
-    Parts(&'a [u8]),
+    /// Its text, and the characters that stand for themselves in its values.
+    Parts(&'a [u8], &'a str),
     Hash(&'a [u8]),
 }
 
 impl<'a> Subject<'a> {
-    pub(super) fn of(whose: &Whose<'a>) -> Self {
+    pub(super) fn of(whose: &Whose<'a>, literal: &'a str) -> Self {
         if is_plain(whose.subject) {
-            Self::Parts(whose.subject)
+            Self::Parts(whose.subject, literal)
         } else {
             Self::Hash(whose.subject)
         }
@@ -107,14 +110,14 @@ impl<'a> Subject<'a> {
 
     fn push(&self, name: &mut Vec<u8>) {
         match self {
-            Self::Parts(subject) => name.extend_from_slice(subject),
+            Self::Parts(subject, _) => name.extend_from_slice(subject),
             Self::Hash(subject) => push_hash(name, subject),
         }
     }
 
     /// The values of all parts, joined by `:`.
     pub(super) fn push_key(&self, name: &mut Vec<u8>) {
-        let Self::Parts(subject) = self else {
+        let Self::Parts(subject, literal) = self else {
             return self.push(name);
         };
         // A comma within a value is escaped.
@@ -122,12 +125,12 @@ impl<'a> Subject<'a> {
             if i > 0 {
                 name.push(b':');
             }
-            push_value(name, part);
+            push_value(name, part, literal);
         }
     }
 
     fn push_part(&self, name: &mut Vec<u8>, label: &[u8]) {
-        let Self::Parts(subject) = self else {
+        let Self::Parts(subject, literal) = self else {
             return self.push(name);
         };
         let mut parts = subject.split(|byte| *byte == b',');
@@ -136,18 +139,22 @@ impl<'a> Subject<'a> {
             matches!(rest.and_then(<[u8]>::first), Some(b':' | b'~'))
         };
         if let Some(part) = parts.find(is_it) {
-            push_value(name, part);
+            push_value(name, part, literal);
         }
     }
 }
 
 /// Appends the value of a part, or what stands in for one that is absent, with its `~`. Nobody can
-/// pose as one whose identity is absent.
-fn push_value(name: &mut Vec<u8>, part: &[u8]) {
+/// pose as one whose identity is absent, or as a hash.
+fn push_value(name: &mut Vec<u8>, part: &[u8], literal: &str) {
     let end = part.iter().position(|byte| matches!(byte, b':' | b'~'));
     let value = match end.and_then(|end| part.split_at_checked(end)) {
         Some((_, [b':', b'~', rest @ ..])) => {
             name.extend_from_slice(b"%7E");
+            rest
+        }
+        Some((_, [b':', b'%', b'2', b'3', rest @ ..])) => {
+            name.extend_from_slice(b"%23");
             rest
         }
         Some((_, [b':', value @ ..])) => value,
@@ -155,7 +162,7 @@ fn push_value(name: &mut Vec<u8>, part: &[u8]) {
         // One bucket for all has a label and no value.
         None => part,
     };
-    name.extend_from_slice(value);
+    push_unescaped(name, value, |byte| literal.as_bytes().contains(&byte));
 }
 
 /// A brace would steer the slot in a Cluster. No name that policies make is like this.

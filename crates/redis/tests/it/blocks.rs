@@ -1,7 +1,7 @@
 //! Blocks in a store that remembers refusals, batches requests and spreads them over slots.
 
 use crate::world::{self, own_prefix, runtime};
-use tidegate_core::{Ask, Op, Outcome, Quota, Reply, Store};
+use tidegate_core::{Ask, Mode, Op, Outcome, Quota, Reply, Store};
 use tidegate_redis::{Layout, OpenLayout, Options, RedisStore, Settings, Tag};
 
 const HOUR_US: u64 = 3_600_000_000;
@@ -160,4 +160,53 @@ fn each_limit_blocks(options: Options) {
             assert!(kept.expect("an answer").is_none(), "{name}");
         }
     });
+}
+
+/// No slot knows whether the request passes in the others: what would be a block is kept once all have
+/// answered, and only then.
+#[test]
+fn on_a_cluster_what_would_be_a_block_is_kept_where_the_request_passes() {
+    let block = Quota::shadow_block(HOUR_US).expect("it can be");
+    for (nth, layout) in (0..).zip([Layout::Packed, Layout::Open(OpenLayout::new())]) {
+        let cluster = world::cluster(world::shared_cluster());
+        let store = store(cluster, Options::default().layout(layout));
+        for enforced in [2, 3] {
+            let passes = Quota::new(enforced, HOUR_US).refundable(true).build();
+            let (passes, watched) = (passes.expect("it can be"), quota());
+            let names: Vec<String> = (0..4)
+                .map(|limit| format!("api/{limit}/s-{nth}-{enforced}-{limit}"))
+                .collect();
+            let mut all: Vec<Ask<'_>> = Vec::new();
+            for (limit, name) in (1..).zip(&names) {
+                let shadow = asks(name.as_bytes(), (&watched, &block), 1);
+                all.extend(shadow.map(|ask| Ask {
+                    mode: Mode::Shadow,
+                    limit,
+                    ..ask
+                }));
+            }
+            all.push(Ask::take(b"api/all/everybody", &passes, 1));
+            runtime().block_on(async {
+                for _ in 0..2 {
+                    assert!(decide(&store, &all).await.passed);
+                }
+                let third = decide(&store, &all).await;
+                let is_kept = enforced > 2;
+                assert_eq!(third.passed, is_kept);
+                for (ask, outcome) in all.iter().zip(third.outcomes.iter()) {
+                    if ask.op == Op::Block {
+                        assert_eq!(outcome.is_allowed(), !is_kept);
+                        let kept = store.inspect(ask.bucket, &block).await;
+                        assert_eq!(kept.expect("an answer").is_some(), is_kept);
+                    }
+                }
+                assert!(
+                    store
+                        .reset(b"api/all/everybody", &passes)
+                        .await
+                        .expect("an answer")
+                );
+            });
+        }
+    }
 }

@@ -84,7 +84,13 @@ pub(crate) fn add(
         .map(|(quota, label)| (quota.id(), (*label).to_owned()))
         .collect();
     let template = pieces(template);
-    layout.limit(name, OpenLimit { template, bands })
+    let literal = String::new();
+    let limit = OpenLimit {
+        template,
+        bands,
+        literal,
+    };
+    layout.limit(name, limit)
 }
 
 fn pieces(template: &str) -> Vec<Piece> {

@@ -20,8 +20,8 @@ pub(super) fn redis(config: &Config) -> Result<&RedisSettings, Failure> {
 
 /// How to reach it, and how buckets are kept there.
 pub(super) fn settings(config: &Config) -> Result<(Settings, Options), Failure> {
-    let (settings, options) =
-        settings_of(&config.store, &config.policies).map_err(Failure::input)?;
+    let (settings, options) = settings_of(&config.store, &config.policies, &config.key_rules())
+        .map_err(Failure::input)?;
     // Whoever looks once has no use for a remembered "no".
     Ok((settings, options.deny_cache(0)))
 }

@@ -6,7 +6,7 @@
 use super::{Change, Channel, Shelf, Shelved, Trouble, Version, WriteError};
 use futures_util::future::BoxFuture;
 use std::time::Duration;
-use tidegate::redis::{CallError, Connection};
+use tidegate::redis::{CallError, Connection, KeyRules};
 use tidegate_policy::config::StoreSettings;
 use tidegate_redis::{Changed, Class};
 
@@ -25,7 +25,8 @@ impl RedisShelf {
         key: &str,
         time_max: Duration,
     ) -> Result<Self, String> {
-        let (settings, _) = tidegate::redis::settings(store, &[]).map_err(|it| it.to_string())?;
+        let (settings, _) = tidegate::redis::settings(store, &[], &KeyRules::default())
+            .map_err(|it| it.to_string())?;
         let settings = settings.connections(1).timeout(time_max);
         let connection = Connection::start(settings, Vec::new()).map_err(|it| it.to_string())?;
         Ok(Self {

@@ -50,25 +50,30 @@ async fn counters_by_api_key_were_ignored_for_their_names_were_hashes() {
         .replacen("store:", "store:\n  timeout: 10s", 1);
 
     let nanos = format!("{}000000000", seconds(&server));
-    let key = "fluxgate:api:per-key:k-123:default";
     let fields = ["tokens", "40", "last_refill_nanos", &nanos];
-    server
-        .command(&[&["HSET", key], &fields[..]].concat())
-        .done();
-    let remaining = async |text: String| {
-        let limiter = Operated::by(text).limiter().await;
-        let request = Request::new().api_key("k-123");
+    let api_keys = ["k-123", "k:1=2+3/4,5"];
+    for api_key in api_keys {
+        let key = format!("fluxgate:api:per-key:{api_key}:default");
+        server
+            .command(&[&["HSET", &key], &fields[..]].concat())
+            .done();
+    }
+    let remaining = async |text: &str, api_key: &str| {
+        let limiter = Operated::by(text.to_owned()).limiter().await;
+        let request = Request::new().api_key(api_key);
         let decision = limiter.check(&request).await.unwrap();
         assert_eq!(decision.decided_by().as_str(), "store");
         let binding = decision.binding().unwrap();
-        assert!(!binding.key().contains("k-123"), "{}", binding.key());
+        assert!(binding.key().starts_with("api-key:#"), "{}", binding.key());
         binding.remaining()
     };
-    // One comes back every 36 seconds.
-    let left = remaining(text.clone()).await;
-    assert!((39..=45).contains(&left), "{left}");
     let hashed = text.replace("key_names: literal", "key_names: hashed");
-    assert_eq!(remaining(hashed).await, 99);
+    for api_key in api_keys {
+        // One comes back every 36 seconds.
+        let left = remaining(&text, api_key).await;
+        assert!((39..=45).contains(&left), "{api_key}: {left}");
+        assert_eq!(remaining(&hashed, api_key).await, 99);
+    }
 }
 
 #[tokio::test]

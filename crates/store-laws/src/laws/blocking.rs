@@ -124,8 +124,44 @@ pub fn law_16_a_refused_force_blocks(subject: &impl Subject) {
     assert_eq!(it.kept(), kept, "the block refuses, and it is not forced");
 }
 
-/// Not who looks, tests, gives back, is only watched, or asks for more than there can ever be; and
-/// nobody is blocked by a limit that is not theirs.
+/// A limit in shadow mode blocks itself alone: while its block lasts, it would refuse, and is not
+/// charged, and every request passes. No enforced limit reads that block.
+pub fn law_16_a_shadow_blocks_itself_alone(subject: &impl Subject) {
+    for (name, quota) in every_kind() {
+        let it = Blocked {
+            block: Quota::shadow_block(LENGTH_US).expect("it can be represented"),
+            ..Blocked::new(subject, &format!("watch {name}"), quota)
+        };
+        let watch = |op| {
+            let shadow = it.asks(op).map(|ask| Ask {
+                mode: Mode::Shadow,
+                ..ask
+            });
+            let reply = subject.decide(&shadow);
+            assert!(reply.passed, "{name}");
+            block_wait_us(&reply)
+        };
+        assert_eq!(watch(Op::Take(3)), Some(0), "{name}");
+        for op in [Op::Look, Op::Test(1), Op::Take(4)] {
+            assert_eq!(watch(op), Some(0), "{name} {op:?}");
+            assert!(!it.is_blocked(), "{name} {op:?}");
+        }
+        let kept = it.kept();
+        assert_eq!(watch(Op::Take(1)), Some(LENGTH_US), "{name}");
+        assert_eq!(it.kept(), kept, "{name}: a refusal charges nothing else");
+        subject.advance_micros(LENGTH_US - 1);
+        assert_eq!(watch(Op::Take(1)), Some(1), "{name}: not prolonged");
+        assert!(it.kept().is_none(), "{name}: it has room, and is closed");
+        let enforced = Blocked {
+            block: block(),
+            ..it
+        };
+        assert!(enforced.decide(Op::Take(1)).passed, "{name}");
+    }
+}
+
+/// Not who looks, tests, gives back, or asks for more than there can ever be; and nobody is blocked by
+/// a limit that is not theirs.
 pub fn law_16_nothing_else_blocks(subject: &impl Subject) {
     for (name, quota) in every_kind() {
         let it = Blocked::new(subject, &format!("free {name}"), quota);
@@ -141,14 +177,6 @@ pub fn law_16_nothing_else_blocks(subject: &impl Subject) {
         ] {
             it.decide(op);
             assert!(!it.is_blocked(), "{name} {op:?}");
-        }
-        for op in [Op::Take(1), Op::Force(1)] {
-            let shadow = it.asks(op).map(|ask| Ask {
-                mode: Mode::Shadow,
-                ..ask
-            });
-            assert!(subject.decide(&shadow).passed, "{name} {op:?}");
-            assert!(!it.is_blocked(), "{name} {op:?}: only watched");
         }
         let [take, block] = it.asks(Op::Take(1));
         for block in [

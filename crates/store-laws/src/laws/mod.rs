@@ -38,7 +38,8 @@ mod unknown;
 
 pub use against_the_model::{law_4_nothing_lost, law_4_nothing_lost_but_for};
 pub use blocking::{
-    law_16_a_refused_force_blocks, law_16_a_reset_lifts_the_block, law_16_blocks_as_the_model_does,
+    law_16_a_refused_force_blocks, law_16_a_reset_lifts_the_block,
+    law_16_a_shadow_blocks_itself_alone, law_16_blocks_as_the_model_does,
     law_16_blocks_as_the_model_does_but_for, law_16_nothing_else_blocks,
     law_16_the_first_refusal_blocks,
 };
@@ -130,6 +131,7 @@ macro_rules! store_laws {
             law_15_a_test_takes_nothing
             law_16_a_refused_force_blocks
             law_16_a_reset_lifts_the_block
+            law_16_a_shadow_blocks_itself_alone
             law_16_blocks_as_the_model_does
             law_16_nothing_else_blocks
             law_16_the_first_refusal_blocks

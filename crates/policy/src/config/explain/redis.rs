@@ -188,6 +188,7 @@ pub(super) fn keys(
     limit: &Limit,
 ) -> String {
     let is_literal = limit.template.is_some() && config.has_literal_keys();
+    let hashed = subject_of(&limit.key, |part| sample(part).to_owned());
     let subject = subject_of(&limit.key, |part| match sample(part) {
         HASH if is_literal => "value".to_owned(),
         sample => sample.to_owned(),
@@ -195,8 +196,8 @@ pub(super) fn keys(
     let (policy, name) = (&policy.name, &limit.name);
     let prefix = &redis.prefix;
     let packed = match redis.tag {
-        Tag::Subject => format!("`{prefix}{{{subject}}}{policy}/{name}`"),
-        Tag::Policy => format!("`{prefix}{{{policy}}}{name}/{subject}`"),
+        Tag::Subject => format!("`{prefix}{{{hashed}}}{policy}/{name}`"),
+        Tag::Policy => format!("`{prefix}{{{policy}}}{name}/{hashed}`"),
     };
     let Some(template) = &limit.template else {
         return format!("Key in Redis: {packed}.");

@@ -93,7 +93,7 @@ fn key_names(found: &Found, notes: &mut Notes) {
     });
     let place = by_api_key.map(|rule| &rule.place).or_else(|| live(found));
     if let Some(place) = place {
-        let text = "names of keys in Redis contain API keys as they are sent, as there, so that existing counters continue, but not those of API keys with characters other than letters, digits and `.` `_` `~` `-`, which are escaped; write `key_names: hashed` in `store` to have hashes instead, and counters that start from zero";
+        let text = "names of keys in Redis contain API keys as they are sent, as there, so that existing counters continue, but not those of API keys with `%`, braces, blanks or characters beyond ASCII, or with `~` or `#` at the beginning, which are escaped; write `key_names: hashed` in `store` to have hashes instead, and counters that start from zero";
         notes.add((&place.0, place.1), text);
     }
 }

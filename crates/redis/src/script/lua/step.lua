@@ -35,7 +35,8 @@ end
 
 -- Anything else. What is given back is given back first, and in any case; what is returned, last, and
 -- only if it is taken. `passed`: all enforced asks have room; `taken`: at least all that are not
--- forced have; `refusing`: limits that refuse and have a block, which is charged last of all.
+-- forced have; `refusing`: limits that refuse and have a block, which is charged last of all. Those in
+-- shadow mode have negative numbers there, and are charged where the request passes.
 local function decide(asks)
   local passed, taken, failed, gives, refusing = true, true, nil, false, nil
   for i = 1, #asks do
@@ -56,17 +57,18 @@ local function decide(asks)
     local ask = asks[i]
     local need = ask[6]
     if need > 0 and need > room[at_key[ask[1]] + ask[3]] then
+      local op, limit = ask[2], ask[8]
       if ask[5] > 0 then
         failed = failed or {}
         failed[ask[5]] = true
+        limit = -limit
       else
-        local op = ask[2]
         passed = false
         if op ~= FORCE then taken = false end
-        if ask[8] > 0 and op ~= BLOCK then
-          refusing = refusing or {}
-          refusing[ask[8]] = true
-        end
+      end
+      if limit ~= 0 and op ~= BLOCK then
+        refusing = refusing or {}
+        refusing[limit] = true
       end
     end
   end
@@ -96,7 +98,9 @@ local function decide(asks)
   if refusing then
     for i = 1, #asks do
       local ask = asks[i]
-      if ask[2] == BLOCK and refusing[ask[8]] then
+      local limit = ask[8]
+      if ask[5] > 0 then limit = passed and -limit end
+      if ask[2] == BLOCK and refusing[limit] then
         local p = at_key[ask[1]] + ask[3]
         -- One that is in force is not prolonged.
         if ask[7] <= room[p] then charge(p, ask[4], ask[7]) end

@@ -111,7 +111,9 @@ fn by_hash(limit: &Limit, bucket: &str, identities: &[Identity]) -> Option<Strin
         .zip(subject.split(','))
         .map(|(part, text)| {
             let given = value_of(identities, part).and_then(|value| hash(&value));
-            match (text.split_once(":#"), given) {
+            // With literal names, the digits themselves stand in the place of a hash.
+            let separator = if part.is_secret() { ":" } else { ":#" };
+            match (text.split_once(separator), given) {
                 (Some((label, _)), Some(hash)) => {
                     is_changed = true;
                     format!("{label}:#{hash}")

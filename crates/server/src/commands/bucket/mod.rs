@@ -71,7 +71,7 @@ pub(crate) struct Named {
     band: Option<String>,
     /// The rate, where it comes from a plan.
     planned: Option<Planned>,
-    /// Whether its name has a secret as clients send it, so that no hash finds it.
+    /// Whether its name has a secret as clients send it, so that a hash finds only its block.
     is_literal: bool,
 }
 
@@ -181,7 +181,7 @@ impl Named {
     /// Returns the failure for a bucket of which the store keeps nothing.
     pub(crate) fn not_found(&self) -> Failure {
         let literal = if self.is_literal {
-            "; with `key_names: literal`, its hash does not find it"
+            "; with `key_names: literal`, its hash finds only a block"
         } else {
             ""
         };

@@ -123,7 +123,9 @@ fn subject(policy: &Policy, limit: &Limit, template: &Template, key: &str) -> Op
             subject: &subject,
             band: names.band,
         };
-        (template.render(&of) == key).then_some(subject)
+        // A literal value may have commas, which are escaped in a subject.
+        let plain = |text: &str| text.replace("%2C", ",");
+        (plain(&template.render(&of)) == plain(key)).then_some(subject)
     })
 }
 
@@ -253,6 +255,7 @@ fn assemble(labels: &[String], found: &[Found<'_>]) -> Option<String> {
 
 /// A label and a value, as they stand in a subject.
 fn part(label: &str, value: &str) -> String {
+    let value = &value.replace(',', "%2C");
     match (label, value.strip_prefix("%7E")) {
         ("global", _) => label.to_owned(),
         (label, Some(rest)) => format!("{label}:~{rest}"),

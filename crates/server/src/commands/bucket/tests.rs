@@ -400,8 +400,27 @@ fn a_hash_was_said_to_find_a_bucket_whose_name_has_the_secret_itself() {
         named.not_found().to_string()
     };
     let literal = "layout: open, key_names: literal";
-    let hint = "with `key_names: literal`, its hash does not find it";
+    let hint = "with `key_names: literal`, its hash finds only a block";
     assert!(not_found(literal, "per-key").contains(hint));
     assert!(!not_found(literal, "per-user").contains(hint));
     assert!(!not_found("layout: open", "per-key").contains(hint));
+}
+
+#[test]
+fn with_literal_names_a_hash_finds_what_is_stored_under_it() {
+    let digits = "0123456789abcdef0123456789abcdef";
+    let mut config = config("layout: open, key_names: literal");
+    let words = ["--limit", "per-key", "--key", digits];
+    let named = Named::find(&mut config, &args(&words)).unwrap();
+    assert_eq!(named.bucket, format!("api/per-key/api-key:{digits}"));
+    assert_eq!(named.others, [format!("api/per-key/api-key:#{digits}")]);
+}
+
+#[test]
+fn a_key_with_a_literal_value_is_read_back() {
+    let template = "template: 'fluxgate:{policy}:{limit}:{key}:{band}'";
+    let store = format!("layout: open, key_names: literal, {template}");
+    let key = "fluxgate:api:per-key:a:b=c+d/e,f%7B:default";
+    let named = Named::find(&mut config(&store), &args(&[key])).unwrap();
+    assert_eq!(named.bucket, "api/per-key/api-key:a%3Ab%3Dc%2Bd%2Fe%2Cf%7B");
 }

@@ -83,26 +83,12 @@ if sub(ARGV[1], 1, 2) == '\0\0' then
               if fresh > last then last = fresh end
             end
           elseif not records[mine] then
-            if length ~= 14 and length ~= 21 and (class[mine][5] or
-                length < 28 or length > 147 or length % 7 ~= 0) then
+            if length ~= 14 and (class[mine][5] or
+                length ~= 35 and (length < 28 or length > 140 or length % 14 ~= 0)) then
               bases[k] = false
               break
             end
-            local state = sub(value, p + 16, p + 29)
-            if length % 14 == 7 and length ~= 35 and not class[mine][5] then
-              -- The mark may tell of longer ticks; see `adapt.lua`.
-              local mark = unpack('<I7', value, to - 6)
-              local code = (mark - mark % 524288) / 524288 % 4
-              if code == 3 then bases[k] = false break end
-              if code > 0 then
-                local moment, part = unpack('<I7I7', state)
-                if part > 0 then moment = moment + 1 end
-                moment = moment * (code == 1 and 1000 or 1000000)
-                if moment > END then moment = END end
-                state = pack('<I7I7', moment, 0)
-              end
-            end
-            records[mine] = sub(value, p, p + 12) .. '\14\0\0' .. state
+            records[mine] = sub(value, p, p + 12) .. '\14\0\0' .. sub(value, p + 16, p + 29)
             if length > 14 then wide[place + mine] = sub(value, p, to) end
           end
           p = to + 1
@@ -134,13 +120,13 @@ if sub(ARGV[1], 1, 2) == '\0\0' then
           else
             room[p], starts[p] = band[2] - b, a
           end
-        elseif fresh <= now or a < now and (b < band[3] or a + 1 < now) then
+        elseif fresh <= now or a < now then
           room[p] = band[2]
-        elseif a - now > band[4] or b >= band[3] and a + 1 - now > band[4] then
+        elseif a - now > band[4] then
           room[p], settled[k], settled_at[p] = 0, from, true
         else
-          -- A fraction may have been left by a quota with a larger drain: it is less than a tick.
-          if b > band[3] then b = band[3] end
+          -- A fraction may have been left by a quota with a larger drain.
+          if b >= band[3] then b = band[3] - 1 end
           room[p] = band[2] - (a - now) * band[3] - b
         end
       end
@@ -292,7 +278,6 @@ end
 --
 --   I2 quotas  I2 classes  I2 shapes  I2 runs
 --   quota:     B kind  I6 id  I7 full  I7 over  I7 pace  I7 more  I7 tick
---              and, where the kind has 16 more, I7 mark  I7 whole
 --   class:     I2 length, then I2 quota for each            the places of a key
 --   keys:      I2 class for each key, unless there is one class alone
 --   shape:     I2 keys  B simple  I2 asks, then for each ask
@@ -311,9 +296,7 @@ local TOKENS, TOKENS_REFUNDABLE, FIXED, SLIDING, LOG, TOKENS_LENT = 1, 2, 3, 4, 
 
 -- A quota: 1 kind, 2 id, 3 full (the room of a bucket as good as new), 4 over (how far below empty a
 -- forced charge may go), 5 drain or period, 6 ahead_max, aligned or part, 7 tick, 8 the most room
--- that a charge can begin with, 9 the present tick; 14 whether it lends; 16 the mark that its records
--- end with, if they do, and what that says: 17 the leading bits of the whole and 18 what to multiply
--- them by, 21 the parts of a tick; and if it scales, 19 and 20 the same of the whole rounded up.
+-- that a charge can begin with, 9 the present tick; 14 whether it lends.
 --
 -- Room is counted in what a charge takes: units of debt for a token bucket, units of cost else.
 local quotas = {}
@@ -323,11 +306,6 @@ local has_lent = false
 for i = 1, quota_count do
   local kind, id, full, over, pace, more, tick
   kind, id, full, over, pace, more, tick, pos = unpack('<I1I6I7I7I7I7I7', program, pos)
-  local mark, whole
-  if kind >= 16 then
-    kind = kind - 16
-    mark, whole, pos = unpack('<I7I7', program, pos)
-  end
   local lends = kind == TOKENS_LENT
   if lends then kind, has_lent = TOKENS_REFUNDABLE, true end
   local most, present = full, now
@@ -339,20 +317,7 @@ for i = 1, quota_count do
   end
   has[kind] = true
   quotas[i] = {kind, id, full, over, pace, more, tick, most, present}
-  local q = quotas[i]
-  q[21] = 0
-  if lends then q[14] = true end
-  if mark then
-    q[16], q[21] = mark, mark % 524288
-    local of = (mark - q[21]) / 2097152
-    of = of - of % 1
-    local shift = of % 32
-    q[17], q[18] = (of - shift) / 32, 2 ^ shift
-    if whole > 0 then
-      shift = whole % 32
-      q[19], q[20] = (whole - shift) / 32, 2 ^ shift
-    end
-  end
+  if lends then quotas[i][14] = true end
 end
 
 -- Classes: the quotas under a key.
@@ -435,10 +400,7 @@ local function count_credit(p, ticks)
 end
 
 local function enter_tokens(p, q, at, fraction)
-  local drain = q[5]
-  -- A fraction may have been left by a quota with a larger drain: it is less than a tick.
-  if fraction >= drain then at, fraction = at + 1, 0 end
-  local ahead = at - q[9]
+  local ahead, drain = at - q[9], q[5]
   if ahead < 0 then
     room[p] = q[3]
   elseif ahead > q[6] then
@@ -448,6 +410,8 @@ local function enter_tokens(p, q, at, fraction)
       count_credit(p, at - q[9] - (q[3] - q[3] % drain) / drain + 1)
     end
   else
+    -- A fraction may have been left by a quota with a larger drain.
+    if fraction >= drain then fraction = drain - 1 end
     room[p] = q[3] - ahead * drain - fraction
   end
 end
@@ -910,120 +874,13 @@ if has_lent then
   end
 end
 
--- A state that was written under other numbers; see core's `adapt`.
---
--- A record that cannot be read without knowing by which numbers it was written ends with a mark:
---   what parts of a tick are counted in (19 bits), the number of the tick (2), and of the whole that
---   shares are of, how many bits follow the leading ones (5), and those (26)
-
-local TICKS = {1, 1000, 1000000}
-
--- The leading bits of the whole, what to multiply them by, the tick and its parts.
-local function read_mark(mark)
-  local parts = mark % 524288
-  mark = (mark - parts) / 524288
-  local code = mark % 4
-  mark = (mark - code) / 4
-  local shift = mark % 32
-  return (mark - shift) / 32, 2 ^ shift, TICKS[code + 1], parts
-end
-
--- What was used, as the same share of the quota's own whole, rounded up.
-local function same_share(q, used, of, power)
-  local part = (used + -used % power) / power
-  while part > 67108864 do
-    part = (part + part % 2) / 2
-    of = (of - of % 2) / 2
-  end
-  if of < 1 then of = 1 end
-  part = part * q[19]
-  part = (part + -part % of) / of * q[20]
-  if part > END then part = END end
-  return part
-end
-
--- Whether what was used of such a whole has to be scaled.
-local function is_scaled(q, of, power)
-  return q[19] and of > 0 and of * power ~= q[17] * q[18]
-end
-
--- At and fraction of a token bucket that ends with this mark, and whether its credits still count; nil
--- where there is no such mark.
-local function adapt_tokens(q, at, fraction, mark)
-  local of, power, tick, parts = 0, 1, 1, 0
-  if mark then of, power, tick, parts = read_mark(mark) end
-  if not tick then return nil end
-  local last = at
-  if fraction > 0 then last = at + 1 end
-  if is_scaled(q, of, power) or q[19] and of > 0 and tick ~= q[7] then
-    local owed = last - (now - now % tick) / tick
-    if owed < 0 then owed = 0 end
-    at = q[9] + same_share(q, owed, of, power)
-  elseif tick > q[7] then
-    at = last * (tick / q[7])
-  elseif tick < q[7] then
-    local ratio = q[7] / tick
-    at = (last + -last % ratio) / ratio
-  elseif parts ~= q[21] then
-    return last, 0, true
-  else
-    return at, fraction, true
-  end
-  if at > END then at = END end
-  return at, 0, false
-end
-
--- What was counted in a window that ends with this mark.
-local function adapt_count(q, used, mark)
-  local of, power = read_mark(mark)
-  if is_scaled(q, of, power) then return same_share(q, used, of, power) end
-  return used
-end
-
--- Sliding windows that were so long, as windows of the quota's own length. What was counted in one
--- counts as if it had been at its end, or now if that has not come.
-local function adapt_sliding(q, index, current, previous, from)
-  local to = q[5] * q[7]
-  if from ~= to then
-    local start = index * from
-    if start > END then start = END end
-    local latest, before = start, start - 1
-    if now > start then latest = now end
-    if start + from - 1 < latest then latest = start + from - 1 end
-    if before < 0 then before = 0 end
-    latest = (latest - latest % to) / to
-    before = (before - before % to) / to
-    index = (now - now % to) / to
-    local newest = before
-    if current > 0 then newest = latest end
-    if newest > index then index = newest end
-    local here, there = 0, 0
-    if latest == index then here = current elseif latest == index - 1 then there = current end
-    if before == index then
-      here = here + previous
-    elseif before == index - 1 then
-      there = there + previous
-    end
-    current, previous = here, there
-  end
-  -- A count that a larger amount left; all products are to stay exact.
-  local most = (4503599627370495 - 4503599627370495 % q[5]) / q[5]
-  if current > most then current = most end
-  if previous > most then previous = most end
-  return index, current, previous
-end
-
 -- The packed layout: one string per key, a version and then a record for each band.
 --
 --   B version = 1, then records: I7 fresh  I6 id  I3 length, then the payload of that length
 --   token bucket: I7 at  I7 fraction; if refundable, I7 since  I7 credited too; if it lends, then up
 --                 to eight lows, earliest first: I7 instant  I7 ticks
---   fixed window: I7 start  I7 used
---   sliding window: I7 index  I7 current  I7 previous  I7 period
+--   fixed window: I7 start  I7 used                sliding window: I7 index  I7 current  I7 previous
 --   log:          I7 units, then runs, oldest first: I7 stamp  I7 units
---
--- Token buckets whose ticks are longer than a microsecond, and all that scale, end with a mark, I7; see
--- `adapt.lua`. A refundable one then has a low at least: of 0 and 0 if it has none.
 --
 -- A record that is fresh by now counts as absent. One that is not in the key's class, or not touched,
 -- stays as it is.
@@ -1031,52 +888,33 @@ end
 -- Fills a place from a payload; false if the payload cannot be one of this kind.
 local function enter(p, q, value, pos, length, is_fresh)
   local kind = q[1]
-  local mark
   if kind == SLIDING then
-    if length ~= 21 and length ~= 28 and length ~= 35 then return false end
+    if length ~= 21 then return false end
   elseif kind == LOG then
     if length % 14 ~= 7 then return false end
-  elseif length ~= 14 and length ~= 21 and
-      (kind == FIXED or length < 28 or length > 147 or length % 7 ~= 0) then
+  elseif length ~= 14 and (kind == FIXED or
+      length ~= 35 and (length < 28 or length > 140 or length % 14 ~= 0)) then
     return false
   end
-  if kind == SLIDING and length == 35 or
-      kind < SLIDING and length % 14 == 7 and length ~= 35 then
-    mark = unpack('<I7', value, pos + length - 7)
-    local _, _, tick = read_mark(mark)
-    if not tick then return false end
-  end
-  local period = kind == SLIDING and q[5] * q[7]
-  if period and length > 21 then period = unpack('<I7', value, pos + 21) end
-  if period == 0 then return false end
   if is_fresh then
     clear(p, q)
-  elseif kind <= TOKENS_REFUNDABLE then
-    local at, fraction = unpack('<I7I7', value, pos)
-    local known = true
-    if mark or q[7] > 1 then at, fraction, known = adapt_tokens(q, at, fraction, mark) end
-    if kind == TOKENS_REFUNDABLE then
-      if mark then length = length - 7 end
-      if not known or length < 28 or length == 35 then
-        -- What was credited before is not known. (Earlier versions kept three other numbers here.)
-        s1[p], s2[p], length = now, 0, 28
-      else
-        s1[p], s2[p] = unpack('<I7I7', value, pos + 14)
-        if mark and length == 42 and unpack('<I7', value, pos + 28) == 0 then length = 28 end
-      end
-      if q[14] then enter_lows(p, value, pos, length) end
+  elseif kind == TOKENS then
+    enter_tokens(p, q, unpack('<I7I7', value, pos))
+  elseif kind == TOKENS_REFUNDABLE then
+    local at, fraction
+    if length == 28 or length > 35 then
+      at, fraction, s1[p], s2[p] = unpack('<I7I7I7I7', value, pos)
+    else
+      at, fraction = unpack('<I7I7', value, pos)
+      -- What was credited before is not known. (Earlier versions kept three other numbers here.)
+      s1[p], s2[p], length = now, 0, 28
     end
+    if q[14] then enter_lows(p, value, pos, length) end
     enter_tokens(p, q, at, fraction)
   elseif kind == FIXED then
-    local start, used = unpack('<I7I7', value, pos)
-    if mark then used = adapt_count(q, used, mark) end
-    enter_fixed(p, q, start, used)
+    enter_fixed(p, q, unpack('<I7I7', value, pos))
   elseif kind == SLIDING then
-    local index, current, previous = unpack('<I7I7I7', value, pos)
-    if mark then
-      current, previous = adapt_count(q, current, mark), adapt_count(q, previous, mark)
-    end
-    enter_sliding(p, q, adapt_sliding(q, index, current, previous, period))
+    enter_sliding(p, q, unpack('<I7I7I7', value, pos))
   else
     local units = unpack('<I7', value, pos)
     enter_log(p, q, value, units, pos + 7, pos + length - 1)
@@ -1152,20 +990,16 @@ local function push(parts, count, p, q)
   end
   local fresh, a, b, c = leave(p, q)
   if fresh <= now then return count, 0 end
-  local rest = ''
-  if q[14] then rest = pack_lows(p) end
-  if q[16] then
-    if kind == TOKENS_REFUNDABLE and rest == '' then rest = pack('<I7I7', 0, 0) end
-    rest = rest .. pack('<I7', q[16])
-  end
-  if kind == TOKENS_REFUNDABLE then
-    a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28 + #rest, a, b, s1[p], s2[p])
+  if q[14] then
+    local lows = pack_lows(p)
+    a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28 + #lows, a, b, s1[p], s2[p]) .. lows
+  elseif kind == TOKENS_REFUNDABLE then
+    a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28, a, b, s1[p], s2[p])
   elseif kind == SLIDING then
-    a = pack('<I7I6I3I7I7I7I7', fresh, q[2], 28 + #rest, a, b, c, q[5] * q[7])
+    a = pack('<I7I6I3I7I7I7', fresh, q[2], 21, a, b, c)
   else
-    a = pack('<I7I6I3I7I7', fresh, q[2], 14 + #rest, a, b)
+    a = pack('<I7I6I3I7I7', fresh, q[2], 14, a, b)
   end
-  if rest ~= '' then a = a .. rest end
   parts[count + 1] = a
   return count + 1, fresh
 end

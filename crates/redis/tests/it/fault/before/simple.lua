@@ -29,22 +29,8 @@ local function search(value, id)
     if to > size then return false end
     if record == id then
       -- It may remember what giving back needs, which is of no use here.
-      if length < 14 or length > 147 or length % 7 ~= 0 then return false end
-      local code = 0
-      if length % 14 == 7 and length ~= 35 then
-        -- The mark may tell of longer ticks.
-        local mark = unpack('<I7', value, to - 6)
-        code = (mark - mark % 524288) / 524288 % 4
-        if code == 3 then return false end
-      end
-      if not at and fresh > now then
-        at, fraction = unpack('<I7I7', value, from + 16)
-        if code > 0 then
-          if fraction > 0 then at = at + 1 end
-          at, fraction = at * (code == 1 and 1000 or 1000000), 0
-          if at > 9007199254740992 then at = 9007199254740992 end
-        end
-      end
+      if length ~= 35 and (length < 14 or length > 140 or length % 14 ~= 0) then return false end
+      if not at and fresh > now then at, fraction = unpack('<I7I7', value, from + 16) end
     elseif fresh > now then
       others = (others or '') .. string.sub(value, from, to)
       if fresh > last then last = fresh end
@@ -74,13 +60,12 @@ while place <= #program do
     end
     if ours then
       local owed, fits, write = 0, 0, false
-      -- A fraction may have been left by a quota with a larger drain: it is less than a tick.
-      if at and fraction >= drain then at, fraction = at + 1, 0 end
       if at and at >= now then
         if at - now > ahead then
           -- The clock went back or the quota was cut: used up as of now, and no longer.
           owed, write = brim, true
         else
+          if fraction >= drain then fraction = drain - 1 end
           owed = (at - now) * drain + fraction
         end
       end

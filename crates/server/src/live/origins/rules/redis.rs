@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use std::sync::Arc;
 use std::time::Duration;
-use tidegate::redis::{CallError, Connection};
+use tidegate::redis::{CallError, Connection, KeyRules};
 use tidegate_policy::import::{RuleSetRecord, fluxgate_rule_sets};
 use tidegate_policy::source::{RuleSets, digest};
 
@@ -51,7 +51,7 @@ impl RuleSetSource {
         time_max: Duration,
         every: Duration,
     ) -> Result<Self, String> {
-        let settings = tidegate::redis::settings(&rule_sets.redis, &[]);
+        let settings = tidegate::redis::settings(&rule_sets.redis, &[], &KeyRules::default());
         let (settings, _) = settings.map_err(|it| it.to_string())?;
         let settings = settings.connections(1).timeout(time_max);
         let connection = Connection::start(settings, Vec::new()).map_err(|it| it.to_string())?;

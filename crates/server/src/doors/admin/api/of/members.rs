@@ -11,7 +11,7 @@ use crate::doors::admin::api::route::BASE;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tidegate::redis::settings;
+use tidegate::redis::{KeyRules, settings};
 use tidegate::{AnyStore, Config};
 use tidegate_policy::config::{RedisSettings, StoreSettings, StoreTarget, duration};
 use tidegate_policy::guard::Origin;
@@ -279,7 +279,7 @@ async fn reach(store: &StoreSettings, redis: &RedisSettings) -> Result<Connectio
         target: StoreTarget::Redis(Box::new(redis.clone())),
         ..store.clone()
     };
-    let (settings, _) = settings(&store, &[]).map_err(away)?;
+    let (settings, _) = settings(&store, &[], &KeyRules::default()).map_err(away)?;
     let settings = settings.client_name("tidegate-admin");
     let connection = Connection::start(settings, Vec::new()).map_err(away)?;
     let reached = tokio::time::timeout(REACH_TIME, connection.connected()).await;

@@ -1,0 +1,154 @@
+//! Characters of values that stand in the keys of a template as clients send them
+//! (`store.key_names: literal`), so that no two buckets share a key by them.
+
+use crate::group::subject_of;
+use crate::limit::Limit;
+use crate::matching::bucket_scope;
+use crate::template::{KeyOf, Piece, band_name};
+use crate::{KeyPart, Policy};
+use std::collections::BTreeMap;
+use tidegate_core::OnChange;
+
+/// Stands for any value. No template has it.
+const VALUE: char = '\0';
+
+/// All keys of one band of a limit: what stands before the first value, and behind the last.
+struct Keys {
+    scope: String,
+    before: String,
+    /// `None` where it varies.
+    behind: Option<String>,
+}
+
+/// Returns the characters for each limit that has a template, by the names of its policy and itself as
+/// [`bucket_scope`] has them: with values of one part, all visible ones but `%`, `{` and `}`; with
+/// several, not those that separate them; none of a descriptor, nor where the keys of another limit or
+/// band could look the same by them. A `#` or `~` at the beginning of a value is no matter of these.
+pub fn literal_characters(policies: &[Policy]) -> BTreeMap<String, String> {
+    let mut characters = BTreeMap::new();
+    let mut all = Vec::new();
+    for policy in policies.iter().filter(|policy| !policy.is_joined()) {
+        for limit in &policy.limits {
+            if limit.template.is_some() {
+                let scope = bucket_scope(&policy.name, &limit.name);
+                all.extend(keys(&policy.name, limit, &scope));
+                characters.insert(scope, characters_of(limit));
+            }
+        }
+    }
+    all.sort_by(|one, other| one.before.cmp(&other.before));
+    for (nth, one) in all.iter().enumerate() {
+        let others = all.iter().skip(nth.saturating_add(1));
+        let alike = others.take_while(|other| other.before.starts_with(&one.before));
+        for other in alike.filter(|other| one.may_end_as(other)) {
+            characters.insert(one.scope.clone(), String::new());
+            characters.insert(other.scope.clone(), String::new());
+        }
+    }
+    characters
+}
+
+impl Keys {
+    fn may_end_as(&self, other: &Self) -> bool {
+        match (&self.behind, &other.behind) {
+            (Some(one), Some(other)) => one.ends_with(other) || other.ends_with(one),
+            _ => true,
+        }
+    }
+}
+
+fn keys(policy: &str, limit: &Limit, scope: &str) -> Vec<Keys> {
+    let subject = subject_of(&limit.key, |_| VALUE.to_string());
+    let bands = limit.shapes().iter().filter_map(|band| {
+        let name = limit.template.as_ref()?.render(&KeyOf {
+            policy,
+            limit: &limit.name,
+            subject: &subject,
+            band: band_name(band),
+        });
+        let (before, rest) = name.split_once(VALUE).unwrap_or((&name, &name));
+        let behind = rest.rsplit_once(VALUE).map_or(rest, |(_, behind)| behind);
+        let varies = limit.on_change() == OnChange::Reset;
+        Some(Keys {
+            scope: scope.to_owned(),
+            before: before.to_owned(),
+            behind: (!varies).then(|| behind.to_owned()),
+        })
+    });
+    bands.collect()
+}
+
+fn characters_of(limit: &Limit) -> String {
+    if limit.key.contains(&KeyPart::Descriptor) {
+        return String::new();
+    }
+    let pieces = limit.template.as_ref().map_or(&[][..], |it| it.pieces());
+    let separates = |c: char| {
+        let in_text = |piece: &Piece| matches!(piece, Piece::Text(text) if text.contains(c));
+        matches!(c, ':' | ',') || pieces.iter().any(in_text)
+    };
+    let values = limit.key.iter().filter(|part| **part != KeyPart::Global);
+    let is_one = values.count() == 1;
+    ('!'..='~')
+        .filter(|c| !matches!(c, '%' | '{' | '}') && (is_one || !separates(*c)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::literal_characters;
+    use crate::Config;
+    use crate::config::NoEnvironment;
+
+    /// The characters of each of these limits, in the order of their names.
+    fn of(limits: &str) -> Vec<String> {
+        let text = format!(
+            "
+store: {{ url: 'redis://127.0.0.1', layout: open, key_names: literal }}
+policies: [{{ name: api, limits: [{limits}] }}]"
+        );
+        let config = Config::parse(&text, "x", &NoEnvironment);
+        let config = config.unwrap_or_else(|errors| panic!("{errors}"));
+        literal_characters(&config.policies).into_values().collect()
+    }
+
+    #[test]
+    fn one_value_has_all_that_cannot_steer_a_slot_or_begin_an_escape() {
+        let template = "template: 'fluxgate:{policy}:{limit}:{key}:{band}'";
+        let found = of(&format!(
+            "{{ name: a, key: api-key, rate: 1/s, {template} }}, {{ name: b, key: api-key, {template},
+             bands: [{{ rate: 1/s, label: s }}, {{ rate: 9/h, label: h }}] }}"
+        ));
+        for characters in found {
+            assert_eq!(characters.len(), 94 - 3);
+            assert!(!characters.contains(['%', '{', '}']));
+        }
+    }
+
+    #[test]
+    fn several_values_lack_what_separates_them() {
+        let [characters] =
+            &of("{ name: a, key: [api-key, user], rate: 1/s, template: 'x:{api-key}/{user}' }")[..]
+        else {
+            panic!("one limit");
+        };
+        assert!(!characters.contains([':', ',', '/', '%', '{', '}']));
+        assert!(characters.contains('=') && characters.contains('+'));
+    }
+
+    #[test]
+    fn limits_whose_keys_could_look_the_same_have_none() {
+        for limits in [
+            // The key `b:c` of the first, and `c` of the second.
+            "{ name: a, key: api-key, rate: 1/s, template: 'x:{key}' },
+             { name: b, key: ip, rate: 1/s, template: 'x:b:{key}' }",
+            "{ name: a, key: api-key, rate: 1/s, template: 'x:{key}' },
+             { name: b, key: user, rate: 1/s, template: 'x:{key}:b' }",
+        ] {
+            assert_eq!(of(limits), ["", ""], "{limits}");
+        }
+        let apart = "{ name: a, key: api-key, rate: 1/s, template: 'x:{key}:a' },
+             { name: b, key: api-key, rate: 1/s, template: 'x:{key}:b' }";
+        assert!(of(apart).iter().all(|characters| characters.contains(':')));
+    }
+}
