@@ -315,7 +315,7 @@ mod tests {
         for amount in [1, 2, 3, 100, 999_999, 1_000_003, 1_000_000_007, 1 << 40] {
             for on_change in [OnChange::Keep, OnChange::Scale] {
                 for algorithm in Algorithm::ALL {
-                    let spec = Quota::new(amount, 86_400_000_000).algorithm(*algorithm);
+                    let spec = Quota::new(amount, 86_400_000_000).algorithm(algorithm);
                     let Ok(quota) = spec.on_change(on_change).build() else {
                         continue;
                     };
