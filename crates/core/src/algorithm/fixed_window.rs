@@ -1,6 +1,6 @@
 //! Fixed window: a counter that starts again each period.
 
-use super::{Meter, Reading};
+use super::{Bucket, Meter, Reading};
 use crate::quota::{Basis, same_share};
 use crate::{Algorithm, Align, Outcome, Quota, Receipt, Timestamp, Wait};
 
@@ -84,13 +84,16 @@ impl FixedWindow {
     }
 
     /// Reads the state, and the basis that follows it.
-    pub(super) fn decode(mut numbers: impl ExactSizeIterator<Item = u64>) -> Option<(Self, Basis)> {
+    pub(super) fn decode(
+        mut numbers: impl ExactSizeIterator<Item = u64>,
+    ) -> Option<(Bucket, Basis)> {
         if !matches!(numbers.len(), 2 | 3) {
             return None;
         }
         let (start, used) = (numbers.next()?, numbers.next()?);
         let start = if used == 0 { 0 } else { start };
-        Some((Self { start, used }, Basis::decode(numbers.next(), 0)?))
+        let window = Bucket::Fixed(Self { start, used });
+        Some((window, Basis::decode(numbers.next(), 0)?))
     }
 }
 

@@ -5,8 +5,8 @@
 //! the period that it falls into, so that it is never over, at most one part late, and holds a
 //! bounded number of entries however large the amount.
 
-use super::{Meter, Reading};
-use crate::quota::WINDOW_PARTS;
+use super::{Bucket, Meter, Reading};
+use crate::quota::{Basis, WINDOW_PARTS};
 use crate::{Algorithm, Quota, Receipt, Timestamp, Wait};
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
@@ -76,8 +76,10 @@ impl Log {
         }
     }
 
-    /// Reads the state.
-    pub(super) fn decode(mut numbers: impl ExactSizeIterator<Item = u64>) -> Option<Self> {
+    /// Reads the state, which needs no basis.
+    pub(super) fn decode(
+        mut numbers: impl ExactSizeIterator<Item = u64>,
+    ) -> Option<(Bucket, Basis)> {
         if numbers.len().is_multiple_of(2) {
             return None;
         }
@@ -86,7 +88,7 @@ impl Log {
             let (stamp, units) = (numbers.next()?, numbers.next()?);
             Some(Run { stamp, units })
         });
-        Some(Self::from_runs(runs))
+        Some((Bucket::Log(Self::from_runs(runs)), Basis::PLAIN))
     }
 
     pub(super) fn heap_bytes(&self) -> usize {

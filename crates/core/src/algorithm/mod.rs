@@ -223,17 +223,9 @@ impl Bucket {
     ) -> Option<Self> {
         let (bucket, basis) = match quota.algorithm() {
             Algorithm::TokenBucket => Lent::decode(numbers, quota, now)?,
-            Algorithm::FixedWindow(_) => {
-                let (window, basis) = FixedWindow::decode(numbers)?;
-                (Self::Fixed(window), basis)
-            }
-            Algorithm::SlidingWindow => {
-                let (window, basis) = SlidingWindow::decode(numbers, quota)?;
-                (Self::Sliding(window), basis)
-            }
-            Algorithm::SlidingLog | Algorithm::BucketedWindow => {
-                (Self::Log(Log::decode(numbers)?), quota.basis())
-            }
+            Algorithm::FixedWindow(_) => FixedWindow::decode(numbers)?,
+            Algorithm::SlidingWindow => SlidingWindow::decode(numbers, quota)?,
+            Algorithm::SlidingLog | Algorithm::BucketedWindow => Log::decode(numbers)?,
         };
         bucket.adapted(basis, quota, now)
     }

@@ -2,7 +2,7 @@
 //! overlaps the period. An estimate, in exact arithmetic: it takes the last window's units as
 //! evenly spread.
 
-use super::{Meter, Reading, whole};
+use super::{Bucket, Meter, Reading, whole};
 use crate::quota::{Basis, EXACT_MAX, same_share};
 use crate::{Quota, Receipt, Timestamp, Wait};
 use std::num::NonZeroU64;
@@ -115,7 +115,7 @@ impl SlidingWindow {
     pub(super) fn decode(
         mut numbers: impl ExactSizeIterator<Item = u64>,
         quota: &Quota,
-    ) -> Option<(Self, Basis)> {
+    ) -> Option<(Bucket, Basis)> {
         if !matches!(numbers.len(), 3..=5) {
             return None;
         }
@@ -128,7 +128,7 @@ impl SlidingWindow {
             current,
             previous,
         };
-        Some((window, basis))
+        Some((Bucket::Sliding(window), basis))
     }
 }
 

@@ -346,3 +346,20 @@ fn states_are_written_in_a_form_that_never_changes() {
         assert_eq!(written(by(kept, algorithm), &log), [14, 5, 6, 7, 8]);
     }
 }
+
+/// Band ids and reservation ids that others hold are made of them.
+#[test]
+fn the_codes_of_algorithms_never_change() {
+    for (code, algorithm) in [
+        (0, Algorithm::TokenBucket),
+        (1, FIXED),
+        (2, CLOCK),
+        (3, Algorithm::SlidingWindow),
+        (4, Algorithm::SlidingLog),
+        (5, Algorithm::BucketedWindow),
+    ] {
+        assert_eq!(algorithm.code(), code);
+        assert_eq!(Algorithm::from_code(code), Some(algorithm));
+    }
+    assert_eq!(Algorithm::from_code(u8::MAX), None);
+}

@@ -1,6 +1,6 @@
 //! Decides on copies of buckets, and writes them if no other caller has written since.
 
-use super::codec::StoredBucket;
+use super::codec::{StoredBucket, encode};
 use super::{CompareAndSwap, KeyChange, KeySwap, Snapshot};
 use crate::{
     Ask, Bucket, Inspection, Meter, Quota, Reply, SharedState, Store, StoreError, StoreErrorKind,
@@ -93,7 +93,7 @@ impl<T: CompareAndSwap> CasStore<T> {
                 .map(settled(read.now))
                 .collect();
             let result = decide(&mut buckets, read.now);
-            let changes = read.states.iter().zip(buckets).zip(quotas);
+            let changes = read.states.iter().zip(&buckets).zip(quotas);
             let changes = changes
                 .map(|((before, after), quota)| self.change(&read, before.as_ref(), after, quota));
             Ok((result, changes.collect()))
@@ -154,7 +154,7 @@ impl<T: CompareAndSwap> CasStore<T> {
     ) -> Result<ReadBuckets, StoreError> {
         let mut stored = Vec::with_capacity(quotas.len());
         for value in &snapshot.values {
-            let decoded = value.value.as_deref().map(StoredBucket::decode);
+            let decoded = value.value.as_deref().map(StoredBucket::parse);
             stored.push(decoded.map(|it| it.ok_or_else(corrupt)).transpose()?);
         }
         let latest = snapshot.at.plus(self.clock_skew_max_us);
@@ -163,14 +163,8 @@ impl<T: CompareAndSwap> CasStore<T> {
         let now = written.map_or(snapshot.at, |written| written.max(snapshot.at));
         let mut states = Vec::with_capacity(quotas.len());
         for (stored, quota) in stored.into_iter().zip(quotas) {
-            let state = match stored {
-                None => None,
-                Some(it) => Some(
-                    it.bucket
-                        .adapted(it.basis, quota, now)
-                        .ok_or_else(corrupt)?,
-                ),
-            };
+            let state = stored.map(|it| it.bucket(quota, now).ok_or_else(corrupt));
+            let state = state.transpose()?;
             states.push(state.filter(|state| state.fresh_at(quota) > now));
         }
         Ok(ReadBuckets {
@@ -184,7 +178,7 @@ impl<T: CompareAndSwap> CasStore<T> {
         &self,
         read: &ReadBuckets,
         before: Option<&Bucket>,
-        after: Bucket,
+        after: &Bucket,
         quota: &Quota,
     ) -> KeyChange {
         let fresh_at = after.fresh_at(quota);
@@ -194,20 +188,15 @@ impl<T: CompareAndSwap> CasStore<T> {
                 None => KeyChange::Keep,
             };
         }
-        if before == Some(&after) {
+        if before == Some(after) {
             return KeyChange::Keep;
         }
-        let stored = StoredBucket {
-            written: read.now,
-            basis: quota.basis(),
-            bucket: after,
-        };
         // From the instance's own time on, which is the one that the store's timer keeps pace with.
         let keep_for = fresh_at
             .since(read.at)
             .saturating_add(self.clock_skew_max_us);
         KeyChange::Put {
-            value: stored.encode(),
+            value: encode(after, quota, read.now),
             keep_for: Duration::from_micros(keep_for),
         }
     }

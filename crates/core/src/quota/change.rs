@@ -96,33 +96,25 @@ impl Quota {
     /// ```
     pub fn basis(&self) -> Basis {
         let tick_us = self.tick_us.get();
-        let whole = if self.scales() {
-            rounded_down(self.whole_parts().0)
-        } else {
-            0
-        };
-        match self.algorithm {
-            Algorithm::TokenBucket => Basis {
+        let basis = match self.algorithm {
+            Algorithm::TokenBucket if tick_us > 1 => Basis {
                 tick_us,
-                parts: if tick_us > 1 {
-                    self.drain.get() % PARTS_END
-                } else {
-                    0
-                },
-                whole,
+                parts: self.drain.get() % PARTS_END,
                 ..Basis::PLAIN
             },
             Algorithm::SlidingWindow => Basis {
                 period_us: self.period_us(),
-                whole,
                 ..Basis::PLAIN
             },
-            Algorithm::FixedWindow(_) | Algorithm::SlidingLog | Algorithm::BucketedWindow => {
-                Basis {
-                    whole,
-                    ..Basis::PLAIN
-                }
-            }
+            Algorithm::TokenBucket
+            | Algorithm::FixedWindow(_)
+            | Algorithm::SlidingLog
+            | Algorithm::BucketedWindow => Basis::PLAIN,
+        };
+        let whole = self.scales().then(|| rounded_down(self.whole_parts().0));
+        Basis {
+            whole: whole.unwrap_or(0),
+            ..basis
         }
     }
 
@@ -315,7 +307,7 @@ mod tests {
         for amount in [1, 2, 3, 100, 999_999, 1_000_003, 1_000_000_007, 1 << 40] {
             for on_change in [OnChange::Keep, OnChange::Scale] {
                 for algorithm in Algorithm::ALL {
-                    let spec = Quota::new(amount, 86_400_000_000).algorithm(*algorithm);
+                    let spec = Quota::new(amount, 86_400_000_000).algorithm(algorithm);
                     let Ok(quota) = spec.on_change(on_change).build() else {
                         continue;
                     };

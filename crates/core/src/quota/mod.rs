@@ -80,7 +80,7 @@ macro_rules! codes {
     ($($algorithm:ident $(($align:ident))? = $code:literal),* $(,)?) => {
         impl Algorithm {
             /// All of them, in the order of their codes.
-            pub const ALL: &[Self] = &[$(Self::$algorithm $((Align::$align))?),*];
+            pub const ALL: [Self; [$($code),*].len()] = [$(Self::$algorithm $((Align::$align))?),*];
 
             /// The number that stands for it in records and ids: the same in every process and version.
             pub const fn code(self) -> u8 {

@@ -107,6 +107,7 @@ impl TryFrom<QuotaNumbers> for Quota {
             narrow: false,
             lifetime_us_max: 0,
         };
+        let most = EXACT_MAX.saturating_sub(1);
         let quota = match numbers.algorithm {
             Algorithm::SlidingLog | Algorithm::BucketedWindow if quota.scales() => {
                 return Err(QuotaError::ScaledLog);
@@ -114,12 +115,8 @@ impl TryFrom<QuotaNumbers> for Quota {
             _ if numbers.amount == 0 && numbers.capacity == 0 => quota.refusing(),
             Algorithm::TokenBucket => quota.with_numbers(&numbers)?,
             Algorithm::SlidingLog => quota.as_window(LOG_UNITS_MAX)?,
-            Algorithm::SlidingWindow => {
-                quota.as_window(EXACT_MAX.saturating_sub(1) / 2 / quota.period)?
-            }
-            Algorithm::FixedWindow(_) | Algorithm::BucketedWindow => {
-                quota.as_window(EXACT_MAX.saturating_sub(1))?
-            }
+            Algorithm::SlidingWindow => quota.as_window(most / 2 / quota.period)?,
+            Algorithm::FixedWindow(_) | Algorithm::BucketedWindow => quota.as_window(most)?,
         };
         let quota = quota.derive();
         Ok(match (numbers.lends, numbers.queue) {

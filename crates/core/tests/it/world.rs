@@ -7,14 +7,7 @@ use tidegate_core::{Algorithm, Align, Bucket, Meter, Op, Outcome, Quota, Receipt
 use tidegate_core::{Wait, step};
 use tidegate_testkit::model::{ModelAlgorithm, ModelAnswer, ModelBucket, ModelQuota};
 
-pub(crate) const ALGORITHMS: [Algorithm; 6] = [
-    Algorithm::TokenBucket,
-    Algorithm::FixedWindow(Align::FirstRequest),
-    Algorithm::FixedWindow(Align::Clock),
-    Algorithm::SlidingWindow,
-    Algorithm::SlidingLog,
-    Algorithm::BucketedWindow,
-];
+pub(crate) const ALGORITHMS: [Algorithm; Algorithm::ALL.len()] = Algorithm::ALL;
 
 /// A quota as it is written, before anybody knows whether it can be represented.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +56,7 @@ impl Spec {
                 Algorithm::FixedWindow(Align::Clock) => ModelAlgorithm::FixedWindowAligned,
                 Algorithm::SlidingWindow => ModelAlgorithm::SlidingWindow,
                 Algorithm::SlidingLog => ModelAlgorithm::SlidingLog,
-                _ => ModelAlgorithm::BucketedWindow {
+                Algorithm::BucketedWindow => ModelAlgorithm::BucketedWindow {
                     parts: WINDOW_PARTS,
                 },
             },

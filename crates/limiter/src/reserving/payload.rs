@@ -215,7 +215,7 @@ mod tests {
     use std::num::NonZeroU32;
 
     fn algorithm() -> impl Strategy<Value = Algorithm> {
-        prop::sample::select(Algorithm::ALL)
+        prop::sample::select(&Algorithm::ALL[..])
     }
 
     prop_compose! {

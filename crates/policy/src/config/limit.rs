@@ -269,3 +269,24 @@ fn warn_about_missing(reader: &mut Reader<'_>, fields: &Fields<'_>, key: &[KeyPa
         reader.warn(value.key_spot(), fault);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ALGORITHM, Algorithm};
+    use crate::config::words::Vocabulary;
+    use tidegate_core::Align;
+
+    #[test]
+    fn every_algorithm_has_a_word() {
+        for algorithm in Algorithm::ALL {
+            // Where a fixed window starts is another field.
+            let named = match algorithm {
+                Algorithm::FixedWindow(_) => Algorithm::FixedWindow(Align::FirstRequest),
+                other => other,
+            };
+            let words = ALGORITHM.list();
+            let mut meanings = words.iter().filter_map(|word| ALGORITHM.get(word));
+            assert!(meanings.any(|it| it == named), "{algorithm:?}");
+        }
+    }
+}

@@ -1,14 +1,7 @@
 use super::*;
 use tidegate_core::{Bucket, Meter, Timestamp};
 
-const ALGORITHMS: [Algorithm; 6] = [
-    Algorithm::TokenBucket,
-    Algorithm::FixedWindow(Align::FirstRequest),
-    Algorithm::FixedWindow(Align::Clock),
-    Algorithm::SlidingWindow,
-    Algorithm::SlidingLog,
-    Algorithm::BucketedWindow,
-];
+const ALGORITHMS: [Algorithm; Algorithm::ALL.len()] = Algorithm::ALL;
 
 const PERIOD_US: u64 = 1_000_000;
 

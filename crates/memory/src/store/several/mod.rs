@@ -64,15 +64,10 @@ enum Home {
 impl Home {
     /// Where a bucket is for which there is no room.
     fn without_room(ask: &Ask<'_>) -> Self {
-        match ask.op {
-            Op::Block => Self::Unkept,
-            Op::Look
-            | Op::Take(_)
-            | Op::Force(_)
-            | Op::Debit(_)
-            | Op::Test(_)
-            | Op::GiveBack(_)
-            | Op::Return { .. } => Self::Overflow,
+        if ask.op == Op::Block {
+            Self::Unkept
+        } else {
+            Self::Overflow
         }
     }
 }

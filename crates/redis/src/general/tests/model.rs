@@ -12,33 +12,26 @@ use tidegate_core::quota::WINDOW_PARTS;
 use tidegate_core::{Algorithm, Align, Op, Quota};
 use tidegate_testkit::model::{ModelAlgorithm, ModelAnswer, ModelBucket, ModelQuota};
 
-const ALGORITHMS: [(Algorithm, ModelAlgorithm); 6] = [
-    (Algorithm::TokenBucket, ModelAlgorithm::TokenBucket),
-    (
-        Algorithm::FixedWindow(Align::FirstRequest),
-        ModelAlgorithm::FixedWindow,
-    ),
-    (
-        Algorithm::FixedWindow(Align::Clock),
-        ModelAlgorithm::FixedWindowAligned,
-    ),
-    (Algorithm::SlidingWindow, ModelAlgorithm::SlidingWindow),
-    (Algorithm::SlidingLog, ModelAlgorithm::SlidingLog),
-    (
-        Algorithm::BucketedWindow,
-        ModelAlgorithm::BucketedWindow {
+fn model_of(algorithm: Algorithm) -> ModelAlgorithm {
+    match algorithm {
+        Algorithm::TokenBucket => ModelAlgorithm::TokenBucket,
+        Algorithm::FixedWindow(Align::FirstRequest) => ModelAlgorithm::FixedWindow,
+        Algorithm::FixedWindow(Align::Clock) => ModelAlgorithm::FixedWindowAligned,
+        Algorithm::SlidingWindow => ModelAlgorithm::SlidingWindow,
+        Algorithm::SlidingLog => ModelAlgorithm::SlidingLog,
+        Algorithm::BucketedWindow => ModelAlgorithm::BucketedWindow {
             parts: WINDOW_PARTS,
         },
-    ),
-];
+    }
+}
 
 /// A quota in core's words and in the model's.
 fn quotas() -> impl Strategy<Value = (Quota, ModelQuota)> {
     let amount = select(&[1, 2, 3, 7, 11, 97, 4_099][..]);
     let period_us = select(&[7, 1_000, 99_991, 1_000_000, 60_000_000][..]);
     let more = (1..10_u64, 0..3_u64, any::<bool>());
-    (select(&ALGORITHMS[..]), amount, period_us, more).prop_map(
-        |((algorithm, model), amount, period_us, (burst, overdraft, refundable))| {
+    (select(&Algorithm::ALL[..]), amount, period_us, more).prop_map(
+        |(algorithm, amount, period_us, (burst, overdraft, refundable))| {
             let spec = Quota::new(amount, period_us)
                 .algorithm(algorithm)
                 .overdraft(overdraft)
@@ -46,7 +39,7 @@ fn quotas() -> impl Strategy<Value = (Quota, ModelQuota)> {
             let is_bucket = algorithm == Algorithm::TokenBucket;
             let spec = if is_bucket { spec.burst(burst) } else { spec };
             let model = ModelQuota {
-                algorithm: model,
+                algorithm: model_of(algorithm),
                 amount,
                 period_us,
                 burst: if is_bucket { burst } else { amount },
