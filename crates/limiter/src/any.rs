@@ -40,6 +40,8 @@ impl<C> AnyStore<C> {
 
 impl<C: Clock> Store for AnyStore<C> {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+        #[cfg(debug_assertions)]
+        tidegate_policy::work::count_store_call();
         match self {
             Self::Memory(store) => store.decide(asks).await,
             #[cfg(feature = "redis")]
@@ -102,7 +104,11 @@ impl<C: Clock> Store for AnyStore<C> {
     #[inline]
     fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
         match self {
-            Self::Memory(store) => store.decide_at_once(asks),
+            Self::Memory(store) => {
+                #[cfg(debug_assertions)]
+                tidegate_policy::work::count_store_call();
+                store.decide_at_once(asks)
+            }
             #[cfg(feature = "redis")]
             Self::Redis(shared) => shared.store.decide_at_once(asks),
         }

@@ -32,6 +32,7 @@
 //! see [`Builder::start`].
 
 mod any;
+mod attempt;
 mod build;
 mod checking;
 mod counting;
@@ -60,6 +61,7 @@ mod throttle;
 mod waiting;
 
 pub use any::AnyStore;
+pub use attempt::{Attempt, PendingDecision};
 pub use build::Builder;
 #[cfg(feature = "redis")]
 pub use counting::Banned;
@@ -75,6 +77,7 @@ pub use known::delay as retry_delay;
 pub use limiter::Limiter;
 pub use planning::{FilePlans, LoadPlans, LoadedPlans, PlanState, PlansError};
 pub use process::ProcessEnvironment;
+pub use purpose::Purpose;
 pub use repeated::Repeated;
 pub use reserving::{Reservation, SettleError, SettleState, Settled};
 pub use rules::Rules;
