@@ -30,6 +30,8 @@ macro_rules! of {
 
 impl<C: Clock> Store for AnyStore<C> {
     async fn decide(&self, asks: &[Ask<'_>]) -> Result<Reply, StoreError> {
+        #[cfg(debug_assertions)]
+        tidegate_policy::work::count_store_call();
         of!(self, store => store.decide(asks).await)
     }
 
@@ -66,6 +68,10 @@ impl<C: Clock> Store for AnyStore<C> {
     }
 
     fn decide_at_once(&self, asks: &[Ask<'_>]) -> Option<Reply> {
+        #[cfg(debug_assertions)]
+        if matches!(self, Self::Memory(_)) {
+            tidegate_policy::work::count_store_call();
+        }
         of!(self, store => store.decide_at_once(asks))
     }
 

@@ -1,5 +1,6 @@
 //! Deciding requests: at once where the store does, else across the network.
 
+use crate::attempt::{Attempt, PendingDecision};
 use crate::decision::{Brought, Decision};
 use crate::each;
 use crate::error::CheckError;
@@ -18,7 +19,7 @@ use tidegate_policy::Request;
 thread_local! {
     // Buffers that stay warm, so that a decision allocates nothing. Taken and put back: what is decided
     // while they are lent would be handed out through this, and copied thrice.
-    static BUFFERS: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
+    pub(crate) static BUFFERS: Cell<Option<Box<Buffers>>> = const { Cell::new(None) };
 }
 
 impl<S: Store> Limiter<S> {
@@ -33,34 +34,104 @@ impl<S: Store> Limiter<S> {
     /// Where the store cannot tell, the limits that the request meets do as their `on_failure` says,
     /// and [`Decision::decided_by`] tells. It is an error only if one of them asks for that.
     pub async fn check(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        self.check_by(&self.rules()?, request).await
+        self.decide(request, Purpose::Pass).await
     }
 
-    /// Decides a request by `rules`: for a door that has found out who asks by them, so that a reload
-    /// in between cannot have it decided by others.
+    /// Decides a request by `rules` for a purpose: at once, if neither the store nor a limit makes it wait.
+    /// Otherwise returns it prepared, so that no guard is asked and no limit is matched twice. All
+    /// frontends come this way; [`check`](Self::check), [`test`](Self::test) and [`report`](Self::report)
+    /// are conveniences.
     ///
-    /// They must be this limiter's, from [`rules`](Self::rules); those before a reload will do. By
-    /// another's, requests would be counted in buckets of this store as the policies of that one say;
-    /// a debug build panics.
-    pub async fn check_by(
+    /// A frontend identifies the client by `rules`; a reload in between does not change what the request is
+    /// decided by. They must be this limiter's, from [`rules`](Self::rules); those before a reload will do.
+    /// By another's, requests would be counted in buckets of this store as the policies of that one say; a
+    /// debug build panics.
+    ///
+    /// ```
+    /// use tidegate::{Attempt, Limiter, Purpose, Request};
+    ///
+    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+    /// let limiter = Limiter::from_yaml("policies: [{ name: api, limits: [{ name: all, rate: 5/h }] }]")?;
+    /// let rules = limiter.rules()?;
+    /// let decision = match limiter.attempt(&rules, &Request::new(), Purpose::Pass)? {
+    ///     Attempt::Done(decision) => decision,
+    ///     Attempt::Pending(pending) => pending.decision().await?,
+    /// };
+    /// assert!(decision.is_allowed());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn attempt(
         &self,
         rules: &Arc<Rules>,
         request: &Request<'_>,
-    ) -> Result<Decision, CheckError> {
-        // A policy that may make requests wait is not tried at once first: its limits would be matched
-        // twice.
-        if !rules.may_wait(request.policy)
-            && let Some(decided) = self.check_at_once(rules, request)
-        {
-            return decided;
+        purpose: Purpose,
+    ) -> Result<Attempt<S>, CheckError> {
+        self.attempt_with(rules, request, purpose, |decision| decision)
+    }
+
+    /// The same, but a decision that is there at once goes to `read`, from where it is made: it is large,
+    /// and callers that only read it, or put it elsewhere, spare moving it about.
+    #[inline]
+    pub fn attempt_with<T>(
+        &self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+        purpose: Purpose,
+        read: impl FnOnce(Decision) -> T,
+    ) -> Result<Attempt<S, T>, CheckError> {
+        debug_assert!(
+            self.is_owner(rules.owner),
+            "these rules are another limiter's"
+        );
+        let mut buffers = BUFFERS.take().unwrap_or_default();
+        let mut attempted = self.attempt_in(&mut buffers, (rules, request), purpose, read);
+        match &mut attempted {
+            Ok(Attempt::Pending(pending)) => pending.lend(buffers),
+            _ => BUFFERS.set(Some(buffers)),
         }
-        // Put aside: it is large, and would be part of every decision that does not wait.
-        Box::pin(self.check_waiting(rules, request, Purpose::Pass)).await
+        attempted
+    }
+
+    #[inline]
+    fn attempt_in<T>(
+        &self,
+        buffers: &mut Buffers,
+        (rules, request): (&Arc<Rules>, &Request<'_>),
+        purpose: Purpose,
+        read: impl FnOnce(Decision) -> T,
+    ) -> Result<Attempt<S, T>, CheckError> {
+        let mut prepared = if purpose == Purpose::Guards {
+            Prepared::Decided(rules.guard(request, &mut buffers.guards)?)
+        } else {
+            Question::begin(rules, request, purpose, buffers)?
+        };
+        if self.waits() && matches!(purpose, Purpose::Pass | Purpose::Guards) {
+            prepared.count(rules, request);
+        }
+        // Looked at where it is: it is large, and moving it would be a good part of a decision.
+        if let Prepared::Ask(question) = &mut prepared
+            && !question.may_wait
+            && !self.waits()
+        {
+            question.ask(request, purpose);
+            if let Some(decision) = self.answer_at_once(question) {
+                return Ok(Attempt::Done(read(decision)));
+            }
+        }
+        Ok(match prepared {
+            Prepared::Ask(question) => {
+                Attempt::Pending(PendingDecision::new(self, rules, question.keep(request)))
+            }
+            Prepared::Decided(decision) => Attempt::Done(read(decision)),
+        })
     }
 
     /// Decides a request that is decided again and again, such as each message of a connection, as
-    /// [`check_by`](Self::check_by) does: by the rules that it was made with, and in order with
-    /// others that wait.
+    /// [`check`](Self::check) does: by the rules that it was made with, and in order with others that
+    /// wait.
     pub async fn check_repeated(&self, repeated: &mut Repeated) -> Result<Decision, CheckError> {
         let Repeated {
             rules,
@@ -69,22 +140,18 @@ impl<S: Store> Limiter<S> {
         } = repeated;
         let pairs = kept.pairs();
         let request = kept.request(&pairs);
-        let decided = self.check_with(rules, &request, Purpose::Pass, buffers);
-        let decided = decided.await;
+        let decided = {
+            let prepared = Question::prepare(rules, &request, Purpose::Pass, buffers)?;
+            if self.waits() {
+                prepared.count(rules, &request);
+            }
+            match prepared {
+                Prepared::Ask(question) => self.resolve(&question).await,
+                Prepared::Decided(decision) => Ok(decision),
+            }
+        };
         buffers.let_go();
         decided
-    }
-
-    /// Decides a request by `rules`, as [`check_by`](Self::check_by) does and under the same
-    /// condition, if that takes no waiting: neither for the store, nor for a limit that the request
-    /// meets. `None` means that nothing was done; then `check_by` is what is left.
-    #[inline]
-    pub fn check_at_once(
-        &self,
-        rules: &Arc<Rules>,
-        request: &Request<'_>,
-    ) -> Option<Result<Decision, CheckError>> {
-        self.decide_here(rules, request, Purpose::Pass, true)
     }
 
     /// Whether a request would pass now, which takes nothing: every limit that it meets is asked whether
@@ -109,28 +176,7 @@ impl<S: Store> Limiter<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub async fn test(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        self.test_by(&self.rules()?, request).await
-    }
-
-    /// The same by `rules`, under the condition of [`check_by`](Self::check_by).
-    pub async fn test_by(
-        &self,
-        rules: &Arc<Rules>,
-        request: &Request<'_>,
-    ) -> Result<Decision, CheckError> {
-        match self.test_at_once(rules, request) {
-            Some(tested) => tested,
-            None => Box::pin(self.check_waiting(rules, request, Purpose::Test)).await,
-        }
-    }
-
-    /// The same, if the store does that without waiting; `None` means that nothing was done.
-    pub fn test_at_once(
-        &self,
-        rules: &Arc<Rules>,
-        request: &Request<'_>,
-    ) -> Option<Result<Decision, CheckError>> {
-        self.decide_here(rules, request, Purpose::Test, false)
+        self.decide(request, Purpose::Test).await
     }
 
     /// Tells of a request what it has used already: all limits that it meets are charged with it,
@@ -140,130 +186,46 @@ impl<S: Store> Limiter<S> {
     /// same. But where one is closed to whoever asks (`block`), nothing is counted meanwhile, of this
     /// either: the decision tells so ([`blocked_for`](Decision::blocked_for)). Limits that only watch are charged as ever, if all would have let it pass.
     pub async fn report(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        self.report_by(&self.rules()?, request).await
+        self.decide(request, Purpose::Report).await
     }
 
-    /// The same by `rules`, under the condition of [`check_by`](Self::check_by).
-    pub async fn report_by(
+    async fn decide(
         &self,
-        rules: &Arc<Rules>,
-        request: &Request<'_>,
-    ) -> Result<Decision, CheckError> {
-        match self.report_at_once(rules, request) {
-            Some(reported) => reported,
-            None => Box::pin(self.check_waiting(rules, request, Purpose::Report)).await,
-        }
-    }
-
-    /// The same, if the store does that without waiting; `None` means that nothing was done.
-    pub fn report_at_once(
-        &self,
-        rules: &Arc<Rules>,
-        request: &Request<'_>,
-    ) -> Option<Result<Decision, CheckError>> {
-        self.decide_here(rules, request, Purpose::Report, false)
-    }
-
-    /// Decides a request if the store does that without waiting; where it `may_wait` for a limit it
-    /// meets, nothing is done.
-    #[inline]
-    fn decide_here(
-        &self,
-        rules: &Arc<Rules>,
         request: &Request<'_>,
         purpose: Purpose,
-        may_wait: bool,
-    ) -> Option<Result<Decision, CheckError>> {
-        debug_assert!(
-            self.is_owner(rules.owner),
-            "these rules are another limiter's"
-        );
-        if self.waits() {
-            return None;
-        }
-        let mut buffers = BUFFERS.take().unwrap_or_default();
-        let decided = self.decide_with(rules, request, (purpose, may_wait), &mut buffers);
-        BUFFERS.set(Some(buffers));
-        decided
-    }
-
-    #[inline]
-    fn decide_with(
-        &self,
-        rules: &Arc<Rules>,
-        request: &Request<'_>,
-        (purpose, may_wait): (Purpose, bool),
-        buffers: &mut Buffers,
-    ) -> Option<Result<Decision, CheckError>> {
-        let mut prepared = Question::begin(rules, request, purpose, buffers);
-        // Looked at where it is: it is large, and moving it would be a good part of a decision.
-        if let Ok(Prepared::Ask(question)) = &mut prepared {
-            if question.may_wait && may_wait {
-                return None;
-            }
-            question.ask(request, purpose);
-            return self.answer_at_once(question);
-        }
-        match prepared {
-            Ok(Prepared::Decided(decision)) => Some(Ok(decision)),
-            Ok(Prepared::Ask(_)) => None,
-            Err(error) => Some(Err(error)),
+    ) -> Result<Decision, CheckError> {
+        match self.attempt(&self.rules()?, request, purpose)? {
+            Attempt::Done(decision) => Ok(decision),
+            Attempt::Pending(pending) => pending.decision().await,
         }
     }
 
     /// Answers a question by a store that does so without waiting.
     #[inline]
-    fn answer_at_once(&self, question: &Question<'_>) -> Option<Result<Decision, CheckError>> {
+    pub(crate) fn answer_at_once(&self, question: &Question<'_>) -> Option<Decision> {
         // Among those who wait, charges are made in the order of their instants.
         let _in_order = question.is_in_line.then(|| self.giving().credits.hold());
         if question.is_apart() {
-            return each::decide_at_once(self, question).map(Ok);
+            return each::decide_at_once(self, question);
         }
         let reply = self.store().decide_at_once(&question.asks);
-        Some(Ok(question.answer(reply.as_ref()?)))
+        Some(question.answer(reply.as_ref()?))
     }
 
-    async fn check_waiting(
-        &self,
-        rules: &Arc<Rules>,
-        request: &Request<'_>,
-        purpose: Purpose,
-    ) -> Result<Decision, CheckError> {
-        let mut buffers = Buffers::default();
-        self.check_with(rules, request, purpose, &mut buffers).await
-    }
-
-    async fn check_with(
-        &self,
-        rules: &Arc<Rules>,
-        request: &Request<'_>,
-        purpose: Purpose,
-        buffers: &mut Buffers,
-    ) -> Result<Decision, CheckError> {
-        debug_assert!(
-            self.is_owner(rules.owner),
-            "these rules are another limiter's"
-        );
-        let prepared = Question::prepare(rules, request, purpose, buffers)?;
-        if purpose == Purpose::Pass {
-            prepared.count(rules, request);
+    /// Answers a question by any store, and waits for limits that let it.
+    pub(crate) async fn resolve(&self, question: &Question<'_>) -> Result<Decision, CheckError> {
+        if question.may_wait {
+            return waiting::decide(self, question).await;
         }
-        match prepared {
-            Prepared::Ask(question) if question.may_wait => waiting::decide(self, &question).await,
-            Prepared::Ask(question) => {
-                let at_once = if self.waits() {
-                    None
-                } else {
-                    self.answer_at_once(&question)
-                };
-                match at_once {
-                    Some(decided) => decided,
-                    None if question.is_apart() => each::decide(self, &question).await,
-                    None => self.ask(&question).await,
-                }
-            }
-            Prepared::Decided(decision) => Ok(decision),
+        if !self.waits()
+            && let Some(decision) = self.answer_at_once(question)
+        {
+            return Ok(decision);
         }
+        if question.is_apart() {
+            return each::decide(self, question).await;
+        }
+        self.ask(question).await
     }
 
     /// Asks the store, as somebody who does not wait for limits.
@@ -288,7 +250,12 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     /// refused. On a token bucket it cannot get before those who wait; on windows it may.
     #[expect(clippy::missing_panics_doc, reason = "this store never waits")]
     pub fn check_now(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        let decided = self.decide_here(&self.rules()?, request, Purpose::Pass, false);
-        decided.expect("a store in this process decides at once")
+        match self.attempt(&self.rules()?, request, Purpose::Pass)? {
+            Attempt::Done(decision) => Ok(decision),
+            Attempt::Pending(pending) => {
+                let decision = pending.decision_now();
+                Ok(decision.expect("a store in this process decides at once"))
+            }
+        }
     }
 }

@@ -32,6 +32,17 @@ impl Rules {
         let list = |number| lists.list(number);
         self.guards.ask(request, list, scratch, marked)
     }
+
+    /// Decides a request by the guards alone.
+    pub(crate) fn guard(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        buffers: &mut GuardBuffers,
+    ) -> Result<Decision, CheckError> {
+        let (number, _) = self.find(request)?;
+        let verdict = self.ask_guards(request, None, buffers);
+        Ok(Decision::guarded(self, number, request, verdict))
+    }
 }
 
 impl<S: Store> Limiter<S> {
@@ -63,17 +74,6 @@ impl<S: Store> Limiter<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn check_guards(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        self.check_guards_by(&self.rules()?, request)
-    }
-
-    /// The same by `rules`, under the condition of [`check_by`](Self::check_by).
-    pub fn check_guards_by(
-        &self,
-        rules: &Arc<Rules>,
-        request: &Request<'_>,
-    ) -> Result<Decision, CheckError> {
-        let (number, _) = rules.find(request)?;
-        let verdict = rules.ask_guards(request, None, &mut GuardBuffers::default());
-        Ok(Decision::guarded(rules, number, request, verdict))
+        self.rules()?.guard(request, &mut GuardBuffers::default())
     }
 }

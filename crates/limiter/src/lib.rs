@@ -36,6 +36,7 @@
 
 mod answers;
 mod any;
+mod attempt;
 mod build;
 mod checking;
 mod counting;
@@ -65,6 +66,7 @@ mod throttle;
 mod waiting;
 
 pub use any::AnyStore;
+pub use attempt::{Attempt, PendingDecision};
 pub use build::Builder;
 pub use counting::{Banned, CountingStatus};
 pub use decision::{Applied, DecidedBy, Decision, HitResult, LimitHits, Skipped};
@@ -78,6 +80,7 @@ pub use known::ListStatus;
 pub use limiter::Limiter;
 pub use planning::{FilePlans, LoadPlans, LoadedPlans, PlanState, PlansError};
 pub use process::ProcessEnvironment;
+pub use purpose::Purpose;
 pub use repeated::Repeated;
 pub use reserving::{Reservation, SettleError, SettleState, Settled};
 pub use rules::Rules;

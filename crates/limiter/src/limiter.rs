@@ -288,26 +288,10 @@ impl<S: Store> Limiter<S> {
         self.shared.closed.store(true, Relaxed);
     }
 
-    /// Whether a decision may have to wait for the store. If not, and if the policy does not
-    /// [make requests wait](Rules::may_wait), [`check`](Self::check) is ready when it is first polled,
-    /// and [`check_at_once`](Self::check_at_once) always decides.
+    /// Returns true if a decision may have to wait for the store.
     #[inline]
     pub fn waits(&self) -> bool {
         self.shared.waits
-    }
-
-    /// Whether [`check_at_once`](Self::check_at_once) decides every request of this policy, or of the
-    /// first one: neither the store nor a limit makes it wait. If not, there is no use in identifying
-    /// the client for it, which would have to be done again for [`check_by`](Self::check_by).
-    #[inline]
-    pub fn decides_at_once(&self, rules: &Rules, policy: Option<&str>) -> bool {
-        !self.waits() && !rules.may_wait(policy)
-    }
-
-    /// Whether any decision may have to wait at present: for the store, or for a limit.
-    #[inline]
-    pub fn may_wait(&self) -> bool {
-        self.shared.waits || self.shared.rules.load().rooms.are_any()
     }
 
     /// What is decided by at present: policies, and who asks. An error only once it is closed.

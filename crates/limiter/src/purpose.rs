@@ -3,17 +3,24 @@
 use tidegate_core::{Op, Receipt};
 use tidegate_policy::{Charge, Descriptor, Hits, Limit, Request};
 
-/// What a request wants of the limits that it meets.
+/// The purpose of a request: see [`Limiter::attempt`](crate::Limiter::attempt).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// To pass: to take what it costs, if that fits.
+#[non_exhaustive]
+pub enum Purpose {
+    /// To pass: takes the cost if it fits, and waits for limits with `on_refusal: wait`. See
+    /// [`Limiter::check`](crate::Limiter::check).
     Pass,
-    /// To reserve what it is expected to cost, if that fits; nothing is charged otherwise.
+    /// To take an estimate if it fits, without waiting. [`Limiter::reserve`](crate::Limiter::reserve) also
+    /// makes the id by which it is settled.
     Reserve,
-    /// To know whether it would pass, and take nothing.
+    /// To know whether the request would pass, without taking anything. See
+    /// [`Limiter::test`](crate::Limiter::test).
     Test,
-    /// To tell what has been used already.
+    /// To charge what has been used already. See [`Limiter::report`](crate::Limiter::report).
     Report,
+    /// To pass guards: no limit applies to it. Counts for its address, as [`Pass`](Self::Pass) does. See
+    /// [`Limiter::check_guards`](crate::Limiter::check_guards).
+    Guards,
 }
 
 impl Purpose {
@@ -44,7 +51,9 @@ impl Purpose {
         let hits = described.map_or(Hits::AsRequest, |descriptor| descriptor.hits);
         match (self, hits) {
             // Nothing can be tested of what is given back.
-            (Self::Test, Hits::GiveBack(_)) | (_, Hits::GiveBack(0)) => Op::Look,
+            (Self::Guards, _) | (Self::Test, Hits::GiveBack(_)) | (_, Hits::GiveBack(0)) => {
+                Op::Look
+            }
             (_, Hits::GiveBack(hits)) => Op::GiveBack(Receipt::latest(hits)),
             (Self::Pass | Self::Reserve, Hits::AsRequest) => charge(request, request.cost, limit),
             // A descriptor that takes nothing asks whether anything is left. Among debits it is one

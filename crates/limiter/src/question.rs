@@ -15,7 +15,7 @@ use tidegate_core::{Ask, Op, Quota, Receipt, Reply};
 use tidegate_policy::guard::Outcome as Guarded;
 use tidegate_policy::matching::{Met, Scratch};
 use tidegate_policy::plan::Told;
-use tidegate_policy::{Evaluate, Limit, Request};
+use tidegate_policy::{Descriptor, Evaluate, Limit, Policy, Request};
 
 /// A request that a store has to decide.
 pub(crate) struct Question<'a> {
@@ -34,7 +34,7 @@ pub(crate) struct Question<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
     scratch: Scratch,
-    guards: GuardBuffers,
+    pub(crate) guards: GuardBuffers,
     brought: Option<Arc<Brought>>,
     planned: Option<Arc<Planned>>,
     reuse: Reuse,
@@ -65,6 +65,61 @@ impl Buffers {
     pub(crate) fn let_go(&mut self) {
         self.guards.lists.clear();
         self.planned = None;
+    }
+}
+
+/// A question without its borrows: with the buffers that it was prepared in, it can be asked later.
+#[derive(Debug)]
+pub(crate) struct KeptQuestion {
+    number: usize,
+    purpose: Purpose,
+    watched: u64,
+    may_wait: bool,
+    is_in_line: bool,
+    /// The cost of the request, and what its descriptors take.
+    cost: u64,
+    descriptors: SmallVec<[Descriptor<'static>; 1]>,
+}
+
+impl KeptQuestion {
+    /// Returns the question, ready to be asked. `rules` and `buffers` are those that it was prepared by and
+    /// in.
+    pub(crate) fn question<'a>(&self, rules: &'a Arc<Rules>, buffers: &'a Buffers) -> Question<'a> {
+        let policy = self.policy(rules);
+        let planned = buffers.planned.as_ref();
+        let mut question = Question {
+            scene: Scene {
+                rules,
+                number: self.number,
+                policy,
+                purpose: self.purpose,
+                meeting: buffers.scratch.meeting(),
+                brought: buffers.brought.as_ref(),
+                planned: planned.filter(|_| policy.is_planned()),
+                descriptors: u16::try_from(self.descriptors.len()).unwrap_or(u16::MAX),
+                watched: self.watched,
+            },
+            asks: SmallVec::new(),
+            may_wait: self.may_wait,
+            is_in_line: self.is_in_line,
+        };
+        question.ask(&self.counted(rules), self.purpose);
+        question
+    }
+
+    /// Returns the parts of the request that its decision is counted by.
+    pub(crate) fn counted<'a>(&'a self, rules: &'a Rules) -> Request<'a> {
+        Request {
+            policy: Some(&self.policy(rules).name),
+            cost: self.cost,
+            descriptors: &self.descriptors,
+            ..Request::new()
+        }
+    }
+
+    fn policy<'a>(&self, rules: &'a Rules) -> &'a Policy {
+        let policy = rules.policies.get(self.number);
+        policy.expect("it was prepared by these rules")
     }
 }
 
@@ -200,6 +255,24 @@ impl<'a> Question<'a> {
             if let Some(block) = scene.block(met) {
                 self.asks.push(ask(block, blocking(op)));
             }
+        }
+    }
+
+    /// Returns what it takes to ask it later. `request` is the one that it was prepared of.
+    pub(crate) fn keep(&self, request: &Request<'_>) -> KeptQuestion {
+        let kept = |descriptor: &Descriptor<'_>| Descriptor {
+            entries: &[],
+            hits: descriptor.hits,
+            limit: None,
+        };
+        KeptQuestion {
+            number: self.scene.number,
+            purpose: self.scene.purpose,
+            watched: self.scene.watched,
+            may_wait: self.may_wait,
+            is_in_line: self.is_in_line,
+            cost: request.cost,
+            descriptors: request.descriptors.iter().map(kept).collect(),
         }
     }
 

@@ -232,14 +232,6 @@ impl Rules {
         self.policies.get(*self.by_domain.get(domain)?)
     }
 
-    /// Whether the policy of this name, or the first, may make a request wait
-    /// (`on_refusal: wait`). For doors: a request of any other is decided
-    /// [at once](crate::Limiter::check_at_once), if the store is.
-    #[inline]
-    pub fn may_wait(&self, policy: Option<&str>) -> bool {
-        self.rooms.are_any() && self.policy(policy).is_some_and(Policy::waits)
-    }
-
     #[inline]
     fn meant(&self, name: Option<&str>) -> Option<(usize, &Policy)> {
         let first = self.policies.first()?;

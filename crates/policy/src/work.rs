@@ -1,5 +1,5 @@
-//! Counts the two expensive steps of a request in debug builds, so that tests can hold every frontend to
-//! one of each per request.
+//! Counts the expensive steps of a request in debug builds, so that tests can hold every frontend to one of
+//! each per request.
 
 use std::cell::Cell;
 
@@ -10,17 +10,35 @@ pub struct Work {
     pub tokens: u64,
     /// Requests whose limits were matched.
     pub matchings: u64,
+    /// Steps that a store was asked for.
+    pub store_calls: u64,
 }
 
 thread_local! {
-    static DONE: Cell<Work> = const { Cell::new(Work { tokens: 0, matchings: 0 }) };
+    static DONE: Cell<Work> = const { Cell::new(Work::NONE) };
 }
 
 impl Work {
+    /// None at all.
+    pub const NONE: Self = Self {
+        tokens: 0,
+        matchings: 0,
+        store_calls: 0,
+    };
+
     /// All that this thread has done since it began.
     pub fn of_this_thread() -> Self {
         DONE.get()
     }
+}
+
+/// Counts a step that a store is asked for.
+pub fn count_store_call() {
+    let done = DONE.get();
+    DONE.set(Work {
+        store_calls: done.store_calls.saturating_add(1),
+        ..done
+    });
 }
 
 pub(crate) fn count_token() {

@@ -39,6 +39,7 @@ pub mod failure;
 mod live;
 mod open_files;
 mod peer;
+mod promise;
 mod proxy;
 #[cfg(feature = "fuzzing")]
 pub use proxy::http1::whole as answer;

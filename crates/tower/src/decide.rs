@@ -9,7 +9,7 @@ use http::request::Parts;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use tidegate::{CheckError, Decision, Limiter, Rules, Store};
+use tidegate::{Attempt, CheckError, Decision, Limiter, PendingDecision, Purpose, Rules, Store};
 use tidegate_http::question::{Head, Question};
 
 /// What all services of a layer share. Nothing that decides changes once the layer is in use.
@@ -31,6 +31,14 @@ pub(crate) enum Verdict {
     Pass(Decision),
     /// We answer ourselves.
     Answer(Answer),
+}
+
+/// The result of asking.
+pub(crate) enum LayerAttempt<S> {
+    /// Decided.
+    Done(Verdict),
+    /// The store, or a limit, makes it wait; the token of the request was rejected for this reason, if one was.
+    Pending(PendingDecision<S>, Option<&'static str>),
 }
 
 // By hand, because the store need not be one that can be cloned.
@@ -57,49 +65,36 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Decides without waiting, if neither the store nor a limit makes it wait; `None` means that
-    /// nothing was done.
+    /// Identifies the client and decides, at once if neither the store nor a limit makes it wait.
     #[inline]
-    pub(crate) fn decide_at_once(
-        &self,
-        head: RequestHead<'_>,
-        peer: Option<IpAddr>,
-    ) -> Option<Verdict> {
-        // Spares finding out who asks only to find that the store is elsewhere.
-        if self.limiter.waits() {
-            return None;
-        }
+    pub(crate) fn ask(&self, head: RequestHead<'_>, peer: Option<IpAddr>) -> LayerAttempt<S> {
         let rules = match self.limiter.rules() {
             Ok(rules) => rules,
-            Err(error) => return Some(self.verdict(head, Err(error), None, None)),
+            Err(error) => return LayerAttempt::Done(self.verdict(head, Err(error), None, None)),
         };
-        // The same for a policy that lets requests wait: a token is not to be verified twice.
-        if rules.may_wait(self.policy.as_deref()) {
-            return None;
-        }
         let question = self.question(&rules, head, peer);
+        let token_refused = question.token_refused();
         let pairs = question.pairs();
-        let decided = self
-            .limiter
-            .check_at_once(&rules, &question.request(&pairs))?;
-        Some(self.verdict(head, decided, Some(&rules), question.token_refused()))
+        let request = question.request(&pairs);
+        let decided = match self.limiter.attempt(&rules, &request, Purpose::Pass) {
+            Ok(Attempt::Done(decision)) => Ok(decision),
+            Ok(Attempt::Pending(pending)) => return LayerAttempt::Pending(pending, token_refused),
+            Err(error) => Err(error),
+        };
+        LayerAttempt::Done(self.verdict(head, decided, Some(&rules), token_refused))
     }
 
-    /// Decides by a store across the network, or by limits that let wait. Owns the head meanwhile, and gives it back if the
-    /// request passes; a body need not be one that can be shared, so it has to stay behind.
-    pub(crate) async fn decide(self: Arc<Self>, parts: Parts, peer: Option<IpAddr>) -> Decided {
+    /// Waits for a decision. Owns the head meanwhile, and gives it back if the request passes; a body
+    /// need not be one that can be shared, so it has to stay behind.
+    pub(crate) async fn wait(
+        self: Arc<Self>,
+        parts: Parts,
+        pending: PendingDecision<S>,
+        token_refused: Option<&'static str>,
+    ) -> Decided {
+        let decided = pending.decision().await;
         let head = RequestHead::of_parts(&parts);
-        let verdict = match self.limiter.rules() {
-            Ok(rules) => {
-                let question = self.question(&rules, head, peer);
-                let pairs = question.pairs();
-                let request = question.request(&pairs);
-                let decided = self.limiter.check_by(&rules, &request).await;
-                self.verdict(head, decided, Some(&rules), question.token_refused())
-            }
-            Err(error) => self.verdict(head, Err(error), None, None),
-        };
-        match verdict {
+        match self.verdict(head, decided, Some(pending.rules()), token_refused) {
             Verdict::Pass(decision) => Decided::Pass(parts, decision),
             Verdict::Answer(answer) => Decided::Answer(answer),
         }

@@ -2,7 +2,7 @@
 
 use crate::RequestHead;
 use crate::body::ResponseBody;
-use crate::decide::{Shared, Verdict};
+use crate::decide::{LayerAttempt, Shared, Verdict};
 use crate::future::ResponseFuture;
 use http::{Request, Response};
 use std::fmt;
@@ -79,17 +79,17 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let head = RequestHead::of(&request);
-        match self.shared.decide_at_once(head, self.peer) {
-            Some(Verdict::Pass(decision)) => {
+        match self.shared.ask(head, self.peer) {
+            LayerAttempt::Done(Verdict::Pass(decision)) => {
                 ResponseFuture::calling(self.inner.call(request), decision)
             }
-            Some(Verdict::Answer(answer)) => ResponseFuture::answered(answer),
-            None => {
+            LayerAttempt::Done(Verdict::Answer(answer)) => ResponseFuture::answered(answer),
+            LayerAttempt::Pending(pending, token_refused) => {
                 // The service that is ready goes with the request; its clone is not, and stays.
                 let clone = self.inner.clone();
                 let ready = mem::replace(&mut self.inner, clone);
                 let (parts, body) = request.into_parts();
-                let deciding = Arc::clone(&self.shared).decide(parts, self.peer);
+                let deciding = Arc::clone(&self.shared).wait(parts, pending, token_refused);
                 ResponseFuture::deciding(Box::pin(deciding), ready, body)
             }
         }

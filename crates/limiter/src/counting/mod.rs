@@ -39,9 +39,9 @@ use status::Tallies;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tidegate_core::Store;
+use tidegate_policy::Reason;
 use tidegate_policy::addresses::Addresses;
 use tidegate_policy::limit::AddressRules;
-use tidegate_policy::{Reason, Request};
 
 /// What is counted, and how.
 #[derive(Debug)]
@@ -122,16 +122,6 @@ impl Rules {
 }
 
 impl<S: Store> Limiter<S> {
-    /// Counts a request by its address, if addresses are counted: one to which no limit applies, so that
-    /// only guards were [asked](Self::check_guards_by). Whoever is [checked](Self::check) or
-    /// [reserves](Self::reserve) is counted with that.
-    pub fn count_guarded(&self, rules: &Rules, request: &Request<'_>, decision: &Decision) {
-        // Only a store that waits has where to count.
-        if let Some(counting) = rules.counting.as_ref().filter(|_| self.waits()) {
-            counting.count(request.ip, counting.keeps_out(decision));
-        }
-    }
-
     /// What came of counting addresses, if they are counted.
     pub fn counting(&self) -> Option<CountingStatus> {
         let status = self.present().counting.as_ref()?.status();

@@ -65,7 +65,7 @@ impl<S: Store> Limiter<S> {
         self.reserve_by(&self.rules()?, request, ttl).await
     }
 
-    /// The same by `rules`, under the condition of [`check_by`](Self::check_by).
+    /// The same by `rules`, under the condition of [`attempt`](Self::attempt).
     pub async fn reserve_by(
         &self,
         rules: &Arc<Rules>,
@@ -80,17 +80,17 @@ impl<S: Store> Limiter<S> {
     }
 
     /// The same if the store decides at once; `None` means that nothing was done.
-    pub fn reserve_at_once(
+    fn reserve_at_once(
         &self,
         rules: &Arc<Rules>,
         request: &Request<'_>,
-        ttl: impl Into<Option<Duration>>,
+        ttl: Option<Duration>,
     ) -> Option<Result<Reservation, CheckError>> {
         if self.waits() {
             return None;
         }
         let seal = self.reserving().keys.at_once(rules, false)?;
-        Some(self.reserve_here(rules, request, ttl.into(), self.closer(seal)))
+        Some(self.reserve_here(rules, request, ttl, self.closer(seal)))
     }
 
     /// Whether `request` could be reserved as it is: its policy is there and takes reservations, limits

@@ -20,7 +20,6 @@ pub(crate) struct Room {
 #[derive(Debug, Default)]
 pub(crate) struct Rooms {
     rooms: Vec<Vec<Option<Arc<Room>>>>,
-    are_any: bool,
 }
 
 /// Rooms by the names of policy and limit; of what was joined, by those of its origin.
@@ -49,7 +48,6 @@ impl Rooms {
         });
         Self {
             rooms: rooms.collect(),
-            are_any: policies.iter().any(Policy::waits),
         }
     }
 
@@ -64,12 +62,6 @@ impl Rooms {
             })
         });
         rooms.collect()
-    }
-
-    /// Whether there is any at all.
-    #[inline]
-    pub(crate) fn are_any(&self) -> bool {
-        self.are_any
     }
 
     pub(crate) fn get(&self, policy: usize, limit: usize) -> Option<&Arc<Room>> {

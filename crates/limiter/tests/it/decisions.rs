@@ -1,5 +1,8 @@
+use std::sync::Arc;
 use std::time::Duration;
-use tidegate::{Limiter, ManualClock, MemoryStore, Repeated, Request, Timestamp};
+use tidegate::{
+    Attempt, Limiter, ManualClock, MemoryStore, Purpose, Repeated, Request, Rules, Timestamp,
+};
 
 fn limiter(yaml: &str) -> (Limiter<MemoryStore<ManualClock>>, ManualClock) {
     let clock = ManualClock::at(Timestamp::from_millis(1_700_000_000_000));
@@ -227,7 +230,7 @@ fn rules_of_another_limiter_are_noticed_in_a_debug_build() {
     let (ours, _) = limiter(TWO_LIMITS);
     let (theirs, _) = limiter(TWO_LIMITS);
     let rules = theirs.rules().unwrap();
-    ours.check_at_once(&rules, &ip("192.0.2.1"));
+    ours.attempt(&rules, &ip("192.0.2.1"), Purpose::Pass).ok();
 }
 
 #[test]
@@ -238,11 +241,13 @@ fn rules_from_before_a_reload_still_decide() {
     limiter
         .reload(tidegate::Config::from_yaml(after).unwrap())
         .unwrap();
-    let decided = limiter.check_at_once(&before, &ip("192.0.2.1")).unwrap();
-    assert_eq!(decided.unwrap().policy(), "api");
-    let now = limiter.clone().rules().unwrap();
-    let decided = limiter.check_at_once(&now, &ip("192.0.2.1")).unwrap();
-    assert_eq!(decided.unwrap().policy(), "other");
+    let policy = |rules: &Arc<Rules>| match limiter.attempt(rules, &ip("192.0.2.1"), Purpose::Pass)
+    {
+        Ok(Attempt::Done(decision)) => decision.policy().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(policy(&before), "api");
+    assert_eq!(policy(&limiter.clone().rules().unwrap()), "other");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::{Crowd, ask, config, limiter, policy, settle, waiting};
 use std::time::Duration;
-use tidegate::{LimitSpec, Limiter, Request};
+use tidegate::{Attempt, LimitSpec, Limiter, Purpose, Request};
 use tidegate_testkit::laws::block_on;
 use tokio::time::{Instant, advance};
 
@@ -105,10 +105,12 @@ async fn a_place_is_given_back_to_the_bucket_it_was_taken_from_though_the_limit_
 async fn who_does_not_wait_is_told_at_once() {
     let limiter = limiter("{ name: all, rate: 10/s burst 1, on_refusal: wait, max_wait: 10s }");
     let rules = limiter.rules().unwrap();
-    assert!(rules.may_wait(None) && rules.may_wait(Some("api")));
-    assert!(!rules.may_wait(Some("other")));
+    let is_pending = |request: &Request<'_>| {
+        let attempt = limiter.attempt(&rules, request, Purpose::Pass).unwrap();
+        matches!(attempt, Attempt::Pending(_))
+    };
     let request = Request::new();
-    assert!(limiter.check_at_once(&rules, &request).is_none());
+    assert!(is_pending(&request));
     assert!(
         limiter.check_now(&request).unwrap().is_allowed(),
         "nothing was done"
@@ -118,8 +120,7 @@ async fn who_does_not_wait_is_told_at_once() {
     let retry_after = refused.binding().unwrap().retry_after();
     assert!(retry_after.is_some_and(|wait| wait <= 100 * MS));
     // A look is decided at once.
-    let look = limiter.check_at_once(&rules, &Request::new().cost(0));
-    assert!(look.is_some());
+    assert!(!is_pending(&Request::new().cost(0)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -129,10 +130,12 @@ async fn a_request_that_meets_no_limit_that_waits_is_decided_at_once() {
          { name: all, rate: 2/h }",
     );
     let rules = limiter.rules().unwrap();
-    let fast = Request::new().path("/fast");
-    assert!(limiter.check_at_once(&rules, &fast).is_some());
-    let slow = Request::new().path("/slow");
-    assert!(limiter.check_at_once(&rules, &slow).is_none());
+    let is_pending = |path| {
+        let request = Request::new().path(path);
+        let attempt = limiter.attempt(&rules, &request, Purpose::Pass).unwrap();
+        matches!(attempt, Attempt::Pending(_))
+    };
+    assert!(!is_pending("/fast") && is_pending("/slow"));
 }
 
 #[test]

@@ -1,82 +1,159 @@
-//! Deciding requests, and giving back what they were charged.
+//! One way to ask. Every frontend reads a request, asks here, and answers in its own protocol; whether the
+//! decision is there at once, and what is counted, traced and logged of it, is the same for all.
 
-use super::{Decider, Logged};
+use super::Decider;
 use crate::alerts::{Alert, AlertKind};
+use crate::promise::Promise;
 use crate::telemetry::decisions::Timing;
 use crate::telemetry::masked::Masked;
+use crate::telemetry::traces::{Leg, Trace, UNTRACED};
 use std::sync::Arc;
-use tidegate::{Applied, CheckError, Decision, Repeated, Request, Rules, Store};
+use tidegate::{
+    Applied, Attempt, CheckError, Decision, PendingDecision, Purpose, Repeated, Request, Rules,
+    Store,
+};
 use tracing::{debug, warn};
 
+/// A decision, or the reason why there is none.
+pub(crate) type CheckOutcome = Result<Decision, CheckError>;
+
+/// The terms on which a frontend asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AskTerms<'a> {
+    /// The purpose of the request.
+    pub(crate) purpose: Purpose,
+    /// Where a refusal is logged.
+    pub(crate) logged: Logged,
+    /// The trace that the decision belongs to.
+    pub(crate) trace: &'a Trace,
+    /// The reason why a token of the request was rejected, if one was.
+    pub(crate) token_refused: Option<&'static str>,
+}
+
+/// Where a refusal is logged, if `logs.refusals` takes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Logged {
+    /// Where it is decided: no answer tells an id by which it could be found.
+    Here,
+    /// With the answer, by the correlation id that the answer tells.
+    WithAnswer,
+}
+
+/// The result of asking: decided, observed and told; or to be waited for, and told then.
+pub(crate) enum CheckAttempt<S, T, F> {
+    /// What was told.
+    Done(T),
+    /// The store, or a limit, makes it wait.
+    Pending(PendingCheck<S>, F),
+}
+
+/// A decision that is waited for, and what is observed of it then. It owns all that it needs.
+#[derive(Debug)]
+pub(crate) struct PendingCheck<S> {
+    pending: PendingDecision<S>,
+    observing: Observing,
+}
+
+/// What is observed of a decision once there is one.
+#[derive(Debug)]
+struct Observing {
+    purpose: Purpose,
+    logged: Logged,
+    timing: Timing,
+    leg: Leg,
+}
+
+impl<'a> AskTerms<'a> {
+    /// To pass, or be refused.
+    pub(crate) fn pass(trace: &'a Trace, logged: Logged) -> Self {
+        Self {
+            purpose: Purpose::Pass,
+            logged,
+            trace,
+            token_refused: None,
+        }
+    }
+}
+
 impl<S: Store> Decider<S> {
-    /// Decides a request.
-    pub async fn decide(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        self.decide_by(&self.rules()?, request, Logged::Here).await
+    /// Decides a request by the present rules, for programs that are no frontend.
+    pub async fn check(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+        let terms = AskTerms::pass(&UNTRACED, Logged::Here);
+        let outcome = self.ask(&self.rules()?, request, terms, |outcome| outcome);
+        outcome.value().await
     }
 
-    /// Decides a request by the rules by which it was found out who asks.
-    pub async fn decide_by(
+    /// Asks about a request by the rules that its client was identified by, and answers by `tell`: at
+    /// once, if neither the store nor a limit makes it wait.
+    pub(crate) fn ask<'a, T: Send + 'a>(
+        &'a self,
+        rules: &Arc<Rules>,
+        request: &Request<'_>,
+        terms: AskTerms<'a>,
+        tell: impl FnOnce(CheckOutcome) -> T + Send + 'a,
+    ) -> Promise<'a, T> {
+        match self.attempt(rules, request, terms, tell) {
+            CheckAttempt::Done(told) => Promise::Now(told),
+            CheckAttempt::Pending(pending, tell) => {
+                let later = async move { tell(pending.outcome(self, terms.trace).await) };
+                Promise::Later(Box::pin(later))
+            }
+        }
+    }
+
+    /// The same, for frontends that wait in a way of their own.
+    pub(crate) fn attempt<T, F: FnOnce(CheckOutcome) -> T>(
         &self,
         rules: &Arc<Rules>,
         request: &Request<'_>,
-        logged: Logged,
-    ) -> Result<Decision, CheckError> {
-        let timing = Timing::start(self.limiter.waits());
-        let outcome = self.limiter.check_by(rules, request).await;
-        self.observe((rules, request), outcome.as_ref(), timing, logged);
-        outcome
+        terms: AskTerms<'_>,
+        tell: F,
+    ) -> CheckAttempt<S, T, F> {
+        if let Some(why) = terms.token_refused {
+            self.metrics.callers.count_token(why);
+        }
+        let observing = Observing {
+            purpose: terms.purpose,
+            logged: terms.logged,
+            timing: Timing::start(self.limiter.waits()),
+            leg: terms.trace.leg(),
+        };
+        let asked = (&**rules, request);
+        let mut telling = Some((observing, tell));
+        let mut take = || telling.take().expect("it is told once");
+        // A decision is observed and told where it is made: it is large, and would be moved otherwise.
+        let attempt = self
+            .limiter
+            .attempt_with(rules, request, terms.purpose, |decision| {
+                let (observing, tell) = take();
+                self.observe(asked, Ok(&decision), observing, terms.trace);
+                tell(Ok(decision))
+            });
+        match attempt {
+            Ok(Attempt::Done(told)) => CheckAttempt::Done(told),
+            Ok(Attempt::Pending(pending)) => {
+                let (observing, tell) = take();
+                CheckAttempt::Pending(PendingCheck { pending, observing }, tell)
+            }
+            Err(error) => {
+                let (observing, tell) = take();
+                self.observe(asked, Err(&error), observing, terms.trace);
+                CheckAttempt::Done(tell(Err(error)))
+            }
+        }
     }
 
     /// Decides a request that is decided again and again, by the rules that it began with.
-    pub async fn decide_repeated(&self, repeated: &mut Repeated) -> Result<Decision, CheckError> {
+    pub(crate) async fn ask_again(&self, repeated: &mut Repeated) -> CheckOutcome {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_repeated(repeated).await;
-        let request = repeated.counted();
-        let rules = repeated.rules();
-        self.observe((rules, &request), outcome.as_ref(), timing, Logged::Here);
-        outcome
-    }
-
-    /// Decides a request by these rules, if its policy is [decided at once](Self::decides_at_once);
-    /// `None` means that nothing was done.
-    pub fn decide_at_once(
-        &self,
-        rules: &Arc<Rules>,
-        request: &Request<'_>,
-        logged: Logged,
-    ) -> Option<Result<Decision, CheckError>> {
-        if !self.decides_at_once(rules, request.policy) {
-            return None;
-        }
-        let timing = Timing::start(false);
-        let outcome = self.limiter.check_at_once(rules, request);
-        if let Some(outcome) = &outcome {
-            self.observe((rules, request), outcome.as_ref(), timing, logged);
-        }
-        outcome
-    }
-
-    /// Asks the guards alone, about a request to which no limit applies. A refusal is logged with the
-    /// answer.
-    pub fn guard_by(
-        &self,
-        rules: &Arc<Rules>,
-        request: &Request<'_>,
-    ) -> Result<Decision, CheckError> {
-        let outcome = self.limiter.check_guards_by(rules, request);
-        if let Ok(decision) = &outcome {
-            self.limiter.count_guarded(rules, request, decision);
-            self.metrics.guards.count(decision);
-            if !decision.is_allowed() {
-                log_refusal(decision);
-            }
-            self.log_shadow(rules, decision);
-        }
+        let asked = (&**repeated.rules(), &repeated.counted());
+        self.count(asked, outcome.as_ref(), timing, Logged::Here);
         outcome
     }
 
     /// Gives back what an allowed decision charged; whether there was anything to give back.
-    pub async fn give_back(&self, decision: &Decision) -> bool {
+    pub(crate) async fn give_back(&self, decision: &Decision) -> bool {
         match self.limiter.give_back(decision).await {
             Ok(given) => given,
             Err(error) => {
@@ -86,23 +163,38 @@ impl<S: Store> Decider<S> {
         }
     }
 
-    /// Tells that a limit is nearly used up, or is.
-    #[cold]
-    fn warn_of(&self, band: &Applied<'_>) {
-        let (limit, left, capacity) = (band.limit(), band.remaining(), band.capacity());
-        let whose = match band.key() {
-            "" => String::new(),
-            key => format!(" of {}", Masked(key)),
-        };
-        warn!(limit, left, capacity, key = %Masked(band.key()), "a limit is nearly used up");
-        let message = format!("Limit `{limit}`{whose} has {left} of {capacity} left.");
-        let subject = format!("{limit}{whose}");
-        self.bell
-            .ring(Alert::new(AlertKind::Threshold, &subject, message));
+    /// Counts, traces and logs the outcome of a request.
+    fn observe(
+        &self,
+        asked: (&Rules, &Request<'_>),
+        outcome: Result<&Decision, &CheckError>,
+        observing: Observing,
+        trace: &Trace,
+    ) {
+        let Observing {
+            purpose,
+            logged,
+            timing,
+            leg,
+        } = observing;
+        trace.decided(leg, outcome);
+        match outcome {
+            Ok(decision) if purpose == Purpose::Guards => self.count_guarded(asked.0, decision),
+            _ => self.count(asked, outcome, timing, logged),
+        }
     }
 
-    /// Counts and logs what came of a request.
-    pub(super) fn observe(
+    /// Counts a request to which no limit applies, and which only guards may refuse.
+    fn count_guarded(&self, rules: &Rules, decision: &Decision) {
+        self.metrics.guards.count(decision);
+        if !decision.is_allowed() {
+            log_refusal(decision);
+        }
+        self.log_shadow(rules, decision);
+    }
+
+    /// Counts and logs the outcome of a request.
+    pub(super) fn count(
         &self,
         (rules, request): (&Rules, &Request<'_>),
         outcome: Result<&Decision, &CheckError>,
@@ -137,11 +229,37 @@ impl<S: Store> Decider<S> {
         }
     }
 
+    /// Tells that a limit is nearly used up, or is.
+    #[cold]
+    fn warn_of(&self, band: &Applied<'_>) {
+        let (limit, left, capacity) = (band.limit(), band.remaining(), band.capacity());
+        let whose = match band.key() {
+            "" => String::new(),
+            key => format!(" of {}", Masked(key)),
+        };
+        warn!(limit, left, capacity, key = %Masked(band.key()), "a limit is nearly used up");
+        let message = format!("Limit `{limit}`{whose} has {left} of {capacity} left.");
+        let subject = format!("{limit}{whose}");
+        self.bell
+            .ring(Alert::new(AlertKind::Threshold, &subject, message));
+    }
+
     /// Logs what would have been refused, had not everything been in shadow mode.
     fn log_shadow(&self, rules: &Rules, decision: &Decision) {
         if rules.is_shadow() {
             self.refusals.log_shadow(decision);
         }
+    }
+}
+
+impl<S: Store> PendingCheck<S> {
+    /// Waits for the outcome, and observes it.
+    pub(crate) async fn outcome(self, decider: &Decider<S>, trace: &Trace) -> CheckOutcome {
+        let Self { pending, observing } = self;
+        let outcome = pending.decision().await;
+        let asked = (&**pending.rules(), &pending.counted());
+        decider.observe(asked, outcome.as_ref(), observing, trace);
+        outcome
     }
 }
 

@@ -3,15 +3,15 @@
 //! | module | what it is |
 //! |---|---|
 //! | this one | the decider itself: what it decides by, reloads, how it stands |
-//! | `asking` | deciding requests, and giving back what they were charged |
+//! | `asking` | deciding requests for all frontends, and observing the outcome |
 //! | `reserving` | reserving, and settling what was reserved |
-//! | `telling` | whether a request would pass, and what it has used |
 //! | `throttling` | one bucket by a quota that the caller brings |
 
 mod asking;
 mod reserving;
-mod telling;
 mod throttling;
+
+pub(crate) use asking::{AskTerms, CheckAttempt, CheckOutcome, Logged, PendingCheck};
 
 use crate::alerts::Bell;
 use crate::sources::Plans;
@@ -48,15 +48,6 @@ pub struct Decider<S = AnyStore> {
     refusals: Refusals,
     /// Where plans are loaded from, with the connections to there.
     plans: Plans,
-}
-
-/// Where a refusal is logged, if `logs.refusals` takes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Logged {
-    /// Where it is decided: no answer tells an id by which it could be found.
-    Here,
-    /// With the answer, by the correlation id that the answer tells.
-    WithAnswer,
 }
 
 /// How it stands with deciding.
@@ -164,18 +155,6 @@ impl<S: Store> Decider<S> {
     /// Whether a decision may have to wait for the store.
     pub fn waits(&self) -> bool {
         self.limiter.waits()
-    }
-
-    /// Whether every request of this policy, or of the first one, is decided at once: neither the
-    /// store nor a limit makes it wait.
-    #[inline]
-    pub fn decides_at_once(&self, rules: &Rules, policy: Option<&str>) -> bool {
-        self.limiter.decides_at_once(rules, policy)
-    }
-
-    /// Whether any decision may have to wait at present: for the store, or for a limit.
-    pub fn may_wait(&self) -> bool {
-        self.limiter.may_wait()
     }
 
     /// Decides by `config` from now on. Decisions under way keep what they began with, and are

@@ -20,7 +20,7 @@ impl<S: Store> Decider<S> {
         let reserved = self.limiter.reserve_by(rules, request, ttl).await;
         // It is a decision like any other.
         let decided = reserved.as_ref().map(Reservation::decision);
-        self.observe((rules, request), decided, timing, Logged::Here);
+        self.count((rules, request), decided, timing, Logged::Here);
         if let Some(policy) = rules.policy(request.policy) {
             self.metrics.reservations.count(&policy.name, &reserved);
         }

@@ -6,14 +6,14 @@
 use super::respond::{self, Answer};
 use super::{body, deny};
 use crate::bounds::Bounds;
-use crate::decider::{Decider, Logged};
+use crate::decider::{AskTerms, CheckAttempt, CheckOutcome, Decider, Logged, PendingCheck};
 use crate::telemetry::stopwatch::Stopwatch;
 use crate::telemetry::traces::{Trace, Value};
 use http::Request;
 use hyper::body::{Body, Incoming};
 use std::net::IpAddr;
 use std::sync::Arc;
-use tidegate::{CheckError, DecidedBy, Decision, Policy, Rules, Store};
+use tidegate::{CheckError, DecidedBy, Policy, Rules, Store};
 use tidegate_http::question::{Head, Question, Told};
 
 /// Whether a path belongs here.
@@ -31,14 +31,24 @@ fn named(path: &str) -> Option<&str> {
     path.strip_prefix("/v1/auth/")
 }
 
-/// Answers a question from `peer`, if store and limits decide at once and there is no body.
+/// A question that is not answered yet: the store, or a limit, makes it wait.
+#[derive(Debug)]
+pub(crate) struct PendingAuth<S> {
+    rules: Arc<Rules>,
+    check: PendingCheck<S>,
+    trace: Trace,
+    watch: Stopwatch,
+}
+
+/// Answers a question from `peer`, if it has no body; otherwise, and where it has to wait, returns it as far
+/// as it has got.
 pub(super) fn answer_at_once<S: Store>(
     decider: &Decider<S>,
     request: &Request<Incoming>,
     peer: IpAddr,
-) -> Option<Answer> {
-    if decider.waits() || !request.body().is_end_stream() {
-        return None;
+) -> Result<Answer, Option<Box<PendingAuth<S>>>> {
+    if !request.body().is_end_stream() {
+        return Err(None);
     }
     let head = Head {
         method: request.method(),
@@ -46,39 +56,13 @@ pub(super) fn answer_at_once<S: Store>(
         headers: request.headers(),
         peer: Some(peer),
     };
-    let watch = Stopwatch::start();
-    let rules = match welcome(decider, head) {
-        Ok(rules) => rules,
-        Err(answer) => return Some(*answer),
-    };
-    // Spares finding out who asks twice.
-    if rules.may_wait(policy(head)) {
-        return None;
+    match welcome(decider, head) {
+        Ok(rules) => ask(decider, rules, head).map_err(Some),
+        Err(answer) => Ok(*answer),
     }
-    let trace = begin(decider, head);
-    let question = Question::forwarded(&rules, policy(head), head);
-    let answer = match &question {
-        Ok(question) => {
-            let pairs = question.pairs();
-            let request = question.request(&pairs);
-            let leg = trace.leg();
-            let Some(outcome) = decider.decide_at_once(&rules, &request, Logged::WithAnswer) else {
-                // It is asked once more, and recorded then.
-                trace.forget();
-                return None;
-            };
-            trace.decided(leg, outcome.as_ref());
-            note_token(decider, question);
-            conclude(decider, &rules, head, &outcome)
-        }
-        Err(error) => respond::bad_forward(*error),
-    };
-    trace.answered(answer.status().as_u16());
-    decider.metrics().durations.observe(watch.elapsed());
-    Some(answer)
 }
 
-/// Answers a question from `peer`.
+/// Answers a question from `peer`, which has `begun` if it has no body.
 ///
 /// Of a body nothing is looked at, but some proxies pass one on: it is read, so that the connection
 /// can be used for the next question.
@@ -86,7 +70,7 @@ pub(super) async fn answer<S: Store>(
     decider: &Decider<S>,
     bounds: &Bounds,
     request: Request<Incoming>,
-    peer: IpAddr,
+    (peer, begun): (IpAddr, Option<Box<PendingAuth<S>>>),
 ) -> Answer {
     let (parts, body) = request.into_parts();
     let head = Head {
@@ -95,23 +79,26 @@ pub(super) async fn answer<S: Store>(
         headers: &parts.headers,
         peer: Some(peer),
     };
+    if let Some(pending) = begun {
+        return pending.answer(decider, head).await;
+    }
     let rules = match welcome(decider, head) {
         Ok(rules) => rules,
         Err(answer) => return *answer,
     };
-    let is_read = body.is_end_stream() || {
-        let read = body::read(body, bounds.body_bytes, bounds.body_time).await;
-        if read.is_err() {
-            // Lets hyper notice that nobody reads the rest.
-            tokio::task::yield_now().await;
-        }
-        read.is_ok()
-    };
-    let answer = Box::pin(decide(decider, &rules, head)).await;
-    if is_read {
-        return answer;
+    let read = body::read(body, bounds.body_bytes, bounds.body_time).await;
+    if read.is_err() {
+        // Lets hyper notice that nobody reads the rest.
+        tokio::task::yield_now().await;
     }
-    respond::closing(answer)
+    let answer = match ask(decider, rules, head) {
+        Ok(answer) => answer,
+        Err(pending) => pending.answer(decider, head).await,
+    };
+    match read {
+        Ok(_) => answer,
+        Err(_) => respond::closing(answer),
+    }
 }
 
 /// What to decide by, for a caller that is believed; the answer to any other. Nothing more is read
@@ -129,21 +116,57 @@ fn welcome<S: Store>(decider: &Decider<S>, head: Head<'_>) -> Result<Arc<Rules>,
     Err(Box::new(respond::closing(respond::untrusted())))
 }
 
-async fn decide<S: Store>(decider: &Decider<S>, rules: &Arc<Rules>, head: Head<'_>) -> Answer {
+/// Identifies the client and asks.
+fn ask<S: Store>(
+    decider: &Decider<S>,
+    rules: Arc<Rules>,
+    head: Head<'_>,
+) -> Result<Answer, Box<PendingAuth<S>>> {
     let watch = Stopwatch::start();
     let trace = begin(decider, head);
-    let answer = match Question::forwarded(rules, policy(head), head) {
-        Ok(question) => {
-            note_token(decider, &question);
-            let pairs = question.pairs();
-            let request = question.request(&pairs);
-            let leg = trace.leg();
-            let outcome = decider.decide_by(rules, &request, Logged::WithAnswer).await;
-            trace.decided(leg, outcome.as_ref());
-            conclude(decider, rules, head, &outcome)
+    let question = match Question::forwarded(&rules, policy(head), head) {
+        Ok(question) => question,
+        Err(error) => {
+            let answer = respond::bad_forward(error);
+            return Ok(end(decider, &trace, watch, answer));
         }
-        Err(error) => respond::bad_forward(error),
     };
+    let terms = AskTerms {
+        token_refused: question.token_refused(),
+        ..AskTerms::pass(&trace, Logged::WithAnswer)
+    };
+    let pairs = question.pairs();
+    let tell = |outcome| conclude(decider, &rules, head, &outcome);
+    let check = match decider.attempt(&rules, &question.request(&pairs), terms, tell) {
+        CheckAttempt::Done(answer) => return Ok(end(decider, &trace, watch, answer)),
+        CheckAttempt::Pending(check, _) => check,
+    };
+    drop(pairs);
+    drop(question);
+    Err(Box::new(PendingAuth {
+        rules,
+        check,
+        trace,
+        watch,
+    }))
+}
+
+impl<S: Store> PendingAuth<S> {
+    async fn answer(self: Box<Self>, decider: &Decider<S>, head: Head<'_>) -> Answer {
+        let Self {
+            rules,
+            check,
+            trace,
+            watch,
+        } = *self;
+        let outcome = check.outcome(decider, &trace).await;
+        let answer = conclude(decider, &rules, head, &outcome);
+        end(decider, &trace, watch, answer)
+    }
+}
+
+/// Notes how a question was answered, and after how long.
+fn end<S: Store>(decider: &Decider<S>, trace: &Trace, watch: Stopwatch, answer: Answer) -> Answer {
     trace.answered(answer.status().as_u16());
     decider.metrics().durations.observe(watch.elapsed());
     answer
@@ -158,18 +181,12 @@ fn begin<S: Store>(decider: &Decider<S>, head: Head<'_>) -> Trace {
     trace
 }
 
-fn note_token<S: Store>(decider: &Decider<S>, question: &Question<'_>) {
-    if let Some(why) = question.token_refused() {
-        decider.metrics().callers.count_token(why);
-    }
-}
-
 /// What a proxy, and perhaps its client, is told.
 fn conclude<S: Store>(
     decider: &Decider<S>,
     rules: &Rules,
     head: Head<'_>,
-    outcome: &Result<Decision, CheckError>,
+    outcome: &CheckOutcome,
 ) -> Answer {
     match outcome {
         Ok(decision) if decision.is_allowed() => respond::allowed(decision),

@@ -11,7 +11,6 @@
 //! | `resp` | the protocol of Redis: `CL.THROTTLE`, `TG.CHECK` |
 //! | `admin` | `/livez`, `/readyz`, `/status`, `/metrics` |
 //! | `body` | a request's body, bounded in size and time |
-//! | `promptly` | runs what nearly always ends at once |
 //! | `respond` | every status and header that is ever answered |
 
 pub(crate) mod admin;
@@ -22,7 +21,6 @@ mod envoy_json;
 pub(crate) mod gateway;
 pub(crate) mod grpc;
 pub(crate) mod http;
-mod promptly;
 pub mod resp;
 pub(crate) mod respond;
 
@@ -47,23 +45,27 @@ pub(crate) trait Door: Send + Sync + 'static {
     /// How HTTP/2 is spoken, where it is.
     const HTTP2: Http2 = Http2::OF_STRANGERS;
 
-    /// The answer to a request, if neither its body is needed nor anything has to be waited for; else
-    /// [`answer`](Self::answer) has it. What waits is large, and this spares most requests from
-    /// carrying it around.
+    /// A request that could not be answered at once, as far as the door has got with it.
+    type Begun: Default + Send;
+
+    /// Answers a request if neither its body is needed nor anything has to be waited for; otherwise
+    /// [`answer`](Self::answer) goes on from where this has got. A future that waits is large, and
+    /// this spares most requests from carrying it around.
     fn answer_at_once(
         &self,
         _request: &Request<Incoming>,
         _visit: Visit<'_, Self::Memory>,
-    ) -> Option<Response<Self::Body>> {
-        None
+    ) -> Result<Response<Self::Body>, Self::Begun> {
+        Err(Self::Begun::default())
     }
 
     /// Answers a request; a door always has an answer. Runs in the connection's own task, and is
     /// dropped when the client goes.
     fn answer(
         &self,
-        request: Request<Incoming>,
+        request: Box<Request<Incoming>>,
         visit: Visit<'_, Self::Memory>,
+        begun: Self::Begun,
     ) -> impl Future<Output = Response<Self::Body>> + Send;
 
     /// An answer that the server itself gives at this door.

@@ -13,6 +13,7 @@ use super::token::Token;
 use super::watched::Watched;
 use crate::bounds::Bounds;
 use crate::doors::{Door, Protocols, respond};
+use crate::promise::boxed;
 use futures_util::StreamExt;
 use futures_util::future::{Either, ready};
 use futures_util::stream::FuturesUnordered;
@@ -228,24 +229,30 @@ impl<D: Door> Host<D> {
             let visit = Visit::new(&self.session, strand.as_ref());
             context.door.answer_at_once(&request, visit)
         } else {
-            Some(D::whole(respond::unauthorized()))
+            Ok(D::whole(respond::unauthorized()))
         };
         match at_once {
-            Some(answer) => Either::Left(ready(Ok(self.finish(answer, is_connect)))),
-            // Put aside, for hyper moves what it is given, and this is large.
-            None => Either::Right(Box::pin(Arc::clone(self).wait(request, strand, is_connect))),
+            // Both boxed, for hyper moves what it is given, and an answer is large.
+            Ok(answer) => Either::Left(Box::pin(ready(Ok(self.finish(answer, is_connect))))),
+            Err(begun) => {
+                // The request as well, or every step on the way would have room for one of its own.
+                let begun = (Box::new(request), begun);
+                let host = Arc::clone(self);
+                let waiting = boxed(|| host.wait(begun, strand, is_connect));
+                Either::Right(Box::into_pin(waiting))
+            }
         }
     }
 
     async fn wait(
         self: Arc<Self>,
-        request: Request<Incoming>,
+        (request, begun): (Box<Request<Incoming>>, D::Begun),
         strand: Option<Arc<Strand>>,
         is_connect: bool,
     ) -> Result<Response<D::Body>, Infallible> {
         let _answering = self.session.pulse.answering();
         let visit = Visit::new(&self.session, strand.as_ref());
-        let answer = self.context.door.answer(request, visit).await;
+        let answer = self.context.door.answer(request, visit, begun).await;
         Ok(self.finish(answer, is_connect))
     }
 

@@ -25,6 +25,7 @@ pub fn write(reservation: &Reservation, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::FutureExt;
     use tidegate::{Limiter, Request};
 
     #[test]
@@ -33,9 +34,8 @@ mod tests {
             "policies: [{ name: api, reserve: 90s, limits: [{ name: all, rate: 1/h }] }]",
         );
         let limiter = limiter.expect("the policy is sound");
-        let rules = limiter.rules().expect("it is open");
         let reserve = || {
-            let reserved = limiter.reserve_at_once(&rules, &Request::new(), None);
+            let reserved = limiter.reserve(&Request::new(), None).now_or_never();
             let reserved = reserved.expect("memory answers").expect("it may");
             let mut out = Vec::new();
             write(&reserved, &mut out);

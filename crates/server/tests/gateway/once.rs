@@ -1,5 +1,6 @@
-//! How often a client is identified and its limits are matched: once per request at every frontend,
-//! whichever store decides and whether or not limits make requests wait.
+//! How often a client is identified, its limits are matched and the store is called: once per request at every
+//! frontend, whichever store decides and whether or not limits make requests wait. Where a guard refuses a
+//! request, no limit is matched and the store is not called.
 
 use crate::kit::running::Running;
 use crate::kit::{Client, in_time, request};
@@ -28,11 +29,11 @@ use tonic::transport::Endpoint;
 const TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiJhbm4ifQ.\
                      auSjAiLeVXLWCMJ7rCv_1dd8pUcovoDAxrahrwmPQ7Q";
 
-/// One token verified, one matching.
-const ONCE: Work = Work {
-    tokens: 1,
-    matchings: 1,
-};
+/// Guards: none, some that refuse whoever asks here, and one that knows nobody who does.
+const NO_GUARDS: &str = "";
+const REFUSING: &str = "guards: [{ name: listed, refuse: user, list: [ann] }, \
+                         { name: paths, refuse: 'descriptor:path', list: [/] }]";
+const EXEMPTING: &str = "guards: [{ name: staff, exempt: user, list: [root] }]";
 
 /// A server with every listener, on the thread of the test.
 struct All {
@@ -40,12 +41,14 @@ struct All {
     grpc: SocketAddr,
     resp: SocketAddr,
     gateway: SocketAddr,
+    /// A guard refuses whoever asks here.
+    refuses: bool,
     _running: Running,
 }
 
 impl All {
-    /// `store` is the URL of the store, `waiting` what limits say besides their rate.
-    async fn start(store: &str, waiting: &str, upstream: &str) -> Self {
+    /// `store` is the URL of the store, `waiting` the fields of limits besides their rate.
+    async fn start(store: &str, waiting: &str, guards: &str, upstream: &str) -> Self {
         let limit =
             |name| format!("{{ name: {name}, key: user, missing: refuse, rate: 1000/s{waiting} }}");
         let config = format!(
@@ -56,6 +59,7 @@ store: {{ url: '{store}' }}
 client:
   user: {{ claim: sub }}
   jwt: {{ secret: thirty-two bytes of no importance }}
+{guards}
 routes: [{{ id: all, upstreams: ['{upstream}'], policy: api, messages: talk }}]
 policies:
   - {{ name: api, limits: [{}] }}
@@ -76,6 +80,7 @@ policies:
             grpc: address(&listeners.grpc),
             resp: address(&listeners.resp),
             gateway: address(&listeners.gateway),
+            refuses: guards == REFUSING,
             _running: Running::start(listeners, serving, Bounds::default()),
         }
     }
@@ -90,7 +95,21 @@ policies:
             ],
         );
         let reply = Client::connect(self.http).await.ask(head + body).await;
-        assert_eq!(reply.status(), 200, "{path}: {reply:?}");
+        let is_refused = self.refuses && path == "/json";
+        let status = if is_refused { 429 } else { 200 };
+        assert_eq!(reply.status(), status, "{path}: {reply:?}");
+    }
+
+    /// Asserts that a request with `tokens` tokens to `policies` policies was decided without doing
+    /// anything twice.
+    fn assert_once(&self, done: Work, (tokens, policies): (u64, u64), what: &str) {
+        let asked = if self.refuses { 0 } else { policies };
+        let expected = Work {
+            tokens,
+            matchings: asked,
+            store_calls: asked,
+        };
+        assert_eq!(done, expected, "{what}");
     }
 
     async fn call(&self) {
@@ -109,7 +128,8 @@ policies:
         };
         let mut client = RateLimitServiceClient::new(channel);
         let answer = in_time("an answer", client.should_rate_limit(call)).await;
-        assert_eq!(answer.unwrap().into_inner().overall_code, 1);
+        let code = if self.refuses { 2 } else { 1 };
+        assert_eq!(answer.unwrap().into_inner().overall_code, code);
     }
 
     async fn command(&self) {
@@ -125,7 +145,10 @@ policies:
         in_time("a reply", stream.read_exact(&mut reply))
             .await
             .unwrap();
-        assert_eq!(&reply, b"*7\r\n:1\r\n");
+        assert_eq!(
+            &reply[4..],
+            if self.refuses { b":0\r\n" } else { b":1\r\n" }
+        );
     }
 }
 
@@ -137,11 +160,12 @@ async fn work(doing: impl Future<Output = ()>) -> Work {
     Work {
         tokens: after.tokens - before.tokens,
         matchings: after.matchings - before.matchings,
+        store_calls: after.store_calls - before.store_calls,
     }
 }
 
-/// Runs `test` with each store, with and without waiting.
-async fn everywhere(test: impl AsyncFn(&All, &str)) {
+/// Runs `test` with each store, with and without waiting, by each of `guards`.
+async fn everywhere(guards: &[&str], test: impl AsyncFn(&All, &str)) {
     let redis = Redis::start();
     let echo = Echo::start().await;
     for store in [
@@ -149,53 +173,49 @@ async fn everywhere(test: impl AsyncFn(&All, &str)) {
         format!("redis://127.0.0.1:{}", redis.port()),
     ] {
         for waiting in ["", ", on_refusal: wait, max_wait: 5s"] {
-            let all = All::start(&store, waiting, &echo.url()).await;
-            test(&all, &format!("{store}{waiting}")).await;
+            for guards in guards {
+                let all = All::start(&store, waiting, guards, &echo.url()).await;
+                test(&all, &format!("{store}{waiting}, {guards}")).await;
+            }
         }
     }
 }
 
 #[tokio::test]
-async fn a_request_is_verified_and_matched_once_at_every_frontend() {
+async fn a_request_is_verified_matched_and_decided_once_at_every_frontend() {
     let bearer = format!("authorization: Bearer {TOKEN}");
     let question =
         format!(r#"{{"policy": "api", "headers": {{"authorization": "Bearer {TOKEN}"}}}}"#);
     let described =
         r#"{"domain": "edge", "descriptors": [{"entries": [{"key": "path", "value": "/"}]}]}"#;
-    let matched = Work {
-        tokens: 0,
-        matchings: 1,
-    };
-    everywhere(async |all, with| {
+    everywhere(&[NO_GUARDS, REFUSING, EXEMPTING], async |all, with| {
         let done = work(all.post("/v1/check", &question)).await;
-        assert_eq!(done, ONCE, "/v1/check, {with}");
+        all.assert_once(done, (1, 1), &format!("/v1/check, {with}"));
         let done = work(all.post("/v1/check", &format!("[{question}, {question}]"))).await;
-        assert_eq!(
-            (done.tokens, done.matchings),
-            (2, 2),
-            "two questions, {with}"
-        );
+        all.assert_once(done, (2, 2), &format!("two questions, {with}"));
         let reserving = question.replace("api", "calls");
         let done = work(all.post("/v1/reserve", &reserving)).await;
-        assert_eq!(done, ONCE, "/v1/reserve, {with}");
+        all.assert_once(done, (1, 1), &format!("/v1/reserve, {with}"));
         let done = work(all.post("/json", described)).await;
-        assert_eq!(done, matched, "/json, {with}");
-        assert_eq!(work(all.call()).await, matched, "gRPC, {with}");
-        assert_eq!(work(all.command()).await, ONCE, "RESP, {with}");
+        all.assert_once(done, (0, 1), &format!("/json, {with}"));
+        let done = work(all.call()).await;
+        all.assert_once(done, (0, 1), &format!("gRPC, {with}"));
+        let done = work(all.command()).await;
+        all.assert_once(done, (1, 1), &format!("RESP, {with}"));
         let asking = [&*bearer, "x-forwarded-method: GET", "x-forwarded-uri: /"];
         let asked = work(async {
             let mut client = Client::connect(all.http).await;
             let reply = client.get("/v1/auth/api", &asking).await;
-            assert_eq!(reply.status(), 200, "{reply:?}");
+            assert_eq!(reply.status() == 200, !all.refuses, "{reply:?}");
         });
-        assert_eq!(asked.await, ONCE, "/v1/auth, {with}");
+        all.assert_once(asked.await, (1, 1), &format!("/v1/auth, {with}"));
         let passed = work(async {
             let mut client = Client::connect(all.gateway).await;
             let reply = client.get("/", &[&bearer]).await;
             // The upstream takes WebSockets alone.
-            assert_ne!(reply.status(), 429, "{reply:?}");
+            assert_eq!(reply.status() == 429, all.refuses, "{reply:?}");
         });
-        assert_eq!(passed.await, ONCE, "gateway, {with}");
+        all.assert_once(passed.await, (1, 1), &format!("gateway, {with}"));
     })
     .await;
 }
@@ -204,7 +224,7 @@ async fn a_request_is_verified_and_matched_once_at_every_frontend() {
 /// an identity.
 #[tokio::test]
 async fn a_websocket_is_verified_once_and_matched_once_however_many_messages_it_has() {
-    everywhere(async |all, with| {
+    everywhere(&[NO_GUARDS], async |all, with| {
         let done = work(async {
             let mut handshake = "ws://shop.example/talk".into_client_request().unwrap();
             let bearer = format!("Bearer {TOKEN}").parse().unwrap();
@@ -218,10 +238,11 @@ async fn a_websocket_is_verified_once_and_matched_once_however_many_messages_it_
                 assert_eq!(hear(&mut socket).await, Some(message), "{with}");
             }
         });
-        // The handshake meets one policy, and its messages another.
+        // The handshake meets one policy, and its messages another; the store decides each of them.
         let expected = Work {
             tokens: 1,
             matchings: 2,
+            store_calls: 21,
         };
         assert_eq!(done.await, expected, "{with}");
     })

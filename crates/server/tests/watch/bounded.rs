@@ -1,11 +1,11 @@
 //! However many clients there are, there are no more series.
 
 use crate::kit::{Client, Gate, Upstream, get};
+use futures_util::FutureExt;
 use std::net::{IpAddr, Ipv4Addr};
 use tidegate::Request;
 use tidegate_policy::Config;
 use tidegate_server::bounds::Bounds;
-use tidegate_server::decider::Logged;
 use tidegate_server::server;
 use tidegate_server::serving::Serving;
 use tidegate_server::tasks::Tasks;
@@ -43,15 +43,12 @@ policies:
         let _end = server::run(listeners, serving, Bounds::default(), never).await;
     });
 
-    let rules = decider.rules().unwrap();
     let ask = |client: u32, path: u32| {
         let path = format!("/unheard-of/{path}");
         let address = IpAddr::V4(Ipv4Addr::from(0x0b00_0000 + client));
         let request = Request::new().ip(address).path(&path);
-        decider
-            .decide_at_once(&rules, &request, Logged::Here)
-            .unwrap()
-            .unwrap()
+        let outcome = decider.check(&request).now_or_never();
+        outcome.expect("it is memory").unwrap()
     };
     // One that is allowed, and those that both limits refuse, or one of them.
     ask(0, 0);

@@ -1,5 +1,5 @@
 use super::{ACME, ANN, BOB, TENANT, USER, ask, hits, limiter, policy, remaining};
-use tidegate::{Decision, Hits, Request};
+use tidegate::{Attempt, Decision, Hits, Purpose, Request};
 use tidegate_testkit::laws::block_on;
 
 #[test]
@@ -28,12 +28,8 @@ fn a_test_goes_by_each_descriptors_hits_and_gives_nothing_back() {
     let (limiter, _) = limiter(&policy("all", &[USER]));
     ask(&limiter, &[hits(ANN, Hits::Take(5))]);
     let described = [hits(ANN, Hits::GiveBack(3)), hits(BOB, Hits::Take(6))];
-    let rules = limiter.rules().expect("it is open");
     let request = Request::new().descriptors(&described);
-    let tested = limiter
-        .test_at_once(&rules, &request)
-        .expect("it is memory");
-    let tested = tested.expect("memory answers");
+    let tested = block_on(limiter.test(&request)).expect("memory answers");
     assert!(tested.descriptor_allowed(0) && !tested.descriptor_allowed(1));
     assert_eq!(remaining(&limiter, &[ANN, BOB]), [Some(0), Some(5)]);
 }
@@ -65,15 +61,18 @@ fn what_was_used_is_charged_whether_it_fits_or_not() {
 fn both_work_without_descriptors() {
     let (limiter, _) = limiter(&policy("all", &["name: everybody, rate: 3/h"]));
     let rules = limiter.rules().expect("it is open");
-    let request = Request::new().cost(3);
-    let is_allowed = |decided: Option<Result<Decision, _>>| -> bool {
-        let decided: Result<Decision, tidegate::CheckError> = decided.expect("it is memory");
-        decided.expect("memory answers").is_allowed()
+    let is_allowed = |cost: u64, purpose: Purpose| match limiter.attempt(
+        &rules,
+        &Request::new().cost(cost),
+        purpose,
+    ) {
+        Ok(Attempt::Done(decision)) => decision.is_allowed(),
+        other => panic!("{other:?}"),
     };
-    assert!(is_allowed(limiter.test_at_once(&rules, &request)));
-    assert!(!is_allowed(limiter.test_at_once(&rules, &request.cost(4))));
-    assert!(is_allowed(limiter.report_at_once(&rules, &request.cost(9))));
-    assert!(!is_allowed(limiter.test_at_once(&rules, &request.cost(0))));
+    assert!(is_allowed(3, Purpose::Test));
+    assert!(!is_allowed(4, Purpose::Test));
+    assert!(is_allowed(9, Purpose::Report));
+    assert!(!is_allowed(0, Purpose::Test));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::everywhere;
 use super::kit::{Instance, Place};
 use crate::runtime;
-use tidegate::Request;
+use tidegate::{Attempt, Purpose, Request};
 use tidegate_testkit::redis::{FaultProxy, Faults, until};
 
 everywhere! {
@@ -29,8 +29,10 @@ fn a_reload_sends_what_was_counted_under_the_old_names_there(place: &Place) {
     instance.ask_often("192.0.2.1", 5);
     until("the old counts have come", || place.sum("AllIPsMap") == 7);
     let late = Request::new().ip("192.0.2.2".parse().expect("an address"));
-    let decided = runtime().block_on(instance.limiter.check_by(&rules, &late));
-    decided.expect("it is decided");
+    match instance.limiter.attempt(&rules, &late, Purpose::Pass) {
+        Ok(Attempt::Pending(pending)) => drop(runtime().block_on(pending.decision())),
+        other => panic!("{other:?}"),
+    }
     drop(rules);
     until("the late one has come", || place.sum("AllIPsMap") == 8);
     until("the new counts have come", || place.sum("OtherMap") == 5);

@@ -90,12 +90,13 @@ impl<S: Store> AdminDoor<S> {
 impl<S: Store + 'static> Door for AdminDoor<S> {
     type Body = Whole;
     type Memory = ();
+    type Begun = ();
 
-    async fn answer(&self, request: Request<Incoming>, visit: Visit<'_>) -> Answer {
+    async fn answer(&self, request: Box<Request<Incoming>>, visit: Visit<'_>, (): ()) -> Answer {
         let path = request.uri().path();
         if let Some(api) = self.api_at(path) {
             // Put aside: it is large, and probes come more often.
-            return Box::pin(Arc::clone(api).answer(request, visit)).await;
+            return Box::pin(Arc::clone(api).answer(*request, visit)).await;
         }
         let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
         match path {

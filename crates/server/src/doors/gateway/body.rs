@@ -1,6 +1,7 @@
 //! The body of an answer: an upstream's, or ours.
 
 use super::lane::Lane;
+use crate::promise::boxed;
 use crate::proxy::relayed::{RelayError, Relayed};
 use crate::telemetry::gateway::Outcome;
 use bytes::Bytes;
@@ -10,31 +11,36 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tracing::debug;
 
-/// The body of an answer.
+/// The body of an answer. Small, for an answer is moved from step to step with it.
 #[derive(Debug)]
 pub(crate) enum GatewayBody {
     /// An upstream's, as it comes.
-    Theirs {
-        body: Relayed,
-        lane: Arc<Lane>,
-        /// Which of the lane's it is.
-        upstream: usize,
-        /// How it ended too early, until that is told.
-        cut: Option<RelayError>,
-    },
+    Theirs(Box<UpstreamBody>),
     /// Ours; `None` once it was taken, or if there is nothing to say.
     Ours(Option<Bytes>),
+}
+
+/// The body of an upstream's answer.
+#[derive(Debug)]
+pub(crate) struct UpstreamBody {
+    body: Relayed,
+    lane: Arc<Lane>,
+    /// The number of the upstream in the lane.
+    upstream: usize,
+    /// How it ended too early, until that is told.
+    cut: Option<RelayError>,
 }
 
 impl GatewayBody {
     /// That of an upstream of `lane`.
     pub(super) fn theirs(body: Relayed, lane: &Arc<Lane>, upstream: usize) -> Self {
-        Self::Theirs {
+        let lane = Arc::clone(lane);
+        Self::Theirs(boxed(|| UpstreamBody {
             body,
-            lane: Arc::clone(lane),
+            lane,
             upstream,
             cut: None,
-        }
+        }))
     }
 
     /// Ours, of these bytes.
@@ -53,12 +59,13 @@ impl Body for GatewayBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, RelayError>>> {
         match self.get_mut() {
-            Self::Theirs {
-                body,
-                lane,
-                upstream,
-                cut,
-            } => {
+            Self::Theirs(theirs) => {
+                let UpstreamBody {
+                    body,
+                    lane,
+                    upstream,
+                    cut,
+                } = &mut **theirs;
                 if let Some(error) = cut.take() {
                     return Poll::Ready(Some(Err(error)));
                 }
@@ -83,7 +90,7 @@ impl Body for GatewayBody {
     #[inline]
     fn is_end_stream(&self) -> bool {
         match self {
-            Self::Theirs { body, .. } => body.is_end_stream(),
+            Self::Theirs(theirs) => theirs.body.is_end_stream(),
             Self::Ours(bytes) => bytes.is_none(),
         }
     }
@@ -91,10 +98,25 @@ impl Body for GatewayBody {
     #[inline]
     fn size_hint(&self) -> SizeHint {
         match self {
-            Self::Theirs { body, .. } => body.size_hint(),
+            Self::Theirs(theirs) => theirs.body.size_hint(),
             Self::Ours(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GatewayBody;
+    use crate::server::paced::Paced;
+    use http::Response;
+
+    /// An answer is moved a dozen times on its way from an upstream to the client: each byte of it counts.
+    #[test]
+    fn an_answer_on_its_way_is_small() {
+        let body = size_of::<GatewayBody>();
+        let answer = size_of::<Response<Paced<GatewayBody>>>();
+        assert!(body <= 40 && answer <= 176, "{body}, {answer}");
     }
 }

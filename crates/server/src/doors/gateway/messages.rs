@@ -39,7 +39,7 @@ impl<S: Store + 'static> Gate for Option<Box<Messages<S>>> {
 
 impl<S: Store + 'static> Messages<S> {
     async fn admit(&mut self) -> Admit {
-        let (outcome, admit) = match self.decider.decide_repeated(&mut self.message).await {
+        let (outcome, admit) = match self.decider.ask_again(&mut self.message).await {
             Ok(decision) if decision.is_allowed() => (MessageOutcome::Allowed, Admit::Pass),
             Ok(decision) => {
                 let retry_after = retry_after_seconds(&decision).map(Duration::from_secs);

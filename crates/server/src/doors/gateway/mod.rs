@@ -136,16 +136,8 @@ impl<S: Store + 'static> GatewayDoor<S> {
             return Addressee::of(&request, lane.respond(table)).no_websocket();
         };
         let from = (&*request, visit.peer());
-        let at_once = self.decide_at_once((table, lane), from, recorded, becomes_websocket);
-        let (verdict, messages) = match at_once {
-            Some(verdict) => (verdict, None),
-            // Put aside: it is large, and most requests are decided by now.
-            None => {
-                let way = (&**table, lane);
-                Box::pin(self.decide(way, from, recorded, becomes_websocket)).await
-            }
-        };
-        let decision = match verdict {
+        let (verdict, messages) = self.decide((table, lane), from, recorded, becomes_websocket);
+        let decision = match verdict.value().await {
             Verdict::Pass(decision) => decision,
             Verdict::Answer(answer) => return *answer,
         };
@@ -178,7 +170,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
         let leg = recorded.leg();
         let parent = recorded.header(&leg);
         self.pass_trace(request.headers_mut(), parent, terms.is_trusted);
-        let mut answer = match outbound(*request, terms) {
+        let mut answer = match outbound(request, terms) {
             Ok(request) => match self.forward(lane, request, upgrade).await {
                 Ok(answer) => {
                     recorded.forwarded(leg, Some(answer.status().as_u16()));
@@ -296,6 +288,7 @@ impl Lane {
 impl<S: Store + 'static> Door for GatewayDoor<S> {
     type Body = Paced<GatewayBody>;
     type Memory = Memory;
+    type Begun = ();
 
     const PROTOCOLS: Protocols = Protocols::Http1AndHttp2;
 
@@ -306,11 +299,10 @@ impl<S: Store + 'static> Door for GatewayDoor<S> {
 
     async fn answer(
         &self,
-        request: Request<Incoming>,
+        mut request: Box<Request<Incoming>>,
         visit: Visit<'_, Memory>,
+        (): (),
     ) -> Response<Self::Body> {
-        // Boxed, or every step on the way would have room for a request of its own.
-        let mut request = Box::new(request);
         root(&mut request);
         bridge::translate(&mut request);
         let answer = grpc::translate(self.pass(request, visit).await);

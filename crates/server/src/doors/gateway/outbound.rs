@@ -2,6 +2,7 @@
 
 use super::doubt::has_steps;
 use super::lane::Lane;
+use crate::promise::boxed;
 use crate::proxy::backlog::Unread;
 use crate::proxy::hop;
 use crate::proxy::http1::Interim;
@@ -15,6 +16,7 @@ use http::header::{CONNECTION, COOKIE, HOST, UPGRADE};
 use http::uri::{PathAndQuery, Uri};
 use http::{HeaderMap, HeaderValue, Request, Version};
 use hyper::body::Incoming;
+use std::mem;
 use tidegate_policy::matching::normalise;
 
 /// About how many fields are added.
@@ -76,41 +78,48 @@ pub(super) fn root<B>(request: &mut Request<B>) {
 
 /// The request that an upstream gets, or what is wrong with the body.
 pub(super) fn outbound(
-    request: Request<Incoming>,
+    mut request: Box<Request<Incoming>>,
     mut terms: Terms<'_>,
 ) -> Result<Box<Outgoing>, UploadError> {
     let least = terms.lane.least_rate(&request);
-    let (mut parts, body) = request.into_parts();
+    // Taken out of its box piece by piece: as a whole it would be copied twice.
+    let mut headers = mem::take(request.headers_mut());
+    let (method, uri) = (
+        mem::take(request.method_mut()),
+        mem::take(request.uri_mut()),
+    );
+    let version = request.version();
+    let body = (*request).into_body();
     let route = &terms.lane.route;
     let bytes_max = route.body_bytes.unwrap_or(u64::MAX);
     let pace = Pace::new(route.timeouts.idle, least, terms.unread.take());
     let body = Upload::new(body, bytes_max, pace)?;
-    let host = host(&parts.uri, &parts.headers);
-    hop::strip_request(&mut parts.headers);
+    let host = host(&uri, &headers);
+    hop::strip_request(&mut headers);
     if !terms.is_trusted {
-        hop::strip_claims(&mut parts.headers, &route.pass_headers);
+        hop::strip_claims(&mut headers, &route.pass_headers);
     }
-    if parts.version == Version::HTTP_2 {
-        join_cookies(&mut parts.headers);
+    if version == Version::HTTP_2 {
+        join_cookies(&mut headers);
     }
-    let told = terms.told(&mut parts.headers, host.as_ref(), parts.version);
+    let told = terms.told(&mut headers, host.as_ref(), version);
     // Without an authority it is the one that stands there.
-    if let Some(host) = host.filter(|_| parts.uri.authority().is_some()) {
-        parts.headers.insert(HOST, host);
+    if let Some(host) = host.filter(|_| uri.authority().is_some()) {
+        headers.insert(HOST, host);
     }
-    terms.lane.request_changes.apply(&mut parts.headers);
+    terms.lane.request_changes.apply(&mut headers);
     if let Some(upgrade) = terms.upgrade {
-        parts.headers.insert(UPGRADE, upgrade);
+        headers.insert(UPGRADE, upgrade);
         let connection = HeaderValue::from_static("upgrade");
-        parts.headers.insert(CONNECTION, connection);
+        headers.insert(CONNECTION, connection);
     }
-    let path = path(&parts.uri, route.strip_prefix.as_deref());
+    let path = path(&uri, route.strip_prefix.as_deref());
     // New, and not the parts as they came: nothing that this side hung on the request goes on.
-    let mut outbound =
-        Box::new(Outgoing::new(Request::new(body), told).with_interim(terms.interim));
-    *outbound.method_mut() = parts.method;
+    let interim = terms.interim;
+    let mut outbound = boxed(|| Outgoing::new(Request::new(body), told).with_interim(interim));
+    *outbound.method_mut() = method;
     *outbound.uri_mut() = Uri::from(path);
-    *outbound.headers_mut() = parts.headers;
+    *outbound.headers_mut() = headers;
     Ok(outbound)
 }
 

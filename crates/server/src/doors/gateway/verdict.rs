@@ -5,90 +5,54 @@ use super::lane::Lane;
 use super::messages::Messages;
 use super::table::Table;
 use super::{GatewayDoor, grpc, respond};
-use crate::decider::Logged;
-use crate::telemetry::traces::Trace;
+use crate::decider::{AskTerms, CheckAttempt, CheckOutcome, Logged};
+use crate::promise::{Promise, boxed};
+use crate::telemetry::traces::{Trace, UNTRACED};
 use http::request::Request;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tidegate::{CheckError, Decision, Policy, Repeated, Rules, Store};
+use tidegate::{Decision, Policy, Purpose, Repeated, Rules, Store};
 use tidegate_http::grpc::Status;
 use tidegate_http::question::{Head, Question};
 use tidegate_policy::Respond;
 use tidegate_policy::client::Identity;
-use tidegate_policy::route::Carried;
+use tidegate_policy::route::{Carried, Refund};
 
 /// What becomes of a request.
 pub(super) enum Verdict {
-    /// It is passed on; `None` where its route is not limited.
+    /// It is passed on; `None` where its route is not limited, or nobody reads the decision.
     Pass(Option<Box<Decision>>),
     /// It is answered here.
     Answer(Box<Outcome>),
 }
 
 impl<S: Store + 'static> GatewayDoor<S> {
-    /// Decides a request, if that can be done without waiting for anything and it has no messages to be
-    /// decided later.
-    pub(super) fn decide_at_once<B>(
-        &self,
-        (table, lane): (&Table, &Lane),
-        from: (&Request<B>, IpAddr),
-        trace: &Trace,
+    /// Decides a request. Where it begins a WebSocket whose messages are limited (`becomes_websocket`),
+    /// prepares to decide those as well: the client is identified once for both.
+    pub(super) fn decide<'a, B: Sync>(
+        &'a self,
+        (table, lane): (&'a Table, &'a Arc<Lane>),
+        from: (&'a Request<B>, IpAddr),
+        trace: &'a Trace,
         becomes_websocket: bool,
-    ) -> Option<Verdict> {
-        // The client is identified once for the request and its messages.
-        if lane.message_policy(becomes_websocket).is_some() {
-            return None;
-        }
-        let Some(carried) = &lane.route.policy else {
-            return Some(self.guard((table, lane), from, None));
-        };
-        // The client would have to be identified again.
-        if !self
-            .decider
-            .decides_at_once(&table.rules, Some(&carried.name))
-        {
-            return None;
-        }
-        let question = lane.question(&table.rules, &carried.name, from, None);
-        let pairs = question.pairs();
-        let asked = question.request(&pairs);
-        let leg = trace.leg();
-        let outcome = self
-            .decider
-            .decide_at_once(&table.rules, &asked, Logged::WithAnswer)?;
-        trace.decided(leg, outcome.as_ref());
-        self.note_token(&question);
-        let respond = lane.respond(table);
-        Some(self.conclude(outcome, from.0, respond))
-    }
-
-    /// Decides a request, however long that takes. Where it begins a WebSocket whose messages are limited
-    /// (`becomes_websocket`), prepares to decide those as well: the client is identified once for both.
-    pub(super) async fn decide<B>(
-        &self,
-        (table, lane): (&Table, &Arc<Lane>),
-        from: (&Request<B>, IpAddr),
-        trace: &Trace,
-        becomes_websocket: bool,
-    ) -> (Verdict, Option<Box<Messages<S>>>) {
+    ) -> (Promise<'a, Verdict>, Option<Box<Messages<S>>>) {
         let rules = &table.rules;
         let messages = lane.message_policy(becomes_websocket);
         let identity = messages.map(|_| head(from).identify(rules));
         let known = identity.as_ref();
         let verdict = match &lane.route.policy {
-            None => self.guard((table, lane), from, known),
+            None => Promise::Now(self.guard((table, lane), from, known)),
             Some(carried) => {
                 let question = lane.question(rules, &carried.name, from, known);
-                self.note_token(&question);
+                let terms = AskTerms {
+                    token_refused: question.token_refused(),
+                    ..AskTerms::pass(trace, Logged::WithAnswer)
+                };
                 let pairs = question.pairs();
-                let asked = question.request(&pairs);
-                let leg = trace.leg();
-                let outcome = self
-                    .decider
-                    .decide_by(rules, &asked, Logged::WithAnswer)
-                    .await;
-                trace.decided(leg, outcome.as_ref());
-                self.conclude(outcome, from.0, lane.respond(table))
+                let tell =
+                    move |outcome| self.conclude(outcome, from.0, (lane, lane.respond(table)));
+                let request = question.request(&pairs);
+                self.decider.ask(rules, &request, terms, tell)
             }
         };
         let messages = messages.map(|policy| {
@@ -115,18 +79,24 @@ impl<S: Store + 'static> GatewayDoor<S> {
         // Every policy reads what guards look at, and the address.
         let question = lane.question(rules, &policy.name, from, known);
         let pairs = question.pairs();
-        let asked = question.request(&pairs);
-        match self.decider.guard_by(rules, &asked) {
+        let terms = AskTerms {
+            purpose: Purpose::Guards,
+            // Guards leave no span.
+            ..AskTerms::pass(&UNTRACED, Logged::WithAnswer)
+        };
+        let tell = |outcome: CheckOutcome| match outcome {
             Ok(decision) if !decision.is_allowed() => {
                 Verdict::Answer(Box::new(self.refusal(&decision, from.0)))
             }
             _ => Verdict::Pass(None),
-        }
-    }
-
-    fn note_token(&self, question: &Question<'_>) {
-        if let Some(why) = question.token_refused() {
-            self.decider.metrics().callers.count_token(why);
+        };
+        match self
+            .decider
+            .attempt(rules, &question.request(&pairs), terms, tell)
+        {
+            CheckAttempt::Done(verdict) => verdict,
+            // Guards never wait.
+            CheckAttempt::Pending(..) => Verdict::Pass(None),
         }
     }
 
@@ -139,13 +109,16 @@ impl<S: Store + 'static> GatewayDoor<S> {
 
     fn conclude<B>(
         &self,
-        outcome: Result<Decision, CheckError>,
+        outcome: CheckOutcome,
         request: &Request<B>,
-        respond: Option<&Respond>,
+        (lane, respond): (&Lane, Option<&Respond>),
     ) -> Verdict {
         let answer = match outcome {
             Ok(decision) if decision.is_allowed() => {
-                return Verdict::Pass(Some(Box::new(decision)));
+                // Kept only for those who read it: the client, or whoever gives back what it charged.
+                let is_read =
+                    !decision.respond().headers.is_empty() || lane.route.refund != Refund::Never;
+                return Verdict::Pass(is_read.then(|| boxed(|| decision)));
             }
             Ok(decision) => self.refusal(&decision, request),
             Err(_) => {

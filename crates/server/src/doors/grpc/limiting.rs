@@ -6,15 +6,14 @@
 //! nobody else is let in meanwhile on what it will have taken.
 
 use super::body::GrpcBody;
-use super::rls::{self, Purpose, Unanswered};
+use super::rls::{self, Unanswered};
 use super::status::{Code, Status};
 use super::{GrpcDoor, frame, reserving};
-use crate::doors::promptly::promptly;
 use crate::telemetry::stopwatch::Stopwatch;
 use crate::telemetry::traces::{Trace, Value};
 use http::Request;
 use hyper::body::Incoming;
-use tidegate::Store;
+use tidegate::{Purpose, Store};
 
 pub(super) const SHOULD_RATE_LIMIT: &str =
     "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit";
@@ -66,15 +65,9 @@ impl<S: Store + 'static> GrpcDoor<S> {
         let body = self.message(request.into_body()).await?;
         let message = frame::only(&body)?;
         let decider = &self.decider;
-        let answer = || {
-            rls::answer(
-                (decider, trace),
-                purpose,
-                message,
-                frame::begin(ANSWER_BYTES),
-            )
-        };
-        let answered = promptly(decider.may_wait(), answer).await;
+        let out = frame::begin(ANSWER_BYTES);
+        let answered = rls::answer((decider, trace), purpose, message, out);
+        let answered = answered.value().await;
         decider.metrics().grpc.durations.observe(watch.elapsed());
         let (_, answer) = answered?;
         Ok(GrpcBody::Message(frame::finish(answer)))

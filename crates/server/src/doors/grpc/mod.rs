@@ -22,7 +22,6 @@ mod tell;
 
 use self::body::GrpcBody;
 use self::limiting::Lending;
-use self::rls::Purpose;
 use self::status::{Code, GRPC, STATUS, Status};
 use super::respond::Answer;
 use super::{Door, Http2, Protocols};
@@ -35,7 +34,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use tidegate::{AnyStore, Store};
+use tidegate::{AnyStore, Purpose, Store};
 
 const ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 
@@ -58,7 +57,7 @@ impl<S: Store + 'static> GrpcDoor<S> {
 
     async fn call(&self, request: Request<Incoming>, visit: Visit<'_>) -> Result<GrpcBody, Status> {
         match request.uri().path() {
-            limiting::SHOULD_RATE_LIMIT => self.limit(Purpose::Decide, request).await,
+            limiting::SHOULD_RATE_LIMIT => self.limit(Purpose::Pass, request).await,
             limiting::CHECK_RATE_LIMIT => self.limit(Purpose::Test, request).await,
             limiting::REPORT => self.limit(Purpose::Report, request).await,
             limiting::RESERVE => self.lend(Lending::Reserve, request).await,
@@ -88,18 +87,24 @@ impl<S: Store + 'static> GrpcDoor<S> {
 impl<S: Store + 'static> Door for GrpcDoor<S> {
     type Body = GrpcBody;
     type Memory = ();
+    type Begun = ();
 
     const PROTOCOLS: Protocols = Protocols::Http2;
     const HTTP2: Http2 = Http2::OF_PROXIES;
 
-    async fn answer(&self, request: Request<Incoming>, visit: Visit<'_>) -> Response<GrpcBody> {
+    async fn answer(
+        &self,
+        request: Box<Request<Incoming>>,
+        visit: Visit<'_>,
+        (): (),
+    ) -> Response<GrpcBody> {
         if !is_grpc(request.headers()) {
             return with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE);
         }
         if *request.method() != Method::POST {
             return with_status(StatusCode::METHOD_NOT_ALLOWED);
         }
-        match self.call(request, visit).await {
+        match self.call(*request, visit).await {
             Ok(body) => {
                 let mut answer = Response::new(body);
                 answer.headers_mut().insert(CONTENT_TYPE, GRPC);

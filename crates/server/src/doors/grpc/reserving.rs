@@ -3,11 +3,11 @@
 
 use super::rls::{self, Unanswered};
 use super::status::{Code, Status};
-use crate::decider::Decider;
-use crate::telemetry::traces::Trace;
+use crate::decider::{AskTerms, Decider, Logged};
+use crate::telemetry::traces::{Trace, UNTRACED};
 use crate::wire::rls::reserve::{self, Commit, Reserve};
 use crate::wire::rls::write;
-use tidegate::{CheckError, Reservation, SettleError, SettleState, Store};
+use tidegate::{CheckError, Purpose, Reservation, SettleError, SettleState, Store};
 
 /// Answers `message`, a `ReserveRequest`: appends a `ReserveResponse` to `out`.
 pub(super) async fn reserve<S: Store>(
@@ -77,8 +77,12 @@ async fn report<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<(),
     let rules = decider.rules().map_err(unreserved)?;
     match rls::request(&rules, told.domain(), told.actual, &descriptors) {
         Some(request) => {
-            let reported = decider.report_by(&rules, &request).await;
-            reported.map(drop).map_err(unreserved)
+            let terms = AskTerms {
+                purpose: Purpose::Report,
+                ..AskTerms::pass(&UNTRACED, Logged::Here)
+            };
+            let reported = decider.ask(&rules, &request, terms, |outcome| outcome.map(drop));
+            reported.value().await.map_err(unreserved)
         }
         None => {
             decider.metrics().grpc.count_unknown(told.domain());

@@ -1,24 +1,14 @@
 //! Envoy's rate limit service: from a message to a decision and back. `POST /json` comes this way too.
 
 use super::tell;
-use crate::decider::{Decider, Logged};
+use crate::decider::{AskTerms, Decider, Logged};
+use crate::promise::Promise;
 use crate::telemetry::traces::Trace;
 use crate::wire::protobuf::read::Malformed;
-use crate::wire::rls::read::{Call, Descriptors};
+use crate::wire::rls::read::Call;
 use crate::wire::rls::write::Code;
 use std::borrow::Cow;
-use tidegate::{CheckError, Decision, Descriptor, Request, Rules, Store};
-
-/// What a call asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::doors) enum Purpose {
-    /// To decide, and to charge what passes: Envoy's `ShouldRateLimit`.
-    Decide,
-    /// To tell whether it would pass: Kuadrant's `CheckRateLimit`.
-    Test,
-    /// To charge what was used already: Kuadrant's `Report`.
-    Report,
-}
+use tidegate::{CheckError, Descriptor, Purpose, Request, Rules, Store};
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,48 +19,40 @@ pub(in crate::doors) enum Unanswered {
     Undecided,
 }
 
+/// What comes of a call: a `RateLimitResponse` and the code in it.
+pub(in crate::doors) type Answered = Result<(Code, Vec<u8>), Unanswered>;
+
 /// Answers `message`, a `RateLimitRequest`: appends a `RateLimitResponse` to `out`.
-pub(in crate::doors) async fn answer<S: Store>(
-    (decider, trace): (&Decider<S>, &Trace),
+pub(in crate::doors) fn answer<'a, S: Store>(
+    (decider, trace): (&'a Decider<S>, &'a Trace),
     purpose: Purpose,
     message: &[u8],
     mut out: Vec<u8>,
-) -> Result<(Code, Vec<u8>), Unanswered> {
-    let call = Call::read(message)?;
-    let descriptors = call.descriptors()?;
-    let code = match decide((decider, trace), purpose, &call, &descriptors).await? {
-        Some(decision) => tell::decision(&decision, purpose, &mut out),
-        None => {
-            decider.metrics().grpc.count_unknown(call.domain);
-            tell::nothing(descriptors.len(), &mut out)
-        }
+) -> Promise<'a, Answered> {
+    let call = match Call::read(message) {
+        Ok(call) => call,
+        Err(malformed) => return Promise::Now(Err(malformed.into())),
     };
-    Ok((code, out))
-}
-
-/// The decision; `None` where no policy has the domain.
-async fn decide<S: Store>(
-    (decider, trace): (&Decider<S>, &Trace),
-    purpose: Purpose,
-    call: &Call<'_>,
-    descriptors: &Descriptors<'_>,
-) -> Result<Option<Decision>, Unanswered> {
-    let rules = decider.rules()?;
-    let Some(request) = request(&rules, call.domain, call.cost(), descriptors) else {
-        return Ok(None);
+    let descriptors = match call.descriptors() {
+        Ok(descriptors) => descriptors,
+        Err(malformed) => return Promise::Now(Err(malformed.into())),
     };
-    let leg = trace.leg();
-    let outcome = match purpose {
-        Purpose::Decide => match decider.decide_at_once(&rules, &request, Logged::Here) {
-            Some(at_once) => at_once,
-            // Put aside, for most calls need not carry it around.
-            None => Box::pin(decider.decide_by(&rules, &request, Logged::Here)).await,
-        },
-        Purpose::Test => Box::pin(decider.test_by(&rules, &request)).await,
-        Purpose::Report => Box::pin(decider.report_by(&rules, &request)).await,
+    let rules = match decider.rules() {
+        Ok(rules) => rules,
+        Err(error) => return Promise::Now(Err(error.into())),
     };
-    trace.decided(leg, outcome.as_ref());
-    Ok(Some(outcome?))
+    let Some(request) = request(&rules, call.domain, call.cost(), &descriptors) else {
+        decider.metrics().grpc.count_unknown(call.domain);
+        return Promise::Now(Ok((tell::nothing(descriptors.len(), &mut out), out)));
+    };
+    let terms = AskTerms {
+        purpose,
+        ..AskTerms::pass(trace, Logged::Here)
+    };
+    decider.ask(&rules, &request, terms, move |outcome| {
+        let code = tell::decision(&outcome?, purpose, &mut out);
+        Ok((code, out))
+    })
 }
 
 /// The request that a call amounts to; `None` where no policy has the domain.

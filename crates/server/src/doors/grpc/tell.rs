@@ -1,10 +1,9 @@
 //! From a decision to a `RateLimitResponse`.
 
-use super::rls::Purpose;
 use crate::wire::rls::write::{self, Code, CurrentLimit, Status};
 use http::HeaderMap;
 use std::time::Duration;
-use tidegate::{Applied, Decision};
+use tidegate::{Applied, Decision, Purpose};
 use tidegate_http::answer::{self, Correlation};
 use tidegate_policy::respond::RlsHeaders;
 use tracing::debug;

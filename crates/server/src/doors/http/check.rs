@@ -1,74 +1,66 @@
 //! `POST /v1/check`: decisions, one or several.
 
 use super::{DECISION_BYTES, HttpDoor};
-use crate::decider::Logged;
+use crate::decider::{AskTerms, CheckOutcome, Logged};
 use crate::doors::respond::{self, Answer};
+use crate::promise::Promise;
 use crate::telemetry::traces::Trace;
 use crate::wire::answer;
 use crate::wire::question::{Asked, Question};
-use futures_util::future::join_all;
 use std::sync::Arc;
 use tidegate::{CheckError, Decision, Rules, Store};
-use tidegate_http::unix_seconds;
+
+/// A decision, and a remark for the caller, if there is one.
+type Remarked = Result<(Decision, Option<String>), CheckError>;
 
 impl<S: Store> HttpDoor<S> {
     /// Answers questions.
-    pub(super) async fn check(&self, text: &[u8], trace: &Trace) -> Answer {
-        let decided = match Asked::read(text) {
-            Err(fault) => return respond::bad_question(&fault),
-            Ok(Asked::One(question)) => self
-                .decide_one(&question, trace)
-                .await
-                .map_err(|error| (error, None)),
-            Ok(Asked::Several(questions)) => self
-                .decide_several(&questions, trace)
-                .await
-                .map_err(|(error, nth)| (error, Some(nth))),
+    pub(super) fn check<'a>(&'a self, text: &'a [u8], trace: &'a Trace) -> Promise<'a, Answer> {
+        let asked = match Asked::read(text) {
+            Err(fault) => return Promise::Now(respond::bad_question(&fault)),
+            Ok(Asked::One(question)) => {
+                let rules = self.decider.rules().map_err(|error| (error, None));
+                rules.map(|rules| self.decide(&rules, &question, trace).map(tell_one))
+            }
+            Ok(Asked::Several(questions)) => {
+                let rules = self.accept(&questions);
+                let rules = rules.map_err(|(error, nth)| (error, Some(nth)));
+                rules.map(|rules| self.decide_all(&rules, &questions, trace).map(tell_all))
+            }
         };
-        match decided {
-            Ok(json) => respond::decided(json),
-            Err((error, item)) => respond::undecided(&error, item),
-        }
+        asked.unwrap_or_else(|(error, nth)| Promise::Now(respond::undecided(&error, nth)))
     }
 
-    async fn decide_one(
-        &self,
-        question: &Question<'_>,
-        trace: &Trace,
-    ) -> Result<Vec<u8>, CheckError> {
-        let rules = self.decider.rules()?;
-        let (decision, notice) = self.decide_by(&rules, question, trace).await?;
-        let mut json = Vec::with_capacity(DECISION_BYTES);
-        answer::write_with_notice(&decision, notice.as_deref(), &mut json);
-        Ok(json)
-    }
-
-    /// Decides a question by what it says, and by what its headers and its path tell where it does
-    /// not say it. Tells what the caller should know beside that, if anything.
-    async fn decide_by(
-        &self,
+    /// Decides a question by what it contains, and by its headers and its path where a field is missing.
+    fn decide<'a>(
+        &'a self,
         rules: &Arc<Rules>,
         question: &Question<'_>,
-        trace: &Trace,
-    ) -> Result<(Decision, Option<String>), CheckError> {
-        let learnt = question.learn(rules.client(), &unix_seconds);
-        let pairs = question.pairs_with(learnt.as_ref());
-        let descriptors = question.descriptors(&pairs);
-        let request = question.request(&pairs).descriptors(&descriptors);
-        let leg = trace.leg();
-        let outcome = self.decider.decide_by(rules, &request, Logged::Here).await;
-        trace.decided(leg, outcome.as_ref());
-        Ok((outcome?, rules.notice(&request)))
+        trace: &'a Trace,
+    ) -> Promise<'a, Remarked> {
+        question.identified(rules.client(), |request| {
+            let notice = rules.notice(request);
+            let terms = AskTerms::pass(trace, Logged::Here);
+            let tell = move |outcome: CheckOutcome| Ok((outcome?, notice));
+            self.decider.ask(rules, request, terms, tell)
+        })
     }
 
     /// Decides a list, each by itself and in order: none waits for the answer of the one before, so
-    /// that a store across the network is asked for all at once. A question that is wrong fails the list before
-    /// any is decided, so that a list that is sent again, mended, is charged once.
-    async fn decide_several(
-        &self,
+    /// that a store across the network is asked for all at once.
+    fn decide_all<'a>(
+        &'a self,
+        rules: &Arc<Rules>,
         questions: &[Question<'_>],
-        trace: &Trace,
-    ) -> Result<Vec<u8>, (CheckError, usize)> {
+        trace: &'a Trace,
+    ) -> Promise<'a, Vec<Remarked>> {
+        let each = questions.iter();
+        Promise::all(each.map(|it| self.decide(rules, it, trace)).collect())
+    }
+
+    /// Returns the rules to decide a list by. A question that is wrong fails the list before any is
+    /// decided, so that a list that is sent again, corrected, is charged once.
+    fn accept(&self, questions: &[Question<'_>]) -> Result<Arc<Rules>, (CheckError, usize)> {
         for (nth, question) in questions.iter().enumerate() {
             if question.policy.is_some() || !question.described.is_empty() {
                 let pairs = question.pairs();
@@ -78,19 +70,35 @@ impl<S: Store> HttpDoor<S> {
                 accepted.map_err(|error| (error, nth))?;
             }
         }
-        let rules = self.decider.rules().map_err(|error| (error, 0))?;
-        let each = questions.iter();
-        let decisions = join_all(each.map(|question| self.decide_by(&rules, question, trace)));
-        let mut json = Vec::with_capacity(DECISION_BYTES.saturating_mul(questions.len()));
-        json.push(b'[');
-        for (nth, decision) in decisions.await.into_iter().enumerate() {
-            if nth > 0 {
-                json.push(b',');
-            }
-            let (decision, notice) = decision.map_err(|error| (error, nth))?;
-            answer::write_with_notice(&decision, notice.as_deref(), &mut json);
-        }
-        json.push(b']');
-        Ok(json)
+        self.decider.rules().map_err(|error| (error, 0))
     }
+}
+
+fn tell_one(decided: Remarked) -> Answer {
+    let mut json = Vec::with_capacity(DECISION_BYTES);
+    match decided {
+        Ok((decision, notice)) => {
+            answer::write_with_notice(&decision, notice.as_deref(), &mut json);
+            respond::decided(json)
+        }
+        Err(error) => respond::undecided(&error, None),
+    }
+}
+
+fn tell_all(decided: Vec<Remarked>) -> Answer {
+    let mut json = Vec::with_capacity(DECISION_BYTES.saturating_mul(decided.len()));
+    json.push(b'[');
+    for (nth, decided) in decided.into_iter().enumerate() {
+        if nth > 0 {
+            json.push(b',');
+        }
+        match decided {
+            Ok((decision, notice)) => {
+                answer::write_with_notice(&decision, notice.as_deref(), &mut json);
+            }
+            Err(error) => return respond::undecided(&error, Some(nth)),
+        }
+    }
+    json.push(b']');
+    respond::decided(json)
 }

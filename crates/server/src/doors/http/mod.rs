@@ -9,11 +9,12 @@
 mod check;
 mod reserve;
 
-use super::promptly::promptly;
+use super::auth::PendingAuth;
 use super::respond::{self, Answer, Whole};
 use super::{Door, auth, body, envoy_json};
 use crate::bounds::Bounds;
 use crate::decider::Decider;
+use crate::promise::Promise;
 use crate::server::session::Visit;
 use crate::telemetry::stopwatch::Stopwatch;
 use crate::telemetry::traces::{Trace, Value};
@@ -74,7 +75,7 @@ impl<S: Store> HttpDoor<S> {
         let bounds = &self.bounds;
         let body = body::read(request.into_body(), bounds.body_bytes, bounds.body_time).await;
         let answer = match body {
-            Ok(body) => promptly(self.decider.may_wait(), || self.ask(asking, &body, &trace)).await,
+            Ok(body) => self.ask(asking, &body, &trace).value().await,
             Err(error) => {
                 // Lets hyper notice that nobody reads the body any more; otherwise it would go on
                 // waiting for it after the answer, and the connection would stay open.
@@ -87,13 +88,12 @@ impl<S: Store> HttpDoor<S> {
         answer
     }
 
-    async fn ask(&self, asking: Asking, text: &[u8], trace: &Trace) -> Answer {
+    fn ask<'a>(&'a self, asking: Asking, text: &'a [u8], trace: &'a Trace) -> Promise<'a, Answer> {
         match asking {
-            Asking::Check => self.check(text, trace).await,
-            // Put aside, so that checks need not carry them around.
-            Asking::Reserve => Box::pin(self.reserve(text, trace)).await,
-            Asking::Settle(kind) => Box::pin(self.settle(text, kind)).await,
-            Asking::Envoy => Box::pin(envoy_json::answer(&self.decider, text, trace)).await,
+            Asking::Check => self.check(text, trace),
+            Asking::Reserve => Promise::Later(Box::pin(self.reserve(text, trace))),
+            Asking::Settle(kind) => Promise::Later(Box::pin(self.settle(text, kind))),
+            Asking::Envoy => envoy_json::answer(&self.decider, text, trace),
         }
     }
 }
@@ -101,23 +101,34 @@ impl<S: Store> HttpDoor<S> {
 impl<S: Store + 'static> Door for HttpDoor<S> {
     type Body = Whole;
     type Memory = ();
+    type Begun = Option<Box<PendingAuth<S>>>;
 
-    fn answer_at_once(&self, request: &Request<Incoming>, visit: Visit<'_>) -> Option<Answer> {
+    fn answer_at_once(
+        &self,
+        request: &Request<Incoming>,
+        visit: Visit<'_>,
+    ) -> Result<Answer, Self::Begun> {
         if !auth::is_at(request.uri().path()) {
-            return None;
+            return Err(None);
         }
         auth::answer_at_once(&self.decider, request, visit.peer())
     }
 
-    async fn answer(&self, request: Request<Incoming>, visit: Visit<'_>) -> Answer {
+    async fn answer(
+        &self,
+        request: Box<Request<Incoming>>,
+        visit: Visit<'_>,
+        begun: Self::Begun,
+    ) -> Answer {
         match (Asking::at(request.uri().path()), request.method()) {
-            (Some(asking), &Method::POST) => self.answer_body(asking, request).await,
+            (Some(asking), &Method::POST) => self.answer_body(asking, *request).await,
             (Some(_), _) => respond::wrong_method("POST"),
             (None, _) if request.uri().path() == envoy_json::HEALTH => {
                 envoy_json::health(&self.decider, visit.phase()).await
             }
             (None, _) if auth::is_at(request.uri().path()) => {
-                auth::answer(&self.decider, &self.bounds, request, visit.peer()).await
+                let begun = (visit.peer(), begun);
+                auth::answer(&self.decider, &self.bounds, *request, begun).await
             }
             (None, _) => respond::not_found(
                 request.uri().path(),

@@ -5,7 +5,8 @@ use super::host::Host;
 use super::parse::{Command, OwnedCommand};
 use super::reply::{Protocol, Replies};
 use super::{check, keys, throttle};
-use crate::decider::Decider;
+use crate::decider::{CheckOutcome, Decider, PendingCheck};
+use crate::telemetry::traces::UNTRACED;
 use futures_util::future::join_all;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -16,14 +17,14 @@ use tidegate_core::Quota;
 pub(super) const PENDING_MAX: usize = 1_024;
 
 /// The commands that wait, in order.
-#[derive(Debug, Default)]
-pub(super) struct Batch {
-    pending: Vec<Pending>,
+#[derive(Debug)]
+pub(super) struct Batch<S> {
+    pending: Vec<Pending<S>>,
 }
 
 #[derive(Debug)]
-struct Pending {
-    asked: Asked,
+struct Pending<S> {
+    asked: Asked<S>,
     /// How many bytes of the other replies come before its own.
     at: usize,
     /// What it is to be written in, whatever a command behind it chooses.
@@ -32,9 +33,9 @@ struct Pending {
 
 /// What is asked, with all that it needs: what it was read from will be read over.
 #[derive(Debug)]
-pub(super) enum Asked {
+pub(super) enum Asked<S> {
     Throttle(Box<OwnedThrottle>),
-    Check(OwnedCommand),
+    Check(Box<PendingCheck<S>>),
     Keys(Kind, OwnedCommand),
 }
 
@@ -52,11 +53,19 @@ pub(super) struct OwnedThrottle {
 )]
 enum Answer {
     Throttled(Result<Throttled, CheckError>, u64),
-    Checked(check::Decided),
+    Checked(CheckOutcome),
     Keys(Result<keys::Found, CheckError>),
 }
 
-impl Batch {
+impl<S> Default for Batch<S> {
+    fn default() -> Self {
+        Self {
+            pending: Vec::new(),
+        }
+    }
+}
+
+impl<S> Batch<S> {
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty()
     }
@@ -67,7 +76,7 @@ impl Batch {
     }
 
     /// Lets `asked` wait; its reply comes behind all of `replies`.
-    pub(super) fn push(&mut self, asked: Asked, replies: &Replies) {
+    pub(super) fn push(&mut self, asked: Asked<S>, replies: &Replies) {
         self.pending.push(Pending {
             asked,
             at: replies.len(),
@@ -76,17 +85,13 @@ impl Batch {
     }
 }
 
-impl Asked {
+impl<S: Store> Asked<S> {
     pub(super) fn throttle(ask: &Throttle<'_>) -> Self {
         Self::Throttle(Box::new(OwnedThrottle {
             key: SmallVec::from_slice(ask.key),
             quota: *ask.quota,
             quantity: ask.quantity,
         }))
-    }
-
-    pub(super) fn check(command: Command<'_>) -> Self {
-        Self::Check(command.to_owned())
     }
 
     pub(super) fn keys(kind: Kind, command: Command<'_>) -> Self {
@@ -99,7 +104,7 @@ impl Asked {
         matches!(self, Self::Keys(..))
     }
 
-    async fn answer<S: Store>(self, decider: &Decider<S>, rules: &Arc<Rules>) -> Answer {
+    async fn answer(self, decider: &Decider<S>, rules: &Arc<Rules>) -> Answer {
         match self {
             Self::Throttle(owned) => {
                 let ask = Throttle {
@@ -110,11 +115,7 @@ impl Asked {
                 let throttled = decider.throttle(rules, &ask).await;
                 Answer::Throttled(throttled, owned.quota.capacity())
             }
-            Self::Check(owned) => {
-                // It was read once already, and what is wrong with it answered.
-                let question = check::read(owned.as_command()).unwrap_or_default();
-                Answer::Checked(check::decide(decider, rules, &question).await)
-            }
+            Self::Check(check) => Answer::Checked(check.outcome(decider, &UNTRACED).await),
             Self::Keys(kind, owned) => {
                 let command = owned.as_command();
                 Answer::Keys(keys::answer(decider, rules, (kind, command)).await)

@@ -2,23 +2,20 @@
 
 use super::parse::Command;
 use super::reply::{Protocol, Replies};
-use crate::decider::{Decider, Logged};
+use crate::decider::{AskTerms, CheckAttempt, CheckOutcome, Decider, Logged, PendingCheck};
+use crate::telemetry::traces::UNTRACED;
 use crate::wire::answer::{barred_ms, millis};
 use crate::wire::fault::quote;
 use crate::wire::question::{Described, PAIRS_MAX, Question};
 use std::borrow::Cow;
 use std::sync::Arc;
-use tidegate::{Applied, CheckError, Decision, Rules, Skipped, Store};
-use tidegate_http::unix_seconds;
+use tidegate::{Applied, CheckError, Rules, Skipped, Store};
 
 const FIELDS: &str =
     "ip, user, api_key, method, host, path, route, cost, descriptors, header:NAME, attr:NAME";
 
 /// The one field whose value is JSON: lists of lists have no shape of their own in a command.
 const DESCRIPTORS: &str = "descriptors";
-
-/// What has a decision, or why there is none.
-pub(super) type Decided = Result<Decision, CheckError>;
 
 /// Reads a question; an empty policy is the first. What is wrong with one is told in the words in
 /// which the HTTP API tells it.
@@ -130,38 +127,26 @@ fn descriptors(json: &[u8]) -> Result<Described<'_>, String> {
     })
 }
 
-/// Decides a question by what it says, and by what its headers and its path tell where it does not
-/// say it; `None` if that takes waiting.
-pub(super) fn decide_at_once<S: Store>(
+/// Decides a question by what it contains, and by its headers and its path where a field is missing, and
+/// writes the decision. Returns it if it has to wait.
+pub(super) fn ask<S: Store>(
     decider: &Decider<S>,
     rules: &Arc<Rules>,
     question: &Question<'_>,
-) -> Option<Decided> {
-    if !decider.decides_at_once(rules, question.policy.as_deref()) {
-        return None;
-    }
-    let learnt = question.learn(rules.client(), &unix_seconds);
-    let pairs = question.pairs_with(learnt.as_ref());
-    let descriptors = question.descriptors(&pairs);
-    let request = question.request(&pairs).descriptors(&descriptors);
-    decider.decide_at_once(rules, &request, Logged::Here)
-}
-
-/// The same, however long it takes.
-pub(super) async fn decide<S: Store>(
-    decider: &Decider<S>,
-    rules: &Arc<Rules>,
-    question: &Question<'_>,
-) -> Decided {
-    let learnt = question.learn(rules.client(), &unix_seconds);
-    let pairs = question.pairs_with(learnt.as_ref());
-    let descriptors = question.descriptors(&pairs);
-    let request = question.request(&pairs).descriptors(&descriptors);
-    decider.decide_by(rules, &request, Logged::Here).await
+    replies: &mut Replies,
+) -> Option<PendingCheck<S>> {
+    let terms = AskTerms::pass(&UNTRACED, Logged::Here);
+    let tell = |outcome| write(&outcome, replies);
+    question.identified(rules.client(), |request| {
+        match decider.attempt(rules, request, terms, tell) {
+            CheckAttempt::Done(()) => None,
+            CheckAttempt::Pending(pending, _) => Some(pending),
+        }
+    })
 }
 
 /// Writes a decision: a map with the names that it has in JSON, or their values in that order.
-pub(super) fn write(decided: &Decided, replies: &mut Replies) {
+pub(super) fn write(decided: &CheckOutcome, replies: &mut Replies) {
     let decision = match decided {
         Ok(decision) => decision,
         Err(error) => return write_error(error, replies),

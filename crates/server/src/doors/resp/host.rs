@@ -32,7 +32,7 @@ pub(super) struct Host<S> {
     pub(super) door: Arc<RespDoor<S>>,
     pub(super) session: Session,
     pub(super) replies: Replies,
-    pub(super) batch: Batch,
+    pub(super) batch: Batch<S>,
     pub(super) tally: Tally,
     /// What is decided by, from the first decision of a batch to its last.
     pub(super) rules: Option<Arc<Rules>>,
@@ -142,9 +142,10 @@ impl<S: Store> Host<S> {
         let Some(rules) = self.door.rules(&mut self.rules) else {
             return Flow::Close;
         };
-        match check::decide_at_once(&self.door.decider, rules, &question) {
-            Some(decided) => check::write(&decided, &mut self.replies),
-            None => self.batch.push(Asked::check(command), &self.replies),
+        let decider = &self.door.decider;
+        if let Some(check) = check::ask(decider, rules, &question, &mut self.replies) {
+            let asked = Asked::Check(Box::new(check));
+            self.batch.push(asked, &self.replies);
         }
         Flow::GoOn
     }

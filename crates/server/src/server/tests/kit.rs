@@ -80,13 +80,15 @@ impl Door for TestDoor {
     type Body = Paced<TestBody>;
     /// How many requests came on the connection.
     type Memory = AtomicU32;
+    type Begun = ();
 
     const PROTOCOLS: Protocols = Protocols::Http1AndHttp2;
 
     async fn answer(
         &self,
-        request: Request<Incoming>,
+        request: Box<Request<Incoming>>,
         visit: Visit<'_, AtomicU32>,
+        (): (),
     ) -> Response<Self::Body> {
         let alive = visit.alive();
         let nth = visit.memory().fetch_add(1, SeqCst);
@@ -98,7 +100,7 @@ impl Door for TestDoor {
             "/nth" => (StatusCode::OK, text(nth.to_string())),
             "/tunnel" => {
                 let closing = visit.closing();
-                let upgrade = hyper::upgrade::on(request);
+                let upgrade = hyper::upgrade::on(*request);
                 visit.tasks().spawn(async move {
                     let (mut read, mut write) = split(TokioIo::new(upgrade.await.unwrap()));
                     tokio::select! {
@@ -109,7 +111,7 @@ impl Door for TestDoor {
                 });
                 (StatusCode::SWITCHING_PROTOCOLS, text(String::new()))
             }
-            _ => match request.into_body().collect().await {
+            _ => match (*request).into_body().collect().await {
                 Ok(body) => {
                     let body = body.to_bytes();
                     self.seen.lock().push(path);

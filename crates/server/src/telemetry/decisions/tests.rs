@@ -2,7 +2,7 @@ use super::{Decisions, Timing};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 use std::sync::Arc;
-use tidegate::{Config, Descriptor, Hits, Limiter, Request, Rules, ToldLimit};
+use tidegate::{Attempt, Config, Descriptor, Hits, Limiter, Purpose, Request, Rules, ToldLimit};
 
 /// A limiter, and what is counted of it.
 struct Counted {
@@ -39,9 +39,13 @@ impl Counted {
 
     fn decide_by(&self, rules: &Arc<Rules>, policy: &str) {
         let request = Request::new().policy(policy);
-        let decision = self.limiter.check_at_once(rules, &request);
-        self.decisions
-            .count(&decision.unwrap().unwrap(), &request, Timing::start(true));
+        match self.limiter.attempt(rules, &request, Purpose::Pass) {
+            Ok(Attempt::Done(decision)) => {
+                let timing = Timing::start(true);
+                self.decisions.count(&decision, &request, timing);
+            }
+            other => panic!("{other:?}"),
+        }
     }
 
     fn check(&self, request: &Request<'_>) {

@@ -27,5 +27,5 @@ mod tracer;
 pub(crate) use context::{Context, TRACEPARENT, TRACESTATE};
 pub(crate) use metrics::TraceMetrics;
 pub(crate) use span::Value;
-pub(crate) use trace::Trace;
+pub(crate) use trace::{Leg, Trace, UNTRACED};
 pub(crate) use tracer::Tracer;

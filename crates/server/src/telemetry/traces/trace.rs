@@ -20,6 +20,9 @@ const SPANS_MAX: usize = 128;
 #[derive(Debug)]
 pub(crate) struct Trace(Option<Box<Active>>);
 
+/// The trace of whatever has none.
+pub(crate) static UNTRACED: Trace = Trace::none();
+
 #[derive(Debug)]
 struct Active {
     tracer: Arc<Tracer>,
@@ -37,7 +40,6 @@ struct SoFar {
     attributes: Attributes,
     status: Option<Status>,
     within: Vec<Span>,
-    is_forgotten: bool,
 }
 
 /// How a request was answered.
@@ -129,13 +131,6 @@ impl Trace {
         }
     }
 
-    /// Nothing is recorded of it after all.
-    pub(crate) fn forget(&self) {
-        if let Some(active) = &self.0 {
-            active.so_far.lock().is_forgotten = true;
-        }
-    }
-
     /// Something begins.
     pub(crate) fn leg(&self) -> Leg {
         Leg(self.0.as_ref().map(|active| Began {
@@ -201,11 +196,7 @@ impl Drop for Active {
             mut attributes,
             status,
             within,
-            is_forgotten,
         } = mem::take(&mut *self.so_far.lock());
-        if is_forgotten {
-            return;
-        }
         attributes.extend(status.map(Status::attribute));
         let mut spans = Vec::with_capacity(within.len() + 1);
         spans.push(Span {

@@ -2,13 +2,12 @@
 
 use super::{Question, Texts};
 use smallvec::SmallVec;
-use tidegate::Client;
+use tidegate::{Client, Request};
+use tidegate_http::unix_seconds;
 use tidegate_policy::client::{Asking, Identity};
 
 /// The headers, attributes and entries of a [`Question`], in the form in which a [`Request`] borrows them, and
 /// who asks.
-///
-/// [`Request`]: tidegate::Request
 #[derive(Default)]
 pub struct Pairs<'q> {
     pub(super) headers: SmallVec<[(&'q str, &'q str); 4]>,
@@ -39,6 +38,16 @@ impl Question<'_> {
             path: self.path.as_deref(),
             now,
         }))
+    }
+
+    /// Passes the request to `ask` that it amounts to: by what it contains, and by what `client`
+    /// [learns](Self::learn) where a field is missing.
+    #[inline]
+    pub fn identified<T>(&self, client: &Client, ask: impl FnOnce(&Request<'_>) -> T) -> T {
+        let learnt = self.learn(client, &unix_seconds);
+        let pairs = self.pairs_with(learnt.as_ref());
+        let descriptors = self.descriptors(&pairs);
+        ask(&self.request(&pairs).descriptors(&descriptors))
     }
 
     /// What it says itself, for [`request`](Self::request).
@@ -105,7 +114,6 @@ fn borrow<'q>(texts: &'q Texts<'_>) -> SmallVec<[(&'q str, &'q str); 4]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tidegate::Request;
 
     const CONFIG: &str = "
 user: { header: X-User-Id }

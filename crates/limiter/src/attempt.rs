@@ -1,0 +1,115 @@
+//! Decisions that could not be made at once.
+
+use crate::checking::BUFFERS;
+use crate::decision::Decision;
+use crate::error::CheckError;
+use crate::limiter::Limiter;
+use crate::question::{Buffers, KeptQuestion, Question};
+use crate::rules::Rules;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use tidegate_core::Store;
+use tidegate_memory::MemoryStore;
+use tidegate_policy::Request;
+
+/// The result of [`Limiter::attempt`]: decided at once, or prepared to be decided later.
+#[derive(Debug)]
+pub enum Attempt<S = MemoryStore, T = Decision> {
+    /// The decision, or what was made of it.
+    Done(T),
+    /// The store is across the network, or a limit lets the request wait.
+    Pending(PendingDecision<S>),
+}
+
+/// A request that is prepared to be decided: guards let it pass and its limits are matched. It owns all that
+/// it needs; the [`Request`] may be gone.
+///
+/// Nothing is charged before [`decision`](Self::decision) is polled.
+pub struct PendingDecision<S = MemoryStore> {
+    limiter: Limiter<S>,
+    rules: Arc<Rules>,
+    question: KeptQuestion,
+    /// Lent by the thread that prepared it.
+    buffers: Option<Box<Buffers>>,
+}
+
+impl<S: Store> PendingDecision<S> {
+    pub(crate) fn new(limiter: &Limiter<S>, rules: &Arc<Rules>, question: KeptQuestion) -> Self {
+        Self {
+            limiter: limiter.clone(),
+            rules: Arc::clone(rules),
+            question,
+            buffers: None,
+        }
+    }
+
+    /// Keeps the buffers that the question was prepared in.
+    pub(crate) fn lend(&mut self, buffers: Box<Buffers>) {
+        self.buffers = Some(buffers);
+    }
+
+    /// The rules that it is decided by.
+    pub fn rules(&self) -> &Arc<Rules> {
+        &self.rules
+    }
+
+    /// Returns the parts of the request that its decision is counted by: its policy and its costs. See
+    /// [`Decision::limit_hits`].
+    pub fn counted(&self) -> Request<'_> {
+        self.question.counted(&self.rules)
+    }
+
+    /// Decides the request: asks the store, and waits for limits that let it, as [`Limiter::check`]
+    /// describes. Called again, it decides, and charges, again.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckError::Store`] where the store did not answer and a limit wants an error for that.
+    // Boxed: it is large, and would be part of every decision that does not wait.
+    pub fn decision(&self) -> Pin<Box<impl Future<Output = Result<Decision, CheckError>> + Send>> {
+        Box::pin(async { self.limiter.resolve(&self.question()).await })
+    }
+
+    /// Decides the request without waiting for limits, if the store does so at once.
+    pub(crate) fn decision_now(&self) -> Option<Decision> {
+        self.limiter.answer_at_once(&self.question())
+    }
+
+    fn question(&self) -> Question<'_> {
+        let buffers = self.buffers.as_deref();
+        let buffers = buffers.expect("lent as soon as it is made");
+        self.question.question(&self.rules, buffers)
+    }
+}
+
+/// The buffers go to whichever thread drops it, to be used again.
+impl<S> Drop for PendingDecision<S> {
+    fn drop(&mut self) {
+        let buffers = self.buffers.take();
+        // Not where a thread ends.
+        BUFFERS.try_with(|free| free.set(buffers)).ok();
+    }
+}
+
+impl<S> fmt::Debug for PendingDecision<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingDecision")
+            .field("question", &self.question)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PendingDecision;
+    use crate::Decision;
+
+    /// Both are moved about, a decision several times for each request.
+    #[test]
+    fn decisions_are_small() {
+        assert!(size_of::<Decision>() <= 336, "{}", size_of::<Decision>());
+        let pending = size_of::<PendingDecision>();
+        assert!(pending <= size_of::<Decision>(), "{pending}");
+    }
+}

@@ -1,0 +1,54 @@
+//! An answer that is there at once nearly always, and otherwise later.
+
+use futures_util::future::join_all;
+use std::future::Future;
+use std::pin::Pin;
+
+/// A value that is there now, or comes later.
+///
+/// A future that may have to wait holds requests, decisions and a call to the store: kilobytes, which would be
+/// part of every answer on its way. So values that are there at once come without one.
+pub(crate) enum Promise<'a, T> {
+    /// The value.
+    Now(T),
+    /// The future of it.
+    Later(Pin<Box<dyn Future<Output = T> + Send + 'a>>),
+}
+
+/// Boxes the value that `make` returns. Unlike with `Box::new`, the memory is there before the value, so that
+/// a large value is made in it and not copied to it.
+#[inline]
+pub(crate) fn boxed<T>(make: impl FnOnce() -> T) -> Box<T> {
+    Box::write(Box::new_uninit(), make())
+}
+
+impl<'a, T: Send + 'a> Promise<'a, T> {
+    /// Returns the value, whenever it comes.
+    pub(crate) async fn value(self) -> T {
+        match self {
+            Self::Now(value) => value,
+            Self::Later(later) => later.await,
+        }
+    }
+
+    /// Makes another value of it.
+    pub(crate) fn map<U: Send + 'a>(self, make: impl FnOnce(T) -> U + Send + 'a) -> Promise<'a, U> {
+        match self {
+            Self::Now(value) => Promise::Now(make(value)),
+            Self::Later(later) => Promise::Later(Box::pin(async move { make(later.await) })),
+        }
+    }
+
+    /// Returns all of the values in order. Those that come later are waited for together.
+    pub(crate) fn all(promises: Vec<Self>) -> Promise<'a, Vec<T>> {
+        if promises.iter().all(|it| matches!(it, Self::Now(_))) {
+            let values = promises.into_iter().filter_map(|it| match it {
+                Self::Now(value) => Some(value),
+                Self::Later(_) => None,
+            });
+            return Promise::Now(values.collect());
+        }
+        let values = promises.into_iter().map(Self::value);
+        Promise::Later(Box::pin(join_all(values)))
+    }
+}
