@@ -73,7 +73,8 @@ impl<S: Store> PendingDecision<S> {
 
     /// Decides the request without waiting for limits, if the store does so at once.
     pub(crate) fn decision_now(&self) -> Option<Decision> {
-        self.limiter.answer_at_once(&self.question())
+        self.limiter
+            .answer_at_once(&self.question(), |decision| decision)
     }
 
     fn question(&self) -> Question<'_> {

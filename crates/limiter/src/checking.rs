@@ -104,27 +104,31 @@ impl<S: Store> Limiter<S> {
         read: impl FnOnce(Decision) -> T,
     ) -> Result<Attempt<S, T>, CheckError> {
         let mut prepared = if purpose == Purpose::Guards {
-            Prepared::Decided(rules.guard(request, &mut buffers.guards)?)
+            let guarded = rules.guard(request, &mut buffers.guards);
+            guarded.map(Prepared::Decided)
         } else {
-            Question::begin(rules, request, purpose, buffers)?
+            Question::begin(rules, request, purpose, buffers)
         };
-        if self.waits() && matches!(purpose, Purpose::Pass | Purpose::Guards) {
+        if self.waits()
+            && matches!(purpose, Purpose::Pass | Purpose::Guards)
+            && let Ok(prepared) = &prepared
+        {
             prepared.count(rules, request);
         }
+        let pending = |question: &Question<'_>| {
+            Attempt::Pending(PendingDecision::new(self, rules, question.keep(request)))
+        };
         // Looked at where it is: it is large, and moving it would be a good part of a decision.
-        if let Prepared::Ask(question) = &mut prepared
+        if let Ok(Prepared::Ask(question)) = &mut prepared
             && !question.may_wait
             && !self.waits()
         {
             question.ask(request, purpose);
-            if let Some(decision) = self.answer_at_once(question) {
-                return Ok(Attempt::Done(read(decision)));
-            }
+            let told = self.answer_at_once(question, read);
+            return Ok(told.map_or_else(|| pending(question), Attempt::Done));
         }
-        Ok(match prepared {
-            Prepared::Ask(question) => {
-                Attempt::Pending(PendingDecision::new(self, rules, question.keep(request)))
-            }
+        Ok(match prepared? {
+            Prepared::Ask(question) => pending(&question),
             Prepared::Decided(decision) => Attempt::Done(read(decision)),
         })
     }
@@ -200,16 +204,21 @@ impl<S: Store> Limiter<S> {
         }
     }
 
-    /// Answers a question by a store that does so without waiting.
+    /// Answers a question by a store that does so without waiting; `read` has the decision where it is
+    /// made.
     #[inline]
-    pub(crate) fn answer_at_once(&self, question: &Question<'_>) -> Option<Decision> {
+    pub(crate) fn answer_at_once<T>(
+        &self,
+        question: &Question<'_>,
+        read: impl FnOnce(Decision) -> T,
+    ) -> Option<T> {
         // Among those who wait, charges are made in the order of their instants.
         let _in_order = question.is_in_line.then(|| self.giving().credits.hold());
         if question.is_apart() {
-            return each::decide_at_once(self, question);
+            return each::decide_at_once(self, question).map(read);
         }
         let reply = self.store().decide_at_once(&question.asks);
-        Some(question.answer(reply.as_ref()?))
+        Some(read(question.answer(reply.as_ref()?)))
     }
 
     /// Answers a question by any store, and waits for limits that let it.
@@ -218,7 +227,7 @@ impl<S: Store> Limiter<S> {
             return waiting::decide(self, question).await;
         }
         if !self.waits()
-            && let Some(decision) = self.answer_at_once(question)
+            && let Some(decision) = self.answer_at_once(question, |decision| decision)
         {
             return Ok(decision);
         }

@@ -14,8 +14,8 @@ use tidegate::{
 };
 use tracing::{debug, warn};
 
-/// A decision, or the reason why there is none.
-pub(crate) type CheckOutcome = Result<Decision, CheckError>;
+/// A decision, or the reason why there is none. Lent: a decision is large, and few keep it.
+pub(crate) type CheckOutcome<'o> = Result<&'o Decision, &'o CheckError>;
 
 /// The terms on which a frontend asks.
 #[derive(Clone, Copy, Debug)]
@@ -76,11 +76,13 @@ impl<'a> AskTerms<'a> {
 }
 
 impl<S: Store> Decider<S> {
-    /// Decides a request by the present rules, for programs that are no frontend.
-    pub async fn check(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
+    /// Decides a request by the present rules. Returns true if it may pass, and `None` if that cannot be
+    /// decided. For programs that are no frontend.
+    pub async fn passes(&self, request: &Request<'_>) -> Option<bool> {
         let terms = AskTerms::pass(&UNTRACED, Logged::Here);
-        let outcome = self.ask(&self.rules()?, request, terms, |outcome| outcome);
-        outcome.value().await
+        let rules = self.rules().ok()?;
+        let is_allowed = |outcome: CheckOutcome<'_>| outcome.ok().map(Decision::is_allowed);
+        self.ask(&rules, request, terms, is_allowed).value().await
     }
 
     /// Asks about a request by the rules that its client was identified by, and answers by `tell`: at
@@ -90,19 +92,19 @@ impl<S: Store> Decider<S> {
         rules: &Arc<Rules>,
         request: &Request<'_>,
         terms: AskTerms<'a>,
-        tell: impl FnOnce(CheckOutcome) -> T + Send + 'a,
+        tell: impl FnOnce(CheckOutcome<'_>) -> T + Send + 'a,
     ) -> Promise<'a, T> {
         match self.attempt(rules, request, terms, tell) {
             CheckAttempt::Done(told) => Promise::Now(told),
             CheckAttempt::Pending(pending, tell) => {
-                let later = async move { tell(pending.outcome(self, terms.trace).await) };
+                let later = async move { tell(pending.outcome(self, terms.trace).await.as_ref()) };
                 Promise::Later(Box::pin(later))
             }
         }
     }
 
     /// The same, for frontends that wait in a way of their own.
-    pub(crate) fn attempt<T, F: FnOnce(CheckOutcome) -> T>(
+    pub(crate) fn attempt<T, F: FnOnce(CheckOutcome<'_>) -> T>(
         &self,
         rules: &Arc<Rules>,
         request: &Request<'_>,
@@ -127,7 +129,7 @@ impl<S: Store> Decider<S> {
             .attempt_with(rules, request, terms.purpose, |decision| {
                 let (observing, tell) = take();
                 self.observe(asked, Ok(&decision), observing, terms.trace);
-                tell(Ok(decision))
+                tell(Ok(&decision))
             });
         match attempt {
             Ok(Attempt::Done(told)) => CheckAttempt::Done(told),
@@ -138,13 +140,13 @@ impl<S: Store> Decider<S> {
             Err(error) => {
                 let (observing, tell) = take();
                 self.observe(asked, Err(&error), observing, terms.trace);
-                CheckAttempt::Done(tell(Err(error)))
+                CheckAttempt::Done(tell(Err(&error)))
             }
         }
     }
 
     /// Decides a request that is decided again and again, by the rules that it began with.
-    pub(crate) async fn ask_again(&self, repeated: &mut Repeated) -> CheckOutcome {
+    pub(crate) async fn ask_again(&self, repeated: &mut Repeated) -> Result<Decision, CheckError> {
         let timing = Timing::start(self.limiter.waits());
         let outcome = self.limiter.check_repeated(repeated).await;
         let asked = (&**repeated.rules(), &repeated.counted());
@@ -167,7 +169,7 @@ impl<S: Store> Decider<S> {
     fn observe(
         &self,
         asked: (&Rules, &Request<'_>),
-        outcome: Result<&Decision, &CheckError>,
+        outcome: CheckOutcome<'_>,
         observing: Observing,
         trace: &Trace,
     ) {
@@ -197,7 +199,7 @@ impl<S: Store> Decider<S> {
     pub(super) fn count(
         &self,
         (rules, request): (&Rules, &Request<'_>),
-        outcome: Result<&Decision, &CheckError>,
+        outcome: CheckOutcome<'_>,
         timing: Timing,
         logged: Logged,
     ) {
@@ -254,7 +256,11 @@ impl<S: Store> Decider<S> {
 
 impl<S: Store> PendingCheck<S> {
     /// Waits for the outcome, and observes it.
-    pub(crate) async fn outcome(self, decider: &Decider<S>, trace: &Trace) -> CheckOutcome {
+    pub(crate) async fn outcome(
+        self,
+        decider: &Decider<S>,
+        trace: &Trace,
+    ) -> Result<Decision, CheckError> {
         let Self { pending, observing } = self;
         let outcome = pending.decision().await;
         let asked = (&**pending.rules(), &pending.counted());

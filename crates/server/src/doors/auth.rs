@@ -136,7 +136,7 @@ fn ask<S: Store>(
         ..AskTerms::pass(&trace, Logged::WithAnswer)
     };
     let pairs = question.pairs();
-    let tell = |outcome| conclude(decider, &rules, head, &outcome);
+    let tell = |outcome: CheckOutcome<'_>| conclude(decider, &rules, head, outcome);
     let check = match decider.attempt(&rules, &question.request(&pairs), terms, tell) {
         CheckAttempt::Done(answer) => return Ok(end(decider, &trace, watch, answer)),
         CheckAttempt::Pending(check, _) => check,
@@ -160,7 +160,7 @@ impl<S: Store> PendingAuth<S> {
             watch,
         } = *self;
         let outcome = check.outcome(decider, &trace).await;
-        let answer = conclude(decider, &rules, head, &outcome);
+        let answer = conclude(decider, &rules, head, outcome.as_ref());
         end(decider, &trace, watch, answer)
     }
 }
@@ -186,7 +186,7 @@ fn conclude<S: Store>(
     decider: &Decider<S>,
     rules: &Rules,
     head: Head<'_>,
-    outcome: &CheckOutcome,
+    outcome: CheckOutcome<'_>,
 ) -> Answer {
     match outcome {
         Ok(decision) if decision.is_allowed() => respond::allowed(decision),

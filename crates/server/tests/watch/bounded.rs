@@ -47,7 +47,7 @@ policies:
         let path = format!("/unheard-of/{path}");
         let address = IpAddr::V4(Ipv4Addr::from(0x0b00_0000 + client));
         let request = Request::new().ip(address).path(&path);
-        let outcome = decider.check(&request).now_or_never();
+        let outcome = decider.passes(&request).now_or_never();
         outcome.expect("it is memory").unwrap()
     };
     // One that is allowed, and those that both limits refuse, or one of them.

@@ -49,8 +49,9 @@ impl<S: Store + 'static> GatewayDoor<S> {
                     ..AskTerms::pass(trace, Logged::WithAnswer)
                 };
                 let pairs = question.pairs();
-                let tell =
-                    move |outcome| self.conclude(outcome, from.0, (lane, lane.respond(table)));
+                let tell = move |outcome: CheckOutcome<'_>| {
+                    self.conclude(outcome, from.0, (lane, lane.respond(table)))
+                };
                 let request = question.request(&pairs);
                 self.decider.ask(rules, &request, terms, tell)
             }
@@ -84,9 +85,9 @@ impl<S: Store + 'static> GatewayDoor<S> {
             // Guards leave no span.
             ..AskTerms::pass(&UNTRACED, Logged::WithAnswer)
         };
-        let tell = |outcome: CheckOutcome| match outcome {
+        let tell = |outcome: CheckOutcome<'_>| match outcome {
             Ok(decision) if !decision.is_allowed() => {
-                Verdict::Answer(Box::new(self.refusal(&decision, from.0)))
+                Verdict::Answer(Box::new(self.refusal(decision, from.0)))
             }
             _ => Verdict::Pass(None),
         };
@@ -109,7 +110,7 @@ impl<S: Store + 'static> GatewayDoor<S> {
 
     fn conclude<B>(
         &self,
-        outcome: CheckOutcome,
+        outcome: CheckOutcome<'_>,
         request: &Request<B>,
         (lane, respond): (&Lane, Option<&Respond>),
     ) -> Verdict {
@@ -118,9 +119,9 @@ impl<S: Store + 'static> GatewayDoor<S> {
                 // Kept only for those who read it: the client, or whoever gives back what it charged.
                 let is_read =
                     !decision.respond().headers.is_empty() || lane.route.refund != Refund::Never;
-                return Verdict::Pass(is_read.then(|| boxed(|| decision)));
+                return Verdict::Pass(is_read.then(|| boxed(|| decision.clone())));
             }
-            Ok(decision) => self.refusal(&decision, request),
+            Ok(decision) => self.refusal(decision, request),
             Err(_) => {
                 let answer = respond::unavailable(respond, request.headers());
                 whole(grpc::or_status(answer, request, Status::undecided))

@@ -17,7 +17,7 @@ pub(super) async fn reserve<S: Store>(
 ) -> Result<Vec<u8>, Status> {
     let asked = Reserve::read(message)?;
     let (descriptors, ttl) = (asked.descriptors()?, asked.ttl()?);
-    let rules = decider.rules().map_err(unreserved)?;
+    let rules = decider.rules().map_err(|error| unreserved(&error))?;
     let Some(request) = rls::request(&rules, asked.domain(), asked.amount, &descriptors) else {
         decider.metrics().grpc.count_unknown(asked.domain());
         reserve::reserved(&mut out, write::Code::Ok, None);
@@ -26,7 +26,7 @@ pub(super) async fn reserve<S: Store>(
     let leg = trace.leg();
     let reserved = decider.reserve(&rules, &request, ttl).await;
     trace.decided(leg, reserved.as_ref().map(Reservation::decision));
-    let reservation = reserved.map_err(unreserved)?;
+    let reservation = reserved.map_err(|error| unreserved(&error))?;
     reserve::reserved(&mut out, code(&reservation), reservation.id());
     Ok(out)
 }
@@ -74,15 +74,17 @@ async fn settle<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<Opt
 /// Charges what was used; nothing of it where a limit that it meets is closed to whoever used it.
 async fn report<S: Store>(decider: &Decider<S>, told: &Commit<'_>) -> Result<(), Status> {
     let descriptors = told.descriptors()?;
-    let rules = decider.rules().map_err(unreserved)?;
+    let rules = decider.rules().map_err(|error| unreserved(&error))?;
     match rls::request(&rules, told.domain(), told.actual, &descriptors) {
         Some(request) => {
             let terms = AskTerms {
                 purpose: Purpose::Report,
                 ..AskTerms::pass(&UNTRACED, Logged::Here)
             };
-            let reported = decider.ask(&rules, &request, terms, |outcome| outcome.map(drop));
-            reported.value().await.map_err(unreserved)
+            let reported = decider.ask(&rules, &request, terms, |outcome| {
+                outcome.map(drop).map_err(unreserved)
+            });
+            reported.value().await
         }
         None => {
             decider.metrics().grpc.count_unknown(told.domain());
@@ -99,7 +101,7 @@ fn code(reservation: &Reservation) -> write::Code {
     }
 }
 
-fn unreserved(error: CheckError) -> Status {
+fn unreserved(error: &CheckError) -> Status {
     match error {
         // Nothing is wrong with the call: the policy has to be another.
         CheckError::CannotReserve { .. } => {

@@ -39,7 +39,7 @@ pub(in crate::doors) fn answer<'a, S: Store>(
     };
     let rules = match decider.rules() {
         Ok(rules) => rules,
-        Err(error) => return Promise::Now(Err(error.into())),
+        Err(error) => return Promise::Now(Err((&error).into())),
     };
     let Some(request) = request(&rules, call.domain, call.cost(), &descriptors) else {
         decider.metrics().grpc.count_unknown(call.domain);
@@ -50,7 +50,7 @@ pub(in crate::doors) fn answer<'a, S: Store>(
         ..AskTerms::pass(trace, Logged::Here)
     };
     decider.ask(&rules, &request, terms, move |outcome| {
-        let code = tell::decision(&outcome?, purpose, &mut out);
+        let code = tell::decision(outcome?, purpose, &mut out);
         Ok((code, out))
     })
 }
@@ -78,10 +78,10 @@ impl From<Malformed> for Unanswered {
     }
 }
 
-impl From<CheckError> for Unanswered {
-    fn from(error: CheckError) -> Self {
+impl From<&CheckError> for Unanswered {
+    fn from(error: &CheckError) -> Self {
         match error {
-            CheckError::BadLimit { reason } => Self::Bad(reason.into()),
+            CheckError::BadLimit { reason } => Self::Bad(reason.clone().into()),
             // What exactly failed is for the log; the proxy has a rule of its own for this.
             _ => Self::Undecided,
         }

@@ -8,54 +8,54 @@ use crate::telemetry::traces::Trace;
 use crate::wire::answer;
 use crate::wire::question::{Asked, Question};
 use std::sync::Arc;
-use tidegate::{CheckError, Decision, Rules, Store};
+use tidegate::{CheckError, Rules, Store};
 
-/// A decision, and a remark for the caller, if there is one.
-type Remarked = Result<(Decision, Option<String>), CheckError>;
+/// A decision in JSON, or the answer where there is none.
+type Told = Result<Vec<u8>, Box<Answer>>;
 
 impl<S: Store> HttpDoor<S> {
     /// Answers questions.
     pub(super) fn check<'a>(&'a self, text: &'a [u8], trace: &'a Trace) -> Promise<'a, Answer> {
-        let asked = match Asked::read(text) {
-            Err(fault) => return Promise::Now(respond::bad_question(&fault)),
-            Ok(Asked::One(question)) => {
-                let rules = self.decider.rules().map_err(|error| (error, None));
-                rules.map(|rules| self.decide(&rules, &question, trace).map(tell_one))
-            }
-            Ok(Asked::Several(questions)) => {
-                let rules = self.accept(&questions);
-                let rules = rules.map_err(|(error, nth)| (error, Some(nth)));
-                rules.map(|rules| self.decide_all(&rules, &questions, trace).map(tell_all))
-            }
-        };
-        asked.unwrap_or_else(|(error, nth)| Promise::Now(respond::undecided(&error, nth)))
+        match Asked::read(text) {
+            Err(fault) => Promise::Now(respond::bad_question(&fault)),
+            Ok(Asked::One(question)) => match self.decider.rules() {
+                Ok(rules) => self.decide((&rules, trace), &question, None).map(answered),
+                Err(error) => Promise::Now(respond::undecided(&error, None)),
+            },
+            Ok(Asked::Several(questions)) => match self.accept(&questions) {
+                // Each by itself and in order: none waits for the answer of the one before, so that a
+                // store across the network is asked for all at once.
+                Ok(rules) => {
+                    let each = questions.iter().enumerate();
+                    let told = each.map(|(nth, it)| self.decide((&rules, trace), it, Some(nth)));
+                    Promise::all(told.collect()).map(|told| answered(joined(told)))
+                }
+                Err((error, nth)) => Promise::Now(respond::undecided(&error, Some(nth))),
+            },
+        }
     }
 
     /// Decides a question by what it contains, and by its headers and its path where a field is missing.
+    /// `nth` is its number in a list.
     fn decide<'a>(
         &'a self,
-        rules: &Arc<Rules>,
+        (rules, trace): (&Arc<Rules>, &'a Trace),
         question: &Question<'_>,
-        trace: &'a Trace,
-    ) -> Promise<'a, Remarked> {
+        nth: Option<usize>,
+    ) -> Promise<'a, Told> {
         question.identified(rules.client(), |request| {
             let notice = rules.notice(request);
             let terms = AskTerms::pass(trace, Logged::Here);
-            let tell = move |outcome: CheckOutcome| Ok((outcome?, notice));
+            let tell = move |outcome: CheckOutcome<'_>| match outcome {
+                Ok(decision) => {
+                    let mut json = Vec::with_capacity(DECISION_BYTES);
+                    answer::write_with_notice(decision, notice.as_deref(), &mut json);
+                    Ok(json)
+                }
+                Err(error) => Err(Box::new(respond::undecided(error, nth))),
+            };
             self.decider.ask(rules, request, terms, tell)
         })
-    }
-
-    /// Decides a list, each by itself and in order: none waits for the answer of the one before, so
-    /// that a store across the network is asked for all at once.
-    fn decide_all<'a>(
-        &'a self,
-        rules: &Arc<Rules>,
-        questions: &[Question<'_>],
-        trace: &'a Trace,
-    ) -> Promise<'a, Vec<Remarked>> {
-        let each = questions.iter();
-        Promise::all(each.map(|it| self.decide(rules, it, trace)).collect())
     }
 
     /// Returns the rules to decide a list by. A question that is wrong fails the list before any is
@@ -74,31 +74,15 @@ impl<S: Store> HttpDoor<S> {
     }
 }
 
-fn tell_one(decided: Remarked) -> Answer {
-    let mut json = Vec::with_capacity(DECISION_BYTES);
-    match decided {
-        Ok((decision, notice)) => {
-            answer::write_with_notice(&decision, notice.as_deref(), &mut json);
-            respond::decided(json)
-        }
-        Err(error) => respond::undecided(&error, None),
-    }
+fn answered(told: Told) -> Answer {
+    told.map_or_else(|answer| *answer, respond::decided)
 }
 
-fn tell_all(decided: Vec<Remarked>) -> Answer {
-    let mut json = Vec::with_capacity(DECISION_BYTES.saturating_mul(decided.len()));
-    json.push(b'[');
-    for (nth, decided) in decided.into_iter().enumerate() {
-        if nth > 0 {
-            json.push(b',');
-        }
-        match decided {
-            Ok((decision, notice)) => {
-                answer::write_with_notice(&decision, notice.as_deref(), &mut json);
-            }
-            Err(error) => return respond::undecided(&error, Some(nth)),
-        }
-    }
+/// The decisions of a list; the first answer that is none counts for all.
+fn joined(told: Vec<Told>) -> Told {
+    let decisions = told.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut json = vec![b'['];
+    json.extend(decisions.join(&b','));
     json.push(b']');
-    respond::decided(json)
+    Ok(json)
 }

@@ -5,12 +5,12 @@ use super::host::Host;
 use super::parse::{Command, OwnedCommand};
 use super::reply::{Protocol, Replies};
 use super::{check, keys, throttle};
-use crate::decider::{CheckOutcome, Decider, PendingCheck};
+use crate::decider::{Decider, PendingCheck};
 use crate::telemetry::traces::UNTRACED;
 use futures_util::future::join_all;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use tidegate::{CheckError, Rules, Store, Throttle, Throttled};
+use tidegate::{CheckError, Decision, Rules, Store, Throttle, Throttled};
 use tidegate_core::Quota;
 
 /// How many commands of a connection wait for the store at once.
@@ -53,7 +53,7 @@ pub(super) struct OwnedThrottle {
 )]
 enum Answer {
     Throttled(Result<Throttled, CheckError>, u64),
-    Checked(CheckOutcome),
+    Checked(Result<Decision, CheckError>),
     Keys(Result<keys::Found, CheckError>),
 }
 
@@ -174,7 +174,7 @@ impl<S: Store> Host<S> {
                 self.tally.throttled(None);
                 check::write_error(error, replies);
             }
-            Answer::Checked(decided) => check::write(decided, replies),
+            Answer::Checked(decided) => check::write(decided.as_ref(), replies),
             Answer::Keys(found) => keys::write(found, replies),
         }
     }

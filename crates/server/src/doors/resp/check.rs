@@ -136,7 +136,7 @@ pub(super) fn ask<S: Store>(
     replies: &mut Replies,
 ) -> Option<PendingCheck<S>> {
     let terms = AskTerms::pass(&UNTRACED, Logged::Here);
-    let tell = |outcome| write(&outcome, replies);
+    let tell = |outcome: CheckOutcome<'_>| write(outcome, replies);
     question.identified(rules.client(), |request| {
         match decider.attempt(rules, request, terms, tell) {
             CheckAttempt::Done(()) => None,
@@ -146,8 +146,8 @@ pub(super) fn ask<S: Store>(
 }
 
 /// Writes a decision: a map with the names that it has in JSON, or their values in that order.
-pub(super) fn write(decided: &CheckOutcome, replies: &mut Replies) {
-    let decision = match decided {
+pub(super) fn write(outcome: CheckOutcome<'_>, replies: &mut Replies) {
+    let decision = match outcome {
         Ok(decision) => decision,
         Err(error) => return write_error(error, replies),
     };
