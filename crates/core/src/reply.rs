@@ -62,18 +62,19 @@ impl Reply {
         }
     }
 
-    /// A reply whose asks were decided at instants of their own.
+    /// A reply whose asks were decided at instants of their own: the instant, the answer, and whether the
+    /// ask changed its bucket.
     pub fn of_instants(
         passed: bool,
-        answers: impl IntoIterator<Item = (Timestamp, ChargedOutcome)>,
+        answers: impl IntoIterator<Item = (Timestamp, ChargedOutcome, bool)>,
     ) -> Self {
         let mut reply = Self::new(Timestamp::default(), passed);
         let mut details = Details::default();
-        for (nth, (at, answer)) in answers.into_iter().enumerate() {
+        for (nth, (at, answer, is_applied)) in answers.into_iter().enumerate() {
             reply.at = reply.at.max(at);
             reply.outcomes.push(answer.outcome);
             details.each_at.push(at);
-            if answer.units > 0 {
+            if is_applied {
                 reply.applied.add(nth);
                 details.units.push((nth, answer.units));
             }
@@ -209,7 +210,7 @@ mod tests {
         let answers = [(late, 1), (early, 1), (late, 0)];
         let answers = answers.map(|(at, units)| {
             let outcome = OUTCOME;
-            (at, ChargedOutcome { outcome, units })
+            (at, ChargedOutcome { outcome, units }, units > 0)
         });
         let reply = Reply::of_instants(true, answers);
         assert_eq!(reply.at, late);

@@ -13,8 +13,8 @@ pub type StateFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>>
 
 /// State that the instances of a store share in addition to its buckets.
 ///
-/// Every capability is optional. `None` reports that this store lacks it, so that a configuration that
-/// needs it can be rejected with the reason.
+/// Every capability is optional. `None` means that this store lacks it; the limiter logs a warning where
+/// its configuration needs it.
 pub trait SharedState: Debug + Send + Sync {
     /// Named sets: the lists of guards, and bans.
     fn sets(&self) -> Option<&dyn SharedSets> {

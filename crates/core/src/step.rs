@@ -123,8 +123,9 @@ pub fn decide(asks: &[Ask<'_>], places: &[usize], buckets: &mut [Bucket], now: T
     block((asks, mode), places, buckets, &mut reply);
     for (i, (ask, place)) in asks.iter().zip(places).enumerate() {
         if let (Some(bucket), Some(outcome)) = (buckets.get(*place), reply.outcomes.get_mut(i)) {
-            let wait = if ask.op.is_forced() && !outcome.is_allowed() && reply.applied.contains(i) {
-                // It was charged though it refused, so the wait has grown.
+            let is_debited = ask.op.is_forced() && ask.mode == Mode::Enforce && taken;
+            let wait = if is_debited && !outcome.is_allowed() {
+                // It, or another of its bucket, was charged though it refused: the wait has grown.
                 wait_of(asks, places, buckets, i, now)
             } else {
                 outcome.wait

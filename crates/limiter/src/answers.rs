@@ -177,7 +177,7 @@ impl<S: Store> Limiter<S> {
     }
 
     /// Refunds what a store has charged that answered only in part.
-    fn refund_partial(&self, asks: &[Ask<'_>], error: &StoreError) {
+    pub(crate) fn refund_partial(&self, asks: &[Ask<'_>], error: &StoreError) {
         let mut refunds: SmallVec<[Ask<'_>; 4]> = SmallVec::new();
         for (ask, partial) in asks.iter().zip(error.answers()) {
             let receipt = partial.as_ref().and_then(PartialAnswer::receipt);

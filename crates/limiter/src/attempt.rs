@@ -4,6 +4,7 @@ use crate::checking::BUFFERS;
 use crate::decision::Decision;
 use crate::error::CheckError;
 use crate::limiter::Limiter;
+use crate::purpose::Purpose;
 use crate::question::{Buffers, KeptQuestion, Question};
 use crate::rules::Rules;
 use std::fmt;
@@ -20,6 +21,26 @@ pub enum Attempt<S = MemoryStore, T = Decision> {
     Done(T),
     /// The store is across the network, or a limit lets the request wait.
     Pending(PendingDecision<S>),
+}
+
+/// The terms of an [attempt](Limiter::attempt_with).
+#[derive(Clone, Copy, Debug)]
+pub struct AttemptTerms {
+    /// The purpose of the request.
+    pub purpose: Purpose,
+    /// Set it if an earlier request of the same list is pending: this one then asks no store before it is
+    /// polled, and so does not overtake the other at limits that both meet.
+    pub is_behind: bool,
+}
+
+impl From<Purpose> for AttemptTerms {
+    #[inline]
+    fn from(purpose: Purpose) -> Self {
+        Self {
+            purpose,
+            is_behind: false,
+        }
+    }
 }
 
 /// A request that is prepared to be decided: guards let it pass and its limits are matched. It owns all that
@@ -45,7 +66,9 @@ impl<S: Store> PendingDecision<S> {
     }
 
     /// Keeps the buffers that the question was prepared in.
-    pub(crate) fn lend(&mut self, buffers: Box<Buffers>) {
+    pub(crate) fn lend(&mut self, mut buffers: Box<Buffers>) {
+        // Lists are large and are replaced meanwhile; guards have had their say.
+        buffers.guards.lists.clear();
         self.buffers = Some(buffers);
     }
 

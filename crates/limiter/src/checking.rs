@@ -1,6 +1,6 @@
 //! Deciding requests: at once where the store does, else across the network.
 
-use crate::attempt::{Attempt, PendingDecision};
+use crate::attempt::{Attempt, AttemptTerms, PendingDecision};
 use crate::decision::{Brought, Decision};
 use crate::each;
 use crate::error::CheckError;
@@ -79,7 +79,7 @@ impl<S: Store> Limiter<S> {
         &self,
         rules: &Arc<Rules>,
         request: &Request<'_>,
-        purpose: Purpose,
+        terms: impl Into<AttemptTerms>,
         read: impl FnOnce(Decision) -> T,
     ) -> Result<Attempt<S, T>, CheckError> {
         debug_assert!(
@@ -87,7 +87,7 @@ impl<S: Store> Limiter<S> {
             "these rules are another limiter's"
         );
         let mut buffers = BUFFERS.take().unwrap_or_default();
-        let mut attempted = self.attempt_in(&mut buffers, (rules, request), purpose, read);
+        let mut attempted = self.attempt_in(&mut buffers, (rules, request), terms.into(), read);
         match &mut attempted {
             Ok(Attempt::Pending(pending)) => pending.lend(buffers),
             _ => BUFFERS.set(Some(buffers)),
@@ -100,7 +100,7 @@ impl<S: Store> Limiter<S> {
         &self,
         buffers: &mut Buffers,
         (rules, request): (&Arc<Rules>, &Request<'_>),
-        purpose: Purpose,
+        AttemptTerms { purpose, is_behind }: AttemptTerms,
         read: impl FnOnce(Decision) -> T,
     ) -> Result<Attempt<S, T>, CheckError> {
         let mut prepared = if purpose == Purpose::Guards {
@@ -109,8 +109,7 @@ impl<S: Store> Limiter<S> {
         } else {
             Question::begin(rules, request, purpose, buffers)
         };
-        if self.waits()
-            && matches!(purpose, Purpose::Pass | Purpose::Guards)
+        if matches!(purpose, Purpose::Pass | Purpose::Guards)
             && let Ok(prepared) = &prepared
         {
             prepared.count(rules, request);
@@ -121,6 +120,7 @@ impl<S: Store> Limiter<S> {
         // Looked at where it is: it is large, and moving it would be a good part of a decision.
         if let Ok(Prepared::Ask(question)) = &mut prepared
             && !question.may_wait
+            && !is_behind
             && !self.waits()
         {
             question.ask(request, purpose);
@@ -146,9 +146,7 @@ impl<S: Store> Limiter<S> {
         let request = kept.request(&pairs);
         let decided = {
             let prepared = Question::prepare(rules, &request, Purpose::Pass, buffers)?;
-            if self.waits() {
-                prepared.count(rules, &request);
-            }
+            prepared.count(rules, &request);
             match prepared {
                 Prepared::Ask(question) => self.resolve(&question).await,
                 Prepared::Decided(decision) => Ok(decision),

@@ -12,7 +12,7 @@ use crate::limiter::Limiter;
 use crate::question::Question;
 use futures_util::future::join_all;
 use smallvec::SmallVec;
-use tidegate_core::{Ask, Mode, Reply, Store, StoreError, Timestamp, Wait};
+use tidegate_core::{Ask, Mode, Store, StoreError, Timestamp, Wait};
 
 /// Decides by a store that does so at once; `None`, from any other, means that nothing was done.
 pub(crate) fn decide_at_once<S: Store>(
@@ -35,13 +35,13 @@ pub(crate) async fn decide<S: Store>(
     question: &Question<'_>,
 ) -> Result<Decision, CheckError> {
     let asked = lines(question).into_iter();
-    let asked = asked.map(|line| decide_in_turn(limiter.store(), line));
-    let replies = join_all(asked).await;
-    let mut replies: Vec<_> = replies.into_iter().flatten().collect();
-    replies.sort_by_key(|(nth, _)| *nth);
+    let asked = asked.map(|line| decide_in_turn(limiter, question, line));
+    let answers = join_all(asked).await;
+    let mut answers: Vec<_> = answers.into_iter().flatten().collect();
+    answers.sort_by_key(|(nth, _)| *nth);
     let mut tally = StepTally::new(question);
-    for (asks, (_, reply)) in steps(question).zip(replies) {
-        tally.add(asks, limiter.answers(question.terms(), asks, reply));
+    for (asks, (_, answers)) in steps(question).zip(answers) {
+        tally.add(asks, answers);
     }
     tally.conclude()
 }
@@ -70,10 +70,11 @@ fn lines<'q>(question: &'q Question<'_>) -> Vec<Line<'q>> {
 /// Decides one step after the other. Where the store cannot tell of one, those behind it are not asked:
 /// they would be decided out of turn, and each might take as long to fail.
 async fn decide_in_turn<S: Store>(
-    store: &S,
+    limiter: &Limiter<S>,
+    question: &Question<'_>,
     line: Line<'_>,
-) -> SmallVec<[(usize, Result<Reply, StoreError>); 1]> {
-    let mut replies = SmallVec::new();
+) -> SmallVec<[(usize, Result<Answers, CheckError>); 1]> {
+    let mut answers = SmallVec::new();
     let mut failed = None;
     for (nth, asks) in line {
         let reply = match failed {
@@ -81,12 +82,13 @@ async fn decide_in_turn<S: Store>(
                 "what was asked of the same bucket before it was not answered",
             )
             .with_kind(kind)),
-            None => store.decide(asks).await,
+            None => limiter.store().decide(asks).await,
         };
         failed = reply.as_ref().err().map(StoreError::kind);
-        replies.push((nth, reply));
+        // Here, and not once all have answered: a caller that goes meanwhile would leave partial charges.
+        answers.push((nth, limiter.answers(question.terms(), asks, reply)));
     }
-    replies
+    answers
 }
 
 /// The asks of each limit met.

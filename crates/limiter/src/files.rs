@@ -154,7 +154,7 @@ fn within<T: Send + 'static>(
     })?;
     done.recv_timeout(deadline).unwrap_or_else(|_| {
         reading.is_late.store(true, Relaxed);
-        let why = format!("it could not be read within {deadline:?}");
+        let why = format!("it could not be opened within {deadline:?}");
         Err(io::Error::new(ErrorKind::TimedOut, why))
     })
 }
@@ -174,11 +174,11 @@ impl Reader {
         let mut readers = READERS.lock();
         let hangs = |it: &Arc<Reading>| it.path == path && it.is_late.load(Relaxed);
         if readers.iter().any(hangs) {
-            let why = "it is still being read: an earlier attempt hangs";
+            let why = "it is still being opened: an earlier attempt hangs";
             return Err(io::Error::new(ErrorKind::ResourceBusy, why));
         }
         if readers.len() >= READERS_MAX {
-            let why = format!("{READERS_MAX} other files are being read, and none of them ends");
+            let why = format!("{READERS_MAX} other files are being opened, and none of them ends");
             return Err(io::Error::new(ErrorKind::ResourceBusy, why));
         }
         let reading = Arc::new(Reading {
@@ -327,7 +327,7 @@ mod tests {
         };
         let path = Path::new("never ends");
         let error = within(Duration::from_millis(1), path, work).unwrap_err();
-        assert_eq!(error.to_string(), "it could not be read within 1ms");
+        assert_eq!(error.to_string(), "it could not be opened within 1ms");
         drop(release);
     }
 
@@ -344,7 +344,7 @@ mod tests {
         within(Duration::from_millis(1), path, work).unwrap_err();
         for _ in 0..2 {
             let error = within(DEADLINE, path, |_| Ok(())).unwrap_err();
-            let why = "it is still being read: an earlier attempt hangs";
+            let why = "it is still being opened: an earlier attempt hangs";
             assert_eq!(error.to_string(), why);
         }
         within(DEADLINE, Path::new("another"), |_| Ok(())).unwrap();

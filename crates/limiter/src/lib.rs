@@ -66,7 +66,7 @@ mod throttle;
 mod waiting;
 
 pub use any::AnyStore;
-pub use attempt::{Attempt, PendingDecision};
+pub use attempt::{Attempt, AttemptTerms, PendingDecision};
 pub use build::Builder;
 pub use counting::{Banned, CountingStatus};
 pub use decision::{Applied, DecidedBy, Decision, HitResult, LimitHits, Skipped};

@@ -132,8 +132,7 @@ pub(crate) enum Prepared<'a> {
 }
 
 impl Prepared<'_> {
-    /// Counts the request by its address, if addresses are counted. Once a request; and only a store that
-    /// waits has where to count.
+    /// Counts the request by its address, if addresses are counted. Once a request.
     #[inline]
     pub(crate) fn count(&self, rules: &Rules, request: &Request<'_>) {
         if let Some(counting) = &rules.counting {

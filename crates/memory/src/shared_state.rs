@@ -105,19 +105,19 @@ impl SharedSets for ProcessState {
         let end = length.map(|length| after(self.0.clock.now(), length));
         let mut sets = self.0.sets.lock();
         let kept = sets.entry_ref(set).or_default();
+        // All of them or none.
+        if kept.len().saturating_add(members.len()) > MEMBERS_MAX {
+            let why = format!("the set {set} has room for {MEMBERS_MAX} members");
+            return at_once(Err(StoreError::permanent(why)));
+        }
         let mut new = Vec::new();
         for member in members {
-            let has_room = kept.len() < MEMBERS_MAX;
             match kept.get_mut(*member) {
                 // Permanently is the latest end.
                 Some(known) => *known = known.zip(end).map(|(one, other)| one.max(other)),
-                None if has_room => {
+                None => {
                     kept.insert(member.to_vec(), end);
                     new.push(member.to_vec());
-                }
-                None => {
-                    let why = format!("the set {set} has {MEMBERS_MAX} members");
-                    return at_once(Err(StoreError::permanent(why)));
                 }
             }
         }

@@ -100,6 +100,9 @@ fn take_error(parts: &mut [Part]) -> Option<StoreError> {
     Some(std::mem::replace(failed, known))
 }
 
+/// An ask's instant and answer, and whether it changed its bucket.
+type DatedAnswer = (Timestamp, ChargedOutcome, bool);
+
 /// What the groups say together.
 struct Verdict {
     /// Every enforced bucket had room.
@@ -185,7 +188,7 @@ impl Verdict {
     /// One reply in the order of the caller's asks. A charge that is refunded reads as if it had never
     /// been made; one that cannot be refunded reads as it was left.
     fn reply(&self, parts: &[Part]) -> Reply {
-        let mut placed: SmallVec<[(u16, (Timestamp, ChargedOutcome)); 8]> = SmallVec::new();
+        let mut placed: SmallVec<[(u16, DatedAnswer); 8]> = SmallVec::new();
         for part in parts {
             for (ask, answer, nth) in part.asks() {
                 let (Some(mut charged), Some(place)) =
@@ -193,14 +196,16 @@ impl Verdict {
                 else {
                     continue;
                 };
-                if self.refund(ask, answer, nth).is_some() {
+                let is_refunded = self.refund(ask, answer, nth).is_some();
+                if is_refunded {
                     let before = answer.before.as_ref().and_then(|before| before.get(nth));
                     charged = ChargedOutcome {
                         outcome: before.copied().unwrap_or(charged.outcome),
                         units: 0,
                     };
                 }
-                placed.push((*place, (answer.reply.at, charged)));
+                let is_applied = answer.reply.applied.contains(nth) && !is_refunded;
+                placed.push((*place, (answer.reply.at, charged, is_applied)));
             }
         }
         placed.sort_by_key(|(place, _)| *place);

@@ -31,6 +31,11 @@ impl<'a, T: Send + 'a> Promise<'a, T> {
         }
     }
 
+    /// Returns true if the value is not there yet.
+    pub(crate) fn is_later(&self) -> bool {
+        matches!(self, Self::Later(_))
+    }
+
     /// Makes another value of it.
     pub(crate) fn map<U: Send + 'a>(self, make: impl FnOnce(T) -> U + Send + 'a) -> Promise<'a, U> {
         match self {

@@ -182,19 +182,20 @@ impl<T: CompareAndSwap> CasStore<T> {
         quota: &Quota,
     ) -> KeyChange {
         let fresh_at = after.fresh_at(quota);
-        if fresh_at <= read.now {
-            return match before {
-                Some(_) => KeyChange::Delete,
-                None => KeyChange::Keep,
-            };
-        }
-        if before == Some(after) {
+        let is_fresh = fresh_at <= read.now;
+        if before == Some(after) || (before.is_none() && is_fresh) {
             return KeyChange::Keep;
         }
-        // From the instance's own time on, which is the one that the store's timer keeps pace with.
+        // From the instance's own time on, which is the one that the store's timer keeps pace with. A bucket
+        // that was given back until it is full keeps its instant: an instance whose clock is behind would
+        // decide it earlier than that, and what refilled in between would be given out twice.
         let keep_for = fresh_at
+            .max(read.now)
             .since(read.at)
             .saturating_add(self.clock_skew_max_us);
+        if is_fresh && keep_for == 0 {
+            return KeyChange::Delete;
+        }
         KeyChange::Put {
             value: encode(after, quota, read.now),
             keep_for: Duration::from_micros(keep_for),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tidegate_core::cas::{CasStore, CompareAndSwap, KeyChange, KeySwap, Snapshot, VersionedValue};
-use tidegate_core::{Ask, Clock, ManualClock, Quota, Store, StoreError, StoreErrorKind, Timestamp};
+use tidegate_core::{
+    Ask, Clock, ManualClock, Op, Quota, Store, StoreError, StoreErrorKind, Timestamp,
+};
 use tidegate_testkit::laws::{Manual, Subject, block_on, law_12_unknown_is_an_error};
 use tidegate_testkit::store_laws;
 
@@ -259,6 +261,33 @@ fn damaged_values_are_told_and_not_taken_for_new() {
         assert!(block_on(store.inspect(b"a", &quota)).is_err());
         assert!(block_on(store.reset(b"a", &quota)).is_err());
     }
+}
+
+#[test]
+fn give_backs_let_an_instance_whose_clock_is_behind_pass_again_and_again() {
+    let map = SharedMap::new();
+    let quota = Quota::new(1, SECOND).build().unwrap().with_refundable(true);
+    let (behind, ahead) = (map.ahead(0), map.ahead(900_000));
+    let decide = |store: &CasStore<SharedMap>, op| {
+        let ask = Ask {
+            op,
+            ..Ask::look(b"a", &quota)
+        };
+        block_on(store.decide(&[ask])).unwrap()
+    };
+    let mut passed = 0;
+    for _ in 0..10 {
+        passed += u32::from(decide(&behind, Op::Take(1)).passed);
+        map.wall.advance_micros(SECOND / 10);
+        let reply = decide(&ahead, Op::Take(1));
+        if let Some(receipt) = reply.receipt(0, Op::Take(1)) {
+            decide(&ahead, Op::GiveBack(receipt));
+        }
+    }
+    assert!(
+        passed <= 2,
+        "{passed} in a second: one, and once what refills by the clock ahead"
+    );
 }
 
 #[test]

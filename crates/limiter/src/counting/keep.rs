@@ -4,6 +4,7 @@ use super::Counting;
 use super::post::Haste;
 use super::status::add;
 use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use tidegate_core::shared_state::{PeriodState, PeriodTerms};
 use tidegate_core::{SharedState, StoreError};
@@ -62,6 +63,9 @@ impl Counting {
         let mut post = self.post.lock().await;
         let period = self.settings.period;
         let Some(counts) = post.open(state, &self.settings) else {
+            if !self.is_reported.swap(true, Relaxed) {
+                warn!("the store keeps no counts; addresses are not counted, and none is banned");
+            }
             return Ok(period);
         };
         let terms = PeriodTerms {
@@ -94,8 +98,12 @@ impl Counting {
         let (Some(settings), Some(set)) = (&self.settings.ban, ban.set) else {
             return Ok(());
         };
-        let Some(sets) = state.sets().filter(|_| !many.is_empty()) else {
+        if many.is_empty() {
             return Ok(());
+        }
+        let Some(sets) = state.sets() else {
+            let why = "the store has no sets, so that addresses over the threshold are not banned";
+            return Err(StoreError::permanent(why));
         };
         if ban.is_shadow {
             let count = many.len();

@@ -38,6 +38,7 @@ use gather::Gathered;
 use status::Tallies;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use tidegate_core::Store;
 use tidegate_policy::Reason;
 use tidegate_policy::addresses::Addresses;
@@ -53,6 +54,8 @@ pub(crate) struct Counting {
     tallies: Arc<Tallies>,
     /// Where they are sent. Locked by whoever sends, for as long as that takes.
     post: tokio::sync::Mutex<post::Post>,
+    /// Whether it has been logged that the store keeps no counts.
+    is_reported: AtomicBool,
 }
 
 impl Counting {
@@ -63,6 +66,7 @@ impl Counting {
             gathered: Gathered::default(),
             tallies,
             post: tokio::sync::Mutex::default(),
+            is_reported: AtomicBool::new(false),
         }
     }
 

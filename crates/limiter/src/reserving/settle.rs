@@ -134,6 +134,8 @@ impl<S: Store> Limiter<S> {
                 Err(error) if is_apart(&error, &asks) => return Ok(SettleState::Kept),
                 Err(error) => {
                     self.note_store(Err(&error));
+                    // As if nothing had been sent: the same again settles all of it.
+                    self.refund_partial(&asks, &error);
                     return Err(error);
                 }
             },

@@ -89,6 +89,10 @@ impl Store for Flaky {
         self.shared.reset(bucket, quota).await
     }
 
+    fn refund(&self, asks: &[Ask<'_>]) {
+        self.shared.refund(asks);
+    }
+
     fn shared_state(&self) -> Option<&dyn SharedState> {
         Some(self)
     }
@@ -201,6 +205,33 @@ async fn a_commit_while_the_store_is_away_is_sent_again_and_counts_once() {
     assert_eq!(other.commit(&id, 10).await.unwrap().state(), Settled);
     assert_eq!(one.commit(&id, 10).await.unwrap().state(), Already);
     assert_eq!(remaining(one, &request).await, 90);
+}
+
+/// The bucket is `llm/tokens/`, its mark `llm/tokens~…`.
+#[tokio::test]
+async fn a_commit_that_was_answered_in_part_lost_or_doubled_the_excess() {
+    for lost in ["tokens/", "~"] {
+        let two = Two::new(HOURLY);
+        let [one, other] = &two.limiters;
+        let request = Request::new();
+        let id = reserve(one, &request.cost(10)).await;
+        two.lose(Some(lost));
+        for _ in 0..2 {
+            assert!(one.commit(&id, 30).await.is_err(), "{lost}");
+        }
+        two.lose(None);
+        assert_eq!(
+            other.commit(&id, 30).await.unwrap().state(),
+            Settled,
+            "{lost}"
+        );
+        assert_eq!(
+            one.commit(&id, 30).await.unwrap().state(),
+            Already,
+            "{lost}"
+        );
+        assert_eq!(remaining(one, &request).await, 70, "{lost}");
+    }
 }
 
 #[tokio::test]

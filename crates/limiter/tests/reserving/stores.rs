@@ -64,6 +64,10 @@ impl Store for SharedMemory {
         Ok(self.memory.reset_now(bucket, quota))
     }
 
+    fn refund(&self, asks: &[Ask<'_>]) {
+        self.memory.decide_now(asks);
+    }
+
     fn can_fail(&self) -> bool {
         false
     }

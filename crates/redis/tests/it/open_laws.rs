@@ -71,7 +71,6 @@ open_laws!(
     law_10_loans_come_back => super::SLOTS,
     law_13_a_mark_is_taken_once => super::SLOTS,
     law_14_returning_waits_for_its_turn => super::SLOTS,
-    law_16_a_refused_force_blocks => super::SLOTS,
 );
 
 /// No step spans slots, and a return that may happen without its mark is worse than none.

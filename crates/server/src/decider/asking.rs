@@ -9,8 +9,8 @@ use crate::telemetry::masked::Masked;
 use crate::telemetry::traces::{Leg, Trace, UNTRACED};
 use std::sync::Arc;
 use tidegate::{
-    Applied, Attempt, CheckError, Decision, PendingDecision, Purpose, Repeated, Request, Rules,
-    Store,
+    Applied, Attempt, AttemptTerms, CheckError, Decision, PendingDecision, Purpose, Repeated,
+    Request, Rules, Store,
 };
 use tracing::{debug, warn};
 
@@ -22,6 +22,8 @@ pub(crate) type CheckOutcome<'o> = Result<&'o Decision, &'o CheckError>;
 pub(crate) struct AskTerms<'a> {
     /// The purpose of the request.
     pub(crate) purpose: Purpose,
+    /// Whether an earlier request of the same list or pipeline is pending, which it must not overtake.
+    pub(crate) is_behind: bool,
     /// Where a refusal is logged.
     pub(crate) logged: Logged,
     /// The trace that the decision belongs to.
@@ -68,6 +70,7 @@ impl<'a> AskTerms<'a> {
     pub(crate) fn pass(trace: &'a Trace, logged: Logged) -> Self {
         Self {
             purpose: Purpose::Pass,
+            is_behind: false,
             logged,
             trace,
             token_refused: None,
@@ -124,9 +127,13 @@ impl<S: Store> Decider<S> {
         let mut telling = Some((observing, tell));
         let mut take = || telling.take().expect("it is told once");
         // A decision is observed and told where it is made: it is large, and would be moved otherwise.
+        let order = AttemptTerms {
+            purpose: terms.purpose,
+            is_behind: terms.is_behind,
+        };
         let attempt = self
             .limiter
-            .attempt_with(rules, request, terms.purpose, |decision| {
+            .attempt_with(rules, request, order, |decision| {
                 let (observing, tell) = take();
                 self.observe(asked, Ok(&decision), observing, terms.trace);
                 tell(Ok(&decision))

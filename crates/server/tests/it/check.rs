@@ -58,6 +58,24 @@ async fn a_list_is_decided_in_order_each_by_itself() {
     assert_eq!(allowed, [true, true, false, true]);
 }
 
+/// The first may wait at `slow`, the second meets no limit that lets it wait; both meet `all`.
+#[tokio::test]
+async fn a_later_question_of_a_list_overtook_one_that_may_wait() {
+    let server = Server::start(
+        "policies:
+  - name: api
+    limits:
+      - { name: slow, match: [{ path: /a }], rate: 10/s, on_refusal: wait }
+      - { name: all, rate: 1/h }
+",
+    )
+    .await;
+    let reply = post(server.http, r#"[{"path": "/a"}, {"path": "/b"}]"#).await;
+    let decisions = reply.json();
+    assert_eq!(decisions[0]["allowed"], true, "{decisions}");
+    assert_eq!(decisions[1]["allowed"], false, "{decisions}");
+}
+
 #[tokio::test]
 async fn an_empty_list_has_an_empty_answer() {
     let server = Server::start(TWO_A_MINUTE).await;

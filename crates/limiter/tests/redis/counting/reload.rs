@@ -31,7 +31,7 @@ fn a_reload_sends_what_was_counted_under_the_old_names_there(place: &Place) {
     let late = Request::new().ip("192.0.2.2".parse().expect("an address"));
     match instance.limiter.attempt(&rules, &late, Purpose::Pass) {
         Ok(Attempt::Pending(pending)) => drop(runtime().block_on(pending.decision())),
-        other => panic!("{other:?}"),
+        other => unreachable!("{other:?}"),
     }
     drop(rules);
     until("the late one has come", || place.sum("AllIPsMap") == 8);

@@ -26,9 +26,13 @@ impl<S: Store> HttpDoor<S> {
                 // Each by itself and in order: none waits for the answer of the one before, so that a
                 // store across the network is asked for all at once.
                 Ok(rules) => {
-                    let each = questions.iter().enumerate();
-                    let told = each.map(|(nth, it)| self.decide((&rules, trace), it, Some(nth)));
-                    Promise::all(told.collect()).map(|told| answered(joined(told)))
+                    let mut told = Vec::with_capacity(questions.len());
+                    for (nth, question) in questions.iter().enumerate() {
+                        let is_behind = told.iter().any(Promise::is_later);
+                        let place = Some((nth, is_behind));
+                        told.push(self.decide((&rules, trace), question, place));
+                    }
+                    Promise::all(told).map(|told| answered(joined(told)))
                 }
                 Err((error, nth)) => Promise::Now(respond::undecided(&error, Some(nth))),
             },
@@ -36,23 +40,29 @@ impl<S: Store> HttpDoor<S> {
     }
 
     /// Decides a question by what it contains, and by its headers and its path where a field is missing.
-    /// `nth` is its number in a list.
+    /// In a list, `place` is its number, and whether one before it is pending.
     fn decide<'a>(
         &'a self,
         (rules, trace): (&Arc<Rules>, &'a Trace),
         question: &Question<'_>,
-        nth: Option<usize>,
+        place: Option<(usize, bool)>,
     ) -> Promise<'a, Told> {
         question.identified(rules.client(), |request| {
             let notice = rules.notice(request);
-            let terms = AskTerms::pass(trace, Logged::Here);
+            let terms = AskTerms {
+                is_behind: place.is_some_and(|(_, is_behind)| is_behind),
+                ..AskTerms::pass(trace, Logged::Here)
+            };
             let tell = move |outcome: CheckOutcome<'_>| match outcome {
                 Ok(decision) => {
                     let mut json = Vec::with_capacity(DECISION_BYTES);
                     answer::write_with_notice(decision, notice.as_deref(), &mut json);
                     Ok(json)
                 }
-                Err(error) => Err(Box::new(respond::undecided(error, nth))),
+                Err(error) => {
+                    let nth = place.map(|(nth, _)| nth);
+                    Err(Box::new(respond::undecided(error, nth)))
+                }
             };
             self.decider.ask(rules, request, terms, tell)
         })

@@ -128,14 +128,17 @@ fn descriptors(json: &[u8]) -> Result<Described<'_>, String> {
 }
 
 /// Decides a question by what it contains, and by its headers and its path where a field is missing, and
-/// writes the decision. Returns it if it has to wait.
+/// writes the decision. Returns it if it has to wait, or `is_behind` one that does.
 pub(super) fn ask<S: Store>(
     decider: &Decider<S>,
     rules: &Arc<Rules>,
-    question: &Question<'_>,
+    (question, is_behind): (&Question<'_>, bool),
     replies: &mut Replies,
 ) -> Option<PendingCheck<S>> {
-    let terms = AskTerms::pass(&UNTRACED, Logged::Here);
+    let terms = AskTerms {
+        is_behind,
+        ..AskTerms::pass(&UNTRACED, Logged::Here)
+    };
     let tell = |outcome: CheckOutcome<'_>| write(outcome, replies);
     question.identified(rules.client(), |request| {
         match decider.attempt(rules, request, terms, tell) {

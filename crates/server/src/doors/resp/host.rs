@@ -143,7 +143,8 @@ impl<S: Store> Host<S> {
             return Flow::Close;
         };
         let decider = &self.door.decider;
-        if let Some(check) = check::ask(decider, rules, &question, &mut self.replies) {
+        let asked = (&question, !self.batch.is_empty());
+        if let Some(check) = check::ask(decider, rules, asked, &mut self.replies) {
             let asked = Asked::Check(Box::new(check));
             self.batch.push(asked, &self.replies);
         }
