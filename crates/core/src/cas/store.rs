@@ -236,13 +236,18 @@ impl<T: CompareAndSwap> Store for CasStore<T> {
     }
 
     async fn reset(&self, bucket: &[u8], quota: &Quota) -> Result<bool, StoreError> {
-        let forget = |buckets: &mut [Bucket], now| {
-            let [bucket] = buckets else { return false };
-            let mattered = bucket.fresh_at(quota) > now;
-            *bucket = Bucket::new(quota);
-            mattered
+        let forget = |snapshot: &Snapshot<T::Version>| {
+            let read = self.buckets(snapshot, &[quota])?;
+            let mattered = read.states.iter().any(Option::is_some);
+            let is_there = snapshot.values.iter().any(|it| it.value.is_some());
+            let change = if is_there {
+                KeyChange::Delete
+            } else {
+                KeyChange::Keep
+            };
+            Ok((mattered, vec![change]))
         };
-        self.update(&[key(bucket, quota)], &[quota], forget).await
+        self.retry(&[key(bucket, quota)], forget).await
     }
 
     fn shared_state(&self) -> Option<&dyn SharedState> {
