@@ -65,7 +65,7 @@ async fn a_later_question_of_a_list_overtook_one_that_may_wait() {
         "policies:
   - name: api
     limits:
-      - { name: slow, match: [{ path: /a }], rate: 10/s, on_refusal: wait }
+      - { name: slow, match: [{ path: /a }], rate: 10/s, on_refusal: wait, max_wait: 2s }
       - { name: all, rate: 1/h }
 ",
     )
