@@ -257,12 +257,13 @@ impl<C: Clock> Limiter<MemoryStore<C>> {
     /// refused. On a token bucket it cannot get before those who wait; on windows it may.
     #[expect(clippy::missing_panics_doc, reason = "this store never waits")]
     pub fn check_now(&self, request: &Request<'_>) -> Result<Decision, CheckError> {
-        match self.attempt(&self.rules()?, request, Purpose::Pass)? {
-            Attempt::Done(decision) => Ok(decision),
-            Attempt::Pending(pending) => {
-                let decision = pending.decision_now();
-                Ok(decision.expect("a store in this process decides at once"))
-            }
+        let mut decided = None;
+        // Written to where it stays: moved through the attempt, it would be copied twice more.
+        let keep = |decision| decided = Some(decision);
+        let attempt = self.attempt_with(&self.rules()?, request, Purpose::Pass, keep)?;
+        if let Attempt::Pending(pending) = attempt {
+            decided = pending.decision_now();
         }
+        Ok(decided.expect("a store in this process decides at once"))
     }
 }
