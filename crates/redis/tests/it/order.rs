@@ -21,18 +21,13 @@ fn store() -> RedisStore {
 
 type Pending<'a> = Pin<Box<dyn Future<Output = Result<Reply, StoreError>> + Send + 'a>>;
 
-/// Decides all of them, begun in order before any is waited for. On one thread, so that all have joined the
-/// lane before it is emptied, and travel in one call: order is promised within a call.
+/// Decides all of them, begun in order before any is waited for.
 fn decide_together(store: &RedisStore, requests: &[[Ask<'_>; 1]]) -> Vec<Reply> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let runtime = runtime.expect("a runtime");
     let asked = requests
         .iter()
         .map(|asks| -> Pending<'_> { Box::pin(store.decide(asks)) });
     let mut pending: Vec<_> = asked.map(|it| (it, None)).collect();
-    runtime.block_on(poll_fn(|context| {
+    world::runtime().block_on(poll_fn(|context| {
         let mut left = Poll::Ready(());
         for (one, reply) in &mut pending {
             if reply.is_none() {
