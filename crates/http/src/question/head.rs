@@ -3,9 +3,10 @@
 use super::authority::bare;
 use super::told::Told;
 use crate::clock;
-use http::header::{FORWARDED, HOST, HeaderName};
+use http::header::HOST;
 use http::{HeaderMap, HeaderValue, Method, Uri};
 use std::fmt;
+use std::iter;
 use std::net::IpAddr;
 use tidegate::Rules;
 use tidegate_policy::client::{Asking, Headers, Identity};
@@ -84,30 +85,12 @@ impl fmt::Debug for Head<'_> {
 pub(super) struct Sent<'a>(pub(super) &'a HeaderMap);
 
 impl<'a> Sent<'a> {
-    /// The values of a header, in the order sent.
+    /// Returns the values of a header, whose name is in lower case, in the order sent.
     pub(super) fn all(self, name: &str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let values = match known(name) {
-            Some(name) => self.0.get_all(name),
-            None => self.0.get_all(name),
-        };
-        values.iter().map(HeaderValue::as_bytes)
-    }
-}
-
-static X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-static X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
-static X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
-
-/// The name, if it is one that is looked for in nearly every request: reading a name takes longer
-/// than finding it.
-#[inline]
-fn known(name: &str) -> Option<&'static HeaderName> {
-    match name {
-        "x-forwarded-for" => Some(&X_FORWARDED_FOR),
-        "forwarded" => Some(&FORWARDED),
-        "x-real-ip" => Some(&X_REAL_IP),
-        "x-api-key" => Some(&X_API_KEY),
-        _ => None,
+        // Most are absent. To look through the few names of a request costs less than to hash one more.
+        let sent = self.0.keys().find(|sent| sent.as_str() == name);
+        let mut values = sent.map(|sent| self.0.get_all(sent).iter());
+        iter::from_fn(move || values.as_mut()?.next().map(HeaderValue::as_bytes))
     }
 }
 

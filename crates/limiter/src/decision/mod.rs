@@ -266,6 +266,11 @@ impl Decision {
         Some(&self.limit_of(self.bound()?)?.name)
     }
 
+    /// Returns the index of that limit in its policy. The limit that a request brings comes after the last.
+    pub fn limit_index(&self) -> Option<usize> {
+        usize::try_from(self.bound()?.limit).ok()
+    }
+
     /// Every band of every limit that the request met, shadow limits included, in the order
     /// written; without those that were [not asked](Self::skipped). A limit that is `unlimited` is there
     /// once, without a band. Their keys are empty, but for the [`binding`](Self::binding)'s.

