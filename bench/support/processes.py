@@ -39,6 +39,11 @@ class Server:
                 pinned(core, command), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
+    @property
+    def pid(self):
+        """Its process id."""
+        return self._process.pid
+
     def __enter__(self):
         try:
             self._wait_until_ready()
