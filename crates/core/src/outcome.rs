@@ -108,6 +108,16 @@ impl Outcomes {
         }
     }
 
+    /// A list of one outcome, put together where it stays.
+    #[inline]
+    pub const fn one(outcome: Outcome) -> Self {
+        Self {
+            few: [outcome, BLANK, BLANK, BLANK],
+            len: 1,
+            many: Vec::new(),
+        }
+    }
+
     /// Appends an outcome.
     #[inline]
     pub fn push(&mut self, outcome: Outcome) {
