@@ -163,14 +163,20 @@ impl<C> Builder<C> {
 
 /// The asks that a request of one ask carried out.
 #[inline]
-fn applied_alone(op: Op, units: u64, at: Timestamp) -> AppliedAsks {
+fn applied_alone(op: Op, units: u64) -> AppliedAsks {
     let mut applied = AppliedAsks::NONE;
     match op {
-        Op::Take(_) if units > 0 => applied.add(0),
-        Op::Take(_) | Op::Look | Op::Test(_) | Op::Block | Op::Force(0) | Op::Debit(0) => {}
-        Op::Force(_) | Op::Debit(_) => applied.charge(0, op, units),
-        Op::Return { by, .. } if at > by => {}
-        Op::GiveBack(_) | Op::Return { .. } => applied.add(0),
+        // Changed its bucket even if the overdraft left nothing to charge.
+        Op::Force(1..) | Op::Debit(1..) => applied.charge(0, op, units),
+        Op::Take(_) | Op::GiveBack(_) | Op::Return { .. } if units > 0 => applied.add(0),
+        Op::Take(_)
+        | Op::GiveBack(_)
+        | Op::Return { .. }
+        | Op::Look
+        | Op::Test(_)
+        | Op::Block
+        | Op::Force(0)
+        | Op::Debit(0) => {}
     }
     applied
 }
@@ -195,7 +201,7 @@ impl<C: Clock> MemoryStore<C> {
         {
             let ChargedOutcome { outcome, units } = self.decide_one_at(ask, at);
             let passed = outcome.is_allowed() || ask.mode == Mode::Shadow;
-            let applied = applied_alone(ask.op, units, at);
+            let applied = applied_alone(ask.op, units);
             return Reply::of_one(at, passed, outcome, applied);
         }
         let mut reply = Reply::new(at, true);
