@@ -7,7 +7,8 @@ use std::task::{Context, Wake};
 use std::time::Duration;
 use tidegate_core::{Ask, Bucket, Meter, Op, Quota, Store, Timestamp};
 use tidegate_redis::{Options, RedisStore};
-use tidegate_testkit::model::{ModelAlgorithm, ModelBucket, ModelQuota};
+use tidegate_testkit::history::model_of;
+use tidegate_testkit::model::ModelBucket;
 use tidegate_testkit::redis::{Cluster, Server, until};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -53,13 +54,7 @@ fn a_slow_node_does_not_make_the_receipts_of_the_others_late() {
     let slow = elsewhere(&cluster, &store, quick);
     let quota = Quota::new(amount, second_us).burst(burst).refundable(true);
     let quota = quota.build().expect("it fits");
-    let mut model = ModelBucket::new(ModelQuota {
-        algorithm: ModelAlgorithm::TokenBucket,
-        amount,
-        period_us: second_us,
-        burst,
-        overdraft: 0,
-    });
+    let mut model = ModelBucket::new(model_of(&quota));
     let stalled = owner(&cluster, &store, &slow);
     let inspect = || {
         let kept = world::runtime().block_on(store.inspect(quick.as_bytes(), &quota));
