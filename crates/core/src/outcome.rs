@@ -77,13 +77,13 @@ pub(crate) const BLANK: Outcome = Outcome {
     mark: 0,
 };
 
-/// One answer, and the whole units that were charged for it.
+/// One answer, and the whole units that were charged or given back for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChargedOutcome {
     /// The bucket's answer.
     pub outcome: Outcome,
-    /// The units charged. Less than the cost of a forced charge that the overdraft cut short; 0 if
-    /// nothing was charged.
+    /// The units charged, or those of the receipt that was given back. Less than the cost of a forced
+    /// charge that the overdraft cut short; 0 if the bucket was not changed.
     pub units: u64,
 }
 
@@ -104,6 +104,16 @@ impl Outcomes {
         Self {
             few: [BLANK; INLINE],
             len: 0,
+            many: Vec::new(),
+        }
+    }
+
+    /// A list of one outcome, put together where it stays.
+    #[inline]
+    pub const fn one(outcome: Outcome) -> Self {
+        Self {
+            few: [outcome, BLANK, BLANK, BLANK],
+            len: 1,
             many: Vec::new(),
         }
     }

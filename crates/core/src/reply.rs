@@ -1,6 +1,6 @@
 //! The reply of a store: every bucket's answer, and which asks changed their buckets.
 
-use crate::{ChargedOutcome, Op, Outcomes, Receipt, Timestamp};
+use crate::{ChargedOutcome, Op, Outcome, Outcomes, Receipt, Timestamp};
 
 /// The reply to a request.
 #[derive(Clone, Debug)]
@@ -51,6 +51,22 @@ impl Reply {
             passed,
             outcomes: Outcomes::new(),
             applied: AppliedAsks::NONE,
+        }
+    }
+
+    /// The reply to a request of one ask.
+    #[inline]
+    pub const fn of_one(
+        at: Timestamp,
+        passed: bool,
+        outcome: Outcome,
+        applied: AppliedAsks,
+    ) -> Self {
+        Self {
+            at,
+            passed,
+            outcomes: Outcomes::one(outcome),
+            applied,
         }
     }
 

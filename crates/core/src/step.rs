@@ -18,7 +18,7 @@ pub fn decide_one<M: Meter>(quota: &Quota, bucket: &mut M, op: Op, now: Timestam
     charge_one(quota, bucket, op, now).outcome
 }
 
-/// [`decide_one`], which also returns the units charged.
+/// [`decide_one`], which also returns the units charged or given back.
 #[inline]
 pub fn charge_one<M: Meter>(
     quota: &Quota,
@@ -48,7 +48,8 @@ pub(crate) fn decide_plainly<M: Meter>(
             mark,
             ..Outcome::of(Wait::NONE, bucket.reading(quota, now))
         };
-        return ChargedOutcome { outcome, units: 0 };
+        let units = receipt.cost;
+        return ChargedOutcome { outcome, units };
     }
     let mut needed = wait(quota, bucket, op, 0, now);
     let mut units = 0;

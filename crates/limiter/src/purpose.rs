@@ -41,6 +41,7 @@ impl Purpose {
         }
     }
 
+    #[inline]
     fn op_of(self, request: &Request<'_>, limit: &Limit, descriptor: Option<u16>) -> Op {
         let described = match (descriptor, request.descriptors) {
             (Some(nth), descriptors) => descriptors.get(usize::from(nth)),

@@ -15,6 +15,9 @@ use tidegate_core::shared_state::{
 };
 use tidegate_core::{Clock, SharedState, StoreError, Timestamp};
 
+/// The most sets, and the most maps of counts.
+const NAMES_MAX: usize = 1_000;
+
 /// The most members of a set.
 const MEMBERS_MAX: usize = 1_000_000;
 
@@ -68,6 +71,22 @@ fn until(now: Timestamp, then: Timestamp) -> Duration {
     Duration::from_micros(then.as_micros().saturating_sub(now.as_micros()))
 }
 
+/// Returns the state of `name`. If it is new and there are too many, those leave first that are over.
+fn entry<'a, V: Default>(
+    all: &'a mut ByName<String, V>,
+    name: &str,
+    is_over: impl Fn(&V) -> bool,
+) -> Result<&'a mut V, StoreError> {
+    if all.len() >= NAMES_MAX && !all.contains_key(name) {
+        all.retain(|_, kept| !is_over(kept));
+        if all.len() >= NAMES_MAX {
+            let why = format!("no room for {name}: {NAMES_MAX} others are kept in this process");
+            return Err(StoreError::permanent(why));
+        }
+    }
+    Ok(all.entry_ref(name).or_default())
+}
+
 fn at_most<T>(set: &str, max: usize, members: Vec<T>) -> Result<Vec<T>, StoreError> {
     if members.len() > max {
         let why = format!("the set {set} has more than {max} members");
@@ -102,9 +121,14 @@ impl SharedSets for ProcessState {
         members: &'a [&'a [u8]],
         length: Option<Duration>,
     ) -> StateFuture<'a, SetMembers> {
-        let end = length.map(|length| after(self.0.clock.now(), length));
+        let now = self.0.clock.now();
+        let end = length.map(|length| after(now, length));
         let mut sets = self.0.sets.lock();
-        let kept = sets.entry_ref(set).or_default();
+        let has_ended = |end: &Option<Timestamp>| end.is_some_and(|end| end <= now);
+        let kept = match entry(&mut sets, set, |it| it.values().all(has_ended)) {
+            Ok(kept) => kept,
+            Err(full) => return at_once(Err(full)),
+        };
         // All of them or none.
         if kept.len().saturating_add(members.len()) > MEMBERS_MAX {
             let why = format!("the set {set} has room for {MEMBERS_MAX} members");
@@ -147,43 +171,57 @@ impl SharedSets for ProcessState {
     }
 }
 
+impl ProcessMap {
+    /// Returns true if it starts from zero with the next count.
+    fn has_lapsed(&self, now: Timestamp) -> bool {
+        self.lasts_until.is_some_and(|end| end <= now)
+    }
+
+    fn is_over(&self, now: Timestamp) -> bool {
+        self.closing.is_empty() && (self.counts.is_empty() || self.has_lapsed(now))
+    }
+}
+
 impl ProcessCounts {
     /// Calls `act` with the map and the present instant.
-    fn with<T>(&self, act: impl FnOnce(&mut ProcessMap, Timestamp) -> T) -> T {
+    fn with<'a, T: Send + 'a>(
+        &self,
+        act: impl FnOnce(&mut ProcessMap, Timestamp) -> T,
+    ) -> StateFuture<'a, T> {
         let now = self.state.0.clock.now();
         let mut maps = self.state.0.maps.lock();
-        act(maps.entry_ref(&self.map.name).or_default(), now)
+        let map = entry(&mut maps, &self.map.name, |map| map.is_over(now));
+        at_once(map.map(|map| act(map, now)))
     }
 }
 
 impl SharedCounts for ProcessCounts {
     fn add<'a>(&'a mut self, counts: &'a [(Vec<u8>, u64)]) -> StateFuture<'a, AddedCounts> {
         let names_max = usize::try_from(self.map.names_max).unwrap_or(usize::MAX);
-        let counted = self.with(|map, now| {
-            if map.lasts_until.is_some_and(|end| end <= now) {
+        self.with(|map, now| {
+            if map.has_lapsed(now) {
                 map.counts.clear();
             }
             if map.counts.is_empty() {
                 map.lasts_until = self.map.lasts.map(|lasts| after(now, lasts));
             }
-            let mut sum: u64 = 0;
+            let mut counted: u64 = 0;
             for (name, count) in counts {
                 let has_room = map.counts.len() < names_max || map.counts.contains_key(name);
                 let name = if has_room { name } else { OTHER };
                 let place = map.counts.entry_ref(name).or_default();
                 *place = place.saturating_add(*count);
-                sum = sum.saturating_add(*count);
+                counted = counted.saturating_add(*count);
             }
-            sum
-        });
-        at_once(Ok(AddedCounts {
-            counted,
-            doubtful: 0,
-        }))
+            AddedCounts {
+                counted,
+                doubtful: 0,
+            }
+        })
     }
 
     fn close(&mut self, terms: PeriodTerms) -> StateFuture<'_, PeriodState> {
-        at_once(Ok(self.with(|map, now| {
+        self.with(|map, now| {
             let end = *map.period_end.get_or_insert(after(now, terms.period));
             if map.closing.is_empty() && end <= now {
                 map.closing = std::mem::take(&mut map.counts);
@@ -197,14 +235,60 @@ impl SharedCounts for ProcessCounts {
             let over = over.filter(|(name, count)| **count >= terms.threshold && *name != OTHER);
             let over = over.map(|(name, count)| (name.clone(), *count)).collect();
             PeriodState::Closing { over }
-        })))
+        })
     }
 
     fn finish(&mut self) -> StateFuture<'_, bool> {
-        at_once(Ok(self.with(|map, _| {
+        self.with(|map, _| {
             let was_closing = !map.closing.is_empty();
             map.closing.clear();
             was_closing
-        })))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAMES_MAX, ProcessState};
+    use std::task::{Context, Poll, Waker};
+    use std::time::Duration;
+    use tidegate_core::shared_state::{CountMap, SharedSets, StateFuture};
+    use tidegate_core::{SharedState, StoreError};
+
+    fn result<T>(mut call: StateFuture<'_, T>) -> Result<T, StoreError> {
+        match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(result) => result,
+            Poll::Pending => panic!("nothing waits"),
+        }
+    }
+
+    /// Any number was kept: each reload that renamed its lists took memory for good.
+    #[test]
+    fn sets_and_maps_are_bounded_and_leave_once_they_are_over() {
+        let state = ProcessState::default();
+        let ban = |set: usize, length| {
+            let set = format!("bans-{set}");
+            result(state.add(&set, &[b"10.0.0.1"], length)).map(drop)
+        };
+        let count = |map: usize, lasts| {
+            let name = format!("counts-{map}");
+            let map = CountMap {
+                name,
+                names_max: 10,
+                lasts,
+            };
+            let mut counts = state.counts(&map).unwrap();
+            result(counts.add(&[(b"10.0.0.1".to_vec(), 1)])).map(drop)
+        };
+        for add in [&ban as &dyn Fn(_, _) -> Result<(), StoreError>, &count] {
+            for nth in 1..NAMES_MAX {
+                add(nth, None).unwrap();
+            }
+            add(0, Some(Duration::ZERO)).unwrap();
+            add(NAMES_MAX, None).expect("in place of the one that is over");
+            let full = add(NAMES_MAX + 1, None).expect_err("no other is over");
+            assert!(full.to_string().contains("no room for"), "{full}");
+            add(NAMES_MAX, None).expect("it is there already");
+        }
     }
 }

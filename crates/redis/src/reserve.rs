@@ -20,6 +20,7 @@ use std::sync::Arc;
 use tidegate_core::{
     ChargedOutcome, Mode, Op, PartialAnswer, Receipt, Reply, StoreError, Timestamp,
 };
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -33,12 +34,37 @@ pub(crate) async fn reserve(shared: &Arc<Shared>, groups: Groups) -> Result<Repl
             Ok(reply) => (Ok(reply), Vec::new()),
             Err((error, refunds)) => (Err(error), refunds),
         };
+        let unclaimed = Unclaimed {
+            refunds,
+            shared: to_its_end,
+            runtime: Handle::current(),
+        };
         // A caller that is there decides what becomes of a partial answer.
-        if told.send(reply).is_err() {
-            start(refunds, &to_its_end);
-        }
+        told.send((reply, unclaimed)).ok();
     });
-    answer.await.unwrap_or_else(|_| Err(shared.too_late()))
+    match answer.await {
+        Ok((reply, mut unclaimed)) => {
+            unclaimed.refunds.clear();
+            reply
+        }
+        Err(_) => Err(shared.too_late()),
+    }
+}
+
+/// Refunds of a partial answer that is on its way. They start if nobody takes it: a caller may go when
+/// it has been sent already.
+struct Unclaimed {
+    refunds: Vec<Refund>,
+    shared: Arc<Shared>,
+    /// The caller may be dropped outside of it.
+    runtime: Handle,
+}
+
+impl Drop for Unclaimed {
+    fn drop(&mut self) {
+        let _entered = self.runtime.enter();
+        start(self.refunds.drain(..), &self.shared);
+    }
 }
 
 /// What became of a group: its answer, or why there is none.

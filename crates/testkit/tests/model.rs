@@ -14,23 +14,6 @@ use tidegate_testkit::vectors;
 
 const SECOND: u64 = 1_000_000;
 
-fn quota(algorithm: ModelAlgorithm, amount: u64, period_us: u64) -> ModelQuota {
-    ModelQuota {
-        algorithm,
-        amount,
-        period_us,
-        burst: amount,
-        overdraft: 0,
-    }
-}
-
-fn token_bucket(amount: u64, period_us: u64, burst: u64) -> ModelQuota {
-    ModelQuota {
-        burst,
-        ..quota(ModelAlgorithm::TokenBucket, amount, period_us)
-    }
-}
-
 /// Replays a vector against one bucket per address and band. `bands` are those of its
 /// configuration, as written and as meant.
 #[track_caller]
@@ -83,7 +66,7 @@ fn replay(name: &str, bands: &[(&str, ModelQuota)]) {
 fn token_bucket_burst_then_rate() {
     replay(
         "token-bucket-burst-then-rate",
-        &[("7/s burst 15", token_bucket(7, SECOND, 15))],
+        &[("7/s burst 15", ModelQuota::token_bucket(7, SECOND, 15))],
     );
 }
 
@@ -91,7 +74,7 @@ fn token_bucket_burst_then_rate() {
 fn token_bucket_costs() {
     replay(
         "token-bucket-costs",
-        &[("10/s burst 20", token_bucket(10, SECOND, 20))],
+        &[("10/s burst 20", ModelQuota::token_bucket(10, SECOND, 20))],
     );
 }
 
@@ -99,7 +82,10 @@ fn token_bucket_costs() {
 fn token_bucket_slow() {
     replay(
         "token-bucket-slow",
-        &[("3/h burst 5", token_bucket(3, 3_600 * SECOND, 5))],
+        &[(
+            "3/h burst 5",
+            ModelQuota::token_bucket(3, 3_600 * SECOND, 5),
+        )],
     );
 }
 
@@ -107,7 +93,7 @@ fn token_bucket_slow() {
 fn clock_goes_back() {
     replay(
         "clock-goes-back",
-        &[("10/s burst 10", token_bucket(10, SECOND, 10))],
+        &[("10/s burst 10", ModelQuota::token_bucket(10, SECOND, 10))],
     );
 }
 
@@ -116,9 +102,9 @@ fn bands_all_or_nothing() {
     replay(
         "bands-all-or-nothing",
         &[
-            ("10/s", token_bucket(10, SECOND, 10)),
-            ("40/10s", token_bucket(40, 10 * SECOND, 40)),
-            ("90/min", token_bucket(90, 60 * SECOND, 90)),
+            ("10/s", ModelQuota::token_bucket(10, SECOND, 10)),
+            ("40/10s", ModelQuota::token_bucket(40, 10 * SECOND, 40)),
+            ("90/min", ModelQuota::token_bucket(90, 60 * SECOND, 90)),
         ],
     );
 }
@@ -127,7 +113,10 @@ fn bands_all_or_nothing() {
 fn fixed_window() {
     replay(
         "fixed-window",
-        &[("5/10s", quota(ModelAlgorithm::FixedWindow, 5, 10 * SECOND))],
+        &[(
+            "5/10s",
+            ModelQuota::new(ModelAlgorithm::FixedWindow, 5, 10 * SECOND),
+        )],
     );
 }
 
@@ -135,7 +124,10 @@ fn fixed_window() {
 fn sliding_window() {
     replay(
         "sliding-window",
-        &[("10/s", quota(ModelAlgorithm::SlidingWindow, 10, SECOND))],
+        &[(
+            "10/s",
+            ModelQuota::new(ModelAlgorithm::SlidingWindow, 10, SECOND),
+        )],
     );
 }
 
@@ -143,6 +135,9 @@ fn sliding_window() {
 fn sliding_log() {
     replay(
         "sliding-log",
-        &[("6/2s", quota(ModelAlgorithm::SlidingLog, 6, 2 * SECOND))],
+        &[(
+            "6/2s",
+            ModelQuota::new(ModelAlgorithm::SlidingLog, 6, 2 * SECOND),
+        )],
     );
 }

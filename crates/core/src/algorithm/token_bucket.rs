@@ -277,14 +277,21 @@ impl Meter for TokenBucket {
         self.add(quota, cost.saturating_mul(quota.price.get()), now);
     }
 
+    #[inline]
     fn force(&mut self, quota: &Quota, cost: u64, now: Timestamp) -> u64 {
         let owed = self.debt(quota, tick_after(quota, now)).units;
         let room = quota.floor.saturating_sub(owed);
-        let units = cost.saturating_mul(quota.price.get()).min(room);
+        let asked = cost.saturating_mul(quota.price.get());
+        let units = asked.min(room);
         if units > 0 {
             self.add(quota, units, now);
         }
-        divide(units, quota.price)
+        // Most charges are whole, and a division is expensive.
+        if units == asked {
+            cost
+        } else {
+            divide(units, quota.price)
+        }
     }
 
     /// Credits at most the debt that is there only because of the charge.

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use tidegate_core::{
     Algorithm, Align, Ask, Bucket, Mode, Op, Outcomes, Quota, Receipt, Reply, Timestamp, Wait, step,
 };
-use tidegate_testkit::model::{ModelAlgorithm, ModelBucket, ModelLimit, ModelQuota, decide_limits};
+use tidegate_testkit::history::model_of;
+use tidegate_testkit::model::{ModelBucket, ModelLimit, decide_limits};
 
 const START: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 const LENGTH_US: u64 = 300_000_000;
@@ -215,13 +216,7 @@ proptest! {
             quotas.extend(bands);
             let block = length.map(|length| Quota::block(length).unwrap());
             quotas.extend(block.map(|block| (nth, block, Op::Block)));
-            let of_block = |block: Quota| ModelBucket::new(ModelQuota {
-                algorithm: ModelAlgorithm::FixedWindow,
-                amount: 1,
-                period_us: block.period_us(),
-                burst: 1,
-                overdraft: 0,
-            });
+            let of_block = |block: Quota| ModelBucket::new(model_of(&block));
             let bands = specs.iter().map(|spec| ModelBucket::new(spec.model()));
             models.push((bands.collect(), block.map(of_block)));
         }

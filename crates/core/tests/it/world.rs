@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 use proptest::sample::select;
-use tidegate_core::quota::{LOG_COST_MAX, WINDOW_PARTS};
-use tidegate_core::{Algorithm, Align, Bucket, Meter, Op, Outcome, Quota, Receipt, Timestamp};
+use tidegate_core::quota::LOG_COST_MAX;
+use tidegate_core::{Algorithm, Bucket, Meter, Op, Outcome, Quota, Receipt, Timestamp};
 use tidegate_core::{Wait, step};
-use tidegate_testkit::model::{ModelAlgorithm, ModelAnswer, ModelBucket, ModelQuota};
+use tidegate_testkit::history::model_algorithm;
+use tidegate_testkit::model::{ModelAnswer, ModelBucket, ModelQuota};
 
 pub(crate) const ALGORITHMS: [Algorithm; Algorithm::ALL.len()] = Algorithm::ALL;
 
@@ -50,20 +51,9 @@ impl Spec {
 
     pub(crate) fn model(&self) -> ModelQuota {
         ModelQuota {
-            algorithm: match self.algorithm {
-                Algorithm::TokenBucket => ModelAlgorithm::TokenBucket,
-                Algorithm::FixedWindow(Align::FirstRequest) => ModelAlgorithm::FixedWindow,
-                Algorithm::FixedWindow(Align::Clock) => ModelAlgorithm::FixedWindowAligned,
-                Algorithm::SlidingWindow => ModelAlgorithm::SlidingWindow,
-                Algorithm::SlidingLog => ModelAlgorithm::SlidingLog,
-                Algorithm::BucketedWindow => ModelAlgorithm::BucketedWindow {
-                    parts: WINDOW_PARTS,
-                },
-            },
-            amount: self.amount,
-            period_us: self.period_us,
             burst: self.burst.unwrap_or(self.amount),
             overdraft: self.overdraft,
+            ..ModelQuota::new(model_algorithm(self.algorithm), self.amount, self.period_us)
         }
     }
 }

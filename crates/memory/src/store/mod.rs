@@ -163,14 +163,20 @@ impl<C> Builder<C> {
 
 /// The asks that a request of one ask carried out.
 #[inline]
-fn applied_alone(op: Op, units: u64, at: Timestamp) -> AppliedAsks {
+fn applied_alone(op: Op, units: u64) -> AppliedAsks {
     let mut applied = AppliedAsks::NONE;
     match op {
-        Op::Take(_) if units > 0 => applied.add(0),
-        Op::Take(_) | Op::Look | Op::Test(_) | Op::Block | Op::Force(0) | Op::Debit(0) => {}
-        Op::Force(_) | Op::Debit(_) => applied.charge(0, op, units),
-        Op::Return { by, .. } if at > by => {}
-        Op::GiveBack(_) | Op::Return { .. } => applied.add(0),
+        // Changed its bucket even if the overdraft left nothing to charge.
+        Op::Force(1..) | Op::Debit(1..) => applied.charge(0, op, units),
+        Op::Take(_) | Op::GiveBack(_) | Op::Return { .. } if units > 0 => applied.add(0),
+        Op::Take(_)
+        | Op::GiveBack(_)
+        | Op::Return { .. }
+        | Op::Look
+        | Op::Test(_)
+        | Op::Block
+        | Op::Force(0)
+        | Op::Debit(0) => {}
     }
     applied
 }
@@ -186,23 +192,25 @@ impl<C: Clock> MemoryStore<C> {
     }
 
     /// Decides a request in one step, all or nothing.
-    #[inline]
+    // Not inlined: it writes its reply, which is large, to where the caller keeps it.
+    #[inline(never)]
     pub fn decide_now(&self, asks: &[Ask<'_>]) -> Reply {
-        let mut reply = Reply::new(self.clock.now(), true);
+        let at = self.clock.now();
         if let [ask] = asks
             && !(ask.mode == Mode::Shadow && ask.op.is_forced())
         {
-            let ChargedOutcome { outcome, units } = self.decide_one_at(ask, reply.at);
-            reply.passed = outcome.is_allowed() || ask.mode == Mode::Shadow;
-            reply.outcomes.push(outcome);
-            reply.applied = applied_alone(ask.op, units, reply.at);
-        } else if let Some(passed) = self.decide_words(asks, &mut reply.outcomes, reply.at) {
-            reply.passed = passed;
-            if passed {
-                reply.applied = AppliedAsks::first(asks.len());
-            }
-        } else {
-            reply = self.decide_several(asks, reply.at);
+            let ChargedOutcome { outcome, units } = self.decide_one_at(ask, at);
+            let passed = outcome.is_allowed() || ask.mode == Mode::Shadow;
+            let applied = applied_alone(ask.op, units);
+            return Reply::of_one(at, passed, outcome, applied);
+        }
+        let mut reply = Reply::new(at, true);
+        match self.decide_words(asks, &mut reply.outcomes, at) {
+            Some(passed) => reply.passed = passed,
+            None => return self.decide_several(asks, at),
+        }
+        if reply.passed {
+            reply.applied = AppliedAsks::first(asks.len());
         }
         reply
     }

@@ -135,19 +135,26 @@ impl History {
 /// The same quota in the model's words.
 pub fn model_of(quota: &Quota) -> ModelQuota {
     ModelQuota {
-        algorithm: match quota.algorithm() {
-            Algorithm::FixedWindow(Align::FirstRequest) => ModelAlgorithm::FixedWindow,
-            Algorithm::FixedWindow(Align::Clock) => ModelAlgorithm::FixedWindowAligned,
-            Algorithm::SlidingWindow => ModelAlgorithm::SlidingWindow,
-            Algorithm::SlidingLog => ModelAlgorithm::SlidingLog,
-            Algorithm::BucketedWindow => ModelAlgorithm::BucketedWindow {
-                parts: WINDOW_PARTS,
-            },
-            _ => ModelAlgorithm::TokenBucket,
-        },
-        amount: quota.amount(),
-        period_us: quota.period_us(),
         burst: quota.capacity(),
         overdraft: quota.overdraft(),
+        ..ModelQuota::new(
+            model_algorithm(quota.algorithm()),
+            quota.amount(),
+            quota.period_us(),
+        )
+    }
+}
+
+/// The same algorithm in the model's words.
+pub fn model_algorithm(algorithm: Algorithm) -> ModelAlgorithm {
+    match algorithm {
+        Algorithm::TokenBucket => ModelAlgorithm::TokenBucket,
+        Algorithm::FixedWindow(Align::FirstRequest) => ModelAlgorithm::FixedWindow,
+        Algorithm::FixedWindow(Align::Clock) => ModelAlgorithm::FixedWindowAligned,
+        Algorithm::SlidingWindow => ModelAlgorithm::SlidingWindow,
+        Algorithm::SlidingLog => ModelAlgorithm::SlidingLog,
+        Algorithm::BucketedWindow => ModelAlgorithm::BucketedWindow {
+            parts: WINDOW_PARTS,
+        },
     }
 }

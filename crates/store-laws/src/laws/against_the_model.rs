@@ -1,8 +1,8 @@
-use tidegate_core::quota::WINDOW_PARTS;
 use tidegate_core::{Algorithm, Align, Ask, Outcome, Quota};
 
 use super::Subject;
-use crate::model::{ModelAlgorithm, ModelAnswer, ModelBucket, ModelQuota, decide_all};
+use crate::history::model_algorithm;
+use crate::model::{ModelAnswer, ModelBucket, ModelQuota, decide_all};
 
 /// Requests at random over a few keys, each under several quotas at once: every field of every
 /// outcome is the model's.
@@ -87,20 +87,8 @@ pub(super) fn quota(dice: &mut Dice) -> (Quota, ModelQuota) {
         _ => spec,
     };
     let model = ModelQuota {
-        algorithm: match algorithm {
-            Algorithm::FixedWindow(Align::FirstRequest) => ModelAlgorithm::FixedWindow,
-            Algorithm::FixedWindow(Align::Clock) => ModelAlgorithm::FixedWindowAligned,
-            Algorithm::SlidingWindow => ModelAlgorithm::SlidingWindow,
-            Algorithm::SlidingLog => ModelAlgorithm::SlidingLog,
-            Algorithm::BucketedWindow => ModelAlgorithm::BucketedWindow {
-                parts: WINDOW_PARTS,
-            },
-            _ => ModelAlgorithm::TokenBucket,
-        },
-        amount,
-        period_us,
         burst,
-        overdraft: 0,
+        ..ModelQuota::new(model_algorithm(algorithm), amount, period_us)
     };
     let quota = spec.build().expect("small quotas can be represented");
     let lends = quota.is_refundable() && dice.roll(2) == 0;

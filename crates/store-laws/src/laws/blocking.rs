@@ -6,9 +6,8 @@ use tidegate_core::{Algorithm, Align, Ask, Mode, Op, Quota, Receipt, Reply};
 
 use super::against_the_model::{Dice, answer, quota};
 use super::{Subject, every_kind};
-use crate::model::{
-    ModelAlgorithm, ModelAnswer, ModelBucket, ModelLimit, ModelQuota, decide_limits,
-};
+use crate::history::model_of;
+use crate::model::{ModelAnswer, ModelBucket, ModelLimit, ModelQuota, decide_limits};
 
 const SECOND_US: u64 = 1_000_000;
 
@@ -298,13 +297,7 @@ impl Limit {
     }
 
     fn model(&self) -> Model {
-        let block = self.block.map(|block| ModelQuota {
-            algorithm: ModelAlgorithm::FixedWindow,
-            amount: 1,
-            period_us: block.period_us(),
-            burst: 1,
-            overdraft: 0,
-        });
+        let block = self.block.as_ref().map(model_of);
         Model {
             bands: self
                 .bands

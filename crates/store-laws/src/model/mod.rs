@@ -157,6 +157,25 @@ pub fn decide_all(
 // === impl ModelQuota ===
 
 impl ModelQuota {
+    /// So much per period, all of it at once, and nothing below empty.
+    pub const fn new(algorithm: ModelAlgorithm, amount: u64, period_us: u64) -> Self {
+        Self {
+            algorithm,
+            amount,
+            period_us,
+            burst: amount,
+            overdraft: 0,
+        }
+    }
+
+    /// A token bucket with a burst.
+    pub const fn token_bucket(amount: u64, period_us: u64, burst: u64) -> Self {
+        Self {
+            burst,
+            ..Self::new(ModelAlgorithm::TokenBucket, amount, period_us)
+        }
+    }
+
     /// How much a window that counts `count` may still be charged by force.
     fn room_above(&self, count: u64) -> u64 {
         let deepest = self.amount.saturating_add(self.overdraft);

@@ -426,9 +426,11 @@ impl<C: Clock> MemoryStore<C> {
         }
         let quotas = plan.targets.iter().map(|target| target.quota);
         let now = self.settle(buckets.iter_mut().zip(quotas), now);
-        match held.overflow {
-            None => Draft::of(asks, plan, buckets, now),
-            Some(_) => Draft::without_credits(asks, plan, buckets, now),
+        let has_no_place = |it: &Target<'_>| matches!(it.home, Home::Overflow | Home::Unkept);
+        if plan.targets.iter().any(has_no_place) {
+            Draft::without_places(asks, plan, buckets, now)
+        } else {
+            Draft::of(asks, plan, buckets, now)
         }
     }
 

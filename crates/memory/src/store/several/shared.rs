@@ -4,7 +4,7 @@ use super::{Draft, Few, Home, Plan, Target};
 use crate::overflow::Overflow;
 use crate::store::MemoryStore;
 use crate::store::overflow::{count, without_credit};
-use tidegate_core::{Ask, Bucket, Clock, Timestamp};
+use tidegate_core::{Ask, Bucket, Clock, Op, Timestamp};
 
 impl<C: Clock> MemoryStore<C> {
     /// Counts what the overflow buckets have decided, and remembers which keys they charged. They are
@@ -36,8 +36,9 @@ impl<C: Clock> MemoryStore<C> {
 }
 
 impl Draft {
-    /// Decides on `buckets`, of which overflow buckets are credited with nothing.
-    pub(super) fn without_credits(
+    /// Decides on `buckets`. Nothing is credited to overflow buckets or charged to blocks that are not
+    /// kept.
+    pub(super) fn without_places(
         asks: &[Ask<'_>],
         plan: &Plan<'_>,
         buckets: Few<Bucket>,
@@ -47,10 +48,11 @@ impl Draft {
             .iter()
             .zip(&plan.places)
             .map(|(ask, place)| Ask {
-                op: if plan.shared(*place).is_some() {
-                    without_credit(ask.op)
-                } else {
-                    ask.op
+                op: match (plan.targets.get(*place).map(|it| it.home), ask.op) {
+                    (Some(Home::Overflow), op) => without_credit(op),
+                    // It would answer that the subject is blocked, and the next request would pass.
+                    (Some(Home::Unkept), Op::Block) => Op::Look,
+                    (_, op) => op,
                 },
                 ..*ask
             })

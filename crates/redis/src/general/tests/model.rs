@@ -8,22 +8,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::TestRunner;
 use std::cell::RefCell;
-use tidegate_core::quota::WINDOW_PARTS;
-use tidegate_core::{Algorithm, Align, Op, Quota};
-use tidegate_testkit::model::{ModelAlgorithm, ModelAnswer, ModelBucket, ModelQuota};
-
-fn model_of(algorithm: Algorithm) -> ModelAlgorithm {
-    match algorithm {
-        Algorithm::TokenBucket => ModelAlgorithm::TokenBucket,
-        Algorithm::FixedWindow(Align::FirstRequest) => ModelAlgorithm::FixedWindow,
-        Algorithm::FixedWindow(Align::Clock) => ModelAlgorithm::FixedWindowAligned,
-        Algorithm::SlidingWindow => ModelAlgorithm::SlidingWindow,
-        Algorithm::SlidingLog => ModelAlgorithm::SlidingLog,
-        Algorithm::BucketedWindow => ModelAlgorithm::BucketedWindow {
-            parts: WINDOW_PARTS,
-        },
-    }
-}
+use tidegate_core::{Algorithm, Op, Quota};
+use tidegate_testkit::history::model_algorithm;
+use tidegate_testkit::model::{ModelAnswer, ModelBucket, ModelQuota};
 
 /// A quota in core's words and in the model's.
 fn quotas() -> impl Strategy<Value = (Quota, ModelQuota)> {
@@ -39,11 +26,9 @@ fn quotas() -> impl Strategy<Value = (Quota, ModelQuota)> {
             let is_bucket = algorithm == Algorithm::TokenBucket;
             let spec = if is_bucket { spec.burst(burst) } else { spec };
             let model = ModelQuota {
-                algorithm: model_of(algorithm),
-                amount,
-                period_us,
                 burst: if is_bucket { burst } else { amount },
                 overdraft,
+                ..ModelQuota::new(model_algorithm(algorithm), amount, period_us)
             };
             (spec.build().expect("small"), model)
         },

@@ -2,11 +2,15 @@
 
 use super::load::alone;
 use crate::world;
+use std::sync::Arc;
+use std::task::{Context, Wake};
 use std::time::Duration;
 use tidegate_core::{Ask, Bucket, Meter, Op, Quota, Store, Timestamp};
 use tidegate_redis::{Options, RedisStore};
-use tidegate_testkit::model::{ModelAlgorithm, ModelBucket, ModelQuota};
+use tidegate_testkit::history::model_of;
+use tidegate_testkit::model::ModelBucket;
 use tidegate_testkit::redis::{Cluster, Server, until};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
@@ -50,13 +54,7 @@ fn a_slow_node_does_not_make_the_receipts_of_the_others_late() {
     let slow = elsewhere(&cluster, &store, quick);
     let quota = Quota::new(amount, second_us).burst(burst).refundable(true);
     let quota = quota.build().expect("it fits");
-    let mut model = ModelBucket::new(ModelQuota {
-        algorithm: ModelAlgorithm::TokenBucket,
-        amount,
-        period_us: second_us,
-        burst,
-        overdraft: 0,
-    });
+    let mut model = ModelBucket::new(model_of(&quota));
     let stalled = owner(&cluster, &store, &slow);
     let inspect = || {
         let kept = world::runtime().block_on(store.inspect(quick.as_bytes(), &quota));
@@ -100,6 +98,43 @@ fn a_slow_node_does_not_make_the_receipts_of_the_others_late() {
         ..Ask::look(slow.as_bytes(), &quota)
     });
     assert_eq!(back.outcomes[0].remaining, burst);
+}
+
+/// It did: once a partial answer had been sent, its refund was the caller's, even if that had gone.
+#[test]
+fn a_caller_that_goes_as_a_partial_answer_comes_leaves_no_charge() {
+    struct Woken(Notify);
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.notify_one();
+        }
+    }
+    let _alone = alone();
+    let cluster = Cluster::start(3, 0);
+    let settings = world::cluster(&cluster).timeout(DEADLINE);
+    let options = Options::default().deny_cache(0);
+    let store = world::runtime()
+        .block_on(RedisStore::connect(settings, options))
+        .expect("it is there");
+    let quota = Quota::new(100, 3_600_000_000).refundable(true);
+    let quota = quota.build().expect("it fits");
+    let slow = elsewhere(&cluster, &store, "quick");
+    let stalled = owner(&cluster, &store, &slow);
+    stalled.stop();
+    world::runtime().block_on(async {
+        let asks = ["quick", &slow].map(|bucket| Ask::take(bucket.as_bytes(), &quota, 20));
+        let woken = Arc::new(Woken(Notify::new()));
+        let waker = Arc::clone(&woken).into();
+        let mut decision = Box::pin(store.decide(&asks));
+        let polled = decision.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending(), "a node stands still");
+        woken.0.notified().await;
+    });
+    until("it was given back", || store.stats().refunds.get() > 0);
+    stalled.cont();
+    let look = Ask::look(b"quick", &quota);
+    let reply = world::runtime().block_on(store.decide(&[look]));
+    assert_eq!(reply.expect("it answers").outcomes[0].remaining, 100);
 }
 
 /// It was: a refund had a second, and held up everybody who waited in the same lane behind it.

@@ -1,5 +1,5 @@
 use super::Act::{GiveBack, Take};
-use super::{ModelAlgorithm, check, quota};
+use super::{ModelAlgorithm, ModelQuota, check};
 
 const QUARTERS: ModelAlgorithm = ModelAlgorithm::BucketedWindow { parts: 4 };
 
@@ -7,7 +7,7 @@ const QUARTERS: ModelAlgorithm = ModelAlgorithm::BucketedWindow { parts: 4 };
 fn a_part_leaves_whole_a_period_after_its_end() {
     // Parts of 10: 0-9 leaves at 50, 10-19 at 60, 30-39 at 80.
     check(
-        quota(QUARTERS, 5, 40),
+        ModelQuota::new(QUARTERS, 5, 40),
         &[
             (Take(0, 0), "+5 0"),
             (Take(9, 2), "+3 41"),
@@ -32,7 +32,7 @@ fn a_part_leaves_whole_a_period_after_its_end() {
 fn the_length_of_a_part_is_rounded_up() {
     // 10 in 4 parts are parts of 3: 0-2 leaves at 13, 9-11 at 22.
     check(
-        quota(QUARTERS, 2, 10),
+        ModelQuota::new(QUARTERS, 2, 10),
         &[
             (Take(2, 1), "+1 11"),
             (Take(11, 1), "+0 11"),
@@ -46,7 +46,7 @@ fn the_length_of_a_part_is_rounded_up() {
 #[test]
 fn more_parts_than_microseconds_are_parts_of_one() {
     check(
-        quota(ModelAlgorithm::BucketedWindow { parts: 8 }, 1, 3),
+        ModelQuota::new(ModelAlgorithm::BucketedWindow { parts: 8 }, 1, 3),
         &[
             (Take(5, 1), "+0 4"),
             (Take(8, 1), "-0 1 1"),
@@ -58,7 +58,7 @@ fn more_parts_than_microseconds_are_parts_of_one() {
 #[test]
 fn one_part_is_a_window_and_the_one_before() {
     check(
-        quota(ModelAlgorithm::BucketedWindow { parts: 1 }, 3, 10),
+        ModelQuota::new(ModelAlgorithm::BucketedWindow { parts: 1 }, 3, 10),
         &[
             (Take(7, 2), "+1 13"),
             (Take(12, 1), "+0 18"),
@@ -71,7 +71,7 @@ fn one_part_is_a_window_and_the_one_before() {
 #[test]
 fn a_cost_above_the_amount_never_passes() {
     check(
-        quota(QUARTERS, 5, 40),
+        ModelQuota::new(QUARTERS, 5, 40),
         &[
             (Take(3, 6), "-5 0 never"),
             (Take(3, 5), "+0 47"),
@@ -83,7 +83,7 @@ fn a_cost_above_the_amount_never_passes() {
 #[test]
 fn a_refund_leaves_its_part_and_no_other() {
     check(
-        quota(QUARTERS, 5, 40),
+        ModelQuota::new(QUARTERS, 5, 40),
         &[
             (Take(5, 2), "+3 45"),
             (Take(12, 3), "+0 48"),

@@ -1,5 +1,5 @@
 use super::Act::{Force, GiveBack, Take};
-use super::{ModelAlgorithm, ModelQuota, check, quota, token_bucket};
+use super::{ModelAlgorithm, ModelQuota, check};
 
 fn with_overdraft(quota: ModelQuota, overdraft: u64) -> ModelQuota {
     ModelQuota { overdraft, ..quota }
@@ -9,7 +9,7 @@ fn with_overdraft(quota: ModelQuota, overdraft: u64) -> ModelQuota {
 fn a_token_bucket_goes_below_empty_and_no_deeper_than_its_overdraft() {
     // A token each 10; 4 at once; at most 3 below empty: a debt of 7 tokens, 70 to drain.
     check(
-        with_overdraft(token_bucket(1, 10, 4), 3),
+        with_overdraft(ModelQuota::token_bucket(1, 10, 4), 3),
         &[
             (Force(0, 3), "+1 30"),
             (Force(0, 2), "+0 50"),
@@ -28,7 +28,7 @@ fn a_token_bucket_goes_below_empty_and_no_deeper_than_its_overdraft() {
 #[test]
 fn a_fraction_of_a_token_is_not_a_token() {
     check(
-        with_overdraft(token_bucket(1, 10, 1), 1),
+        with_overdraft(ModelQuota::token_bucket(1, 10, 1), 1),
         &[
             (Force(0, 1), "+0 10"),
             (Force(9, 1), "-0 11 11"),
@@ -40,7 +40,7 @@ fn a_fraction_of_a_token_is_not_a_token() {
 #[test]
 fn without_overdraft_it_empties_the_bucket_and_stops() {
     check(
-        token_bucket(1, 10, 4),
+        ModelQuota::token_bucket(1, 10, 4),
         &[
             (Force(0, 100), "+0 40"),
             (Force(15, 100), "+0 40"),
@@ -52,7 +52,7 @@ fn without_overdraft_it_empties_the_bucket_and_stops() {
 #[test]
 fn a_fixed_window_counts_up_to_its_overdraft() {
     check(
-        with_overdraft(quota(ModelAlgorithm::FixedWindow, 4, 100), 2),
+        with_overdraft(ModelQuota::new(ModelAlgorithm::FixedWindow, 4, 100), 2),
         &[
             (Force(10, 3), "+1 100"),
             (Force(20, 9), "+0 90"),
@@ -68,7 +68,7 @@ fn a_fixed_window_counts_up_to_its_overdraft() {
 #[test]
 fn a_sliding_log_counts_up_to_its_overdraft() {
     check(
-        with_overdraft(quota(ModelAlgorithm::SlidingLog, 4, 100), 2),
+        with_overdraft(ModelQuota::new(ModelAlgorithm::SlidingLog, 4, 100), 2),
         &[
             (Force(10, 3), "+1 100"),
             (Force(20, 9), "+0 100"),
@@ -84,7 +84,7 @@ fn a_sliding_log_counts_up_to_its_overdraft() {
 fn a_bucketed_window_counts_up_to_its_overdraft() {
     check(
         with_overdraft(
-            quota(ModelAlgorithm::BucketedWindow { parts: 10 }, 4, 100),
+            ModelQuota::new(ModelAlgorithm::BucketedWindow { parts: 10 }, 4, 100),
             2,
         ),
         &[
@@ -100,7 +100,7 @@ fn a_bucketed_window_counts_up_to_its_overdraft() {
 #[test]
 fn a_sliding_window_counts_up_to_its_overdraft_in_each_window() {
     check(
-        with_overdraft(quota(ModelAlgorithm::SlidingWindow, 4, 100), 2),
+        with_overdraft(ModelQuota::new(ModelAlgorithm::SlidingWindow, 4, 100), 2),
         &[
             (Force(10, 3), "+1 190"),
             (Force(20, 9), "+0 180"),

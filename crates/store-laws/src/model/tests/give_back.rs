@@ -1,12 +1,10 @@
 use super::Act::{Force, GiveBack, Take};
-use super::{
-    ALGORITHMS, Dice, ModelAlgorithm, ModelBucket, ModelQuota, check, quota, token_bucket,
-};
+use super::{ALGORITHMS, Dice, ModelAlgorithm, ModelBucket, ModelQuota, check};
 
 #[test]
 fn a_token_bucket_credits_what_was_taken() {
     check(
-        token_bucket(1, 10, 5),
+        ModelQuota::token_bucket(1, 10, 5),
         &[
             (Take(0, 2), "+3 20"),
             (Take(0, 3), "+0 50"),
@@ -19,7 +17,7 @@ fn a_token_bucket_credits_what_was_taken() {
 #[test]
 fn a_token_bucket_credits_no_more_than_its_lowest_debt_since() {
     check(
-        token_bucket(1, 10, 10),
+        ModelQuota::token_bucket(1, 10, 10),
         &[
             (Take(0, 5), "+5 50"),
             // The debt has fallen to half a token just before the next charge.
@@ -32,7 +30,7 @@ fn a_token_bucket_credits_no_more_than_its_lowest_debt_since() {
 #[test]
 fn a_token_bucket_that_was_full_since_credits_nothing() {
     check(
-        token_bucket(1, 10, 10),
+        ModelQuota::token_bucket(1, 10, 10),
         &[
             (Take(0, 5), "+5 50"),
             (Take(50, 5), "+5 50"),
@@ -46,7 +44,7 @@ fn a_second_refund_sees_the_debt_without_the_first() {
     // Two charges of 5 at 0; the debt never falls below 4, yet of those 4 only one refund can come:
     // with either charge gone, the bucket was full at 50.
     check(
-        token_bucket(1, 10, 20),
+        ModelQuota::token_bucket(1, 10, 20),
         &[
             (Take(0, 5), "+15 50"),
             (Take(0, 5), "+10 100"),
@@ -60,7 +58,7 @@ fn a_second_refund_sees_the_debt_without_the_first() {
 #[test]
 fn a_charge_yet_to_come_counts_as_one_of_now() {
     check(
-        token_bucket(1, 10, 5),
+        ModelQuota::token_bucket(1, 10, 5),
         &[
             (Take(0, 3), "+2 30"),
             (GiveBack(10, 50, 1), "+4 10"),
@@ -73,7 +71,7 @@ fn a_charge_yet_to_come_counts_as_one_of_now() {
 fn a_refund_reaches_below_empty() {
     let overdrawn = ModelQuota {
         overdraft: 5,
-        ..token_bucket(1, 10, 2)
+        ..ModelQuota::token_bucket(1, 10, 2)
     };
     check(
         overdrawn,
@@ -88,7 +86,7 @@ fn a_refund_reaches_below_empty() {
 #[test]
 fn a_fixed_window_credits_only_its_own_charges() {
     check(
-        quota(ModelAlgorithm::FixedWindow, 5, 100),
+        ModelQuota::new(ModelAlgorithm::FixedWindow, 5, 100),
         &[
             (Take(10, 2), "+3 100"),
             (Take(50, 2), "+1 60"),
@@ -105,7 +103,7 @@ fn a_fixed_window_credits_only_its_own_charges() {
 #[test]
 fn an_aligned_window_credits_only_its_own_charges() {
     check(
-        quota(ModelAlgorithm::FixedWindowAligned, 5, 100),
+        ModelQuota::new(ModelAlgorithm::FixedWindowAligned, 5, 100),
         &[
             (Take(90, 2), "+3 10"),
             (Take(110, 2), "+3 90"),
@@ -119,7 +117,7 @@ fn an_aligned_window_credits_only_its_own_charges() {
 #[test]
 fn a_sliding_window_credits_the_counter_that_was_charged() {
     check(
-        quota(ModelAlgorithm::SlidingWindow, 10, 100),
+        ModelQuota::new(ModelAlgorithm::SlidingWindow, 10, 100),
         &[
             (Take(50, 4), "+6 150"),
             (Take(150, 4), "+4 150"),
@@ -133,7 +131,7 @@ fn a_sliding_window_credits_the_counter_that_was_charged() {
 #[test]
 fn a_sliding_log_credits_what_is_still_in_the_window() {
     check(
-        quota(ModelAlgorithm::SlidingLog, 5, 100),
+        ModelQuota::new(ModelAlgorithm::SlidingLog, 5, 100),
         &[
             (Take(0, 2), "+3 100"),
             (Take(10, 3), "+0 100"),
@@ -152,7 +150,7 @@ fn a_sliding_log_credits_what_is_still_in_the_window() {
 fn the_credit_is_the_least_of_the_cost_and_the_lowest_debt_since() {
     let mut dice = Dice(1);
     for _ in 0..300 {
-        let mut bucket = ModelBucket::new(token_bucket(1, 10, 1_000));
+        let mut bucket = ModelBucket::new(ModelQuota::token_bucket(1, 10, 1_000));
         let (mut now_us, cost) = (100, 1 + dice.roll(9));
         bucket.take(now_us, dice.roll(4));
         let mut lowest = bucket.take(now_us, cost).reset_us;
@@ -180,7 +178,7 @@ fn a_refund_leaves_no_trace() {
     for algorithm in algorithms.copied().cycle().take(600) {
         let quota = ModelQuota {
             overdraft: 1_000,
-            ..quota(algorithm, 3 + dice.roll(20), 50 + dice.roll(100))
+            ..ModelQuota::new(algorithm, 3 + dice.roll(20), 50 + dice.roll(100))
         };
         let (mut bucket, mut twin) = (ModelBucket::new(quota), ModelBucket::new(quota));
         let (mut now_us, mut pending) = (dice.roll(1_000), Vec::new());

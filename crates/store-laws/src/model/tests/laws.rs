@@ -1,6 +1,6 @@
 //! What every algorithm promises, on histories at random.
 
-use super::{ALGORITHMS, Dice, ModelAlgorithm, ModelBucket, ModelQuota, quota};
+use super::{ALGORITHMS, Dice, ModelAlgorithm, ModelBucket, ModelQuota};
 
 /// Puts every algorithm under random quotas through random histories, and shows each moment.
 fn histories(seed: u64, mut each: impl FnMut(&ModelBucket, ModelQuota, u64)) {
@@ -13,7 +13,7 @@ fn histories(seed: u64, mut each: impl FnMut(&ModelBucket, ModelQuota, u64)) {
                 _ => amount,
             },
             overdraft: dice.roll(6),
-            ..quota(algorithm, amount, 1 + dice.roll(40))
+            ..ModelQuota::new(algorithm, amount, 1 + dice.roll(40))
         };
         let mut bucket = ModelBucket::new(quota);
         let mut now_us = dice.roll(200);
@@ -112,7 +112,7 @@ fn the_exact_windows_never_hold_more_than_the_amount() {
         ModelAlgorithm::BucketedWindow { parts: 7 },
     ];
     for algorithm in exact.into_iter().cycle().take(60) {
-        let quota = quota(algorithm, 1 + dice.roll(9), 1 + dice.roll(40));
+        let quota = ModelQuota::new(algorithm, 1 + dice.roll(9), 1 + dice.roll(40));
         let mut bucket = ModelBucket::new(quota);
         let (mut now_us, mut admitted) = (0, Vec::new());
         for _ in 0..200 {

@@ -19,23 +19,6 @@ const ALGORITHMS: [ModelAlgorithm; 7] = [
     ModelAlgorithm::BucketedWindow { parts: 7 },
 ];
 
-fn quota(algorithm: ModelAlgorithm, amount: u64, period_us: u64) -> ModelQuota {
-    ModelQuota {
-        algorithm,
-        amount,
-        period_us,
-        burst: amount,
-        overdraft: 0,
-    }
-}
-
-fn token_bucket(amount: u64, period_us: u64, burst: u64) -> ModelQuota {
-    ModelQuota {
-        burst,
-        ..quota(ModelAlgorithm::TokenBucket, amount, period_us)
-    }
-}
-
 /// Writes an answer as `+remaining reset` or `-remaining reset wait`.
 fn show(answer: ModelAnswer) -> String {
     let ModelAnswer {

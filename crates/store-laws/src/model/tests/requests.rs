@@ -1,10 +1,10 @@
 use super::super::{ModelRequest, decide_all};
-use super::{ModelAlgorithm, ModelAnswer, ModelBucket, quota, show, token_bucket};
+use super::{ModelAlgorithm, ModelAnswer, ModelBucket, ModelQuota, show};
 
 #[test]
 fn where_one_refuses_the_others_only_look() {
-    let mut narrow = ModelBucket::new(token_bucket(1, 10, 2));
-    let mut wide = ModelBucket::new(quota(ModelAlgorithm::FixedWindow, 5, 100));
+    let mut narrow = ModelBucket::new(ModelQuota::token_bucket(1, 10, 2));
+    let mut wide = ModelBucket::new(ModelQuota::new(ModelAlgorithm::FixedWindow, 5, 100));
     let mut decide = |now_us, cost| {
         let (allowed, answers) = decide_all(&mut [&mut narrow, &mut wide], now_us, cost);
         let answers: Vec<_> = answers.into_iter().map(show).collect();
